@@ -1,4 +1,4 @@
 """The dashboard: pages, live updates, templates, static files and its translations.
 
-It adds its routes to the gateway's table; what it shows comes from the hub's parts, and nothing in hub/ imports it but the roof.
+It adds its routes to the gateway's table; it stands on the hub's parts, and nothing in hub/ but the roof knows it.
 """
