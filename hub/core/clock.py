@@ -1,0 +1,91 @@
+"""The clock: wall time for people, monotonic time for durations, and a clock that tests drive."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import time
+from datetime import UTC, datetime
+from itertools import count
+
+RECHECK_S = 30.0
+"""How long a wait for a wall-clock time sleeps at most before it looks again: a suspended machine stops monotonic time."""
+
+
+class Clock:
+    """The real clock."""
+
+    def time(self) -> float:
+        """Return seconds since the epoch."""
+        return time.time()
+
+    def monotonic(self) -> float:
+        """Return seconds on a clock that never jumps."""
+        return time.monotonic()
+
+    def now(self) -> datetime:
+        """Return the wall time in UTC."""
+        return datetime.fromtimestamp(self.time(), UTC)
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait on the monotonic clock; cancelling it ends the wait."""
+        await asyncio.sleep(seconds)
+
+    async def sleep_until(self, when: float) -> None:
+        """Wait until the wall clock shows `when` (seconds since the epoch), however it jumps meanwhile."""
+        while (left := when - self.time()) > 0:
+            await self.sleep(min(left, RECHECK_S))
+
+
+class ManualClock(Clock):
+    """A clock that stands still until `advance` or `jump` moves it.
+
+    Args:
+        start: Seconds since the epoch at the beginning.
+    """
+
+    def __init__(self, start: float = 1_767_225_600.0) -> None:
+        self._wall = start
+        self._monotonic = 0.0
+        self._waiting: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._order = count()
+
+    def time(self) -> float:
+        return self._wall
+
+    def monotonic(self) -> float:
+        return self._monotonic
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            return
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._waiting, (self._monotonic + seconds, next(self._order), waiter))
+        await waiter
+
+    async def advance(self, seconds: float) -> None:
+        """Let `seconds` pass on both clocks, waking sleepers in order and letting each run before the next."""
+        target = self._monotonic + seconds
+        await _settle()
+        while self._waiting and self._waiting[0][0] <= target:
+            due, _, waiter = heapq.heappop(self._waiting)
+            step = max(0.0, due - self._monotonic)
+            self._monotonic += step
+            self._wall += step
+            if not waiter.done():
+                waiter.set_result(None)
+            await _settle()
+        self._wall += target - self._monotonic
+        self._monotonic = target
+        await _settle()
+
+    def jump(self, seconds: float) -> None:
+        """Move the wall clock alone, as NTP, a person or a suspended machine does."""
+        self._wall += seconds
+
+
+async def _settle() -> None:
+    """Let whatever a wake-up set in motion run: a bounded number of turns of the event loop."""
+    for _ in range(20):
+        await asyncio.sleep(0)

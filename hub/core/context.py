@@ -1,0 +1,130 @@
+"""Who something belongs to and what led to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from hub.core.ids import new_id
+
+CHAIN_LIMIT = 32
+
+SCOPES = frozenset(
+    {
+        "operator.read",
+        "operator.write",
+        "operator.admin",
+        "operator.approvals",
+        "operator.pairing",
+        "operator.talk",
+        "operator.talk.secrets",
+        "operator.questions",
+    }
+)
+IMPLIED_SCOPES: dict[str, frozenset[str]] = {
+    "operator.admin": SCOPES,
+    "operator.write": frozenset({"operator.read", "operator.talk"}),
+}
+
+
+def expand_scopes(scopes: Iterable[str]) -> frozenset[str]:
+    """Return `scopes` with all they imply; unknown names are dropped."""
+    known = SCOPES.intersection(scopes)
+    return known.union(*(IMPLIED_SCOPES.get(scope, frozenset()) for scope in known))
+
+
+@dataclass(frozen=True, slots=True)
+class ToolPolicy:
+    """Which tools may be used: those in `allow` (None means every tool) and not in `deny`.
+
+    Names are tool names or `group:<group>`.
+    """
+
+    allow: frozenset[str] | None = None
+    deny: frozenset[str] = frozenset()
+
+    def permits(self, name: str, group: str) -> bool:
+        """Whether a tool of this name and group may be used."""
+        keys = {name, f"group:{group}"}
+        if keys & self.deny:
+            return False
+        return self.allow is None or bool(keys & self.allow)
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """The rights under which something happens; frozen, and only ever narrowed.
+
+    Attributes:
+        principal: Who acts: `owner`, `system`, `token:<id>`, `device:<id>`, `peer:<identity>`.
+        person: Id of the person of `people:` behind the principal, when known.
+        scopes: Expanded operator scopes.
+        tool_policies: All must permit a tool; narrowing appends, so policies meet and never merge.
+        owner: Whether the person is an owner of this home.
+        tainted: Whether an untrusted block is in the window of what runs.
+    """
+
+    principal: str
+    person: str | None = None
+    scopes: frozenset[str] = frozenset()
+    tool_policies: tuple[ToolPolicy, ...] = ()
+    owner: bool = False
+    tainted: bool = False
+
+    def has(self, scope: str) -> bool:
+        """Whether `scope` is granted."""
+        return scope in self.scopes
+
+    def permits_tool(self, name: str, group: str) -> bool:
+        """Whether every policy permits the tool."""
+        return all(policy.permits(name, group) for policy in self.tool_policies)
+
+    def narrow(
+        self,
+        *,
+        scopes: Iterable[str] | None = None,
+        policy: ToolPolicy | None = None,
+        owner: bool | None = None,
+        tainted: bool = False,
+    ) -> Authority:
+        """Return an authority with at most these rights; nothing passed here can widen it."""
+        return replace(
+            self,
+            scopes=self.scopes if scopes is None else self.scopes & frozenset(scopes),
+            tool_policies=(*self.tool_policies, policy) if policy else self.tool_policies,
+            owner=self.owner if owner is None else self.owner and owner,
+            tainted=self.tainted or tainted,
+        )
+
+
+SYSTEM = Authority(principal="system", scopes=SCOPES, owner=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A link in the chain that tells why something happened.
+
+    Attributes:
+        id: Identifier of this link.
+        parent_id: The link that caused it.
+        authority: Rights under which all of it happens.
+        chain: Ids of the nearest ancestors, newest last, at most 32; not part of equality.
+    """
+
+    authority: Authority
+    id: str = field(default_factory=new_id)
+    parent_id: str | None = None
+    chain: tuple[str, ...] = field(default=(), compare=False, repr=False)
+
+    def child(self, authority: Authority | None = None) -> Context:
+        """Return a new link below this one, with the same authority unless a narrower one is given."""
+        return Context(
+            authority=authority or self.authority,
+            parent_id=self.id,
+            chain=(*self.chain[-(CHAIN_LIMIT - 1) :], self.id),
+        )
+
+
+def system_context() -> Context:
+    """Return a fresh context for what the hub does of its own accord."""
+    return Context(authority=SYSTEM)

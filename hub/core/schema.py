@@ -1,0 +1,272 @@
+"""The one door to the schema library, and the validators that the hub's schemas share.
+
+Everything that validates configuration, service data or tool arguments imports from here and nothing third-party, so
+that the library can be swapped and `homarus check` knows a schema whose integration's extra is missing.
+Conversion to JSON Schema is in `hub.core.json_schema`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from voluptuous import (
+    ALLOW_EXTRA,
+    PREVENT_EXTRA,
+    REMOVE_EXTRA,
+    All,
+    Any as AnyOf,
+    Coerce,
+    Exclusive,
+    Extra,
+    In,
+    Invalid,
+    Invalid as SchemaError,
+    Length,
+    Marker,
+    Match,
+    MultipleInvalid,
+    Optional,
+    Range,
+    Required,
+    Schema,
+)
+
+from hub.core.secret import Secret
+
+__all__ = [
+    "ALLOW_EXTRA",
+    "PREVENT_EXTRA",
+    "REMOVE_EXTRA",
+    "All",
+    "AnyOf",
+    "Coerce",
+    "Exclusive",
+    "Extra",
+    "In",
+    "Invalid",
+    "Length",
+    "Marker",
+    "Match",
+    "MultipleInvalid",
+    "Optional",
+    "Range",
+    "Required",
+    "Schema",
+    "SchemaError",
+    "Validator",
+    "boolean",
+    "describe_error",
+    "each_error",
+    "ensure_list",
+    "entity_id",
+    "identifier",
+    "integer",
+    "number",
+    "port",
+    "positive_seconds",
+    "secret",
+    "slug",
+    "string",
+    "time_zone",
+    "url",
+]
+
+Validator = Callable[[Any], Any]
+
+_TRUE = {"true", "yes", "on", "1", "enable"}
+_FALSE = {"false", "no", "off", "0", "disable"}
+_SLUG = re.compile(r"^[a-z0-9][a-z0-9_-]{0,63}$")
+_ENTITY_ID = re.compile(r"^[a-z0-9_]{1,64}\.[a-z0-9_]{1,128}$")
+_DURATION = re.compile(r"^\s*(?:(\d+)d)?\s*(?:(\d+)h)?\s*(?:(\d+)m)?\s*(?:(\d+(?:\.\d+)?)s)?\s*$")
+_URL = re.compile(r"^https?://[^\s/?#@]+(?:[/?][^\s#]*)?$", re.IGNORECASE)
+
+
+class Described:
+    """A validator with the JSON Schema and the words that describe it.
+
+    Args:
+        check: Returns the valid value or raises `Invalid`.
+        json: JSON Schema of what it accepts.
+        name: Shown in documentation and errors.
+    """
+
+    def __init__(self, check: Validator, json: Mapping[str, Any], name: str) -> None:
+        self._check = check
+        self.json_schema = dict(json)
+        self.__name__ = name
+
+    def __call__(self, value: Any) -> Any:
+        return self._check(value)
+
+    def __repr__(self) -> str:
+        return self.__name__
+
+
+def _described(json: Mapping[str, Any], name: str) -> Callable[[Validator], Described]:
+    return lambda check: Described(check, json, name)
+
+
+@_described({"type": "boolean"}, "boolean")
+def boolean(value: Any) -> bool:
+    """Accept true and false, and the words YAML 1.2 leaves as strings: yes, no, on, off."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.strip().lower() in _TRUE:
+        return True
+    if isinstance(value, str) and value.strip().lower() in _FALSE:
+        return False
+    raise Invalid(f"expected true or false, got {_show(value)}")
+
+
+@_described({"type": "string"}, "string")
+def string(value: Any) -> str:
+    """Accept text; a number is taken as it was written, a list or mapping is not."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return str(value)
+    raise Invalid(f"expected text, got {_show(value)}")
+
+
+@_described({"type": "integer"}, "integer")
+def integer(value: Any) -> int:
+    """Accept a whole number."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise Invalid(f"expected a whole number, got {_show(value)}")
+    return value
+
+
+@_described({"type": "number"}, "number")
+def number(value: Any) -> float:
+    """Accept a finite number."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value or abs(value) == float("inf"):
+        raise Invalid(f"expected a number, got {_show(value)}")
+    return value
+
+
+@_described({"type": "integer", "minimum": 0, "maximum": 65535}, "port")
+def port(value: Any) -> int:
+    """Accept a TCP port; 0 lets the system choose."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 65535:
+        raise Invalid(f"expected a port from 0 to 65535, got {_show(value)}")
+    return value
+
+
+@_described({"type": ["number", "string"]}, "duration")
+def positive_seconds(value: Any) -> float:
+    """Accept seconds, `HH:MM:SS`, or `1h 30m`; return seconds, more than 0."""
+    seconds = _seconds(value)
+    if seconds is None or seconds <= 0:
+        raise Invalid(f"expected a duration such as 90, 10m, 1h 30m or 00:10:00, got {_show(value)}")
+    return seconds
+
+
+@_described({"type": "string", "pattern": _SLUG.pattern}, "identifier")
+def slug(value: Any) -> str:
+    """Accept an identifier: a-z, 0-9, _ and -, at most 64, beginning with a letter or digit."""
+    if not isinstance(value, str) or not _SLUG.match(value):
+        raise Invalid(f"expected an identifier of a-z, 0-9, _ and - (at most 64), got {_show(value)}")
+    return value
+
+
+identifier = slug
+
+
+@_described({"type": "string", "pattern": _ENTITY_ID.pattern}, "entity id")
+def entity_id(value: Any) -> str:
+    """Accept `domain.object_id`."""
+    if not isinstance(value, str) or not _ENTITY_ID.match(value):
+        raise Invalid(f"expected an entity id such as light.kitchen, got {_show(value)}")
+    return value
+
+
+@_described({"type": "string"}, "time zone")
+def time_zone(value: Any) -> str:
+    """Accept the name of an IANA time zone."""
+    if isinstance(value, str) and value:
+        try:
+            ZoneInfo(value)
+            return value
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            pass
+    raise Invalid(f"expected an IANA time zone such as Europe/Berlin, got {_show(value)}")
+
+
+@_described({"type": "string", "format": "uri"}, "URL")
+def url(value: Any) -> str:
+    """Accept an http or https address without user name or fragment."""
+    if not isinstance(value, str) or not _URL.match(value):
+        raise Invalid(f"expected an http:// or https:// address, got {_show(value)}")
+    return value.rstrip("/")
+
+
+@_described({"type": "string", "writeOnly": True}, "secret")
+def secret(value: Any) -> Secret:
+    """Accept a secret, from `!secret`, `!env_var` or written in place; it does not print."""
+    if isinstance(value, Secret):
+        return value
+    if isinstance(value, str) and value:
+        return Secret(value)
+    raise Invalid("expected a secret, best given as !secret NAME")
+
+
+def ensure_list(validator: Any) -> All:
+    """Return a validator that takes one item or a list of them and gives a list."""
+    return All(_as_list, [validator])
+
+
+def _as_list(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def each_error(error: SchemaError) -> Iterable[SchemaError]:
+    """Yield the single errors inside a schema error."""
+    if isinstance(error, MultipleInvalid):
+        for inner in error.errors:
+            yield from each_error(inner)
+        return
+    yield error
+
+
+def describe_error(error: SchemaError) -> str:
+    """Return a schema error in one line: each path and what was expected there."""
+    lines = []
+    for each in each_error(error):
+        path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in each.path).lstrip(".")
+        lines.append(f"{path}: {each.msg}" if path else str(each.msg))
+    return "; ".join(lines)
+
+
+def _seconds(value: Any) -> float | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, (int, float)):
+        return float(value) if value == value and abs(value) != float("inf") else None
+    if not isinstance(value, str) or not value.strip():
+        return None
+    if re.fullmatch(r"\d+(?:\.\d+)?", value.strip()):
+        return float(value)
+    if clock := re.fullmatch(r"(\d+):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?", value.strip()):
+        return int(clock[1]) * 3600 + int(clock[2]) * 60 + float(clock[3] or 0)
+    if match := _DURATION.match(value):
+        days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
+        return days * 86400 + hours * 3600 + minutes * 60 + seconds
+    return None
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, Secret):
+        return "a secret"
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    if value is None:
+        return "nothing"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,164 @@
+"""The contract of the gateway: routes and methods, each with the scope it needs and the part that owns it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from aiohttp import web
+
+from hub.core.context import Authority, Context
+from hub.core.schema import Schema
+
+ADMIN = "operator.admin"
+READ = "operator.read"
+WRITE = "operator.write"
+
+
+class Open(StrEnum):
+    """Who may call a route without a scope; anything else names an operator scope."""
+
+    PUBLIC = "public"
+    """Anybody the ingress lets in: health, sign-in page, static files."""
+    SELF = "self"
+    """The handler authenticates by itself (the WebSocket handshake, signed webhooks)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who is calling, as authenticated.
+
+    Attributes:
+        authority: The rights.
+        credential_id: Which credential was used (`hub`, `token:<id>`, `cookie:<id>`, `device:<id>`); revoking it closes
+            every connection that used it.
+        address: Client address after trusted proxies were taken into account.
+        local: Direct loopback as SECURITY.md defines it.
+    """
+
+    authority: Authority
+    credential_id: str
+    address: str
+    local: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HttpCall:
+    """One HTTP request that passed the ingress.
+
+    Attributes:
+        request: aiohttp's request; its body was read within the route's limit and is in `body`.
+        caller: Who; None on public routes without a credential.
+        params: Path parameters.
+        body: Parsed and validated JSON when the route has a schema, else the raw bytes.
+    """
+
+    request: web.Request
+    caller: Caller | None
+    params: Mapping[str, str]
+    body: Any = b""
+
+    def context(self) -> Context:
+        """Return a fresh context with the caller's authority; fails closed on public routes."""
+        if self.caller is None:
+            raise PermissionError("a public call has no authority")
+        return Context(authority=self.caller.authority)
+
+
+HttpHandler = Callable[[HttpCall], Awaitable[web.StreamResponse]]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One entry of the route table.
+
+    Attributes:
+        method: GET, POST, …; GET never changes anything.
+        path: `/v1/models`, `/x/{name}` for one segment, `/static/{path:*}` for the rest.
+        handler: Does it.
+        owner: The part or integration that added it.
+        scope: An operator scope, or one of `Open`; admin when not stated.
+        body: Schema of a JSON body; None passes raw bytes.
+        body_limit: Bytes.
+        cookie: Whether a dashboard cookie authenticates (with Origin check on anything but GET), beside bearer tokens.
+        websocket: Whether it upgrades: the Origin is judged before.
+        login_redirect: Whether a browser without credential is sent to /login instead of a 401.
+    """
+
+    method: str
+    path: str
+    handler: HttpHandler
+    owner: str
+    scope: str = ADMIN
+    body: Schema | None = None
+    body_limit: int = 1_048_576
+    cookie: bool = False
+    websocket: bool = False
+    login_redirect: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MethodCall:
+    """One WebSocket or RPC request.
+
+    Attributes:
+        method: Name.
+        params: Validated parameters.
+        caller: Who.
+        context: Fresh, with the caller's authority.
+        respond_later: Sends a second response under the same request id (for `agent`); does nothing when gone.
+        connection_id: The WebSocket connection, or None for plain HTTP.
+    """
+
+    method: str
+    params: Mapping[str, Any]
+    caller: Caller
+    context: Context
+    respond_later: Callable[[Mapping[str, Any]], Awaitable[None]] | None = None
+    connection_id: str | None = None
+
+
+MethodHandler = Callable[[MethodCall], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One gateway method.
+
+    Attributes:
+        name: `chat.send`.
+        handler: Returns the payload; raises `HubError`.
+        owner: The part or integration that added it.
+        scope: Operator scope; admin when not stated. `node` for methods only nodes call.
+        schema: What the parameters must be.
+        acts: Whether it has side effects and so takes an `idempotencyKey`.
+    """
+
+    name: str
+    handler: MethodHandler
+    owner: str
+    schema: Schema
+    scope: str = ADMIN
+    acts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """An event for WebSocket clients; encoded once for all of them.
+
+    Attributes:
+        event: Name on the wire.
+        payload: Plain data.
+        scope: Who gets it; None means every connection.
+        droppable: Whether a slow consumer may miss it.
+        connection_ids: Only these connections, when given.
+    """
+
+    event: str
+    payload: Mapping[str, Any]
+    scope: str | None = ADMIN
+    droppable: bool = False
+    connection_ids: frozenset[str] | None = None
+    state_version: Mapping[str, int] | None = field(default=None)

@@ -1,0 +1,403 @@
+"""The contract for model providers: one request in, a stream of events out, typed errors.
+
+Everything above this file is the same for every provider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol
+
+from hub.core.errors import HubError
+
+
+class Role(StrEnum):
+    """Who says a message."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "toolResult"
+
+
+class StopReason(StrEnum):
+    """Why a model stopped."""
+
+    END = "end"
+    TOOL_CALLS = "tool_calls"
+    LENGTH = "length"
+    REFUSED = "refused"
+    ABORTED = "aborted"
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A piece of text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """What a model thought aloud; `signature` is the provider's, to be sent back unchanged."""
+
+    text: str
+    signature: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallBlock:
+    """A tool call a model asks for.
+
+    `arguments` is what the model wrote, parsed; when it wrote no valid JSON object, `arguments` is empty and
+    `malformed` holds its text.
+    """
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    malformed: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image, base64 without prefix."""
+
+    mime_type: str
+    data: str
+
+
+Block = Text | Thinking | ToolCallBlock | Image
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation.
+
+    Attributes:
+        role: Who says it.
+        content: Its blocks, in order.
+        tool_call_id: For a tool result: the call it answers.
+        tool_name: For a tool result: the tool.
+        is_error: For a tool result: whether the tool failed.
+    """
+
+    role: Role
+    content: tuple[Block, ...]
+    tool_call_id: str | None = None
+    tool_name: str | None = None
+    is_error: bool = False
+
+    @property
+    def text(self) -> str:
+        """All its text blocks, joined."""
+        return "".join(block.text for block in self.content if isinstance(block, Text))
+
+    @property
+    def tool_calls(self) -> tuple[ToolCallBlock, ...]:
+        """Its tool calls, in order."""
+        return tuple(block for block in self.content if isinstance(block, ToolCallBlock))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The message in the gateway's wire shape, which is also how transcripts store it."""
+        shown: dict[str, Any] = {"role": self.role.value, "content": [_block_as_dict(block) for block in self.content]}
+        if self.role is Role.TOOL:
+            shown |= {"toolCallId": self.tool_call_id, "toolName": self.tool_name, "isError": self.is_error}
+        return shown
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Message:
+        """Read what `as_dict` wrote; blocks of unknown types become text that says so.
+
+        Raises:
+            ValueError, KeyError: It is not a message.
+        """
+        content = stored["content"]
+        blocks: Sequence[Any] = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        return cls(
+            role=Role(stored["role"]),
+            content=tuple(_block_from_dict(block) for block in blocks),
+            tool_call_id=stored.get("toolCallId"),
+            tool_name=stored.get("toolName"),
+            is_error=bool(stored.get("isError", False)),
+        )
+
+
+def user_message(text: str) -> Message:
+    """Return a user's message of plain text."""
+    return Message(Role.USER, (Text(text),))
+
+
+def tool_result(call: ToolCallBlock, output: str, *, is_error: bool = False) -> Message:
+    """Return the result message that answers `call`."""
+    return Message(Role.TOOL, (Text(output),), tool_call_id=call.id, tool_name=call.name, is_error=is_error)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """What a model is told about a tool; `parameters` is JSON Schema of an object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One call of a model.
+
+    Attributes:
+        model: Id as the provider knows it.
+        system: System prompt; byte-stable between the turns of a session so that provider caches hit.
+        messages: The conversation; every tool call in it has its result.
+        tools: Tools it may call, in a stable order.
+        max_output_tokens: Bound on the answer; None leaves it to the provider.
+        temperature: None leaves it to the provider.
+        thinking: off | minimal | low | medium | high, or None for the model's default.
+        session_key: The conversation, for providers that cache by it and for the offline model.
+        timeout_s: Until the first event; then between two events.
+        extra: Provider-specific parameters from the configuration (`params`), sent as they are.
+    """
+
+    model: str
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    max_output_tokens: int | None = None
+    temperature: float | None = None
+    thinking: str | None = None
+    session_key: str | None = None
+    timeout_s: float = 120.0
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A new piece of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingDelta:
+    """A new piece of thinking; `signature` comes with the last piece of a block, when there is one."""
+
+    text: str
+    signature: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallEvent:
+    """A complete tool call."""
+
+    call: ToolCallBlock
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one call and their cost in US dollars (None when the price is not known).
+
+    `input_tokens` does not include those read from or written to the provider's cache.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    cost_usd: float | None = None
+
+    @property
+    def total_tokens(self) -> int:
+        """All tokens, in and out."""
+        return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        costs = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cache_read_tokens + other.cache_read_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
+            sum(costs) if costs else None,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The usage as plain data."""
+        return {
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "cache_read_tokens": self.cache_read_tokens,
+            "cache_write_tokens": self.cache_write_tokens,
+            "total_tokens": self.total_tokens,
+            "cost_usd": self.cost_usd,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class UsageEvent:
+    """Usage of the call so far; the last one counts."""
+
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The end of the answer; always the last event."""
+
+    reason: StopReason
+
+
+ModelEvent = TextDelta | ThinkingDelta | ToolCallEvent | UsageEvent | Stop
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """What is known of a model.
+
+    Attributes:
+        id: As the provider knows it.
+        provider: Name of the provider in the configuration.
+        context_window: Tokens in and out together.
+        max_output_tokens: Bound on an answer, when known.
+        input_usd, output_usd, cache_read_usd, cache_write_usd: Dollars per million tokens, when known.
+        tools, images, thinking: What it can do.
+        name: For people.
+    """
+
+    id: str
+    provider: str
+    context_window: int = 32_768
+    max_output_tokens: int | None = None
+    input_usd: float | None = None
+    output_usd: float | None = None
+    cache_read_usd: float | None = None
+    cache_write_usd: float | None = None
+    tools: bool = True
+    images: bool = False
+    thinking: bool = False
+    name: str | None = None
+
+    @property
+    def ref(self) -> str:
+        """`provider/id`, as people write it in the configuration."""
+        return f"{self.provider}/{self.id}"
+
+    def cost_usd(self, usage: Usage) -> float | None:
+        """Return what a call cost, or None when the price is not known."""
+        if self.input_usd is None or self.output_usd is None:
+            return None
+        read = self.cache_read_usd if self.cache_read_usd is not None else self.input_usd
+        write = self.cache_write_usd if self.cache_write_usd is not None else self.input_usd
+        return (
+            usage.input_tokens * self.input_usd
+            + usage.output_tokens * self.output_usd
+            + usage.cache_read_tokens * read
+            + usage.cache_write_tokens * write
+        ) / 1_000_000
+
+
+class ModelProvider(Protocol):
+    """Someone who runs models."""
+
+    name: str
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        """Run one call.
+
+        Raises a `ModelError` before or between events. Closing or cancelling the iterator ends the call at the
+        provider too.
+        """
+        ...
+
+    async def models(self) -> list[ModelInfo]:
+        """Return the models it offers, as far as it can tell; empty when it cannot."""
+        ...
+
+    async def close(self) -> None:
+        """Give up connections."""
+        ...
+
+
+class ModelError(HubError):
+    """A call of a model failed."""
+
+    code = "MODEL_ERROR"
+    http_status = 502
+    try_fallback = True
+    """Whether another model may be tried for the same request."""
+
+
+class AuthError(ModelError):
+    """The provider refused the key."""
+
+    code = "MODEL_AUTH"
+
+
+class BillingError(ModelError):
+    """The provider wants to be paid."""
+
+    code = "MODEL_BILLING"
+
+
+class RateLimited(ModelError):
+    """Too many calls; `retry_after_s` says when to come back, when the provider told."""
+
+    code = "MODEL_RATE_LIMITED"
+    http_status = 429
+
+
+class ContextOverflow(ModelError):
+    """The conversation is longer than the model's window."""
+
+    code = "MODEL_CONTEXT_OVERFLOW"
+    try_fallback = False
+
+
+class Overloaded(ModelError):
+    """The provider is overloaded, failing, or cannot be reached."""
+
+    code = "MODEL_OVERLOADED"
+    http_status = 503
+
+
+class ModelTimeout(ModelError):
+    """The provider did not answer in time."""
+
+    code = "MODEL_TIMEOUT"
+    http_status = 504
+
+
+class FormatError(ModelError):
+    """The provider refused the request's form, or answered in a form nobody understands."""
+
+    code = "MODEL_FORMAT"
+
+
+def _block_as_dict(block: Block) -> dict[str, Any]:
+    match block:
+        case Text(text):
+            return {"type": "text", "text": text}
+        case Thinking(text, signature):
+            return {"type": "thinking", "thinking": text} | ({"signature": signature} if signature else {})
+        case ToolCallBlock(id, name, arguments, malformed):
+            shown = {"type": "toolCall", "id": id, "name": name, "arguments": dict(arguments)}
+            return shown | ({"malformed": malformed} if malformed is not None else {})
+        case Image(mime_type, data):
+            return {"type": "image", "mimeType": mime_type, "data": data}
+
+
+def _block_from_dict(stored: Mapping[str, Any]) -> Block:
+    match stored.get("type"):
+        case "text":
+            return Text(str(stored["text"]))
+        case "thinking":
+            return Thinking(str(stored["thinking"]), stored.get("signature"))
+        case "toolCall":
+            return ToolCallBlock(
+                str(stored["id"]), str(stored["name"]), dict(stored["arguments"]), stored.get("malformed")
+            )
+        case "image":
+            return Image(str(stored["mimeType"]), str(stored["data"]))
+        case other:
+            return Text(f"[a block of the unknown type {other!r}]")

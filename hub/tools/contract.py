@@ -1,0 +1,105 @@
+"""The contract for tools: what an agent can do, what it takes, and annotations that say how risky it is."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hub.core.context import Context
+from hub.models.contract import Image
+
+
+@dataclass(frozen=True, slots=True)
+class Annotations:
+    """What a tool does to the world; the defaults are the least safe.
+
+    Attributes:
+        read_only: It changes nothing.
+        destructive: It may remove or overwrite.
+        idempotent: Doing it twice is the same as once.
+        open_world: It reaches beyond this home (so its output is untrusted).
+        owner_only: Only an owner's authority may use it.
+        parallel_safe: It may run beside other calls of the same turn.
+    """
+
+    read_only: bool = False
+    destructive: bool = True
+    idempotent: bool = False
+    open_world: bool = True
+    owner_only: bool = True
+    parallel_safe: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call of a tool, with arguments that its schema has validated.
+
+    Attributes:
+        id: The model's id of the call; its result carries the same.
+        name: The tool.
+        arguments: Validated arguments.
+        context: Why, and with whose authority.
+        agent_id: The agent that calls.
+        session_key: The conversation it happens in.
+        run_id: The run it belongs to.
+    """
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any]
+    context: Context
+    agent_id: str
+    session_key: str
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool gives back: `output` for the model, `details` for people, `media` for both.
+
+    `trusted` is False when the output holds words from outside this home; it then taints the session.
+    """
+
+    output: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+    media: tuple[Image, ...] = ()
+    is_error: bool = False
+    trusted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """What a tool takes: JSON Schema for models and people, and the check itself.
+
+    `validate` returns the valid arguments or raises `hub.core.errors.InvalidRequest`. `hub.tools.parameters` makes
+    one from a voluptuous schema or from a JSON Schema as it comes.
+    """
+
+    json_schema: Mapping[str, Any]
+    validate: Callable[[Mapping[str, Any]], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """Something an agent can do.
+
+    Attributes:
+        name: `[a-z][a-z0-9_]*`, at most 64.
+        description: For the model: what it does and when to use it.
+        parameters: What it takes.
+        run: Does it. Errors a model should read are raised as `HubError` or returned with `is_error`.
+        group: For policies: files, memory, home, session, web, …
+        annotations: How risky it is.
+        timeout_s: Bound on one call.
+        output_limit: Characters of `output` given to the model; the rest is cut with a mark.
+    """
+
+    name: str
+    description: str
+    parameters: Parameters
+    run: Callable[[ToolCall], Awaitable[ToolResult]]
+    group: str
+    annotations: Annotations = Annotations()
+    timeout_s: float = 60.0
+    output_limit: int = 30_000
