@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from itertools import count
 
 RECHECK_S = 30.0
-"""How long a wait for a wall-clock time sleeps at most before it looks again: a suspended machine stops monotonic time."""
+"""A wait for a wall-clock time looks again at least this often: a suspended machine stops monotonic time."""
 
 
 class Clock:

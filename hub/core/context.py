@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from hub.core.ids import new_id
 
@@ -94,6 +95,37 @@ class Authority:
             tool_policies=(*self.tool_policies, policy) if policy else self.tool_policies,
             owner=self.owner if owner is None else self.owner and owner,
             tainted=self.tainted or tainted,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The authority as plain data, to be stored with what waits."""
+        return {
+            "principal": self.principal,
+            "person": self.person,
+            "scopes": sorted(self.scopes),
+            "tool_policies": [
+                {"allow": None if policy.allow is None else sorted(policy.allow), "deny": sorted(policy.deny)}
+                for policy in self.tool_policies
+            ],
+            "owner": self.owner,
+            "tainted": self.tainted,
+        }
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Authority:
+        """Read what `as_dict` wrote; what is missing grants nothing."""
+        return cls(
+            principal=str(stored["principal"]),
+            person=stored.get("person"),
+            scopes=SCOPES.intersection(stored.get("scopes", ())),
+            tool_policies=tuple(
+                ToolPolicy(
+                    None if policy.get("allow") is None else frozenset(policy["allow"]), frozenset(policy["deny"])
+                )
+                for policy in stored.get("tool_policies", ())
+            ),
+            owner=bool(stored.get("owner", False)),
+            tainted=bool(stored.get("tainted", False)),
         )
 
 
