@@ -1,0 +1,428 @@
+"""A scripted OpenAI-compatible server: real HTTP, real streams, answers as told (see `openai_script`).
+
+In a test: the fixture `openai_server`. As a process: `python -m tests.servers.openai_server --port 0` prints its
+address as one line of JSON; `POST /control/queue` {"answers": […]}, `POST /control/rules` {"match", "answer",
+"tool_result"?}, `POST /control/default` {"answer"}, `POST /control/release` {"name"}, `POST /control/key` {"key"},
+`POST /control/models` {"models": […]}, `POST /control/reset`, `GET /control/requests[?path=…]`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import subprocess
+import sys
+import threading
+import time
+import urllib.parse
+import urllib.request
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import orjson
+from aiohttp import web
+
+from tests.servers.openai_script import Answer, Recorded, Script, Step, last_user_text
+
+BODY_LIMIT_BYTES = 64 * 1024 * 1024
+START_LIMIT_S = 20.0
+HOLD_POLL_S = 0.005
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+class _Handlers:
+    """The HTTP face of a script."""
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+        self._count = 0
+
+    def application(self) -> web.Application:
+        application = web.Application(client_max_size=BODY_LIMIT_BYTES)
+        application.router.add_get("/v1/models", self._models)
+        application.router.add_get("/api/tags", self._tags)
+        application.router.add_get("/control/requests", self._requests)
+        application.router.add_post("/control/{what}", self._control)
+        application.router.add_post("/v1/chat/completions", self._complete)
+        return application
+
+    async def _complete(self, request: web.Request) -> web.StreamResponse:
+        raw = await request.read()
+        record = self._recorded(request, raw)
+        if self._refused(request):
+            record.ended = "answered"
+            return _error(401, {"message": "Incorrect API key provided.", "code": "invalid_api_key"})
+        if not isinstance(record.body, dict) or not isinstance(record.body.get("messages"), list):
+            record.ended = "answered"
+            return _error(400, {"message": "messages is required", "type": "invalid_request_error"})
+        self._count += 1
+        answering = _Answering(request, record.body, self._script, self._count)
+        try:
+            response = await answering.run(self._script.answer_for(record.body))
+        except (asyncio.CancelledError, ConnectionError):
+            record.ended = "disconnected"
+            raise
+        record.ended = "answered"
+        return response
+
+    async def _models(self, request: web.Request) -> web.Response:
+        self._recorded(request, b"")
+        if self._refused(request):
+            return _error(401, {"message": "Incorrect API key provided.", "code": "invalid_api_key"})
+        return web.json_response({"object": "list", "data": self._script.models})
+
+    async def _tags(self, request: web.Request) -> web.Response:
+        self._recorded(request, b"")
+        return web.json_response(
+            {"models": [{"name": model["id"], "model": model["id"]} for model in self._script.models]}
+        )
+
+    async def _requests(self, request: web.Request) -> web.Response:
+        path = request.query.get("path")
+        found = self._script.requests() if path is None else self._script.requests(None if path == "*" else path)
+        return web.json_response(found)
+
+    async def _control(self, request: web.Request) -> web.Response:
+        raw = await request.read()
+        data = json.loads(raw) if raw else {}
+        match request.match_info["what"]:
+            case "queue":
+                self._script.queue(*data["answers"])
+            case "rules":
+                self._script.rule(data["match"], data["answer"], tool_result=data.get("tool_result"))
+            case "default":
+                self._script.set_default(data["answer"])
+            case "release":
+                self._script.release(data["name"])
+            case "key":
+                self._script.key = data["key"]
+            case "models":
+                self._script.models = data["models"]
+            case "reset":
+                self._script.reset()
+            case unknown:
+                raise web.HTTPNotFound(text=f"no control {unknown}")
+        return web.json_response({"queued": self._script.queued()})
+
+    def _recorded(self, request: web.Request, raw: bytes) -> Recorded:
+        try:
+            body = orjson.loads(raw) if raw else None
+        except ValueError:
+            body = None
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        record = Recorded(request.path, headers, body, len(raw), time.monotonic_ns())
+        self._script.record(record)
+        return record
+
+    def _refused(self, request: web.Request) -> bool:
+        key = self._script.key
+        return key is not None and request.headers.get("Authorization") != f"Bearer {key}"
+
+
+class _Answering:
+    """One answer under way."""
+
+    def __init__(self, request: web.Request, body: dict[str, Any], script: Script, number: int) -> None:
+        self._request = request
+        self._body = body
+        self._script = script
+        self._id = f"chatcmpl-{number}"
+        self._stream = body.get("stream") is True
+        self._response: web.StreamResponse | None = None
+        self._text: list[str] = []
+        self._thinking: list[str] = []
+        self._calls: list[dict[str, Any]] = []
+        self._finish: Any = "unset"
+        self._usage: Any = "unset"
+        self._done = True
+
+    async def run(self, steps: list[Step]) -> web.StreamResponse:
+        for step in steps:
+            ended = await self._step(step)
+            if ended is not None:
+                return ended
+        return await self._end()
+
+    async def _step(self, step: Step) -> web.StreamResponse | None:
+        match step:
+            case {"status": status}:
+                body = step.get("body", {"error": {"message": f"scripted {status}"}})
+                return _whole(body, status, step.get("headers"))
+            case {"json": whole}:
+                return _whole(whole, 200, None, step.get("content_type", "application/json"))
+            case {"error": error}:
+                await self._event({"error": error})
+                return await self._eof()
+            case {"truncate": _}:
+                return await self._eof()
+            case {"disconnect": _}:
+                await self._open()
+                if self._request.transport is not None:
+                    self._request.transport.abort()
+                raise ConnectionResetError("scripted disconnect")
+            case {"usage": usage}:
+                self._usage = usage
+            case {"finish": finish}:
+                self._finish = finish
+            case {"no_done": _}:
+                self._done = False
+            case _:
+                await self._part(step)
+        return None
+
+    async def _part(self, step: Step) -> None:
+        match step:
+            case {"delay_s": seconds}:
+                await asyncio.sleep(seconds)
+            case {"hold": name}:
+                await self._hold(name)
+            case {"text": text}:
+                await self._say(text, step.get("chunks", 1))
+            case {"echo": _}:
+                await self._say(last_user_text(self._body["messages"]), 1)
+            case {"thinking": text}:
+                self._thinking.append(text)
+                await self._delta({"reasoning_content": text})
+            case {"reasoning": text}:
+                self._thinking.append(text)
+                await self._delta({"reasoning": text})
+            case {"tool_call": call}:
+                await self._call(call, step.get("fragments", 1))
+            case {"raw": raw}:
+                await self._write(raw.encode())
+            case {"event": event}:
+                await self._event(event)
+            case unknown:
+                raise ValueError(f"a step nobody knows: {unknown!r}")
+
+    async def _hold(self, name: str) -> None:
+        while not self._script.released(name):  # noqa: ASYNC110  it is released from other threads
+            await asyncio.sleep(HOLD_POLL_S)
+
+    async def _say(self, text: str, chunks: int) -> None:
+        self._text.append(text)
+        for piece in _pieces(text, chunks):
+            await self._delta({"content": piece})
+
+    async def _call(self, call: dict[str, Any], fragments: int) -> None:
+        index = call.get("index", len(self._calls))
+        arguments = call.get("arguments", {})
+        raw = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        id = call.get("id", f"call_{self._id}_{index}")
+        head: dict[str, Any] = {"type": "function", "function": {"name": call["name"], "arguments": ""}}
+        if id is not None:
+            head["id"] = id
+        self._calls.append({**head, "function": {"name": call["name"], "arguments": raw}})
+        place = {} if index is None else {"index": index}
+        await self._delta({"tool_calls": [{**place, **head}]})
+        for piece in _pieces(raw, fragments):
+            await self._delta({"tool_calls": [{**place, "function": {"arguments": piece}}]})
+
+    async def _end(self) -> web.StreamResponse:
+        finish = ("tool_calls" if self._calls else "stop") if self._finish == "unset" else self._finish
+        usage = _usage(self._body, "".join(self._text)) if self._usage == "unset" else self._usage
+        if not self._stream:
+            message: dict[str, Any] = {"role": "assistant", "content": "".join(self._text) or None}
+            if self._thinking:
+                message["reasoning_content"] = "".join(self._thinking)
+            if self._calls:
+                message["tool_calls"] = self._calls
+            choice = {"index": 0, "message": message, "finish_reason": finish}
+            return web.json_response({**self._head("chat.completion"), "choices": [choice], "usage": usage})
+        if finish is not None:
+            await self._delta({}, finish)
+        if usage is not None and (self._body.get("stream_options") or {}).get("include_usage"):
+            await self._event({**self._head("chat.completion.chunk"), "choices": [], "usage": usage})
+        if self._done:
+            await self._write(b"data: [DONE]\n\n")
+        return await self._eof()
+
+    async def _delta(self, delta: dict[str, Any], finish: str | None = None) -> None:
+        if self._stream:
+            choice = {"index": 0, "delta": delta, "finish_reason": finish}
+            await self._event({**self._head("chat.completion.chunk"), "choices": [choice]})
+
+    async def _event(self, event: dict[str, Any]) -> None:
+        await self._write(b"data: " + orjson.dumps(event) + b"\n\n")
+
+    async def _write(self, data: bytes) -> None:
+        response = await self._open()
+        await response.write(data)
+
+    async def _open(self) -> web.StreamResponse:
+        if self._response is None:
+            headers = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
+            self._response = web.StreamResponse(headers=headers)
+            await self._response.prepare(self._request)
+        return self._response
+
+    async def _eof(self) -> web.StreamResponse:
+        response = await self._open()
+        await response.write_eof()
+        return response
+
+    def _head(self, kind: str) -> dict[str, Any]:
+        return {"id": self._id, "object": kind, "created": 1_767_225_600, "model": self._body.get("model", "scripted")}
+
+
+def _pieces(text: str, count: int) -> list[str]:
+    size = max(1, -(-len(text) // max(1, count)))
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def _usage(body: dict[str, Any], text: str) -> dict[str, Any]:
+    prompt = max(1, len(json.dumps(body["messages"])) // 4)
+    completion = max(1, len(text) // 4)
+    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+
+
+def _whole(
+    body: Any, status: int, headers: dict[str, str] | None, content_type: str = "application/json"
+) -> web.Response:
+    text = body if isinstance(body, str) else json.dumps(body)
+    return web.Response(status=status, text=text, content_type=content_type, headers=headers)
+
+
+def _error(status: int, error: dict[str, Any]) -> web.Response:
+    return web.json_response({"error": error}, status=status)
+
+
+class OpenAIServer(Script):
+    """The server in a thread of this process, with an event loop of its own."""
+
+    __slots__ = ("_loop", "_ready", "_stopping", "_thread", "port")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.port = 0
+        self._ready = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping: asyncio.Event | None = None
+        self._thread = threading.Thread(target=self._main, name="openai server", daemon=True)
+
+    @property
+    def root_url(self) -> str:
+        """Its address without `/v1`."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def base_url(self) -> str:
+        """What goes into `base_url`."""
+        return f"{self.root_url}/v1"
+
+    def start(self, port: int = 0) -> None:
+        """Listen on a port (0: a free one); return when it does."""
+        self.port = port
+        self._thread.start()
+        if not self._ready.wait(START_LIMIT_S) or not self.port:
+            raise RuntimeError("the scripted server did not start")
+
+    def stop(self) -> None:
+        """Close everything and wait for the thread."""
+        if self._loop is not None and self._stopping is not None:
+            self._loop.call_soon_threadsafe(self._stopping.set)
+        self._thread.join(START_LIMIT_S)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+    def _main(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        finally:
+            self._ready.set()
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stopping = asyncio.Event()
+        runner = web.AppRunner(
+            _Handlers(self).application(), access_log=None, handler_cancellation=True, shutdown_timeout=0.1
+        )
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", self.port, backlog=1024)
+        await site.start()
+        self.port = runner.addresses[0][1]
+        self._ready.set()
+        await self._stopping.wait()
+        await runner.cleanup()
+
+
+class OpenAIServerProcess:
+    """The server in a process of its own, driven over its control endpoints; for benchmarks and faults."""
+
+    def __init__(self, port: int = 0) -> None:
+        command = [sys.executable, "-m", "tests.servers.openai_server", "--port", str(port)]
+        self._process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        self.root_url = str(json.loads(self._process.stdout.readline())["root_url"])
+        self.base_url = f"{self.root_url}/v1"
+
+    def queue(self, *answers: Answer) -> None:
+        """See `Script.queue`."""
+        self._post("queue", {"answers": list(answers)})
+
+    def rule(self, match: str, answer: Answer, *, tool_result: str | None = None) -> None:
+        """See `Script.rule`."""
+        self._post("rules", {"match": match, "answer": answer, "tool_result": tool_result})
+
+    def set_default(self, answer: Answer) -> None:
+        """See `Script.set_default`."""
+        self._post("default", {"answer": answer})
+
+    def release(self, name: str) -> None:
+        """See `Script.release`."""
+        self._post("release", {"name": name})
+
+    def reset(self) -> None:
+        """See `Script.reset`."""
+        self._post("reset", {})
+
+    def requests(self, path: str | None = "/v1/chat/completions") -> list[dict[str, Any]]:
+        """See `Script.requests`."""
+        query = urllib.parse.urlencode({"path": path or "*"})
+        with urllib.request.urlopen(f"{self.root_url}/control/requests?{query}", timeout=START_LIMIT_S) as response:
+            found: list[dict[str, Any]] = json.load(response)
+        return found
+
+    def stop(self) -> None:
+        """End the process."""
+        self._process.terminate()
+        self._process.wait(START_LIMIT_S)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+    def _post(self, what: str, data: dict[str, Any]) -> None:
+        request = urllib.request.Request(
+            f"{self.root_url}/control/{what}", json.dumps(data).encode(), {"Content-Type": "application/json"}
+        )
+        with urllib.request.urlopen(request, timeout=START_LIMIT_S) as response:
+            response.read()
+
+
+def main() -> None:
+    """Serve until interrupted or terminated."""
+    parser = argparse.ArgumentParser(description="A scripted OpenAI-compatible server.")
+    parser.add_argument("--port", type=int, default=0, help="0 chooses a free one")
+    server = OpenAIServer()
+    server.start(parser.parse_args().port)
+    print(json.dumps({"port": server.port, "root_url": server.root_url, "base_url": server.base_url}), flush=True)
+    try:
+        threading.Event().wait()
+    except KeyboardInterrupt:
+        server.stop()
+
+
+if __name__ == "__main__":
+    main()
