@@ -1,0 +1,159 @@
+"""Sections: the top-level keys of the configuration, what each must be, and the checks that span several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from hub.config.paths import Key
+from hub.core.errors import HubError, InvalidRequest
+from hub.core.schema import Schema, Validator
+
+if TYPE_CHECKING:
+    from hub.config.check import Config
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One top-level key.
+
+    Attributes:
+        name: The key.
+        schema: Voluptuous schema or validator of its value.
+        critical: Whether the hub enters recovery mode when it is broken.
+        default: What is validated when the key is absent or empty; None gives None when it is absent.
+        description: One line, for documentation and the editor.
+        restart: Whether a change takes effect only after a restart.
+        each_item: Whether a list item that is broken is left out alone, instead of the whole section.
+        restart_keys: Keys of a mapping a change of which needs a restart, while the others are applied live.
+    """
+
+    name: str
+    schema: Schema | Validator
+    critical: bool = False
+    default: Any = None
+    description: str = ""
+    restart: bool = False
+    each_item: bool = False
+    restart_keys: frozenset[str] = frozenset()
+
+    @property
+    def validate(self) -> Callable[[Any], Any]:
+        """The function that validates a value of this section."""
+        return self.schema if callable(self.schema) else Schema(self.schema)
+
+
+class Report(Protocol):
+    """Where a cross-check tells what it found; the mark is looked up by the keys."""
+
+    def error(self, keys: Iterable[Key], message: str, hint: str = "") -> None:
+        """Tell an error; the section (or the list item) that `keys` begin with is then broken."""
+        ...
+
+    def warning(self, keys: Iterable[Key], message: str, hint: str = "") -> None:
+        """Tell something that deserves attention and breaks nothing."""
+        ...
+
+
+CrossCheck = Callable[["Config", Report], None]
+"""A second check over validated sections; it must cope with sections that are broken and so absent."""
+
+
+class SchemaProblem(HubError):
+    """The schema of an integration cannot be used; the message says why."""
+
+    code = "SCHEMA_PROBLEM"
+
+
+class IntegrationSections(Protocol):
+    """What the configuration needs to know of integrations; `hub.integration.schemas` has it."""
+
+    @property
+    def cross_checks(self) -> Mapping[str, CrossCheck]:
+        """Second checks of the integrations whose section was asked for, by a name."""
+        ...
+
+    def domains(self) -> Iterable[str]:
+        """Return the domains of all integrations that can be configured."""
+        ...
+
+    def section(self, domain: str) -> Section:
+        """Return the section of an integration.
+
+        Raises:
+            SchemaProblem: Its manifest or its schema is broken.
+        """
+        ...
+
+
+class NoIntegrations:
+    """No integrations at all."""
+
+    cross_checks: Mapping[str, CrossCheck] = {}
+
+    def domains(self) -> Iterable[str]:
+        return ()
+
+    def section(self, domain: str) -> Section:
+        raise SchemaProblem(f"there is no integration {domain}")
+
+
+class Sections:
+    """The registry of core sections and integration sections.
+
+    Args:
+        core: Sections of the hub's own parts.
+        integrations: Sections of the integrations that were found.
+        cross_checks: Second checks, by a name shown when one fails.
+    """
+
+    def __init__(
+        self,
+        core: Iterable[Section] = (),
+        integrations: IntegrationSections | None = None,
+        cross_checks: Mapping[str, CrossCheck] | None = None,
+    ) -> None:
+        self._core: dict[str, Section] = {}
+        self.integrations: IntegrationSections = integrations or NoIntegrations()
+        self.cross_checks: dict[str, CrossCheck] = dict(cross_checks or {})
+        for section in core:
+            self.add(section)
+
+    def add(self, section: Section) -> None:
+        """Add a core section.
+
+        Raises:
+            InvalidRequest: There is one of that name.
+        """
+        if section.name in self._core:
+            raise InvalidRequest(f"there are two sections {section.name}")
+        self._core[section.name] = section
+
+    def core(self) -> list[Section]:
+        """Return the core sections in the order in which they were added."""
+        return list(self._core.values())
+
+    def names(self) -> list[str]:
+        """Return every name that may stand at the top level: core sections, then integrations."""
+        return [*self._core, *sorted(set(self.integrations.domains()) - set(self._core))]
+
+    def get(self, name: str) -> Section | None:
+        """Return a section, or None when there is none of that name.
+
+        Raises:
+            SchemaProblem: It belongs to an integration whose schema cannot be used.
+        """
+        if name in self._core:
+            return self._core[name]
+        if name in set(self.integrations.domains()):
+            return self.integrations.section(name)
+        return None
+
+    def is_core(self, name: str) -> bool:
+        """Whether `name` is a section of the hub's own."""
+        return name in self._core
+
+    def add_cross_check(self, name: str, check: CrossCheck) -> None:
+        """Add a second check, run after all sections were validated."""
+        self.cross_checks[name] = check
