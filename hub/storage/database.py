@@ -1,0 +1,224 @@
+"""A SQLite database with one writer: durable when awaited, read without waiting, never emptied in silence."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hub.storage.connection import Synchronous, connect
+from hub.storage.damage import (
+    Damage,
+    damaged_copies,
+    find_damage,
+    finish_interrupted,
+    is_foreign,
+    make_new,
+    replace_damaged,
+    suspect_mark,
+)
+from hub.storage.errors import StorageError, from_os, from_sqlite, is_damage
+from hub.storage.readers import READ_LIMIT_S, Readers
+from hub.storage.schema_version import Migration, migrate, refuse_newer, schema_version
+from hub.storage.writer import Writer
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+POST_DELAY_S = 0.05
+INTEGRITY_LIMIT_S = 600.0
+
+
+class Database:
+    """One database file: a writer thread that batches commits, and reader threads with snapshots of their own.
+
+    Args:
+        path: The file; its directory must exist.
+        migrations: The one at index n leads from schema version n to n + 1.
+        synchronous: FULL makes every awaited write durable against power loss; NORMAL against a crash only.
+        post_delay_s: How long a write that nobody waits for may wait for others to share a commit with, seconds.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        migrations: Sequence[Migration],
+        *,
+        synchronous: Synchronous = "FULL",
+        post_delay_s: float = POST_DELAY_S,
+    ) -> None:
+        self.path = path
+        self.damage: Damage | None = None
+        """What this opening found damaged and mended, for a repair."""
+        self.suspect = False
+        """Whether a page proved damaged while open; the next start checks and mends."""
+        self._migrations = tuple(migrations)
+        self._synchronous: Synchronous = synchronous
+        self._writer = Writer(path, self._open_for_writing, post_delay_s=post_delay_s, on_damage=self._met_damage)
+        self._readers = Readers(path, self._open_for_reading, self._met_damage)
+        self._damage_listeners: list[Callable[[], None]] = []
+
+    async def open(self) -> None:
+        """Open the file, making it when there is none, mending it when it is damaged, and migrate its schema.
+
+        Raises:
+            NewerSchema: A newer program wrote it; it was not changed.
+            MigrationFailed: A migration could not be done; the file is as before it.
+            StorageError: The disk is full, or the file or directory cannot be written.
+        """
+        await self._writer.start()
+
+    async def close(self) -> None:
+        """Write what waits and close; what comes later is refused. A second call does nothing."""
+        await self._readers.stop()
+        await self._writer.stop()
+
+    async def write(self, fn: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `fn` in the writer thread and return its result once the disk has what it did.
+
+        Args:
+            fn: Changes the database through the connection it is given; plain, short, without waiting for anything. It
+                runs under a savepoint of a transaction it shares with others, and must not end that transaction. It
+                must not return the connection or a cursor.
+
+        Raises:
+            StorageError: It could not be made durable; nothing of it was kept.
+            Unavailable: The database is closed.
+            Exception: Whatever `fn` raised (`sqlite3.IntegrityError` for a constraint); nothing of it was kept.
+
+        Cancelling it before `fn` begins keeps it from running; later it is kept, whole, as if not cancelled.
+        """
+        result: T = await self._writer.submit(fn)
+        return result
+
+    async def read(self, fn: Callable[[sqlite3.Connection], T], *, limit_s: float = READ_LIMIT_S) -> T:
+        """Run `fn` in a reader thread over one unchanging state, which has every write that was awaited before.
+
+        Raises:
+            TimedOut: Its statements took longer than `limit_s` seconds.
+            StorageError: The file could not be read.
+            Exception: Whatever `fn` raised.
+        """
+        result: T = await self._readers.submit(fn, limit_s)
+        return result
+
+    def post(self, fn: Callable[[sqlite3.Connection], Any]) -> bool:
+        """Write without waiting, in order with all other writes; errors are logged.
+
+        Returns:
+            False when it was refused because too much waits, or the database is closed.
+        """
+        return self._writer.post(fn)
+
+    async def integrity(self) -> list[str]:
+        """Check the whole file; return what is wrong, nothing when all is well. It may take minutes."""
+        try:
+            found = await self.read(
+                lambda c: [str(row[0]) for row in c.execute("PRAGMA integrity_check(20)")], limit_s=INTEGRITY_LIMIT_S
+            )
+        except StorageError as error:
+            return [error.message]
+        if found == ["ok"]:
+            return []
+        self._mark_suspect("; ".join(found))
+        return found
+
+    def on_damage(self, listener: Callable[[], None]) -> None:
+        """Call `listener`, in a thread of the database, when a page proves damaged while it is open."""
+        self._damage_listeners.append(listener)
+
+    def damaged_copies(self) -> list[Path]:
+        """Return the damaged files that were set aside here, oldest first."""
+        return damaged_copies(self.path)
+
+    def status(self) -> dict[str, Any]:
+        """Return counters for diagnostics."""
+        return {
+            "file": str(self.path),
+            "commits": self._writer.commits,
+            "waiting": self._writer.waiting(),
+            "rejected": self._writer.rejected,
+            "suspect": self.suspect,
+        }
+
+    # --- below: in the database's threads ---
+
+    def _open_for_writing(self) -> sqlite3.Connection:
+        try:
+            finish_interrupted(self.path)
+            if not self.path.exists():
+                make_new(self.path, self._migrations)
+            connection = self._open_sound()
+            _make_backup(connection, self._migrations, self.path)
+            migrate(connection, self._migrations, self.path)
+            return connection
+        except sqlite3.Error as error:
+            known = from_sqlite(error, self.path)
+            if known is None:
+                raise
+            raise known from error
+        except OSError as error:
+            raise from_os(error, self.path, "opening") from error
+
+    def _open_sound(self) -> sqlite3.Connection:
+        """Open the database, after mending it when it is damaged."""
+        reason = is_foreign(self.path)
+        if reason is None:
+            connection: sqlite3.Connection | None = None
+            try:
+                connection = connect(self.path, synchronous=self._synchronous)
+                reason = find_damage(connection, self.path)
+                if reason is None:
+                    refuse_newer(connection, self._migrations, self.path)
+                    return connection
+            except sqlite3.Error as error:
+                if not is_damage(error):
+                    raise
+                reason = str(error)
+            except BaseException:
+                if connection is not None:
+                    connection.close()
+                raise
+            if connection is not None:
+                connection.close()
+        self.damage = replace_damaged(self.path, self._migrations, reason)
+        return connect(self.path, synchronous=self._synchronous)
+
+    def _open_for_reading(self) -> sqlite3.Connection:
+        return connect(self.path, read_only=True)
+
+    def _met_damage(self, error: sqlite3.Error) -> None:
+        self._mark_suspect(str(error))
+
+    def _mark_suspect(self, reason: str) -> None:
+        if self.suspect:
+            return
+        self.suspect = True
+        _log.critical("%s is damaged (%s); the next start checks it and saves what can be read", self.path, reason)
+        try:
+            suspect_mark(self.path).touch(mode=0o600)
+        except OSError as error:
+            _log.error("it could not be marked for the next start: %s", error)
+        for listener in self._damage_listeners:
+            listener()
+
+
+def _make_backup(connection: sqlite3.Connection, migrations: Sequence[Migration], path: Path) -> None:
+    """Keep a copy of a database that is about to be migrated, under the name of its version."""
+    version = schema_version(connection)
+    if not 0 < version < len(migrations):
+        return
+    backup = path.with_name(f"{path.name}.version-{version}")
+    partial = path.with_name(f"{path.name}.new")
+    partial.unlink(missing_ok=True)
+    copy = sqlite3.connect(partial)
+    try:
+        partial.chmod(0o600)
+        connection.backup(copy)
+    finally:
+        copy.close()
+    partial.replace(backup)
+    _log.info("kept a copy of %s as %s before migrating it", path.name, backup.name)

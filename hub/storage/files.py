@@ -1,0 +1,122 @@
+"""Files written whole or not at all, lines appended, and reads that have a bound."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+from hub.core.errors import LimitExceeded
+from hub.storage.errors import from_os
+
+TEMPORARY_PREFIX = ".homarus-"
+TEMPORARY_SUFFIX = ".tmp"
+
+
+def write_atomic(path: Path, data: bytes, mode: int = 0o600) -> None:
+    """Replace the contents of a file so that readers see the old or the new ones, also after a crash.
+
+    A symlink at `path` is followed, so that a person may keep the file elsewhere. It blocks until the disk has it.
+
+    Args:
+        mode: Permissions of a new file; an existing one keeps its own.
+
+    Raises:
+        StorageError: It could not be written; the old contents are untouched.
+    """
+    try:
+        target = path.resolve()
+        with suppress(FileNotFoundError):
+            mode = target.stat().st_mode & 0o777
+        temporary = target.with_name(f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}{TEMPORARY_SUFFIX}")
+        try:
+            _write_new(temporary, data, mode)
+            os.replace(temporary, target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        sync_directory(target.parent)
+    except OSError as error:
+        raise from_os(error, path, "writing") from error
+
+
+def append_line(path: Path, line: bytes, mode: int = 0o600, *, sync: bool = True) -> None:
+    """Append one line to a file, making it when there is none.
+
+    A last line that a crash left without its end is closed first, so that the new one stands alone.
+
+    Args:
+        line: Without the newline.
+        sync: Whether to wait until the disk has it.
+
+    Raises:
+        ValueError: The line contains a newline.
+        StorageError: It could not be written; what was there is untouched.
+    """
+    if b"\n" in line:
+        raise ValueError("a line holds no newline")
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, mode)
+        try:
+            size = os.fstat(descriptor).st_size
+            torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+            try:
+                _write_all(descriptor, (b"\n" if torn else b"") + line + b"\n")
+            except OSError:
+                os.ftruncate(descriptor, size)
+                raise
+            if sync:
+                os.fdatasync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise from_os(error, path, "appending to") from error
+
+
+def read_bounded(path: Path, limit: int) -> bytes:
+    """Return the contents of a file.
+
+    Args:
+        limit: Bytes it may have at most.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        LimitExceeded: It is larger.
+        StorageError: It could not be read.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(limit + 1)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise from_os(error, path, "reading") from error
+    if len(data) > limit:
+        raise LimitExceeded(f"{path} is larger than {limit} bytes and was not read", details={"file": str(path)})
+    return data
+
+
+def sync_directory(path: Path) -> None:
+    """Wait until the disk has the names in a directory."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _write_new(path: Path, data: bytes, mode: int) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        _write_all(descriptor, data)
+        os.fchmod(descriptor, mode)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]

@@ -1,0 +1,150 @@
+"""The home directory of a hub: where everything in it lies, and how it is first made."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from hub.storage.errors import StorageError, from_os
+
+PRIVATE = 0o077
+
+
+def restrict_umask() -> int:
+    """Make every file this process creates private to its user; return the umask that was in force."""
+    return os.umask(PRIVATE)
+
+
+class Home:
+    """The paths of one hub's directory.
+
+    Args:
+        path: The directory; a leading `~` is expanded.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path).expanduser().absolute()
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    @property
+    def configuration(self) -> Path:
+        """The root of the configuration."""
+        return self.path / "configuration.yaml"
+
+    @property
+    def secrets(self) -> Path:
+        """What `!secret` reads."""
+        return self.path / "secrets.yaml"
+
+    @property
+    def workspace(self) -> Path:
+        """The workspace of the default agent, unless it is configured elsewhere."""
+        return self.path / "workspace"
+
+    @property
+    def custom_integrations(self) -> Path:
+        """Integrations of the user's own; made by the user."""
+        return self.path / "custom_integrations"
+
+    @property
+    def blueprints(self) -> Path:
+        """Blueprints of the user's own."""
+        return self.path / "blueprints"
+
+    @property
+    def storage(self) -> Path:
+        """What the hub keeps for itself."""
+        return self.path / ".storage"
+
+    @property
+    def hub_db(self) -> Path:
+        """The hub database."""
+        return self.storage / "hub.db"
+
+    @property
+    def history_db(self) -> Path:
+        """The history database; disposable."""
+        return self.storage / "history.db"
+
+    @property
+    def hub_token(self) -> Path:
+        """The token that has every right, on loopback only."""
+        return self.storage / "hub_token"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the hub that runs on this directory."""
+        return self.storage / "hub.lock"
+
+    @property
+    def agents(self) -> Path:
+        """A directory for each agent."""
+        return self.storage / "agents"
+
+    def agent(self, agent_id: str) -> Path:
+        """What is kept for one agent."""
+        return self.agents / agent_id
+
+    def sessions(self, agent_id: str) -> Path:
+        """The transcripts of one agent."""
+        return self.agent(agent_id) / "sessions"
+
+    @property
+    def memory(self) -> Path:
+        """Indexes of memory; disposable."""
+        return self.storage / "memory"
+
+    @property
+    def cache(self) -> Path:
+        """Parsed and prepared things; disposable."""
+        return self.storage / "cache"
+
+    @property
+    def last_good(self) -> Path:
+        """The configuration that last worked."""
+        return self.storage / "last_good"
+
+    @property
+    def config_history(self) -> Path:
+        """Configuration files as they were before the hub changed them."""
+        return self.storage / "config_history"
+
+    @property
+    def logs(self) -> Path:
+        """Log files."""
+        return self.storage / "logs"
+
+    def create(self) -> None:
+        """Make the directories that are missing, private to the user; nothing that exists is overwritten.
+
+        Raises:
+            StorageError: One cannot be made, or something else is in its place; the message names it.
+        """
+        for directory in (self.path, self.storage, self.agents, self.cache, self.logs):
+            self._make(directory)
+        self._make_private(self.storage)
+
+    def _make(self, directory: Path) -> None:
+        try:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except FileExistsError as error:
+            raise StorageError(
+                f"{directory} exists and is no directory; move it away, or choose another --config directory",
+                details={"file": str(directory)},
+            ) from error
+        except OSError as error:
+            raise from_os(error, directory, "making the directory") from error
+        if not os.access(directory, os.R_OK | os.W_OK | os.X_OK):
+            raise from_os(PermissionError(13, "no read or write permission"), directory, "using the directory")
+
+    def _make_private(self, directory: Path) -> None:
+        try:
+            if directory.stat().st_mode & PRIVATE:
+                directory.chmod(0o700)
+        except OSError as error:
+            raise from_os(error, directory, "making private") from error

@@ -1,0 +1,66 @@
+"""The schema of hub.db, as numbered migrations: what must survive a crash, and nothing that can be rebuilt."""
+
+from __future__ import annotations
+
+import sqlite3
+
+_FIRST = (
+    """CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value TEXT NOT NULL)""",
+    """CREATE TABLE sessions(
+        key TEXT PRIMARY KEY, session_id TEXT NOT NULL, agent_id TEXT NOT NULL,
+        created_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL, data TEXT NOT NULL)""",
+    """CREATE TABLE inbox(
+        id TEXT PRIMARY KEY, channel TEXT NOT NULL, account TEXT NOT NULL, peer TEXT NOT NULL, message_id TEXT NOT NULL,
+        received_ms INTEGER NOT NULL, state TEXT NOT NULL, reason TEXT, session_key TEXT, run_id TEXT, principal TEXT,
+        context_id TEXT, parent_id TEXT, message TEXT, UNIQUE(channel, account, peer, message_id))""",
+    """CREATE INDEX inbox_open ON inbox(state) WHERE state IN ('received', 'queued')""",
+    """CREATE INDEX inbox_run ON inbox(run_id) WHERE run_id IS NOT NULL""",
+    """CREATE TABLE runs(
+        id TEXT PRIMARY KEY, agent_id TEXT NOT NULL, session_key TEXT NOT NULL, session_id TEXT, inbox_id TEXT,
+        kind TEXT NOT NULL, state TEXT NOT NULL, lane TEXT, authority TEXT, context_id TEXT, parent_id TEXT,
+        created_ms INTEGER NOT NULL, started_ms INTEGER, ended_ms INTEGER, model TEXT, usage TEXT, error TEXT,
+        reply TEXT)""",
+    """CREATE INDEX runs_open ON runs(state) WHERE state IN ('queued', 'running')""",
+    """CREATE INDEX runs_session ON runs(session_key, created_ms)""",
+    """CREATE TABLE outbox(
+        id TEXT PRIMARY KEY, channel TEXT NOT NULL, account TEXT NOT NULL, peer TEXT NOT NULL, chat_type TEXT,
+        thread TEXT, session_key TEXT, run_id TEXT, reply_to TEXT, part INTEGER NOT NULL DEFAULT 0, text TEXT,
+        state TEXT NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, next_ms INTEGER, created_ms INTEGER NOT NULL,
+        updated_ms INTEGER, platform_ids TEXT, error TEXT)""",
+    """CREATE INDEX outbox_open ON outbox(channel, account, peer, id) WHERE state IN ('pending', 'sending')""",
+    """CREATE INDEX outbox_run ON outbox(run_id) WHERE run_id IS NOT NULL""",
+    """CREATE TABLE idempotency(
+        principal TEXT NOT NULL, method TEXT NOT NULL, key TEXT NOT NULL, params_hash TEXT NOT NULL,
+        created_ms INTEGER NOT NULL, state TEXT NOT NULL, responses TEXT, PRIMARY KEY(principal, method, key))""",
+    """CREATE INDEX idempotency_age ON idempotency(created_ms)""",
+    """CREATE TABLE tokens(
+        id TEXT PRIMARY KEY, name TEXT NOT NULL, hash BLOB NOT NULL UNIQUE, scopes TEXT NOT NULL,
+        generation INTEGER NOT NULL DEFAULT 1, created_ms INTEGER NOT NULL, last_used_ms INTEGER, expires_ms INTEGER,
+        revoked_ms INTEGER)""",
+    """CREATE TABLE web_sessions(
+        id TEXT PRIMARY KEY, hash BLOB NOT NULL UNIQUE, principal TEXT NOT NULL, scopes TEXT NOT NULL,
+        created_ms INTEGER NOT NULL, last_used_ms INTEGER, expires_ms INTEGER NOT NULL)""",
+    """CREATE TABLE login_codes(
+        hash BLOB PRIMARY KEY, created_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL, used_ms INTEGER,
+        scopes TEXT NOT NULL)""",
+    """CREATE TABLE devices(
+        id TEXT PRIMARY KEY, public_key TEXT NOT NULL, data TEXT NOT NULL, token_hash BLOB, role TEXT NOT NULL,
+        scopes TEXT NOT NULL, created_ms INTEGER NOT NULL, last_used_ms INTEGER, revoked_ms INTEGER)""",
+    """CREATE TABLE device_requests(
+        id TEXT PRIMARY KEY, device_id TEXT NOT NULL, data TEXT NOT NULL, created_ms INTEGER NOT NULL,
+        expires_ms INTEGER NOT NULL)""",
+    """CREATE TABLE pairings(
+        id TEXT PRIMARY KEY, channel TEXT NOT NULL, account TEXT NOT NULL, identity TEXT NOT NULL, state TEXT NOT NULL,
+        code_hash BLOB, data TEXT, created_ms INTEGER NOT NULL, expires_ms INTEGER,
+        UNIQUE(channel, account, identity))""",
+)
+
+
+def first(connection: sqlite3.Connection) -> None:
+    """Make the tables of the first version."""
+    for statement in _FIRST:
+        connection.execute(statement)
+
+
+HUB_MIGRATIONS = (first,)
+"""In order; one that was released is never changed, only followed by another."""

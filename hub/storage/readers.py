@@ -1,0 +1,139 @@
+"""The threads that read from a database: each piece of work sees one unchanging state."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any
+
+from hub.core.errors import LimitExceeded, TimedOut, Unavailable
+from hub.storage.errors import from_sqlite, is_damage
+
+_log = logging.getLogger(__name__)
+
+Work = Callable[[sqlite3.Connection], Any]
+
+THREADS = 2
+WAITING_LIMIT = 5_000
+READ_LIMIT_S = 30.0
+CHECK_STEPS = 100_000
+
+
+class Readers:
+    """Two threads with a connection each, started on the first read.
+
+    Args:
+        path: Named in errors.
+        open_connection: Called in each thread.
+        on_damage: Told, in the thread, of each error that means the file is damaged.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        open_connection: Callable[[], sqlite3.Connection],
+        on_damage: Callable[[sqlite3.Error], None],
+    ) -> None:
+        self._path = path
+        self._open_connection = open_connection
+        self._on_damage = on_damage
+        self._queue: SimpleQueue[tuple[Work, asyncio.Future[Any], float] | None] = SimpleQueue()
+        self._threads: list[Thread] = []
+        self._closed = False
+
+    def submit(self, work: Work, limit_s: float = READ_LIMIT_S) -> asyncio.Future[Any]:
+        """Queue work; the future has its result.
+
+        Args:
+            limit_s: Seconds after which its statements are interrupted.
+
+        Raises:
+            Unavailable: The database is closed.
+            LimitExceeded: Too much waits already.
+        """
+        if self._closed:
+            raise Unavailable(f"{self._path.name} is closed")
+        if self._queue.qsize() >= WAITING_LIMIT:
+            raise LimitExceeded(f"{WAITING_LIMIT} reads already wait for {self._path.name}", retry_after_s=1.0)
+        while len(self._threads) < THREADS:
+            thread = Thread(target=self._run, name=f"reader of {self._path.name}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._queue.put((work, future, limit_s))
+        return future
+
+    async def stop(self) -> None:
+        """Finish what waits and end the threads."""
+        self._closed = True
+        for _ in self._threads:
+            self._queue.put(None)
+        for thread in self._threads:
+            await asyncio.to_thread(thread.join, READ_LIMIT_S)
+        self._threads.clear()
+
+    def _run(self) -> None:
+        connection: sqlite3.Connection | None = None
+        deadline = [0.0]
+        try:
+            while (job := self._queue.get()) is not None:
+                work, future, limit_s = job
+                if future.cancelled():
+                    continue
+                try:
+                    if connection is None:
+                        connection = self._open_connection()
+                        connection.set_progress_handler(lambda: int(time.monotonic() > deadline[0]), CHECK_STEPS)
+                    deadline[0] = time.monotonic() + limit_s
+                    result = _in_snapshot(connection, work)
+                except Exception as error:  # it goes to whoever asked
+                    _tell(future, None, self._explain(error, limit_s))
+                else:
+                    _tell(future, result, None)
+        finally:
+            if connection is not None:
+                connection.close()
+
+    def _explain(self, error: Exception, limit_s: float) -> Exception:
+        if not isinstance(error, sqlite3.Error):
+            return error
+        if is_damage(error):
+            self._on_damage(error)
+        known: Exception | None = from_sqlite(error, self._path)
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
+            known = TimedOut(f"a read from {self._path.name} took longer than {limit_s:g} s")
+        if known is None:
+            return error
+        known.__cause__ = error
+        return known
+
+
+def _in_snapshot(connection: sqlite3.Connection, work: Work) -> Any:
+    connection.execute("BEGIN")
+    try:
+        return work(connection)
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _tell(future: asyncio.Future[Any], result: Any, error: Exception | None) -> None:
+    try:
+        future.get_loop().call_soon_threadsafe(_resolve, future, result, error)
+    except RuntimeError:
+        _log.debug("the event loop ended before a read was answered")
+
+
+def _resolve(future: asyncio.Future[Any], result: Any, error: Exception | None) -> None:
+    if future.done():
+        return
+    if error is not None:
+        future.set_exception(error)
+    else:
+        future.set_result(result)

@@ -1,0 +1,310 @@
+"""The one thread that writes to a database; what arrives while it commits shares the next commit."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any
+
+from hub.core.errors import LimitExceeded, TimedOut, Unavailable
+from hub.storage.errors import from_sqlite, is_damage
+
+_log = logging.getLogger(__name__)
+
+Work = Callable[[sqlite3.Connection], Any]
+OnDamage = Callable[[sqlite3.Error], None]
+
+BATCH_LIMIT = 500
+WAITING_LIMIT = 20_000
+STATEMENT_LIMIT_S = 30.0
+STATEMENT_CHECK_STEPS = 200_000
+IDLE_S = 0.5
+CHECKPOINT_COMMITS = 50
+
+
+class _Job:
+    __slots__ = ("future", "work")
+
+    def __init__(self, work: Work, future: asyncio.Future[Any] | None) -> None:
+        self.work = work
+        self.future = future
+
+
+_Outcome = tuple[_Job, Any, BaseException | None]
+
+
+class _Lost(Exception):
+    """The transaction ended under a batch: none of it was kept."""
+
+
+class Writer:
+    """Runs work in its thread, each piece under a savepoint, and answers after the commit.
+
+    Args:
+        path: Named in errors and logs.
+        open_connection: Called in the thread; what it raises is raised by `start`.
+        post_delay_s: How long work that nobody waits for may wait for company, seconds.
+        on_damage: Told, in the thread, of each error that means the file is damaged.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        open_connection: Callable[[], sqlite3.Connection],
+        *,
+        post_delay_s: float,
+        on_damage: OnDamage,
+    ) -> None:
+        self._path = path
+        self._open_connection = open_connection
+        self._post_delay_s = post_delay_s
+        self._on_damage = on_damage
+        self._queue: SimpleQueue[_Job | None] = SimpleQueue()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: Thread | None = None
+        self._ended: asyncio.Future[None] | None = None
+        self._accepts = False
+        self._deadline = 0.0
+        self._commits_unfolded = 0
+        self.commits = 0
+        self.rejected = 0
+
+    async def start(self) -> None:
+        """Start the thread and open the connection in it."""
+        loop = self._loop = asyncio.get_running_loop()
+        opened: asyncio.Future[None] = loop.create_future()
+        self._ended = loop.create_future()
+        self._thread = Thread(target=self._run, args=(opened,), name=f"writer of {self._path.name}", daemon=True)
+        self._thread.start()
+        await asyncio.shield(opened)
+        self._accepts = True
+
+    async def stop(self) -> None:
+        """Write what waits, fold the log into the file, and end the thread; a second call does nothing.
+
+        Cancelling it leaves the thread to finish by itself.
+        """
+        if self._accepts:
+            self._accepts = False
+            self._queue.put(None)
+        if self._ended is not None:
+            await asyncio.shield(self._ended)
+
+    def submit(self, work: Work) -> asyncio.Future[Any]:
+        """Queue work; the future has its result when it is durable.
+
+        Raises:
+            Unavailable: The writer is not running.
+            LimitExceeded: Too much waits already.
+        """
+        loop = self._loop
+        if not self._accepts or loop is None:
+            raise Unavailable(f"{self._path.name} is closed; nothing is written to it any more")
+        if self._queue.qsize() >= WAITING_LIMIT:
+            self.rejected += 1
+            raise LimitExceeded(
+                f"{WAITING_LIMIT} writes already wait for {self._path.name}; the disk does not keep up",
+                retry_after_s=1.0,
+            )
+        future: asyncio.Future[Any] = loop.create_future()
+        self._queue.put(_Job(work, future))
+        return future
+
+    def post(self, work: Work) -> bool:
+        """Queue work that nobody waits for; return False when it was refused (and counted) instead."""
+        if not self._accepts or self._queue.qsize() >= WAITING_LIMIT:
+            self.rejected += 1
+            return False
+        self._queue.put(_Job(work, None))
+        return True
+
+    def waiting(self) -> int:
+        """Return how many pieces of work wait."""
+        return self._queue.qsize()
+
+    # --- below: in the thread ---
+
+    def _run(self, opened: asyncio.Future[None]) -> None:
+        try:
+            connection = self._open_connection()
+        except BaseException as error:
+            self._tell(_fail, opened, error)
+            self._tell(_succeed, self._ended, None)
+            return
+        connection.set_progress_handler(self._overdue, STATEMENT_CHECK_STEPS)
+        self._tell(_succeed, opened, None)
+        try:
+            self._serve(connection)
+        finally:
+            self._accepts = False
+            self._refuse_rest()
+            try:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                connection.close()
+            except sqlite3.Error as error:
+                _log.warning("%s was not closed tidily (%s); its log is read at the next start", self._path, error)
+            self._tell(_succeed, self._ended, None)
+
+    def _serve(self, connection: sqlite3.Connection) -> None:
+        while True:
+            batch, last = self._collect(connection)
+            if batch:
+                self._tell(_answer, self._commit(connection, batch))
+            if last:
+                return
+
+    def _collect(self, connection: sqlite3.Connection) -> tuple[list[_Job], bool]:
+        """Return the next batch, and whether it is the last."""
+        job = self._next(connection)
+        batch: list[_Job] = []
+        awaited = False
+        closes_at = time.monotonic() + self._post_delay_s
+        while True:
+            if job is None:
+                return batch, True
+            batch.append(job)
+            awaited = awaited or job.future is not None
+            if len(batch) >= BATCH_LIMIT:
+                return batch, False
+            try:
+                if awaited:
+                    job = self._queue.get_nowait()
+                else:
+                    job = self._queue.get(timeout=max(0.0, closes_at - time.monotonic()))
+            except Empty:
+                return batch, False
+
+    def _next(self, connection: sqlite3.Connection) -> _Job | None:
+        """Wait for work; when none comes for a moment, fold the log back so that no commit has to."""
+        if self._commits_unfolded >= CHECKPOINT_COMMITS:
+            try:
+                return self._queue.get(timeout=IDLE_S)
+            except Empty:
+                self._commits_unfolded = 0
+                try:
+                    connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+                except sqlite3.Error as error:
+                    _log.warning("the log of %s was not folded back (%s); it is tried again later", self._path, error)
+        return self._queue.get()
+
+    def _commit(self, connection: sqlite3.Connection, batch: list[_Job]) -> list[_Outcome]:
+        outcomes: list[_Outcome] = []
+        alone = len(batch) == 1
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            for job in batch:
+                if job.future is not None and job.future.cancelled():
+                    continue
+                outcomes.append(self._apply(connection, job, alone=alone))
+            if connection.in_transaction:
+                connection.execute("COMMIT")
+                self.commits += 1
+                self._commits_unfolded += 1
+        except (sqlite3.Error, _Lost) as error:
+            cause = error.__cause__ if isinstance(error, _Lost) and error.__cause__ else error
+            self._roll_back(connection)
+            failure = self._explain(cause)
+            return [(job, None, failure) for job in batch]
+        return outcomes
+
+    def _apply(self, connection: sqlite3.Connection, job: _Job, *, alone: bool) -> _Outcome:
+        """Run one piece of work under its savepoint (or, alone, in the transaction itself)."""
+        self._deadline = time.monotonic() + STATEMENT_LIMIT_S
+        if not alone:
+            connection.execute("SAVEPOINT work")
+        try:
+            result = job.work(connection)
+        except Exception as error:  # the work's own failure goes to whoever asked for it
+            if not connection.in_transaction:
+                raise _Lost from error
+            if alone:
+                connection.execute("ROLLBACK")
+            else:
+                connection.execute("ROLLBACK TO work")
+                connection.execute("RELEASE work")
+            return job, None, self._explain(error)
+        if not connection.in_transaction:
+            raise _Lost from RuntimeError(f"{_name(job.work)} ended the transaction it ran in; it must not")
+        if not alone:
+            connection.execute("RELEASE work")
+        return job, result, None
+
+    def _explain(self, error: BaseException) -> BaseException:
+        if not isinstance(error, sqlite3.Error):
+            return error
+        if is_damage(error):
+            self._on_damage(error)
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
+            timed_out = TimedOut(
+                f"a write to {self._path.name} took longer than {STATEMENT_LIMIT_S:g} s; it was undone"
+            )
+            timed_out.__cause__ = error
+            return timed_out
+        known = from_sqlite(error, self._path)
+        if known is None:
+            return error
+        known.__cause__ = error
+        return known
+
+    def _roll_back(self, connection: sqlite3.Connection) -> None:
+        if not connection.in_transaction:
+            return
+        try:
+            connection.execute("ROLLBACK")
+        except sqlite3.Error as error:
+            _log.error("rolling back in %s failed: %s", self._path, error)
+
+    def _refuse_rest(self) -> None:
+        while True:
+            try:
+                job = self._queue.get_nowait()
+            except Empty:
+                return
+            if job is not None:
+                error = Unavailable(f"{self._path.name} was closed before this was written")
+                self._tell(_answer, [(job, None, error)])
+
+    def _overdue(self) -> int:
+        return int(time.monotonic() > self._deadline)
+
+    def _tell(self, callback: Callable[..., None], *arguments: Any) -> None:
+        loop = self._loop
+        if loop is None:
+            return
+        try:
+            loop.call_soon_threadsafe(callback, *arguments)
+        except RuntimeError:
+            _log.debug("the event loop ended before %s could answer", self._path.name)
+
+
+def _answer(outcomes: list[_Outcome]) -> None:
+    for job, result, error in outcomes:
+        if job.future is None:
+            if error is not None:
+                _log.error("a write that nobody waits for (%s) failed: %s", _name(job.work), error, exc_info=error)
+        elif job.future.done():
+            continue
+        elif error is not None:
+            job.future.set_exception(error)
+        else:
+            job.future.set_result(result)
+
+
+def _succeed(future: asyncio.Future[Any], result: Any) -> None:
+    if not future.done():
+        future.set_result(result)
+
+
+def _fail(future: asyncio.Future[Any], error: BaseException) -> None:
+    if not future.done():
+        future.set_exception(error)
+
+
+def _name(work: Work) -> str:
+    return f"{getattr(work, '__module__', '?')}.{getattr(work, '__qualname__', repr(work))}"
