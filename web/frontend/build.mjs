@@ -1,0 +1,88 @@
+// Makes web/static/vendor (and tests/web/vendor) from the packages that package-lock.json pins.
+// Run at release time: `npm ci && npm run build`. The result is committed; nothing is built on a user's machine.
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+import { build } from "esbuild";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const root = join(here, "..", "..");
+const vendor = join(root, "web", "static", "vendor");
+const testVendor = join(root, "tests", "web", "vendor");
+
+const sha256 = (data) => createHash("sha256").update(data).digest("hex");
+const packageOf = (name) => JSON.parse(readFileSync(join(here, "node_modules", name, "package.json"), "utf8"));
+
+function licenceOf(name) {
+  const folder = join(here, "node_modules", name);
+  const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
+  if (!file) throw new Error(`${name} brings no licence file`);
+  return readFileSync(join(folder, file), "utf8").trim() + "\n";
+}
+
+async function bundle(entry) {
+  const result = await build({
+    entryPoints: [join(here, "src", entry)],
+    bundle: true,
+    format: "esm",
+    minify: true,
+    target: "es2022",
+    legalComments: "none",
+    write: false,
+    metafile: true,
+    absWorkingDir: here,
+  });
+  const names = new Set();
+  for (const input of Object.keys(result.metafile.inputs)) {
+    const match = /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input);
+    if (match) names.add(match[1]);
+  }
+  return { data: Buffer.from(result.outputFiles[0].contents), packages: [...names].sort() };
+}
+
+const copied = (name, path) => ({ data: readFileSync(join(here, "node_modules", name, path)), packages: [name] });
+
+function publish(folder, lockPath, files, compressed) {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(join(folder, "licences"), { recursive: true });
+  const lock = { files: {} };
+  for (const [file, { data, packages }] of Object.entries(files)) {
+    writeFileSync(join(folder, file), data);
+    if (compressed) {
+      writeFileSync(join(folder, `${file}.gz`), gzipSync(data, { level: 9 }));
+      const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: data.length };
+      writeFileSync(join(folder, `${file}.br`), brotliCompressSync(data, { params }));
+    }
+    lock.files[file] = {
+      sha256: sha256(data),
+      size_bytes: data.length,
+      packages: packages.map((name) => {
+        const { version, license } = packageOf(name);
+        const licence = `licences/${name.replace("@", "").replace("/", "-")}.txt`;
+        writeFileSync(join(folder, licence), licenceOf(name));
+        return { name, version, licence: license, licence_file: licence };
+      }),
+    };
+  }
+  writeFileSync(lockPath, JSON.stringify(lock, null, 2) + "\n");
+}
+
+publish(
+  vendor,
+  join(root, "web", "static", "assets.lock.json"),
+  {
+    "htmx.js": copied("htmx.org", "dist/htmx.min.js"),
+    "lit.js": await bundle("lit.js"),
+    "codemirror.js": await bundle("codemirror.js"),
+  },
+  true,
+);
+mkdirSync(testVendor, { recursive: true });
+publish(
+  testVendor,
+  join(root, "tests", "web", "assets.lock.json"),
+  { "axe.js": copied("axe-core", "axe.min.js") },
+  false,
+);

@@ -1,0 +1,136 @@
+"""Texts in the reader's language: gettext catalogues read from their `.po` sources.
+
+English is the language of the message ids and needs no catalogue.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+LOCALE_DIR = Path(__file__).parent / "locale"
+DEFAULT_LANGUAGE = "en"
+LANGUAGES: Mapping[str, str] = {"en": "English", "zh-CN": "简体中文"}
+ACCEPT_LANGUAGE_LIMIT = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The texts of one language.
+
+    Attributes:
+        language: BCP 47 tag, for the `lang` attribute.
+        messages: Message id to its forms: (text,) or (singular, plural); Chinese has one form only.
+    """
+
+    language: str
+    messages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def gettext(self, message: str, **values: object) -> str:
+        """Return `message` in this language with `{name}` filled in; the message itself when it is unknown."""
+        forms = self.messages.get(message)
+        text = forms[0] if forms else message
+        return text.format(**values) if values else text
+
+    def ngettext(self, singular: str, plural: str, count: int, **values: object) -> str:
+        """Return the form for `count` things, which `{count}` in the text stands for."""
+        forms = self.messages.get(singular) or (singular, plural)
+        text = forms[0] if count == 1 else forms[-1]
+        return text.format(count=count, **values)
+
+
+@lru_cache(maxsize=len(LANGUAGES))
+def catalogue(language: str) -> Catalogue:
+    """Return the catalogue of one of `LANGUAGES`; English for any other."""
+    if language not in LANGUAGES or language == DEFAULT_LANGUAGE:
+        return Catalogue(DEFAULT_LANGUAGE)
+    return Catalogue(language, read_po((LOCALE_DIR / f"{language}.po").read_text(encoding="utf-8")))
+
+
+def choose_language(cookie: str | None, accept_language: str | None, default: str) -> str:
+    """Return the language to show: the reader's choice, else what the browser asks for, else the hub's.
+
+    Args:
+        cookie: The stored choice, if any.
+        accept_language: The header of that name, if any.
+        default: `hub.language`.
+    """
+    if cookie is not None and cookie in LANGUAGES:
+        return cookie
+    for tag in _accepted(accept_language or ""):
+        known = match_language(tag)
+        if known is not None:
+            return known
+    return match_language(default) or DEFAULT_LANGUAGE
+
+
+def match_language(tag: str) -> str | None:
+    """Return the language of ours that serves a BCP 47 tag, or None."""
+    lowered = tag.strip().lower()
+    for language in LANGUAGES:
+        if lowered == language.lower() or lowered.split("-")[0] == language.lower().split("-")[0]:
+            return language
+    return None
+
+
+def read_po(source: str) -> dict[str, tuple[str, ...]]:
+    """Return the messages of a `.po` file; fuzzy and untranslated ones are left out.
+
+    Raises:
+        ValueError: A line is none of msgid, msgid_plural, msgstr, a continued string or a comment.
+    """
+    messages: dict[str, tuple[str, ...]] = {}
+    entry: dict[str, str] = {}
+    current = ""
+    fuzzy = False
+
+    def finish() -> None:
+        forms = [text for key, text in sorted(entry.items()) if key.startswith("msgstr")]
+        if entry.get("msgid") and forms and all(forms) and not fuzzy:
+            messages[entry["msgid"]] = tuple(forms)
+
+    for number, raw in enumerate(source.splitlines(), start=1):
+        line = raw.strip()
+        if not line or line.startswith("#"):
+            if entry:
+                finish()
+                entry, fuzzy = {}, False
+            fuzzy = fuzzy or (line.startswith("#,") and "fuzzy" in line)
+            continue
+        if not line.startswith('"'):
+            current, _, line = line.partition(" ")
+            if current == "msgid" and entry:
+                finish()
+                entry, fuzzy = {}, False
+            if current not in {"msgid", "msgid_plural"} and not current.startswith("msgstr"):
+                raise ValueError(f"line {number}: {raw!r} is not part of a .po file")
+        entry[current] = entry.get(current, "") + _unquote(line.strip(), number)
+    finish()
+    return messages
+
+
+def _unquote(quoted: str, number: int) -> str:
+    try:
+        text = ast.literal_eval(quoted)
+    except (SyntaxError, ValueError) as error:
+        raise ValueError(f"line {number}: {quoted!r} is not a quoted string") from error
+    if not isinstance(text, str):
+        raise ValueError(f"line {number}: {quoted!r} is not a quoted string")
+    return text
+
+
+def _accepted(header: str) -> Sequence[str]:
+    """Return the tags of an Accept-Language header, the most wanted first."""
+    weighted: list[tuple[float, int, str]] = []
+    for order, part in enumerate(header[:ACCEPT_LANGUAGE_LIMIT].split(",")):
+        tag, _, quality = part.partition(";q=")
+        try:
+            weight = float(quality) if quality else 1.0
+        except ValueError:
+            weight = 0.0
+        if tag.strip() and weight > 0:
+            weighted.append((-weight, order, tag.strip()))
+    return [tag for _, _, tag in sorted(weighted)]

@@ -1,0 +1,162 @@
+"""Markdown of chats as safe HTML: no raw HTML, no outside pictures, links that tell nobody where they came from."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+TEXT_LIMIT = 100_000
+"""Characters of one text that are rendered; a longer one is shown as it is written."""
+
+HEADING_BELOW = 2
+"""Level of the heading above a message; those inside it begin one below."""
+
+_TAGS = {
+    *("a", "p", "br", "hr", "em", "strong", "s", "code", "pre", "blockquote", "ul", "ol", "li"),
+    *("h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td"),
+}
+_ATTRIBUTES = {"a": {"href", "title"}, "ol": {"start"}, "code": {"class"}, "th": {"class"}, "td": {"class"}}
+_LINK = re.compile(r"^(https?://|mailto:)", re.IGNORECASE)
+_CLASS = re.compile(r"^(language-[a-zA-Z0-9_+-]{1,30}|align-(left|center|right))$")
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
+_CONTINUES = re.compile(r"^([ \t>|]|[-*+] |\d{1,9}[.)] |\[[^\]]*\]:)")
+_UNDECIDED = re.compile(r"^([-*+]|\d{1,9}[.)]?|\[[^\]]*\]?)$")
+_ALIGN = re.compile(r"^text-align:(left|center|right)$")
+
+
+class Markdown:
+    """Renders Markdown; the parser is loaded with the first text, and what was rendered is remembered for a while.
+
+    Args:
+        cache_chars: Characters of texts that are remembered.
+    """
+
+    def __init__(self, cache_chars: int = 1_000_000) -> None:
+        self._parser: MarkdownIt | None = None
+        self._cache_chars = cache_chars
+        self._cached: OrderedDict[str, str] = OrderedDict()
+        self._held_chars = 0
+
+    def render_kept(self, text: str) -> str:
+        """Like `render`, for texts that will be shown again."""
+        known = self._cached.get(text)
+        if known is not None:
+            self._cached.move_to_end(text)
+            return known
+        html_text = self.render(text)
+        self._cached[text] = html_text
+        self._held_chars += len(text)
+        while self._held_chars > self._cache_chars:
+            oldest, _ = self._cached.popitem(last=False)
+            self._held_chars -= len(oldest)
+        return html_text
+
+    def render(self, text: str) -> str:
+        """Return `text` as HTML that is safe to put into a page.
+
+        Headings are moved below the page's own, pictures become links, and only http, https and mailto links stay.
+        """
+        if len(text) > TEXT_LIMIT:
+            return f'<pre tabindex="0">{html.escape(text)}</pre>'
+        import nh3
+
+        parser = self._load()
+        tokens = parser.parse(text)
+        _lower_headings(tokens)
+        raw = parser.renderer.render(tokens, parser.options, {})
+        clean = nh3.clean(
+            raw,
+            tags=_TAGS,
+            attributes=_ATTRIBUTES,
+            attribute_filter=_filter_attribute,
+            url_schemes={"http", "https", "mailto"},
+            link_rel="noopener noreferrer nofollow",
+        )
+        # Whatever scrolls sideways can be reached with the keyboard. The cleaner wrote these tags: text holds no `<`.
+        clean = clean.replace("<pre>", '<pre tabindex="0">')
+        return clean.replace("<table>", '<div class="scroll" tabindex="0"><table>').replace(
+            "</table>", "</table></div>"
+        )
+
+    def _load(self) -> MarkdownIt:
+        if self._parser is None:
+            from markdown_it import MarkdownIt
+
+            parser = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
+            parser.add_render_rule("image", _image_as_link)
+            parser.add_render_rule("th_open", _cell)
+            parser.add_render_rule("td_open", _cell)
+            self._parser = parser
+        return self._parser
+
+
+def split_blocks(text: str) -> list[str]:
+    """Cut a text that is still being written where what stands before can no longer change.
+
+    Cuts are at blank lines outside fences, before a line that begins a block of its own. Joining the parts with one
+    blank line between them gives a text that renders the same.
+    """
+    blocks: list[str] = []
+    current: list[str] = []
+    fence = ""
+    blank = False
+    lines = text.split("\n")
+    for number, line in enumerate(lines, start=1):
+        mark = _FENCE.match(line)
+        begins = bool(line.strip()) and not _CONTINUES.match(line)
+        if number == len(lines) and _UNDECIDED.match(line):
+            begins = False  # the rest of this line will tell
+        if blank and not fence and begins and any(part.strip() for part in current):
+            blocks.append("\n".join(current).rstrip("\n"))
+            current = []
+        if mark is not None:
+            run = mark.group(1)
+            if not fence:
+                fence = run
+            elif run[0] == fence[0] and len(run) >= len(fence) and not line.strip().strip(run[0]):
+                fence = ""
+        current.append(line)
+        blank = not line.strip()
+    blocks.append("\n".join(current))
+    return blocks
+
+
+def _lower_headings(tokens: Sequence[Token]) -> None:
+    """Move headings below the page's own and let none skip a level."""
+    above = HEADING_BELOW
+    for token in tokens:
+        if token.type == "heading_open":
+            above = min(int(token.tag[1]) + HEADING_BELOW, above + 1, 6)
+            token.tag = f"h{above}"
+        elif token.type == "heading_close":
+            token.tag = f"h{above}"
+
+
+def _image_as_link(renderer: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+    token = tokens[index]
+    address = html.escape(str(token.attrs.get("src", "")), quote=True)
+    words = html.escape(token.content or str(token.attrs.get("src", "")))
+    return f'<a href="{address}">{words}</a>'
+
+
+def _cell(renderer: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+    token = tokens[index]
+    match = _ALIGN.match(str(token.attrs.get("style", "")))
+    return f'<{token.tag} class="align-{match.group(1)}">' if match else f"<{token.tag}>"
+
+
+def _filter_attribute(tag: str, name: str, value: str) -> str | None:
+    if name == "href":
+        return value if _LINK.match(value) else None
+    if name == "class":
+        return value if _CLASS.match(value) else None
+    if name == "start":
+        return value if value.isdigit() and len(value) <= 9 else None
+    return value

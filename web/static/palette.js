@@ -1,0 +1,96 @@
+// ⌘K: go to a page or a conversation, or do something. `?`: the sheet of shortcuts.
+import { html, LitElement } from "./vendor/lit.js";
+import { t } from "./texts.js";
+
+const command = /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘" : "Ctrl";
+
+class Palette extends LitElement {
+  static properties = { query: { state: true }, at: { state: true }, mode: { state: true } };
+
+  constructor() {
+    super();
+    this.query = "";
+    this.at = 0;
+    this.mode = "";
+  }
+
+  createRenderRoot() {
+    return this; // light DOM: our styles, htmx and text search see inside
+  }
+
+  open(mode) {
+    this.mode = mode;
+    this.query = "";
+    this.at = 0;
+    this.updateComplete.then(() => {
+      const dialog = this.querySelector("dialog");
+      if (!dialog.open) dialog.showModal();
+      dialog.querySelector("input, button")?.focus();
+    });
+  }
+
+  get choices() {
+    const places = [...document.querySelectorAll(".side nav a, #sessions a")].map((link) => ({
+      name: (link.querySelector(".name") || link).textContent.trim(),
+      run: () => location.assign(link.href),
+    }));
+    const acts = [...document.querySelectorAll("[data-key]")].map((button) => ({
+      name: button.textContent.trim(),
+      run: () => button.click(),
+    }));
+    const own = [{ name: t("Keyboard shortcuts"), run: () => this.open("sheet") }];
+    const wanted = this.query.toLowerCase().split(/\s+/);
+    return [...places, ...acts, ...own].filter(({ name }) => wanted.every((word) => name.toLowerCase().includes(word)));
+  }
+
+  keydown(event) {
+    const count = this.choices.length;
+    if (event.key === "ArrowDown") this.at = (this.at + 1) % Math.max(count, 1);
+    else if (event.key === "ArrowUp") this.at = (this.at + count - 1) % Math.max(count, 1);
+    else if (event.key === "Enter" && !event.isComposing) this.choose(this.choices[this.at]);
+    else return;
+    event.preventDefault();
+  }
+
+  choose(choice) {
+    if (!choice) return;
+    this.querySelector("dialog").close();
+    choice.run();
+  }
+
+  render() {
+    if (!this.mode) return "";
+    return html`<dialog aria-label=${this.mode === "sheet" ? t("Keyboard shortcuts") : t("Go to or do")}>
+      ${this.mode === "sheet" ? this.sheet() : this.search()}
+    </dialog>`;
+  }
+
+  search() {
+    const choices = this.choices;
+    return html`<input type="text" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list"
+        aria-label=${t("Go to or do")} placeholder=${t("Go to or do")} autocomplete="off" .value=${this.query}
+        aria-activedescendant=${choices.length ? `palette-${this.at}` : ""}
+        @input=${(event) => { this.query = event.target.value; this.at = 0; }} @keydown=${this.keydown}>
+      ${choices.length ? html`<div role="listbox" id="palette-list" aria-label=${t("Go to or do")}>
+        ${choices.map((choice, index) => html`<div role="option" id="palette-${index}" aria-selected=${index === this.at}
+          @click=${() => this.choose(choice)}>${choice.name}</div>`)}
+      </div>` : html`<p id="palette-list" class="empty">${t("Nothing is called that.")}</p>`}`;
+  }
+
+  sheet() {
+    const rows = [
+      [`${command}+K`, t("Go to or do")], ["?", t("Keyboard shortcuts")], ["g c", t("Go to the chat")],
+      ["g o", t("Go to the overview")], ["g y", t("Go to the configuration")], ["n", t("New conversation")],
+      ["/", t("Write a message")], ["Esc", t("Stop")], [`${command}+S`, t("Save the file")],
+    ];
+    return html`<h2>${t("Keyboard shortcuts")}</h2>
+      <table><tbody>${rows.map(([key, words]) => html`<tr><td><kbd>${key}</kbd></td><td>${words}</td></tr>`)}</tbody></table>
+      <form method="dialog"><button>${t("Close")}</button></form>`;
+  }
+}
+
+customElements.define("hm-palette", Palette);
+
+const palette = () => document.querySelector("hm-palette");
+export const openPalette = () => palette()?.open("search");
+export const openSheet = () => palette()?.open("sheet");

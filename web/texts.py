@@ -1,0 +1,61 @@
+"""Texts that stand in Python data or in scripts; those of templates stand in the templates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One entry of the navigation; the title is a message id."""
+
+    path: str
+    title: str
+    icon: str
+
+
+NAVIGATION = (
+    Place("/chat", "Chat", "chat"),
+    Place("/overview", "Overview", "overview"),
+    Place("/config", "Configuration", "config"),
+)
+
+SUGGESTIONS = (
+    "What can you do?",
+    "What time is it?",
+    "Remember that the boiler was serviced on 12 May",
+)
+
+SCRIPT_TEXTS = (
+    "Close",
+    "Discard it",
+    "Find",
+    "Go to or do",
+    "Go to the chat",
+    "Go to the configuration",
+    "Go to the overview",
+    "Keyboard shortcuts",
+    "Load the file and drop mine",
+    "New conversation",
+    "Nothing is called that.",
+    "Reconnecting…",
+    "Replace",
+    "Save mine over it",
+    "Save the file",
+    "Saving…",
+    "Signed out. Reload the page to sign in.",
+    "Stop",
+    "Text of {file}",
+    "The file changed meanwhile. Nothing was saved; your text is still here.",
+    "The hub cannot be reached right now.",
+    "The hub cannot be reached right now. Your text is kept in this browser.",
+    "The hub was updated. Reload the page when it suits you.",
+    "The message was refused.",
+    "This is your unsaved draft.",
+    "Write a message",
+    "Your text is kept in this browser.",
+    "all",
+    "next",
+    "previous",
+    "replace",
+)
