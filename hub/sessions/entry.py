@@ -1,0 +1,192 @@
+"""One line of a transcript: a message or an event, where it hangs in the tree, and where it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import orjson
+
+from hub.core.ids import new_id
+from hub.models.contract import Message, Usage
+
+FORMAT_VERSION = 1
+DEPTH_LIMIT = 100
+
+
+class EntryType(StrEnum):
+    """What a line holds, beside the header."""
+
+    MESSAGE = "message"
+    EVENT = "event"
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where an entry's words came from; `trusted` is False when any of them came from outside this home."""
+
+    trusted: bool = True
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of a transcript.
+
+    Attributes:
+        type: A message, or an event that the model does not see.
+        ts_ms: Milliseconds since the epoch.
+        message: What was said, for a message.
+        data: What happened, for an event.
+        id: Unique in the transcript; appending the same id twice writes it once.
+        parent_id: The entry before it. None lets the writer hang it behind the current leaf; on disk only the first
+            entry of a tree has none.
+        run_id: The run that wrote it.
+        inbox_id: The inbox row it answers or holds.
+        usage: What the model call cost that made it.
+        model: `provider/id` of the model that made it.
+        provenance: Where its words came from.
+    """
+
+    type: EntryType
+    ts_ms: int
+    message: Message | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+    id: str = field(default_factory=new_id)
+    parent_id: str | None = None
+    run_id: str | None = None
+    inbox_id: str | None = None
+    usage: Usage | None = None
+    model: str | None = None
+    provenance: Provenance = Provenance()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entry as it is stored and shown."""
+        stored: dict[str, Any] = {
+            "id": self.id,
+            "parent_id": self.parent_id,
+            "type": self.type.value,
+            "ts_ms": self.ts_ms,
+            "run_id": self.run_id,
+            "inbox_id": self.inbox_id,
+        }
+        if self.message is not None:
+            stored["message"] = self.message.as_dict()
+        if self.data:
+            stored["data"] = dict(self.data)
+        if self.usage is not None:
+            stored["usage"] = self.usage.as_dict()
+        if self.model is not None:
+            stored["model"] = self.model
+        stored["provenance"] = {"trusted": self.provenance.trusted, "source": self.provenance.source}
+        return stored
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Entry:
+        """Read what `as_dict` wrote.
+
+        Raises:
+            ValueError, KeyError, TypeError: It is not an entry.
+        """
+        type = EntryType(stored["type"])
+        message = Message.from_dict(stored["message"]) if type is EntryType.MESSAGE else None
+        provenance = stored.get("provenance") or {}
+        return cls(
+            type=type,
+            ts_ms=_whole(stored["ts_ms"]),
+            message=message,
+            data=_mapping(stored.get("data") or {}),
+            id=_text(stored["id"]),
+            parent_id=_text_or_none(stored.get("parent_id")),
+            run_id=_text_or_none(stored.get("run_id")),
+            inbox_id=_text_or_none(stored.get("inbox_id")),
+            usage=_usage(stored.get("usage")),
+            model=_text_or_none(stored.get("model")),
+            # Whatever does not plainly say that it can be trusted cannot.
+            provenance=Provenance(provenance.get("trusted") is True, str(provenance.get("source", ""))),
+        )
+
+
+def message_entry(message: Message, ts_ms: int, **fields: Any) -> Entry:
+    """Return an entry that holds `message`; `fields` are those of `Entry`."""
+    return Entry(EntryType.MESSAGE, ts_ms, message=message, **fields)
+
+
+def event_entry(name: str, ts_ms: int, data: Mapping[str, Any] | None = None, **fields: Any) -> Entry:
+    """Return an entry that says what happened, for people; the model does not see it."""
+    return Entry(EntryType.EVENT, ts_ms, data={"name": name, **(data or {})}, **fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The first line of a transcript."""
+
+    session_id: str
+    key: str
+    version: int = FORMAT_VERSION
+
+    def as_dict(self) -> dict[str, Any]:
+        """The header as it is stored."""
+        return {"type": "header", "version": self.version, "session_id": self.session_id, "key": self.key}
+
+
+def encode_line(stored: Mapping[str, Any]) -> bytes:
+    """Return one line of JSON; what JSON cannot hold (huge numbers, lone surrogates) is written as text."""
+    try:
+        return orjson.dumps(stored, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS)
+    except (TypeError, orjson.JSONEncodeError):
+        return orjson.dumps(_storable(stored), option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _storable(value: Any, depth: int = DEPTH_LIMIT) -> Any:
+    if depth == 0:
+        return "[nested too deeply]"
+    match value:
+        case str():
+            return value.encode(errors="backslashreplace").decode()
+        case bool() | float() | None:
+            return value
+        case int():
+            return value if -(2**63) <= value < 2**64 else str(value)
+        case Mapping():
+            return {_storable(str(key)): _storable(item, depth - 1) for key, item in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [_storable(item, depth - 1) for item in value]
+    return _storable(str(value))
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError("expected a text that is not empty")
+    return value
+
+
+def _text_or_none(value: Any) -> str | None:
+    return None if value is None else _text(value)
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError("expected a whole number")
+    return value
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError("expected a mapping")
+    return value
+
+
+def _usage(stored: Any) -> Usage | None:
+    if stored is None:
+        return None
+    cost = stored.get("cost_usd")
+    return Usage(
+        _whole(stored["input_tokens"]),
+        _whole(stored["output_tokens"]),
+        _whole(stored.get("cache_read_tokens", 0)),
+        _whole(stored.get("cache_write_tokens", 0)),
+        None if cost is None else float(cost),
+    )

@@ -1,0 +1,257 @@
+"""Session keys: the one name of a conversation, `agent:<agent>:…`, parsed and formatted.
+
+Ids from outside may hold anything; every character that is not plainly harmless is written `%XX`, so that a key has one
+spelling, splits at its colons, and can stand in a log, a URL fragment or a command line. A key is never a file name.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from urllib.parse import quote, unquote_to_bytes
+
+from hub.core.errors import InvalidRequest
+
+ID_LIMIT_BYTES = 512
+KEY_LIMIT = 2_048
+DEFAULT_AGENT = "main"
+
+_SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_HARMLESS = "@+!$=~"
+"""Beside letters, digits and `_.-~`: what platforms put into ids and what no shell, URL path or log line minds."""
+
+
+class SessionKind(StrEnum):
+    """What kind of conversation a session is."""
+
+    MAIN = "main"
+    DIRECT = "direct"
+    GROUP = "group"
+    CHANNEL = "channel"
+    SUBAGENT = "subagent"
+    CRON = "cron"
+    HOOK = "hook"
+    NODE = "node"
+
+
+class ThreadKind(StrEnum):
+    """What a platform calls a conversation inside a group."""
+
+    THREAD = "thread"
+    TOPIC = "topic"
+
+
+_ROOMS = (SessionKind.GROUP, SessionKind.CHANNEL)
+_RESERVED = frozenset(kind.value for kind in SessionKind)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionKey:
+    """A session key, taken apart; `str()` puts it together.
+
+    Attributes:
+        agent: The agent whose conversation it is.
+        kind: What kind of conversation.
+        id: Peer, room, automation, hook, node or subagent, as the outside names it; None for `main`.
+        channel: The channel of a direct conversation (when sessions are told apart by it) or of a room.
+        account: The account, when sessions are told apart by it.
+        thread: Thread or topic inside a room.
+        thread_kind: Which of the two.
+
+    Raises:
+        InvalidRequest: A part is missing, too long, or where it does not belong.
+    """
+
+    agent: str
+    kind: SessionKind
+    id: str | None = None
+    channel: str | None = None
+    account: str | None = None
+    thread: str | None = None
+    thread_kind: ThreadKind = ThreadKind.THREAD
+
+    def __post_init__(self) -> None:
+        _check_slug("agent", self.agent)
+        if self.channel is not None:
+            _check_slug("channel", self.channel)
+            if self.channel in _RESERVED:
+                raise InvalidRequest(f"a channel cannot be called {self.channel!r}: session keys use the word")
+        for name, value in (("id", self.id), ("account", self.account), ("thread", self.thread)):
+            if value is not None:
+                _check_id(name, value)
+        if (self.id is None) is not (self.kind is SessionKind.MAIN):
+            raise InvalidRequest(f"a session key of kind {self.kind} has {'no' if self.id else 'an'} id")
+        if self.channel is None and self.kind in _ROOMS:
+            raise InvalidRequest(f"a session key of kind {self.kind} has a channel")
+        if self.channel is not None and self.kind not in (*_ROOMS, SessionKind.DIRECT):
+            raise InvalidRequest(f"a session key of kind {self.kind} has no channel")
+        if self.account is not None and (self.kind is not SessionKind.DIRECT or self.channel is None):
+            raise InvalidRequest("an account belongs to a direct conversation on a channel")
+        if self.thread is not None and self.kind not in _ROOMS:
+            raise InvalidRequest("a thread belongs to a group or a channel")
+        if self.thread is None and self.thread_kind is not ThreadKind.THREAD:
+            raise InvalidRequest("there is a kind of thread but no thread")
+
+    def __str__(self) -> str:
+        parts = ["agent", self.agent]
+        if self.channel is not None:
+            parts.append(self.channel)
+        if self.account is not None:
+            parts.append(escape_id(self.account))
+        parts.append(self.kind.value)
+        if self.id is not None:
+            parts.append(escape_id(self.id))
+        if self.thread is not None:
+            parts += [self.thread_kind.value, escape_id(self.thread)]
+        return ":".join(parts)
+
+    @property
+    def is_room(self) -> bool:
+        """Whether several people may read along: a group or a channel."""
+        return self.kind in _ROOMS
+
+    @classmethod
+    def parse(cls, text: str, default_agent: str = DEFAULT_AGENT) -> SessionKey:
+        """Read a key.
+
+        Args:
+            text: A key as `str()` writes it, or a short form: `main`, `cron:<id>`, `hook:<id>`, `node-<id>`.
+            default_agent: The agent that short forms mean.
+
+        Raises:
+            InvalidRequest: It is not a key, or not in its one spelling; the message says what was expected.
+        """
+        if not text or len(text) > KEY_LIMIT:
+            raise InvalidRequest(f"a session key is a text of 1 to {KEY_LIMIT} characters")
+        full = _expand(text, default_agent)
+        parts = full.split(":")
+        if len(parts) < 3 or parts[0] != "agent":
+            raise _malformed(text)
+        key = _assemble(text, parts[1], parts[2:])
+        if str(key) != full:
+            raise InvalidRequest(f"the session key {text!r} must be spelled {str(key)!r}")
+        return key
+
+
+def main_key(agent: str) -> str:
+    """Return the key of an agent's main session."""
+    return str(SessionKey(agent, SessionKind.MAIN))
+
+
+def direct_key(agent: str, peer: str, *, channel: str | None = None, account: str | None = None) -> str:
+    """Return the key of a direct conversation: per peer, per channel and peer, or per account too."""
+    return str(SessionKey(agent, SessionKind.DIRECT, peer, channel=channel, account=account))
+
+
+def group_key(
+    agent: str, channel: str, id: str, *, thread: str | None = None, thread_kind: ThreadKind = ThreadKind.THREAD
+) -> str:
+    """Return the key of a group, or of a thread or topic in it."""
+    return _room_key(SessionKind.GROUP, agent, channel, id, thread, thread_kind)
+
+
+def channel_key(
+    agent: str, channel: str, id: str, *, thread: str | None = None, thread_kind: ThreadKind = ThreadKind.THREAD
+) -> str:
+    """Return the key of a broadcast channel on a platform, or of a thread or topic in it."""
+    return _room_key(SessionKind.CHANNEL, agent, channel, id, thread, thread_kind)
+
+
+def subagent_key(agent: str, id: str) -> str:
+    """Return the key of a subagent's session."""
+    return str(SessionKey(agent, SessionKind.SUBAGENT, id))
+
+
+def cron_key(agent: str, automation_id: str) -> str:
+    """Return the key of an automation's session."""
+    return str(SessionKey(agent, SessionKind.CRON, automation_id))
+
+
+def hook_key(agent: str, id: str) -> str:
+    """Return the key of a hook's session."""
+    return str(SessionKey(agent, SessionKind.HOOK, id))
+
+
+def node_key(agent: str, node_id: str) -> str:
+    """Return the key of a node's session."""
+    return str(SessionKey(agent, SessionKind.NODE, node_id))
+
+
+def escape_id(id: str) -> str:
+    """Return an id as one part of a key."""
+    return quote(id, safe=_HARMLESS)
+
+
+def unescape_id(part: str) -> str:
+    """Return the id that one part of a key stands for.
+
+    Raises:
+        InvalidRequest: It is not UTF-8 inside.
+    """
+    try:
+        return unquote_to_bytes(part).decode()
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(f"{part!r} in a session key is not UTF-8") from error
+
+
+def _room_key(kind: SessionKind, agent: str, channel: str, id: str, thread: str | None, thread_kind: ThreadKind) -> str:
+    if thread is None:
+        return str(SessionKey(agent, kind, id, channel=channel))
+    return str(SessionKey(agent, kind, id, channel=channel, thread=thread, thread_kind=thread_kind))
+
+
+def _expand(text: str, default_agent: str) -> str:
+    if text == SessionKind.MAIN:
+        return f"agent:{default_agent}:main"
+    if text.startswith("node-"):
+        return f"agent:{default_agent}:node:{text.removeprefix('node-')}"
+    if text.split(":", 1)[0] in (SessionKind.CRON, SessionKind.HOOK, SessionKind.NODE):
+        return f"agent:{default_agent}:{text}"
+    return text
+
+
+def _assemble(text: str, agent: str, rest: list[str]) -> SessionKey:
+    match rest:
+        case ["main"]:
+            return SessionKey(agent, SessionKind.MAIN)
+        case [("direct" | "subagent" | "cron" | "hook" | "node") as kind, id]:
+            return SessionKey(agent, SessionKind(kind), unescape_id(id))
+        case [channel, ("direct" | "group" | "channel") as kind, id]:
+            return SessionKey(agent, SessionKind(kind), unescape_id(id), channel=channel)
+        case [channel, account, "direct", id]:
+            return SessionKey(agent, SessionKind.DIRECT, unescape_id(id), channel=channel, account=unescape_id(account))
+        case [channel, ("group" | "channel") as kind, id, ("thread" | "topic") as thread_kind, thread]:
+            return SessionKey(
+                agent,
+                SessionKind(kind),
+                unescape_id(id),
+                channel=channel,
+                thread=unescape_id(thread),
+                thread_kind=ThreadKind(thread_kind),
+            )
+    raise _malformed(text)
+
+
+def _malformed(text: str) -> InvalidRequest:
+    shown = text if len(text) <= 80 else f"{text[:77]}..."
+    return InvalidRequest(
+        f"{shown!r} is not a session key; expected for example agent:main:main, agent:main:telegram:direct:123 "
+        "or agent:main:telegram:group:-100:topic:7, with any colon inside an id written %3A"
+    )
+
+
+def _check_slug(name: str, value: str) -> None:
+    if not _SLUG.fullmatch(value):
+        raise InvalidRequest(f"the {name} in a session key is of a-z, 0-9, _ and - (at most 64), not {value!r:.80}")
+
+
+def _check_id(name: str, value: str) -> None:
+    if not value:
+        raise InvalidRequest(f"the {name} in a session key is a text that is not empty")
+    try:
+        size = len(value.encode())
+    except UnicodeEncodeError as error:
+        raise InvalidRequest(f"the {name} in a session key is not valid Unicode") from error
+    if size > ID_LIMIT_BYTES or len(escape_id(value)) > ID_LIMIT_BYTES:
+        raise InvalidRequest(f"the {name} in a session key is longer than {ID_LIMIT_BYTES} bytes")

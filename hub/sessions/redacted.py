@@ -1,0 +1,53 @@
+"""Secrets taken out of messages before they are stored; what holds none is returned as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from hub.models.contract import Block, Image, Message, Text, Thinking, ToolCallBlock
+
+Redact = Callable[[str], str]
+
+
+def redact_message(message: Message, redact: Redact) -> Message:
+    """Return `message` without secrets; the same object when there were none."""
+    blocks = tuple(_block(block, redact) for block in message.content)
+    if all(new is old for new, old in zip(blocks, message.content, strict=True)):
+        return message
+    return replace(message, content=blocks)
+
+
+def redact_data(value: Any, redact: Redact) -> Any:
+    """Return plain data without secrets; the same object when there were none."""
+    match value:
+        case str():
+            clean = redact(value)
+            return value if clean == value else clean
+        case Mapping():
+            fresh = {key: redact_data(item, redact) for key, item in value.items()}
+            return value if all(fresh[key] is value[key] for key in fresh) else fresh
+        case list() | tuple():
+            items = [redact_data(item, redact) for item in value]
+            return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+    return value
+
+
+def _block(block: Block, redact: Redact) -> Block:
+    match block:
+        case Text(text):
+            clean = redact(text)
+            return block if clean == text else Text(clean)
+        case Thinking(text, _):
+            clean = redact(text)
+            # The signature is over the words that were thought; over others it would be refused.
+            return block if clean == text else Thinking(clean)
+        case ToolCallBlock(id, name, arguments, malformed):
+            fresh = redact_data(arguments, redact)
+            broken = redact(malformed) if malformed is not None else None
+            if fresh is arguments and broken == malformed:
+                return block
+            return ToolCallBlock(id, name, fresh, broken)
+        case Image():
+            return block

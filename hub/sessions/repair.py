@@ -1,0 +1,62 @@
+"""What a model may be sent of a damaged or interrupted conversation: every tool call with its result. Pure rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from hub.models.contract import Message, Role, ToolCallBlock, tool_result
+
+INTERRUPTED = "interrupted: the hub stopped before this call had a result; it may or may not have taken effect"
+
+
+def interrupted_result(call: ToolCallBlock) -> Message:
+    """Return the result of a call that never got one."""
+    return tool_result(call, INTERRUPTED, is_error=True)
+
+
+def pair_results(messages: Iterable[Message]) -> list[Message]:
+    """Return the conversation with each tool result right behind its call, in the order of the calls.
+
+    A call without a result gets one that says so; a result without a call is left out. Ids are matched to the nearest
+    call before them, since some providers count their calls from the start in each turn.
+    """
+    paired: list[Message | None] = []
+    open_slots: dict[str, list[tuple[int, ToolCallBlock]]] = {}
+    waiting: dict[int, ToolCallBlock] = {}
+    for message in messages:
+        if message.role is Role.TOOL:
+            slots = open_slots.get(message.tool_call_id or "")
+            if slots:
+                slot, _ = slots.pop(0)
+                paired[slot] = message
+                del waiting[slot]
+            continue
+        paired.append(message)
+        latest: dict[str, list[tuple[int, ToolCallBlock]]] = {}
+        for call in message.tool_calls:
+            latest.setdefault(call.id, []).append((len(paired), call))
+            waiting[len(paired)] = call
+            paired.append(None)
+        open_slots.update(latest)
+    for slot, call in waiting.items():
+        paired[slot] = interrupted_result(call)
+    return [message for message in paired if message is not None]
+
+
+def pending_calls(messages: Sequence[Message]) -> list[ToolCallBlock]:
+    """Return the tool calls of a conversation that have no result, oldest first."""
+    pending: dict[str, list[ToolCallBlock]] = {}
+    order: list[ToolCallBlock] = []
+    for message in messages:
+        if message.role is Role.TOOL:
+            waiting = pending.get(message.tool_call_id or "")
+            if waiting:
+                done = waiting.pop(0)
+                order = [call for call in order if call is not done]
+            continue
+        fresh: dict[str, list[ToolCallBlock]] = {}
+        for call in message.tool_calls:
+            fresh.setdefault(call.id, []).append(call)
+            order.append(call)
+        pending.update(fresh)
+    return order

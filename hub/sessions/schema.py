@@ -1,0 +1,29 @@
+"""Configuration of sessions: `session:`."""
+
+from __future__ import annotations
+
+from hub.core.schema import All, In, Optional, Range, Schema, integer
+
+DM_SCOPES = ("auto", "main", "per-peer", "per-channel-peer", "per-account-channel-peer")
+OPEN_TRANSCRIPTS = 64
+
+SESSION_SCHEMA = Schema(
+    {
+        Optional(
+            "dm_scope",
+            default="auto",
+            description="How direct conversations are told apart; auto: an owner's share the main session, everyone "
+            "else has one per channel and peer.",
+        ): In(list(DM_SCOPES)),
+        Optional(
+            "open_transcripts",
+            default=OPEN_TRANSCRIPTS,
+            description="Transcripts kept in memory; the others are read again when they are needed.",
+        ): All(integer, Range(min=4, max=10_000)),
+    }
+)
+
+SECTIONS: list[tuple[str, Schema, bool, dict[str, object], str]] = [
+    ("session", SESSION_SCHEMA, False, {}, "How conversations are told apart and kept.")
+]
+"""Name, schema, whether recovery mode follows when it is broken, default, description."""

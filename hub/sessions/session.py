@@ -1,0 +1,101 @@
+"""What is known of a session beside its transcript: names, choices, totals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from hub.models.contract import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One conversation of one agent; replaced as a whole when anything of it changes.
+
+    Attributes:
+        key: Its one name (`hub.sessions.keys`).
+        session_id: Names its current transcript; a reset gives a new one.
+        agent_id: The agent it belongs to.
+        created_ms: Milliseconds since the epoch when its current transcript began.
+        updated_ms: Milliseconds since the epoch when anything last happened in it.
+        title: For people.
+        model: The model chosen for it; None for the agent's.
+        thinking: The thinking level chosen for it; None for the agent's.
+        tainted: Whether an untrusted block is in its window.
+        last_address: Where its last message came from, as a mapping of `hub.messaging.contract.Address`.
+        usage: Tokens and cost since its transcript began.
+        context_tokens: Tokens of the last request, as far as they are known.
+        turns: Model calls since its transcript began.
+        person: Id of the person it belongs to, when known.
+    """
+
+    key: str
+    session_id: str
+    agent_id: str
+    created_ms: int
+    updated_ms: int
+    title: str | None = None
+    model: str | None = None
+    thinking: str | None = None
+    tainted: bool = False
+    last_address: Mapping[str, Any] | None = None
+    usage: Usage = field(default_factory=Usage)
+    context_tokens: int = 0
+    turns: int = 0
+    person: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The session as plain data."""
+        return {"key": self.key, "session_id": self.session_id, "agent_id": self.agent_id} | {
+            "created_ms": self.created_ms,
+            "updated_ms": self.updated_ms,
+            **self.data(),
+        }
+
+    def data(self) -> dict[str, Any]:
+        """What the database keeps as JSON."""
+        return {
+            "title": self.title,
+            "model": self.model,
+            "thinking": self.thinking,
+            "tainted": self.tainted,
+            "last_address": dict(self.last_address) if self.last_address is not None else None,
+            "usage": self.usage.as_dict(),
+            "context_tokens": self.context_tokens,
+            "turns": self.turns,
+            "person": self.person,
+        }
+
+    @classmethod
+    def from_row(cls, row: tuple[str, str, str, int, int], data: Mapping[str, Any]) -> Session:
+        """Read a row of the database; what a newer program added to `data` is left alone.
+
+        Raises:
+            ValueError, KeyError, TypeError: It is not a session.
+        """
+        key, session_id, agent_id, created_ms, updated_ms = row
+        known = {name: data[name] for name in _DATA if name in data and name != "usage"}
+        return cls(key, session_id, agent_id, created_ms, updated_ms, usage=_usage(data.get("usage") or {}), **known)
+
+
+_DATA = frozenset(each.name for each in fields(Session)) - {
+    "key",
+    "session_id",
+    "agent_id",
+    "created_ms",
+    "updated_ms",
+}
+PATCHABLE = frozenset({"title", "model", "thinking", "tainted", "last_address", "person"})
+"""What `SessionStore.patch` may change; totals have their own way."""
+
+
+def _usage(stored: Mapping[str, Any]) -> Usage:
+    cost = stored.get("cost_usd")
+    return Usage(
+        int(stored.get("input_tokens", 0)),
+        int(stored.get("output_tokens", 0)),
+        int(stored.get("cache_read_tokens", 0)),
+        int(stored.get("cache_write_tokens", 0)),
+        None if cost is None else float(cost),
+    )

@@ -1,0 +1,362 @@
+"""The session store: every session in memory, its row in the hub database, its transcript at hand."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sqlite3
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from hub.core.clock import Clock
+from hub.core.errors import InvalidRequest, NotFound, Unavailable
+from hub.core.events import EventBus
+from hub.core.ids import new_id
+from hub.models.contract import Usage
+from hub.sessions.keys import SessionKey
+from hub.sessions.schema import OPEN_TRANSCRIPTS
+from hub.sessions.session import PATCHABLE, Session
+from hub.sessions.transcript import Redact, Transcript
+from hub.sessions.transcript_file import Reading
+from hub.storage.database import Database
+from hub.storage.homedir import Home
+
+_log = logging.getLogger(__name__)
+
+EVENT_SESSION_CHANGED = "session_changed"
+IN_THREAD_BYTES = 512 * 1024
+"""A transcript beyond this is read in a thread, where the caller can wait for it."""
+
+TEXT_LIMIT = 500
+
+
+class SessionStore:
+    """Knows every session; reading is a dictionary look-up.
+
+    Fires `session_changed` with `key` and `what`: created, patched, reset, deleted, touched or usage.
+
+    Args:
+        db: The hub database.
+        home: Paths of the home directory.
+        clock: Tells the time of rows.
+        bus: Where changes are told.
+        redact: Takes secrets out of what is written to transcripts.
+        open_transcripts: How many transcripts are kept in memory with their files open.
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        home: Home,
+        clock: Clock,
+        bus: EventBus,
+        *,
+        redact: Redact | None = None,
+        open_transcripts: int = OPEN_TRANSCRIPTS,
+    ) -> None:
+        self._db = db
+        self._agents_dir = home.path / ".storage" / "agents"
+        self._clock = clock
+        self._bus = bus
+        self._redact = redact
+        self._open_limit = open_transcripts
+        self._sessions: dict[str, Session] = {}
+        self._recent: OrderedDict[str, Transcript] = OrderedDict()
+        # A run may hold a transcript longer than it is among the recent; there is still only one object per file.
+        self._alive: weakref.WeakValueDictionary[str, Transcript] = weakref.WeakValueDictionary()
+        self._dirty: set[str] = set()
+        self._flush_due = False
+
+    async def open(self) -> None:
+        """Load every session's row; one that cannot be read is logged and left in the database.
+
+        Raises:
+            HubError: The database cannot be read.
+        """
+        rows = await self._db.read(_select_all)
+        for *row, data in rows:
+            try:
+                session = Session.from_row(tuple(row), orjson.loads(data))
+                SessionKey.parse(session.key)
+                _check_session_id(session.session_id)
+            except (ValueError, KeyError, TypeError, InvalidRequest) as error:
+                _log.warning("the row of session %r cannot be read and is left alone: %s", row[0], error)
+                continue
+            self._sessions[session.key] = session
+
+    async def close(self) -> None:
+        """Write what waits to be written and give up all files."""
+        self._flush()
+        for transcript in list(self._alive.values()):
+            transcript.close()
+        self._recent.clear()
+
+    def configure(self, *, open_transcripts: int) -> None:
+        """Change how many transcripts are kept in memory."""
+        self._open_limit = open_transcripts
+        self._evict()
+
+    def get(self, key: str) -> Session | None:
+        """Return a session by its full key, or None when there is none."""
+        return self._sessions.get(key)
+
+    def list(self, agent_id: str | None = None) -> list[Session]:
+        """Return the sessions, of one agent or all, the one that was active last first."""
+        chosen = [each for each in self._sessions.values() if agent_id is None or each.agent_id == agent_id]
+        return sorted(chosen, key=lambda session: (-session.updated_ms, session.key))
+
+    async def ensure(self, key: str, *, person: str | None = None) -> Session:
+        """Return the session of a full key, made now if it is new.
+
+        The row of a new one is on its way to the database before anything that is written there later.
+
+        Args:
+            key: A full key, as `SessionKey` writes it.
+            person: Whom a new session belongs to, when known.
+
+        Raises:
+            InvalidRequest: It is not a session key.
+        """
+        if session := self._sessions.get(key):
+            return session
+        parsed = SessionKey.parse(key)
+        if str(parsed) != key:
+            raise InvalidRequest(f"{key!r} is short for {str(parsed)!r}; the store takes full keys")
+        now = self._now_ms()
+        session = Session(key, new_id(), parsed.agent, now, now, person=person)
+        self._sessions[key] = session
+        self._db.post(_upsert([session]))
+        self._tell(key, "created")
+        return session
+
+    async def patch(self, key: str, **changes: Any) -> Session:
+        """Change title, model, thinking, tainted, last_address or person; it is on disk when this returns.
+
+        Raises:
+            NotFound: There is no such session.
+            InvalidRequest: A field cannot be patched, or its value does not fit.
+        """
+        session = self._known(key)
+        _check_patch(changes)
+        fresh = replace(session, **changes)
+        if fresh == session:
+            return session
+        fresh = replace(fresh, updated_ms=self._now_ms())
+        self._sessions[key] = fresh
+        await self._db.write(_upsert([fresh]))
+        self._tell(key, "patched")
+        return fresh
+
+    def touch(self, key: str) -> None:
+        """Note that something happened in a session; written behind."""
+        if session := self._sessions.get(key):
+            self._write_behind(replace(session, updated_ms=self._now_ms()), "touched")
+
+    def add_usage(self, key: str, usage: Usage, *, turns: int = 1, context_tokens: int | None = None) -> None:
+        """Add what model calls cost to a session's totals; written behind.
+
+        Args:
+            key: The session.
+            usage: What was used.
+            turns: How many model calls that was.
+            context_tokens: Tokens of the last request, when known.
+        """
+        session = self._sessions.get(key)
+        if session is None:
+            return
+        fresh = replace(
+            session,
+            usage=session.usage + usage,
+            turns=session.turns + turns,
+            context_tokens=session.context_tokens if context_tokens is None else context_tokens,
+            updated_ms=self._now_ms(),
+        )
+        self._write_behind(fresh, "usage")
+
+    async def reset(self, key: str) -> Session:
+        """Begin a session anew: a new transcript, totals at nothing; the old transcript stays on disk.
+
+        Raises:
+            NotFound: There is no such session.
+        """
+        session = self._known(key)
+        now = self._now_ms()
+        fresh = replace(
+            session,
+            session_id=new_id(),
+            created_ms=now,
+            updated_ms=now,
+            title=None,
+            tainted=False,
+            usage=Usage(),
+            context_tokens=0,
+            turns=0,
+        )
+        self._sessions[key] = fresh
+        await self._db.write(_upsert([fresh]))
+        self._release(session.session_id)
+        self._tell(key, "reset")
+        return fresh
+
+    async def delete(self, key: str) -> bool:
+        """Forget a session; its transcript is moved to `deleted/` beside the others. Return whether there was one.
+
+        Raises:
+            Unavailable: The transcript cannot be moved; the session is then still there.
+        """
+        session = self._sessions.get(key)
+        if session is None:
+            return False
+        path = self.transcript_path(session)
+        try:
+            if path.exists():
+                shelf = path.parent / "deleted"
+                shelf.mkdir(mode=0o700, exist_ok=True)
+                os.replace(path, shelf / path.name)
+        except OSError as error:
+            raise Unavailable(f"the transcript {path} cannot be moved: {error.strerror}") from error
+        self._release(session.session_id)
+        del self._sessions[key]
+        self._dirty.discard(key)
+        await self._db.write(lambda connection: connection.execute("DELETE FROM sessions WHERE key = ?", (key,)))
+        self._tell(key, "deleted")
+        return True
+
+    def transcript_path(self, session: Session) -> Path:
+        """Return where a session's transcript is; made of the agent's id and our own id alone."""
+        _check_session_id(session.session_id)
+        return self._agents_dir / session.agent_id / "sessions" / f"{session.session_id}.jsonl"
+
+    def transcript(self, session: Session) -> Transcript:
+        """Return a session's transcript, read now if it is not among those in memory.
+
+        Raises:
+            NewerTranscript: A newer program wrote it.
+            Unavailable: The disk cannot be read.
+        """
+        return self._in_memory(session) or self._adopt(session, None)
+
+    async def open_transcript(self, session: Session) -> Transcript:
+        """Return a session's transcript; a large one is read in a thread, so that nobody else waits.
+
+        Raises:
+            NewerTranscript: A newer program wrote it.
+            Unavailable: The disk cannot be read.
+        """
+        if known := self._in_memory(session):
+            return known
+        path = self.transcript_path(session)
+        try:
+            if not path.exists() or path.stat().st_size < IN_THREAD_BYTES:
+                return self._adopt(session, None)
+            loaded = await asyncio.to_thread(Transcript.read, path)
+        except OSError as error:
+            raise Unavailable(f"the transcript {path} cannot be read: {error.strerror}") from error
+        return self._in_memory(session) or self._adopt(session, loaded)
+
+    def _in_memory(self, session: Session) -> Transcript | None:
+        transcript = self._alive.get(session.session_id)
+        if transcript is not None:
+            self._remember(session.session_id, transcript)
+        return transcript
+
+    def _adopt(self, session: Session, loaded: Reading | None) -> Transcript:
+        transcript = Transcript.open(
+            self.transcript_path(session),
+            session_id=session.session_id,
+            key=session.key,
+            redact=self._redact,
+            reading=loaded,
+        )
+        self._alive[session.session_id] = transcript
+        self._remember(session.session_id, transcript)
+        return transcript
+
+    def _remember(self, session_id: str, transcript: Transcript) -> None:
+        self._recent[session_id] = transcript
+        self._recent.move_to_end(session_id)
+        self._evict()
+
+    def _evict(self) -> None:
+        while len(self._recent) > self._open_limit:
+            _, oldest = self._recent.popitem(last=False)
+            oldest.close()
+
+    def _release(self, session_id: str) -> None:
+        self._recent.pop(session_id, None)
+        if transcript := self._alive.pop(session_id, None):
+            transcript.close()
+
+    def _known(self, key: str) -> Session:
+        session = self._sessions.get(key)
+        if session is None:
+            raise NotFound(f"there is no session {key}", details={"session_key": key})
+        return session
+
+    def _write_behind(self, session: Session, what: str) -> None:
+        self._sessions[session.key] = session
+        self._dirty.add(session.key)
+        if not self._flush_due:
+            self._flush_due = True
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._tell(session.key, what)
+
+    def _flush(self) -> None:
+        self._flush_due = False
+        waiting = [self._sessions[key] for key in self._dirty if key in self._sessions]
+        self._dirty.clear()
+        if waiting:
+            self._db.post(_upsert(waiting))
+
+    def _tell(self, key: str, what: str) -> None:
+        self._bus.fire(EVENT_SESSION_CHANGED, {"key": key, "what": what})
+
+    def _now_ms(self) -> int:
+        return int(self._clock.time() * 1_000)
+
+
+def _select_all(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
+    return connection.execute("SELECT key, session_id, agent_id, created_ms, updated_ms, data FROM sessions").fetchall()
+
+
+def _upsert(sessions: Iterable[Session]) -> Callable[[sqlite3.Connection], None]:
+    rows = [
+        (each.key, each.session_id, each.agent_id, each.created_ms, each.updated_ms, orjson.dumps(each.data()).decode())
+        for each in sessions
+    ]
+
+    def write(connection: sqlite3.Connection) -> None:
+        connection.executemany(
+            "INSERT INTO sessions(key, session_id, agent_id, created_ms, updated_ms, data) VALUES (?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT(key) DO UPDATE SET session_id = excluded.session_id, agent_id = excluded.agent_id,"
+            " created_ms = excluded.created_ms, updated_ms = excluded.updated_ms, data = excluded.data",
+            rows,
+        )
+
+    return write
+
+
+def _check_session_id(session_id: str) -> None:
+    if not session_id.isascii() or not session_id.isalnum() or len(session_id) > 64:
+        raise InvalidRequest(f"{session_id!r:.80} is not the id of a session")
+
+
+def _check_patch(changes: dict[str, Any]) -> None:
+    if unknown := sorted(set(changes) - PATCHABLE):
+        raise InvalidRequest(f"a session has no field {unknown[0]!r} to change; there are {sorted(PATCHABLE)}")
+    for name, value in changes.items():
+        if name == "tainted":
+            if not isinstance(value, bool):
+                raise InvalidRequest("tainted is true or false")
+        elif name == "last_address":
+            if value is not None and not isinstance(value, dict):
+                raise InvalidRequest("last_address is a mapping or null")
+        elif value is not None and (not isinstance(value, str) or not value or len(value) > TEXT_LIMIT):
+            raise InvalidRequest(f"{name} is a text of 1 to {TEXT_LIMIT} characters, or null")

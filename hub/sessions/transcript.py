@@ -1,0 +1,264 @@
+"""A transcript: the append-only tree of one session's entries, and the only door to its file."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hub.core.errors import InvalidRequest
+from hub.models.contract import Message, Role, ToolCallBlock
+from hub.sessions.entry import Entry, EntryType, Header, Provenance, encode_line
+from hub.sessions.redacted import redact_data, redact_message
+from hub.sessions.repair import interrupted_result, pair_results, pending_calls
+from hub.sessions.transcript_file import Reading, TranscriptFile, read_lines
+
+Redact = Callable[[str], str]
+
+
+class Transcript:
+    """The entries of one session, in memory and on disk.
+
+    All methods are called from the event loop's thread. Nobody else writes to the file.
+
+    Attributes:
+        path: The file; it appears with the first entry.
+        set_aside: The file that damaged lines were moved to at open, if there were any.
+    """
+
+    def __init__(self, file: TranscriptFile, entries: list[Entry], redact: Redact | None = None) -> None:
+        self._file = file
+        self._redact = redact
+        self._entries = entries
+        self._by_id = {entry.id: entry for entry in entries}
+        self._parents = _parents(entries)
+        self._branch: list[Entry] | None = None
+        self._messages: list[Message] = []
+        self._read_upto = 0
+        self._waiting: list[str] = []
+        self._tidy = True
+        self.set_aside: Path | None = None
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        *,
+        session_id: str = "",
+        key: str = "",
+        redact: Redact | None = None,
+        reading: Reading | None = None,
+    ) -> Transcript:
+        """Open a transcript, setting aside what is damaged in it.
+
+        Args:
+            path: Its file, which need not exist yet.
+            session_id: For the header of a new file; the file's stem without one.
+            key: Session key, for the header.
+            redact: Takes secrets out of what is written.
+            reading: What `Transcript.read` found, when it was read already.
+
+        Raises:
+            NewerTranscript: A newer program wrote it.
+            Unavailable: The disk cannot be read or written.
+        """
+        file = TranscriptFile(path, Header(session_id or path.stem, key))
+        entries, aside = file.load(reading)
+        transcript = cls(file, entries, redact)
+        transcript.set_aside = aside
+        return transcript
+
+    @staticmethod
+    def read(path: Path) -> Reading:
+        """Read a transcript's file without changing anything; may be called in a thread.
+
+        Raises:
+            OSError: The disk cannot be read.
+        """
+        return read_lines(path.read_bytes())
+
+    @property
+    def path(self) -> Path:
+        return self._file.path
+
+    @property
+    def leaf(self) -> Entry | None:
+        """The entry that the next one hangs behind."""
+        return self._entries[-1] if self._entries else None
+
+    def entries(self) -> list[Entry]:
+        """Return all entries of the tree, oldest first."""
+        return list(self._entries)
+
+    def get(self, entry_id: str) -> Entry | None:
+        """Return an entry by its id."""
+        return self._by_id.get(entry_id)
+
+    def branch(self) -> list[Entry]:
+        """Return the entries from the root to the current leaf."""
+        return list(self._current_branch())
+
+    def messages(self) -> list[Message]:
+        """Return the conversation as a model may be sent it: the current branch, every tool call with its result.
+
+        Cached; a call costs as much as was appended since the one before.
+        """
+        branch = self._current_branch()
+        for entry in branch[self._read_upto :]:
+            if entry.message is not None:
+                self._messages.append(entry.message)
+                self._tidy = self._tidy and self._follows(entry.message)
+        self._read_upto = len(branch)
+        if self._tidy and not self._waiting:
+            return list(self._messages)
+        return pair_results(self._messages)
+
+    def pending_tool_calls(self) -> list[ToolCallBlock]:
+        """Return the tool calls of the current branch that have no result, oldest first."""
+        return pending_calls([entry.message for entry in self._current_branch() if entry.message is not None])
+
+    async def append(self, entries: Entry | Iterable[Entry], *, sync: bool = False) -> list[Entry]:
+        """Write entries behind the current leaf, or behind their `parent_id`; an id that is there already is skipped.
+
+        Each is a line in the operating system's hands when this returns.
+
+        Args:
+            entries: What to write, in order.
+            sync: Whether to wait until it is on the disk too.
+
+        Returns:
+            The entries as stored, with their parents filled in.
+
+        Raises:
+            InvalidRequest: A `parent_id` names no entry.
+            Unavailable: The disk did not take them; nothing was appended.
+        """
+        stored = self._append([entries] if isinstance(entries, Entry) else entries)
+        if sync:
+            await self.sync()
+        return stored
+
+    async def sync(self) -> None:
+        """Return once everything appended so far is on the disk."""
+        await self._file.sync()
+
+    async def repair(self, *, ts_ms: int | None = None, run_id: str | None = None) -> list[Entry]:
+        """Give every tool call of the current branch that has no result one that says so, on disk.
+
+        Repairing twice writes nothing twice.
+
+        Args:
+            ts_ms: When; now without one.
+            run_id: The run that repairs; the one that made the call without one.
+
+        Returns:
+            The entries that were written.
+        """
+        missing = []
+        ts_ms = time.time_ns() // 1_000_000 if ts_ms is None else ts_ms
+        for owner, number, call in self._calls_without_result():
+            missing.append(
+                Entry(
+                    EntryType.MESSAGE,
+                    ts_ms,
+                    message=interrupted_result(call),
+                    id=f"{owner.id}-{number}-interrupted",
+                    run_id=run_id or owner.run_id,
+                    inbox_id=owner.inbox_id,
+                    provenance=Provenance(trusted=True, source="repair"),
+                )
+            )
+        fresh = [entry for entry in missing if entry.id not in self._by_id]
+        return await self.append(fresh, sync=True) if fresh else []
+
+    def close(self) -> None:
+        """Give up the file descriptor; the next append takes one again."""
+        self._file.close()
+
+    def _append(self, entries: Iterable[Entry]) -> list[Entry]:
+        stored: list[Entry] = []
+        fresh: dict[str, Entry] = {}
+        leaf = self.leaf
+        for entry in entries:
+            known = self._by_id.get(entry.id) or fresh.get(entry.id)
+            if known is not None:
+                stored.append(known)
+                continue
+            if entry.parent_id is not None and entry.parent_id not in self._by_id and entry.parent_id not in fresh:
+                raise InvalidRequest(f"the transcript has no entry {entry.parent_id}, which {entry.id} shall follow")
+            if entry.parent_id is None and leaf is not None:
+                entry = replace(entry, parent_id=leaf.id)  # noqa: PLW2901  what is stored is what is returned
+            if self._redact is not None:
+                entry = _redacted(entry, self._redact)  # noqa: PLW2901
+            leaf = fresh[entry.id] = entry
+            stored.append(entry)
+        if fresh:
+            self._file.append(encode_line(entry.as_dict()) for entry in fresh.values())
+            for entry in fresh.values():
+                self._adopt(entry)
+        return stored
+
+    def _adopt(self, entry: Entry) -> None:
+        leaf = self.leaf
+        self._entries.append(entry)
+        self._by_id[entry.id] = entry
+        self._parents[entry.id] = entry.parent_id
+        if self._branch is None:
+            return
+        if entry.parent_id == (leaf.id if leaf else None):
+            self._branch.append(entry)
+            return
+        self._branch = None
+
+    def _current_branch(self) -> list[Entry]:
+        if self._branch is None:
+            branch = []
+            at = self.leaf
+            while at is not None:
+                branch.append(at)
+                parent = self._parents[at.id]
+                at = self._by_id[parent] if parent is not None else None
+            branch.reverse()
+            self._branch = branch
+            self._messages, self._read_upto, self._waiting, self._tidy = [], 0, [], True
+        return self._branch
+
+    def _follows(self, message: Message) -> bool:
+        """Whether a message keeps the form models want: results right behind their calls, in order."""
+        if message.role is Role.TOOL:
+            return bool(self._waiting) and self._waiting.pop(0) == message.tool_call_id
+        if self._waiting:
+            return False
+        self._waiting = [call.id for call in message.tool_calls]
+        return True
+
+    def _calls_without_result(self) -> list[tuple[Entry, int, ToolCallBlock]]:
+        # By identity: two calls may be equal in every field.
+        pending = {id(call) for call in self.pending_tool_calls()}
+        return [
+            (entry, number, call)
+            for entry in self._current_branch()
+            if entry.message is not None
+            for number, call in enumerate(entry.message.tool_calls)
+            if id(call) in pending
+        ]
+
+
+def _parents(entries: list[Entry]) -> dict[str, str | None]:
+    """Return each entry's parent; one whose parent is lost, or comes after it, follows the entry before it."""
+    parents: dict[str, str | None] = {}
+    before: str | None = None
+    for entry in entries:
+        parents[entry.id] = entry.parent_id if entry.parent_id in parents else before
+        before = entry.id
+    return parents
+
+
+def _redacted(entry: Entry, redact: Redact) -> Entry:
+    message = redact_message(entry.message, redact) if entry.message is not None else None
+    data: Any = redact_data(entry.data, redact) if entry.data else entry.data
+    if message is entry.message and data is entry.data:
+        return entry
+    return replace(entry, message=message, data=data)

@@ -1,0 +1,273 @@
+"""A transcript's file: reading what can be read, setting aside what cannot, appending whole lines."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from hub.core.errors import HubError, Unavailable
+from hub.sessions.entry import FORMAT_VERSION, Entry, Header, encode_line
+
+_log = logging.getLogger(__name__)
+
+
+class NewerTranscript(HubError):
+    """A newer program wrote this transcript, in a form this one does not understand."""
+
+    code = "NEWER_FORMAT"
+    http_status = 500
+
+
+@dataclass(slots=True)
+class Reading:
+    """What was found in a file.
+
+    Attributes:
+        header: Its first line, when that is readable.
+        entries: What is readable, in order; of several with one id, the first.
+        good: The readable lines as they are, header included.
+        damaged: The lines that are not.
+        torn: Whether only the end is damaged: an append that did not finish.
+        unended: Whether the last line is whole but lacks its newline.
+        size_bytes: Of the file.
+    """
+
+    header: Header | None = None
+    entries: list[Entry] = field(default_factory=list)
+    good: list[bytes] = field(default_factory=list)
+    damaged: list[bytes] = field(default_factory=list)
+    torn: bool = False
+    unended: bool = False
+    size_bytes: int = 0
+
+
+def read_lines(data: bytes) -> Reading:
+    """Read a transcript's bytes; never raises, whatever they are."""
+    found = Reading(size_bytes=len(data))
+    lines = data.split(b"\n")
+    tail = lines.pop()
+    seen: set[str] = set()
+    for number, line in enumerate([*lines, tail]):
+        is_tail = number == len(lines)
+        if not line:
+            continue
+        parsed = _parse(line)
+        if isinstance(parsed, Header) and found.header is None and not found.entries:
+            found.header = parsed
+        elif isinstance(parsed, Entry):
+            if parsed.id not in seen:
+                seen.add(parsed.id)
+                found.entries.append(parsed)
+        else:
+            found.torn = is_tail and not found.damaged
+            found.damaged.append(line)
+            continue
+        found.good.append(line)
+        found.unended = is_tail
+    return found
+
+
+def _parse(line: bytes) -> Header | Entry | None:
+    try:
+        stored: Any = orjson.loads(line)
+        if stored["type"] == "header":
+            version = stored["version"]
+            if isinstance(version, bool) or not isinstance(version, int):
+                return None
+            return Header(str(stored["session_id"]), str(stored["key"]), version)
+        return Entry.from_dict(stored)
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
+        return None
+
+
+class TranscriptFile:
+    """The one writer of one transcript file.
+
+    The file appears with its first entry. Its descriptor is opened when it is needed and stays open until `close`.
+
+    Args:
+        path: Where it is or will be.
+        header: Its first line, for a file that has none yet or whose first line is damaged.
+    """
+
+    def __init__(self, path: Path, header: Header) -> None:
+        self.path = path
+        self._header = header
+        self._fd: int | None = None
+        self._size = 0
+        self._folder_synced = False
+
+    def load(self, found: Reading | None = None) -> tuple[list[Entry], Path | None]:
+        """Read the file, and set aside what is damaged.
+
+        Args:
+            found: What `read_lines` found in it, when it was read already.
+
+        Returns:
+            The entries, and the file that damaged lines were moved to, if there were any.
+
+        Raises:
+            NewerTranscript: A newer program wrote it; it is left as it is.
+            Unavailable: The disk cannot be read or written.
+        """
+        try:
+            if found is None:
+                found = read_lines(self.path.read_bytes() if self.path.exists() else b"")
+            if found.damaged and found.header is not None and found.header.version > FORMAT_VERSION:
+                raise NewerTranscript(
+                    f"{self.path} has format version {found.header.version}; this program knows {FORMAT_VERSION}. "
+                    "Update Homarus, or move the file away to begin this session anew.",
+                    details={"path": str(self.path), "version": found.header.version},
+                )
+            return found.entries, self._mend(found)
+        except OSError as error:
+            raise Unavailable(f"the transcript {self.path} cannot be read: {error.strerror}") from error
+
+    def append(self, stored: Iterable[bytes]) -> None:
+        """Write whole lines at the end and hand them to the operating system.
+
+        Raises:
+            Unavailable: The disk did not take them; none of them is in the file then.
+        """
+        data = b"".join(stored)
+        try:
+            descriptor = self._descriptor()
+            _write_all(descriptor, data)
+            self._size += len(data)
+        except OSError as error:
+            self._undo()
+            raise Unavailable(f"the transcript {self.path} cannot be written: {error.strerror}") from error
+
+    async def sync(self) -> None:
+        """Return once everything appended so far is on the disk. Cancelling it does not stop the work.
+
+        Raises:
+            Unavailable: The disk failed.
+        """
+        if self._fd is None and not self.path.exists():
+            return
+        try:
+            own = os.dup(self._descriptor())
+            folder, self._folder_synced = not self._folder_synced, True
+            await asyncio.get_running_loop().run_in_executor(None, _sync_and_close, own, self.path.parent, folder)
+        except OSError as error:
+            self._folder_synced = False
+            raise Unavailable(f"the transcript {self.path} cannot be synced: {error.strerror}") from error
+
+    def close(self) -> None:
+        """Give the descriptor back; the next append opens it again."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def _descriptor(self) -> int:
+        if self._fd is None:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._size = os.fstat(self._fd).st_size
+            if self._size == 0:
+                line = encode_line(self._header.as_dict())
+                _write_all(self._fd, line)
+                self._size = len(line)
+        return self._fd
+
+    def _undo(self) -> None:
+        """Take back the part of a line that a full disk let through."""
+        if self._fd is None:
+            return
+        try:
+            os.ftruncate(self._fd, self._size)
+        except OSError as error:
+            # What is left is a torn line, which the next open sets aside.
+            _log.warning("%s: a half-written line could not be taken back: %s", self.path, error.strerror)
+        self.close()
+
+    def _mend(self, found: Reading) -> Path | None:
+        if not found.damaged:
+            if found.unended:
+                self._end_line()
+            if found.entries and found.header is None:
+                self._rewrite(found)
+            return None
+        aside = _set_aside(self.path, found.damaged)
+        _log.warning(
+            "%s: %d damaged line(s) were moved to %s; the other %d entries are used",
+            self.path,
+            len(found.damaged),
+            aside.name,
+            len(found.entries),
+        )
+        if found.torn and found.header is not None:
+            os.truncate(self.path, found.size_bytes - len(found.damaged[0]))
+            return aside
+        self._rewrite(found)
+        return aside
+
+    def _end_line(self) -> None:
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        try:
+            _write_all(descriptor, b"\n")
+        finally:
+            os.close(descriptor)
+
+    def _rewrite(self, found: Reading) -> None:
+        self.close()
+        good = found.good if found.header is not None else [encode_line(self._header.as_dict()).rstrip(), *found.good]
+        fresh = self.path.with_name(f"{self.path.name}.tmp")
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            _write_all(descriptor, b"".join(line + b"\n" for line in good))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(fresh, self.path)
+        _sync_folder(self.path.parent)
+
+
+def _set_aside(path: Path, damaged: list[bytes]) -> Path:
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    for attempt in range(1_000):
+        aside = path.with_name(f"{path.name}.damaged-{stamp}" + (f"-{attempt}" if attempt else ""))
+        try:
+            descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        except FileExistsError:
+            continue
+        try:
+            _write_all(descriptor, b"\n".join(damaged) + b"\n")
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        _sync_folder(path.parent)
+        return aside
+    raise Unavailable(f"there are a thousand damaged files beside {path}; move them away")
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _sync_and_close(descriptor: int, folder: Path, with_folder: bool) -> None:
+    try:
+        os.fdatasync(descriptor)
+        if with_folder:
+            _sync_folder(folder)
+    finally:
+        os.close(descriptor)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

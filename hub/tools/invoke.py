@@ -1,0 +1,204 @@
+"""The one way a tool is invoked, whoever asks: policy, taint, validation, time limit, output bound, redaction.
+
+Whatever goes wrong with the call becomes a result that a model can read; only cancellation passes through.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from hub.core.context import Context, ToolPolicy
+from hub.core.errors import HubError, TimedOut
+from hub.core.ids import new_id
+from hub.models.contract import Image, ToolCallBlock
+from hub.tools.contract import Tool, ToolCall, ToolResult
+from hub.tools.policy import listed, refusal
+from hub.tools.quoting import quote_untrusted
+from hub.tools.registry import ToolRegistry
+from hub.tools.schema import MEDIA_LIMIT_BYTES
+
+_log = logging.getLogger(__name__)
+
+EVENT_TOOL_STARTED = "tool_started"
+EVENT_TOOL_FINISHED = "tool_finished"
+MALFORMED_SHOWN = 200
+
+Redact = Callable[[str], str]
+Number = TypeVar("Number", int, float)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallRequest:
+    """A wish to call a tool, before anything of it was checked.
+
+    Attributes:
+        id: The caller's id of the call.
+        name: The tool.
+        arguments: What was written.
+        context: Why, and with whose authority.
+        agent_id: The agent that calls.
+        session_key: The conversation it happens in.
+        run_id: The run it belongs to.
+        malformed: The arguments' text when they were no JSON object.
+        policies: Further policies that must permit the tool: the agent's.
+    """
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any]
+    context: Context
+    agent_id: str
+    session_key: str
+    run_id: str
+    malformed: str | None = None
+    policies: tuple[ToolPolicy, ...] = field(default=())
+
+    @classmethod
+    def from_block(
+        cls,
+        block: ToolCallBlock,
+        context: Context,
+        *,
+        agent_id: str,
+        session_key: str,
+        run_id: str,
+        policies: Iterable[ToolPolicy] = (),
+    ) -> ToolCallRequest:
+        """Return the request of a model's tool call."""
+        return cls(
+            block.id,
+            block.name,
+            block.arguments,
+            context,
+            agent_id,
+            session_key,
+            run_id,
+            block.malformed,
+            tuple(policies),
+        )
+
+
+async def invoke_tool(registry: ToolRegistry, request: ToolCallRequest, *, redact: Redact | None = None) -> ToolResult:
+    """Call a tool and return its result; every error is a result too.
+
+    Fires `tool_started` and `tool_finished`. A result with `trusted` False holds words from outside: its output is
+    quoted, and the caller narrows the authority of whatever follows (`authority.narrow(tainted=True)`).
+
+    Args:
+        registry: Where the tool is found, with the rules of the configuration.
+        request: What to call.
+        redact: Takes secrets out of what the tool gives back.
+
+    Cancelling it cancels the tool; `tool_finished` is fired with `status` aborted.
+    """
+    loop = asyncio.get_running_loop()
+    facts = {
+        "call_id": request.id,
+        "name": request.name,
+        "run_id": request.run_id,
+        "session_key": request.session_key,
+        "agent_id": request.agent_id,
+    }
+    begun = loop.time()
+    registry.bus.fire(EVENT_TOOL_STARTED, {**facts, "arguments": request.arguments}, request.context)
+    status = "aborted"
+    try:
+        result = await _attempt(registry, request, redact)
+        status = "error" if result.is_error else "ok"
+        return result
+    finally:
+        took_ms = round((loop.time() - begun) * 1_000, 3)
+        finished = {**facts, "status": status, "is_error": status != "ok", "duration_ms": took_ms}
+        registry.bus.fire(EVENT_TOOL_FINISHED, finished, request.context)
+
+
+async def _attempt(registry: ToolRegistry, request: ToolCallRequest, redact: Redact | None) -> ToolResult:
+    tool = registry.get(request.name)
+    if tool is None:
+        return _unknown(registry, request)
+    why_not = refusal(tool, request.context.authority, request.policies, registry.rules)
+    if why_not is not None:
+        return _failed("FORBIDDEN", why_not)
+    if request.malformed is not None:
+        return _failed(
+            "INVALID_REQUEST",
+            f"the arguments of {tool.name} are not a JSON object: {request.malformed[:MALFORMED_SHOWN]!r}. "
+            "Call it again with valid JSON.",
+        )
+    try:
+        arguments = tool.parameters.validate(request.arguments)
+        call = ToolCall(
+            request.id,
+            tool.name,
+            arguments,
+            request.context,
+            request.agent_id,
+            request.session_key,
+            request.run_id,
+        )
+        result = await _run(tool, call, _least(tool.timeout_s, registry.rules.timeout_s))
+    except HubError as error:
+        result = ToolResult(f"error: {error.message}", details=error.as_dict(), is_error=True)
+    except Exception:  # a tool's defect must not end the run; the model is told that it failed, the log why
+        reference = new_id()
+        _log.exception("tool %s failed (reference %s, run %s)", tool.name, reference, request.run_id)
+        result = _failed("INTERNAL", f"{tool.name} failed inside; the hub's log has the reason under {reference}")
+    return _bounded(tool, result, _least(tool.output_limit, registry.rules.output_limit), redact)
+
+
+async def _run(tool: Tool, call: ToolCall, timeout_s: float) -> ToolResult:
+    try:
+        async with asyncio.timeout(timeout_s) as limit:
+            return await tool.run(call)
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        raise TimedOut(f"{tool.name} did not finish within {timeout_s:g} s and was stopped") from error
+
+
+def _unknown(registry: ToolRegistry, request: ToolCallRequest) -> ToolResult:
+    authority, rules = request.context.authority, registry.rules
+    names = [tool.name for tool in registry.all() if listed(tool, authority, request.policies, rules)]
+    close = difflib.get_close_matches(request.name[:100], names, n=3)
+    hint = f"did you mean {' or '.join(close)}?" if close else f"there are: {', '.join(names) or 'none'}"
+    return _failed("NOT_FOUND", f"there is no tool {request.name[:100]!r}; {hint}")
+
+
+def _failed(code: str, message: str) -> ToolResult:
+    return ToolResult(f"error: {message}", details={"code": code, "message": message}, is_error=True)
+
+
+def _bounded(tool: Tool, result: ToolResult, limit: int, redact: Redact | None) -> ToolResult:
+    output = redact(result.output) if redact is not None else result.output
+    if len(output) > limit:
+        output = f"{output[:limit]}\n[cut: {limit} of {len(output)} characters are shown]"
+    media, dropped = _fitting(result.media)
+    if dropped:
+        output += f"\n[{dropped} of {len(result.media)} images were left out: over {MEDIA_LIMIT_BYTES} bytes together]"
+    # What reaches beyond this home brings back words from there, whatever it says of them.
+    trusted = result.trusted and (not tool.annotations.open_world or result.is_error)
+    if not trusted:
+        output = quote_untrusted(output, source=tool.name)
+    if output == result.output and media == result.media and trusted == result.trusted:
+        return result
+    return replace(result, output=output, media=media, trusted=trusted)
+
+
+def _fitting(media: tuple[Image, ...]) -> tuple[tuple[Image, ...], int]:
+    kept: list[Image] = []
+    total = 0
+    for image in media:
+        total += len(image.data)
+        if total > MEDIA_LIMIT_BYTES:
+            break
+        kept.append(image)
+    return (media, 0) if len(kept) == len(media) else (tuple(kept), len(media) - len(kept))
+
+
+def _least(own: Number, bound: Number | None) -> Number:
+    return own if bound is None else min(own, bound)

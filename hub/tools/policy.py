@@ -1,0 +1,121 @@
+"""Who may use which tool: pure rules over configuration, authority and what a tool says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hub.core.context import Authority, ToolPolicy
+from hub.tools.contract import Tool
+from hub.tools.profiles import PROFILES
+
+GUARDED_GROUPS = frozenset({"memory", "shell", "schedule", "skills", "config"})
+"""Groups whose changing tools reach what is protected while words from outside are in the window."""
+
+_ANYTHING = ToolPolicy()
+_MINIMAL = ToolPolicy(allow=PROFILES["minimal"])
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRules:
+    """What the configuration says of tools.
+
+    Attributes:
+        policies: All must permit a tool.
+        tainted: Must permit it too while the authority is tainted.
+        strangers: Must permit it too for those who do not belong to this home.
+        timeout_s: Upper bound over each tool's own.
+        output_limit: Upper bound over each tool's own.
+    """
+
+    policies: tuple[ToolPolicy, ...] = ()
+    tainted: ToolPolicy = _ANYTHING
+    strangers: ToolPolicy = _MINIMAL
+    timeout_s: float | None = None
+    output_limit: int | None = None
+
+    @classmethod
+    def from_config(cls, section: Mapping[str, Any]) -> ToolRules:
+        """Read the validated section `tools:`."""
+        return cls(
+            policies=policies_from_config(section),
+            tainted=_policy(section.get("tainted") or {}),
+            strangers=profile_policy(section.get("strangers", "minimal")),
+            timeout_s=section.get("timeout"),
+            output_limit=section.get("output_limit"),
+        )
+
+
+def profile_policy(name: str) -> ToolPolicy:
+    """Return what a profile allows.
+
+    Raises:
+        KeyError: There is no such profile; schemas let none in.
+    """
+    return ToolPolicy(allow=PROFILES[name])
+
+
+def policies_from_config(section: Mapping[str, Any] | None) -> tuple[ToolPolicy, ...]:
+    """Return the policies that a validated `tools:` states, at the top level or of an agent; they meet."""
+    if not section:
+        return ()
+    stated = []
+    if section.get("profile", "full") != "full":
+        stated.append(profile_policy(section["profile"]))
+    own = _policy(section)
+    if own != _ANYTHING:
+        stated.append(own)
+    return tuple(stated)
+
+
+def belongs_here(authority: Authority) -> bool:
+    """Whether somebody is of this home: an owner, a person of `people:`, or the holder of a token that may write."""
+    return authority.owner or authority.person is not None or authority.has("operator.write")
+
+
+def listed(tool: Tool, authority: Authority, policies: Iterable[ToolPolicy], rules: ToolRules) -> bool:
+    """Whether a tool is shown to an authority at all.
+
+    Taint does not count: it comes and goes within a session, and the list stands in the prompt's stable head.
+    """
+    return _hidden(tool, authority, policies, rules) is None
+
+
+def refusal(tool: Tool, authority: Authority, policies: Iterable[ToolPolicy], rules: ToolRules) -> str | None:
+    """Return why an authority may not use a tool now, in words for the model and for people; None when it may."""
+    return _hidden(tool, authority, policies, rules) or _taint(tool, authority, rules)
+
+
+def _hidden(tool: Tool, authority: Authority, policies: Iterable[ToolPolicy], rules: ToolRules) -> str | None:
+    if tool.annotations.owner_only and not authority.owner:
+        return f"{tool.name} is for the owner of this home only"
+    if not authority.permits_tool(tool.name, tool.group):
+        return f"{tool.name} is not allowed here"
+    if not all(policy.permits(tool.name, tool.group) for policy in (*rules.policies, *policies)):
+        return f"{tool.name} is switched off in the configuration (tools)"
+    if not belongs_here(authority) and not rules.strangers.permits(tool.name, tool.group):
+        return f"{tool.name} is for the people of this home only"
+    return None
+
+
+def _taint(tool: Tool, authority: Authority, rules: ToolRules) -> str | None:
+    if not authority.tainted:
+        return None
+    if not rules.tainted.permits(tool.name, tool.group):
+        return f"{tool.name} is switched off while words from outside are in this conversation (tools.tainted)"
+    changes = not tool.annotations.read_only
+    if changes and (tool.annotations.open_world or tool.group in GUARDED_GROUPS):
+        return (
+            f"{tool.name} needs the owner's approval while words from outside are in this conversation, and there is "
+            "nobody to ask. Tell the owner what you wanted to do; they can do it in a new conversation (/new)."
+        )
+    return None
+
+
+def _policy(section: Mapping[str, Any]) -> ToolPolicy:
+    allow = section.get("allow")
+    return ToolPolicy(
+        allow=None if allow is None else frozenset(allow),
+        deny=frozenset(section.get("deny") or ()),
+    )

@@ -1,0 +1,14 @@
+"""Profiles: named sets of tools that an agent can be given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+PROFILES: Mapping[str, frozenset[str] | None] = {
+    "full": None,
+    "coding": frozenset({"group:files", "group:shell", "group:web", "group:memory", "group:session"}),
+    "home": frozenset({"group:home", "group:memory", "group:session", "group:schedule"}),
+    "messaging": frozenset({"group:message", "group:memory", "group:session"}),
+    "minimal": frozenset({"session_status"}),
+}
+"""What each profile allows: names of tools or `group:<group>`; None is every tool."""

@@ -1,0 +1,106 @@
+"""The registry of tools: what there is, and what somebody may see of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from hub.core.context import Authority, ToolPolicy
+from hub.core.errors import Conflict, InvalidRequest, LimitExceeded
+from hub.core.events import EventBus
+from hub.tools.contract import Tool
+from hub.tools.policy import ToolRules, listed
+
+EVENT_TOOLS_CHANGED = "tools_changed"
+TOOL_LIMIT = 2_000
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+class ToolRegistry:
+    """Knows every tool; fires `tools_changed` with `name` and `registered` when one comes or goes.
+
+    Attributes:
+        bus: Where invocations are told too.
+        rules: What the configuration says of tools.
+    """
+
+    def __init__(self, bus: EventBus, rules: ToolRules | None = None) -> None:
+        self.bus = bus
+        self.rules = rules or ToolRules()
+        self._tools: dict[str, Tool] = {}
+
+    def configure(self, section: Mapping[str, Any]) -> None:
+        """Take the validated section `tools:`; it holds from the next call on."""
+        self.rules = ToolRules.from_config(section)
+
+    def register(self, tool: Tool) -> Callable[[], None]:
+        """Add a tool.
+
+        Returns:
+            A function that removes it; calling it twice does no harm.
+
+        Raises:
+            InvalidRequest: Its name is malformed.
+            Conflict: There is a tool of that name.
+            LimitExceeded: There are already 2 000 tools.
+        """
+        if not _NAME.fullmatch(tool.name):
+            raise InvalidRequest(f"{tool.name!r:.80} is not the name of a tool; expected a-z, 0-9 and _, at most 64")
+        if tool.name in self._tools:
+            raise Conflict(f"there is already a tool {tool.name}")
+        if len(self._tools) >= TOOL_LIMIT:
+            raise LimitExceeded(f"there are already {TOOL_LIMIT} tools; {tool.name} was not added")
+        self._tools[tool.name] = tool
+        self.bus.fire(EVENT_TOOLS_CHANGED, {"name": tool.name, "registered": True})
+
+        def remove() -> None:
+            if self._tools.get(tool.name) is tool:
+                del self._tools[tool.name]
+                self.bus.fire(EVENT_TOOLS_CHANGED, {"name": tool.name, "registered": False})
+
+        return remove
+
+    def get(self, name: str) -> Tool | None:
+        """Return a tool, or None when there is none of that name."""
+        return self._tools.get(name)
+
+    def all(self) -> list[Tool]:
+        """Return every tool, by name."""
+        return [self._tools[name] for name in sorted(self._tools)]
+
+    def available(self, authority: Authority, policy: ToolPolicy | Iterable[ToolPolicy] = ()) -> list[Tool]:
+        """Return the tools that an authority may be shown, by group and name, so that the order never changes.
+
+        Args:
+            authority: Whose rights count.
+            policy: Further policies, all of which must permit a tool.
+        """
+        policies = (policy,) if isinstance(policy, ToolPolicy) else tuple(policy)
+        shown = (tool for tool in self._tools.values() if listed(tool, authority, policies, self.rules))
+        return sorted(shown, key=lambda tool: (tool.group, tool.name))
+
+    def catalog(self) -> list[dict[str, Any]]:
+        """Return every tool as plain data, by group and name."""
+        return [describe_tool(tool) for tool in sorted(self._tools.values(), key=lambda tool: (tool.group, tool.name))]
+
+
+def describe_tool(tool: Tool) -> dict[str, Any]:
+    """Return a tool as plain data."""
+    annotations = tool.annotations
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "group": tool.group,
+        "parameters": dict(tool.parameters.json_schema),
+        "annotations": {
+            "read_only": annotations.read_only,
+            "destructive": annotations.destructive,
+            "idempotent": annotations.idempotent,
+            "open_world": annotations.open_world,
+            "owner_only": annotations.owner_only,
+            "parallel_safe": annotations.parallel_safe,
+        },
+        "timeout_s": tool.timeout_s,
+    }
