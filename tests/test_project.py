@@ -1,0 +1,181 @@
+"""What is declared, what is locked, what is imported and what is shipped agree with each other."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import subprocess
+import sys
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import ruamel.yaml
+
+import hub
+from tests.import_law import FOLDERS, read_tree
+
+CHECKOUT = Path(__file__).parents[1]
+UV = Path(sys.executable).with_name("uv")
+OFFLINE = {**os.environ, "UV_OFFLINE": "1", "UV_PYTHON_DOWNLOADS": "never", "UV_PROJECT_ENVIRONMENT": sys.prefix}
+
+# Needed without being imported by name: the time zones of machines that have none (read by zoneinfo).
+NEVER_IMPORTED = {"tzdata"}
+
+
+def toml(name: str) -> dict[str, Any]:
+    return tomllib.loads((CHECKOUT / name).read_text(encoding="utf-8"))
+
+
+def uv(*arguments: str | Path, cwd: Path = CHECKOUT) -> str:
+    done = subprocess.run(
+        [UV, *arguments], cwd=cwd, env=OFFLINE, capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def declared(requirements: list[str]) -> set[str]:
+    """The normalised names of the distributions that the requirements ask for."""
+    return {normalised(re.split(r"[\[<>=!~; ]", requirement)[0]) for requirement in requirements}
+
+
+def normalised(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def imported(folder: str) -> set[str]:
+    """The normalised names of the distributions that the modules of a folder import, at start or later."""
+    owners = importlib.metadata.packages_distributions()
+    tops = {
+        item.target.split(".")[0]
+        for module in read_tree(CHECKOUT).values()
+        for item in module.imports
+        if module.file.startswith(f"{folder}/")
+    }
+    foreign = tops - sys.stdlib_module_names - set(FOLDERS)
+    # `ruamel` is shared by the library and its C part; the library is what one asks for.
+    return {normalised(owners.get(top, [top])[0]) if top != "ruamel" else "ruamel-yaml" for top in foreign}
+
+
+def test_yaml_is_read_by_the_c_parser() -> None:
+    assert ruamel.yaml.__with_libyaml__
+    assert ruamel.yaml.YAML(typ="safe").Parser.__name__ == "CParser"
+
+
+def test_the_version_of_the_package_is_that_of_the_hub() -> None:
+    assert importlib.metadata.version("homarus") == hub.__version__
+
+
+def test_the_lock_is_that_of_the_project() -> None:
+    uv("lock", "--check")
+
+
+def test_the_set_up_is_that_of_the_lock() -> None:
+    exported = uv("export", "--locked", "--quiet", "--only-group", "setup", "--no-header", "--no-annotate")
+
+    assert exported == (CHECKOUT / "script/setup-requirements.txt").read_text(encoding="utf-8")
+
+
+def test_the_lock_names_the_public_index_alone() -> None:
+    sources = [package["source"] for package in toml("uv.lock")["package"] if package["name"] != "homarus"]
+
+    assert {tuple(source.items()) for source in sources} == {(("registry", "https://pypi.org/simple"),)}
+
+
+def test_all_that_is_locked_has_its_hash() -> None:
+    files = [
+        file
+        for package in toml("uv.lock")["package"]
+        for file in [*package.get("wheels", []), *filter(None, [package.get("sdist")])]
+    ]
+
+    assert len(files) > 100
+    assert [file["url"] for file in files if not file["hash"].startswith("sha256:")] == []
+    assert [file["url"] for file in files if not file["url"].startswith("https://files.pythonhosted.org/")] == []
+
+
+def test_every_extra_that_the_set_up_installs_exists() -> None:
+    extras = toml("pyproject.toml")["project"]["optional-dependencies"]
+    named = re.search(r"^extras=\((.*)\)$", (CHECKOUT / "script/setup").read_text(encoding="utf-8"), re.MULTILINE)
+
+    assert named
+    assert set(named[1].split()) <= extras.keys()
+
+
+def test_every_dependency_of_the_core_is_used() -> None:
+    core = declared(toml("pyproject.toml")["project"]["dependencies"])
+
+    assert core - imported("hub") - imported("integrations") - imported("web") - NEVER_IMPORTED == set()
+
+
+@pytest.mark.parametrize("folder", ["hub", "web"])
+def test_all_that_the_hub_imports_is_a_dependency_of_the_core(folder: str) -> None:
+    core = declared(toml("pyproject.toml")["project"]["dependencies"])
+
+    assert imported(folder) - core == set()
+
+
+def test_all_that_integrations_import_is_in_the_core_or_an_extra() -> None:
+    project = toml("pyproject.toml")["project"]
+    extras = [requirement for extra in project["optional-dependencies"].values() for requirement in extra]
+
+    assert imported("integrations") - declared([*project["dependencies"], *extras]) == set()
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this checkout, built with the back end of the lock."""
+    folder = tmp_path_factory.mktemp("wheel")
+    uv("build", "--quiet", "--wheel", "--no-build-isolation", "--python", sys.executable, "--out-dir", folder)
+    return next(folder.glob("homarus-*.whl"))
+
+
+def test_the_wheel_carries_the_program_and_its_data(wheel: Path) -> None:
+    inside = {name for name in zipfile.ZipFile(wheel).namelist() if not name.startswith("homarus-")}
+
+    shipped = {f"{path.relative_to(CHECKOUT)}" for folder in FOLDERS for path in sources(CHECKOUT / folder)}
+    shipped |= {
+        f"hub/_data/{path.relative_to(CHECKOUT)}"
+        for folder in ("config", "blueprints")
+        for path in sources(CHECKOUT / folder)
+    }
+    assert inside == {name for name in shipped if not name.startswith("web/frontend/")}
+
+
+def sources(folder: Path) -> list[Path]:
+    return [
+        path for path in folder.rglob("*") if path.is_file() and not {"__pycache__", "node_modules"} & set(path.parts)
+    ]
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of an environment of its own in which the wheel is installed, and the checkout is not."""
+    folder = tmp_path_factory.mktemp("installed") / "env"
+    venv.create(folder, symlinks=True)
+    uv("pip", "install", "--quiet", "--no-deps", "--python", folder / "bin/python", wheel)
+    # Its dependencies are those of this environment; a path file brings them, but not what is edited in place.
+    site = next((folder / "lib").glob("python3*/site-packages"))
+    (site / "dependencies.pth").write_text(f"{Path(pytest.__file__).parents[1]}\n", encoding="utf-8")
+    return folder / "bin"
+
+
+def run(*command: str | Path, cwd: Path) -> str:
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_an_installed_wheel_is_found_before_the_checkout(installed: Path, tmp_path: Path) -> None:
+    found = run(installed / "python", "-c", "import hub; print(hub.__file__)", cwd=tmp_path)
+
+    assert Path(found.strip()).is_relative_to(installed.parent)
+
+
+def test_the_command_of_an_installed_wheel_tells_its_version(installed: Path, tmp_path: Path) -> None:
+    assert hub.__version__ in run(installed / "homarus", "--version", cwd=tmp_path)
