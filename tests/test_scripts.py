@@ -1,4 +1,4 @@
-"""The scripts, run for real in a checkout of their own on a machine whose other programs are stubs that keep a record."""
+"""The scripts, run for real in a checkout of their own on a machine whose other programs are recorded stubs."""
 
 from __future__ import annotations
 
