@@ -1,0 +1,175 @@
+"""What happens when a call fails: again on the same model, on the next one, or not at all.
+
+The rule is `next_step`, a function without I/O; `stream_with_failover` acts on it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hub.core.errors import Unavailable
+from hub.models.contract import ModelError, ModelEvent, ModelRequest, ModelTimeout, Overloaded, RateLimited
+from hub.models.resolved import Resolved
+from hub.models.schema import DEFAULT_ATTEMPTS, DEFAULT_MAX_WAIT_S
+
+FIRST_BACKOFF_S = 0.5
+TRANSIENT = (RateLimited, Overloaded, ModelTimeout)
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """Bounds on repetition.
+
+    Attributes:
+        attempts: Calls of one model, the first included.
+        max_wait_s: The longest wait for the same model.
+    """
+
+    attempts: int = DEFAULT_ATTEMPTS
+    max_wait_s: float = DEFAULT_MAX_WAIT_S
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Call the same model after `delay_s`."""
+
+    delay_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """Call the next model at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """Raise the error."""
+
+
+Step = Again | Next | GiveUp
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What `on_attempt` is told before each call.
+
+    Attributes:
+        candidate: The model that is called now.
+        number: Of the call, from 1, over all models.
+        error: Why the call before failed; None for the first.
+        delay_s: How long was waited.
+    """
+
+    candidate: Resolved
+    number: int
+    error: ModelError | None = None
+    delay_s: float = 0.0
+
+
+def next_step(error: ModelError, *, attempt: int, others_left: bool, policy: RetryPolicy, jitter: float) -> Step:
+    """Decide what follows a call that failed before its first event.
+
+    Args:
+        error: How it failed.
+        attempt: Which call of this model it was, from 1.
+        others_left: Whether there is another model to try.
+        policy: The bounds.
+        jitter: 0 to 1; spreads the waits of many.
+    """
+    if isinstance(error, TRANSIENT) and attempt < policy.attempts:
+        delay_s = max(error.retry_after_s or 0.0, FIRST_BACKOFF_S * 2 ** (attempt - 1) * (0.5 + jitter / 2))
+        if delay_s <= policy.max_wait_s:
+            return Again(delay_s)
+    if error.try_fallback and others_left:
+        return Next()
+    return GiveUp()
+
+
+async def stream_with_failover(
+    candidates: Sequence[Resolved],
+    request_for: Callable[[Resolved], ModelRequest],
+    *,
+    policy: RetryPolicy | None = None,
+    on_attempt: Callable[[Attempt], None] | None = None,
+    sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
+    jitter: Callable[[], float] = random.random,
+) -> AsyncIterator[ModelEvent]:
+    """Stream the first model that answers.
+
+    Args:
+        candidates: In the order in which they are tried; at least one.
+        request_for: Makes the request for a model (its id, window and abilities differ).
+        policy: Bounds on repetition.
+        on_attempt: Told before each call which model is called, and why the one before failed.
+        sleep: Waits seconds.
+        jitter: 0 to 1.
+
+    Raises:
+        ModelError: All failed: the first model's last error, with the others in `details.attempts`. Or the stream
+            broke after events had been passed on: then nothing is repeated.
+        Unavailable: There is no candidate.
+
+    Closing or cancelling it ends the call that goes on.
+    """
+    if not candidates:
+        raise Unavailable("There is no model to call; add one under models.providers, or set models.default.")
+    policy = policy or RetryPolicy()
+    failed: list[tuple[Resolved, ModelError]] = []
+    error: ModelError | None = None
+    delay_s, number, index, attempt = 0.0, 0, 0, 0
+    while True:
+        candidate = candidates[index]
+        attempt += 1
+        number += 1
+        if on_attempt is not None:
+            on_attempt(Attempt(candidate, number, error, delay_s))
+        begun = False
+        events = candidate.provider.stream(request_for(candidate))
+        try:
+            async for event in events:
+                begun = True
+                yield event
+            return
+        except ModelError as caught:
+            if begun:
+                raise
+            error = caught
+        finally:
+            if isinstance(events, AsyncGenerator):
+                await events.aclose()
+        step = next_step(
+            error, attempt=attempt, others_left=index + 1 < len(candidates), policy=policy, jitter=jitter()
+        )
+        delay_s = 0.0
+        match step:
+            case Again(delay_s):
+                await sleep(delay_s)
+            case Next():
+                failed.append((candidate, error))
+                index, attempt = index + 1, 0
+            case GiveUp():
+                raise _all_failed([*failed, (candidate, error)])
+
+
+def _all_failed(failed: list[tuple[Resolved, ModelError]]) -> ModelError:
+    """Return the error of the model that was wanted first, with what became of the others."""
+    error = failed[0][1]
+    if len(failed) == 1:
+        return error
+    others = "; ".join(f"{other.ref}: {why.message}" for other, why in failed[1:])
+    told = type(error)(
+        f"{error.message} The fallbacks failed too: {others}",
+        details={
+            **error.details,
+            "attempts": [
+                {"model": candidate.ref, "code": why.code, "message": why.message} for candidate, why in failed
+            ],
+        },
+        retry_after_s=error.retry_after_s,
+    )
+    told.__cause__ = error
+    return told

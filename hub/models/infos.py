@@ -1,0 +1,105 @@
+"""What is known of models: from the configuration, the provider's own list, and the catalog, in this order of trust."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from hub.core.clock import Clock
+from hub.core.errors import HubError
+from hub.models.catalog import known_model, known_models
+from hub.models.contract import ModelInfo, ModelProvider
+from hub.models.provider_config import ProviderConfig
+from hub.models.vendors import LITELLM_API, OFFLINE_API, OPENAI_API
+
+LIST_TIMEOUT_S = 5.0
+LIST_KEPT_S = 600.0
+FAILED_LIST_KEPT_S = 15.0
+
+_log = logging.getLogger(__name__)
+_DEFAULTS = {field.name: field.default for field in fields(ModelInfo)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    infos: tuple[ModelInfo, ...]
+    until: float
+    problem: str | None = None
+
+
+class ModelInfos:
+    """Answers what is known of a model; keeps providers' lists for ten minutes."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._listings: dict[str, _Listing] = {}
+        self._asking: dict[str, asyncio.Lock] = {}
+
+    def info(self, config: ProviderConfig, model_id: str) -> ModelInfo:
+        """Return what is known of one model without asking anybody."""
+        base = known_model(_catalog_name(config), model_id) or ModelInfo(model_id, config.name)
+        listing = self._listings.get(config.name)
+        told = next((info for info in listing.infos if info.id == model_id), None) if listing else None
+        facts = _told_facts(told) if told is not None else {}
+        settings = config.settings(model_id)
+        if settings is not None:
+            facts |= settings.facts
+        return replace(base, **{**facts, "id": model_id, "provider": config.name})
+
+    def known(self, config: ProviderConfig) -> list[ModelInfo]:
+        """Return the catalog's models of a provider."""
+        return known_models(_catalog_name(config))
+
+    async def listed(self, config: ProviderConfig, provider: ModelProvider) -> tuple[ModelInfo, ...]:
+        """Return the provider's own list, asked for at most every ten minutes; empty when it does not answer in 5 s."""
+        async with self._asking.setdefault(config.name, asyncio.Lock()):
+            kept = self._listings.get(config.name)
+            if kept is not None and self._clock.monotonic() < kept.until:
+                return kept.infos
+            listing = await self._ask(config, provider)
+            self._listings[config.name] = listing
+            return listing.infos
+
+    def problem(self, name: str) -> str | None:
+        """Return why a provider's list is missing, when it is."""
+        listing = self._listings.get(name)
+        return listing.problem if listing else None
+
+    def forget(self, name: str) -> None:
+        """Ask this provider again next time."""
+        self._listings.pop(name, None)
+        self._asking.pop(name, None)
+
+    async def _ask(self, config: ProviderConfig, provider: ModelProvider) -> _Listing:
+        problem = None
+        infos: list[ModelInfo] = []
+        try:
+            async with asyncio.timeout(LIST_TIMEOUT_S):
+                infos = await provider.models()
+        except HubError as error:
+            problem = error.message
+        except TimeoutError:
+            problem = f"no answer within {LIST_TIMEOUT_S:g} s"
+        if problem:
+            _log.info("models of %s: %s", config.name, problem)
+        kept_s = FAILED_LIST_KEPT_S if problem else LIST_KEPT_S
+        return _Listing(tuple(infos), self._clock.monotonic() + kept_s, problem)
+
+
+def _catalog_name(config: ProviderConfig) -> str:
+    """Return under which name the catalog has this provider's models: its vendor's, wherever that is certain."""
+    if config.vendor is not None:
+        return config.vendor.name
+    if config.api in {OPENAI_API, OFFLINE_API}:
+        return f"{config.name}@{config.base_url}"
+    return config.name if config.api == LITELLM_API else config.api
+
+
+def _told_facts(info: ModelInfo) -> dict[str, Any]:
+    return {
+        name: value
+        for name, default in _DEFAULTS.items()
+        if (value := getattr(info, name)) != default and name not in {"id", "provider"}
+    }

@@ -1,0 +1,116 @@
+"""A provider in the registry's care: requests fitted to the model, calls counted and priced, health noted."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from dataclasses import replace
+
+from hub.core.errors import HubError
+from hub.models.contract import (
+    FormatError,
+    Image,
+    Message,
+    ModelError,
+    ModelEvent,
+    ModelInfo,
+    ModelProvider,
+    ModelRequest,
+    Stop,
+    Text,
+    UsageEvent,
+)
+from hub.models.health import Health
+
+_log = logging.getLogger(__name__)
+
+
+class ManagedProvider:
+    """Wraps a provider; is one itself.
+
+    Args:
+        inner: Who does the work.
+        info_of: What is known of a model of this provider.
+        health: Told how each call ended.
+        idle: Called when the last call ends after `retire`, to close it.
+    """
+
+    def __init__(
+        self,
+        inner: ModelProvider,
+        info_of: Callable[[str], ModelInfo],
+        health: Health,
+        idle: Callable[[ManagedProvider], None],
+    ) -> None:
+        self.name = inner.name
+        self.inner = inner
+        self.health = health
+        self._info_of = info_of
+        self._idle = idle
+        self._active = 0
+        self._retired = False
+
+    @property
+    def active(self) -> int:
+        """How many calls go on."""
+        return self._active
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        """See `ModelProvider.stream`; usage carries its cost when the price is known."""
+        info = self._info_of(request.model)
+        self._active += 1
+        events = self.inner.stream(fit_request(request, info))
+        try:
+            async for event in events:
+                if type(event) is UsageEvent and event.usage.cost_usd is None:
+                    yield UsageEvent(replace(event.usage, cost_usd=info.cost_usd(event.usage)))
+                    continue
+                if type(event) is Stop:
+                    self.health.succeeded()
+                yield event
+        except ModelError as error:
+            self.health.failed(error)
+            raise
+        except HubError:
+            raise
+        except Exception as error:  # an integration's mistake must reach people as an error of that provider
+            _log.exception("provider %s failed on model %s", self.name, request.model)
+            raise FormatError(
+                f"The provider {self.name} failed in an unexpected way ({type(error).__name__}); the log tells more."
+            ) from error
+        finally:
+            if isinstance(events, AsyncGenerator):
+                await events.aclose()
+            self._active -= 1
+            if self._retired and not self._active:
+                self._idle(self)
+
+    async def models(self) -> list[ModelInfo]:
+        """See `ModelProvider.models`."""
+        return await self.inner.models()
+
+    async def close(self) -> None:
+        """Give up connections."""
+        await self.inner.close()
+
+    def retire(self) -> None:
+        """Let calls that go on end, then be closed."""
+        self._retired = True
+        if not self._active:
+            self._idle(self)
+
+
+def fit_request(request: ModelRequest, info: ModelInfo) -> ModelRequest:
+    """Return the request without what the model cannot take: tools, and images, which leave a note in their place."""
+    if request.tools and not info.tools:
+        request = replace(request, tools=())
+    if info.images or not any(type(block) is Image for message in request.messages for block in message.content):
+        return request
+    return replace(request, messages=tuple(_without_images(message, info) for message in request.messages))
+
+
+def _without_images(message: Message, info: ModelInfo) -> Message:
+    if not any(type(block) is Image for block in message.content):
+        return message
+    note = Text(f"[An image was here; {info.ref} does not see images.]")
+    return replace(message, content=tuple(note if type(block) is Image else block for block in message.content))

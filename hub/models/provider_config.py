@@ -1,0 +1,176 @@
+"""What a provider is made from: its part of the configuration, or what the environment tells, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from hub.core.secret import Secret
+from hub.models.schema import DEFAULT_TIMEOUT_S
+from hub.models.vendors import OFFLINE, OFFLINE_API, OLLAMA, OPENAI_API, VENDORS, Vendor, api_of
+
+
+class Origin(StrEnum):
+    """Where a provider comes from."""
+
+    CONFIGURATION = "configuration"
+    ENVIRONMENT = "environment"
+    LOCAL = "local"
+    BUILT_IN = "built_in"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """What the configuration says of one model: `facts` are fields of `ModelInfo`, `params` are sent with each call."""
+
+    id: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderConfig:
+    """One provider.
+
+    Attributes:
+        name: Before the slash of its models.
+        api: Which API it speaks: `openai`, `offline`, or anything else, which is litellm's name of a vendor.
+        base_url: Where it listens; None leaves that to the API.
+        api_key: Its key; None when it needs none or the API finds one by itself.
+        key_source: How people know the key: `configuration` or the environment variable.
+        headers: Further headers; values may be secret.
+        models: Those that the configuration names, in order.
+        timeout_s: Until the first event, then between two.
+        proxy: HTTP proxy.
+        params: Sent with every call.
+        origin: Where it comes from.
+    """
+
+    name: str
+    api: str
+    base_url: str | None = None
+    api_key: Secret | None = None
+    key_source: str | None = None
+    headers: Mapping[str, Secret] = field(default_factory=dict)
+    models: tuple[ModelSettings, ...] = ()
+    timeout_s: float = DEFAULT_TIMEOUT_S
+    proxy: str | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    origin: Origin = Origin.CONFIGURATION
+
+    @property
+    def vendor(self) -> Vendor | None:
+        """The vendor it is, when its address is the vendor's own."""
+        vendor = VENDORS.get(self.name)
+        if vendor is None or vendor.api != self.api or (self.base_url or None) != vendor.base_url:
+            return None
+        return vendor
+
+    @property
+    def lacks_key(self) -> bool:
+        """Whether it cannot be used for want of a key."""
+        return self.vendor is not None and self.vendor.needs_key and self.api_key is None
+
+    def settings(self, model_id: str) -> ModelSettings | None:
+        """Return what the configuration says of a model."""
+        return next((model for model in self.models if model.id == model_id), None)
+
+
+def read_providers(section: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, ProviderConfig]:
+    """Return every provider by name, in the order in which `auto` prefers them.
+
+    Args:
+        section: The validated `models:` section.
+        environment: Environment variables.
+
+    Returns:
+        Those of the configuration in its order, those whose key is in the environment, the local Ollama, offline.
+    """
+    found: dict[str, ProviderConfig] = {}
+    for name, given in section.get("providers", {}).items():
+        found[name] = _configured(name, given or {}, environment)
+    for provider in _from_environment(environment):
+        found.setdefault(provider.name, provider)
+    found.setdefault(OLLAMA, ProviderConfig(OLLAMA, OPENAI_API, ollama_url(environment), origin=Origin.LOCAL))
+    found.setdefault(OFFLINE, ProviderConfig(OFFLINE, OFFLINE_API, origin=Origin.BUILT_IN))
+    return found
+
+
+def ollama_url(environment: Mapping[str, str]) -> str:
+    """Return where a local Ollama listens; its own variable OLLAMA_HOST counts when it names a loopback address."""
+    default = VENDORS[OLLAMA].base_url or ""
+    host = environment.get("OLLAMA_HOST", "").strip().removesuffix("/")
+    if not host:
+        return default
+    address = host if "://" in host else f"http://{host}"
+    authority = address.split("://", 1)[1]
+    name, colon, port = authority.rpartition(":") if authority.rpartition(":")[2].isdigit() else (authority, "", "")
+    if not colon:
+        port = "11434"
+    # 0.0.0.0 is what Ollama binds to, not an address to dial; anything not loopback must be configured by name.
+    if name in {"", "0.0.0.0"}:  # noqa: S104  it is compared, not bound
+        name = "127.0.0.1"
+    if name not in {"127.0.0.1", "localhost", "[::1]"}:
+        return default
+    return f"{address.split('://', 1)[0]}://{name}:{port}/v1"
+
+
+def _configured(name: str, given: Mapping[str, Any], environment: Mapping[str, str]) -> ProviderConfig:
+    vendor = VENDORS.get(name)
+    api = api_of(name, given.get("api"), given.get("base_url"))
+    own = vendor is not None and vendor.api == api
+    key, source = given.get("api_key"), "configuration" if given.get("api_key") else None
+    base_url = given.get("base_url")
+    # A key of the environment goes to the vendor it is for, never to another address.
+    if vendor is not None and own and key is None and base_url in {None, vendor.base_url}:
+        key, source = _environment_key(vendor, environment)
+    if base_url is None and vendor is not None and own:
+        base_url = ollama_url(environment) if name == OLLAMA else vendor.base_url
+    return ProviderConfig(
+        name=name,
+        api=api,
+        base_url=base_url,
+        api_key=key,
+        key_source=source,
+        headers=dict(given.get("headers", {})),
+        models=tuple(_settings(model) for model in given.get("models", ())),
+        timeout_s=float(given.get("timeout_s", DEFAULT_TIMEOUT_S)),
+        proxy=given.get("proxy"),
+        params=dict(given.get("params", {})),
+        origin=Origin.CONFIGURATION,
+    )
+
+
+def _from_environment(environment: Mapping[str, str]) -> Iterator[ProviderConfig]:
+    for vendor in VENDORS.values():
+        key, source = _environment_key(vendor, environment)
+        if key is None:
+            continue
+        other = environment.get(vendor.base_url_variable or "", "").strip().rstrip("/")
+        yield ProviderConfig(
+            vendor.name,
+            vendor.api,
+            other or vendor.base_url,
+            key,
+            source,
+            origin=Origin.ENVIRONMENT,
+        )
+
+
+def _environment_key(vendor: Vendor, environment: Mapping[str, str]) -> tuple[Secret | None, str | None]:
+    for variable in vendor.key_variables:
+        if value := environment.get(variable, "").strip():
+            return Secret(value, source=f"!env_var {variable}"), variable
+    return None, None
+
+
+def _settings(given: Mapping[str, Any]) -> ModelSettings:
+    facts = {
+        key: given[key]
+        for key in ("name", "context_window", "max_output_tokens", "tools", "images", "thinking")
+        if key in given
+    }
+    facts |= {f"{kind}_usd": price for kind, price in given.get("cost", {}).items()}
+    return ModelSettings(given["id"], facts, dict(given.get("params", {})))

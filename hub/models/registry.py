@@ -1,0 +1,386 @@
+"""The registry of models: who can run them, which one is meant, and which ones to try in turn."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hub.core.clock import Clock
+from hub.core.errors import HubError, Unavailable
+from hub.core.events import EventBus
+from hub.core.repairs import Repairs
+from hub.core.secret import Secret
+from hub.core.tasks import TaskOwner
+from hub.models.contract import AuthError, ModelInfo, ModelProvider
+from hub.models.failover import RetryPolicy
+from hub.models.health import Health
+from hub.models.infos import ModelInfos
+from hub.models.managed import ManagedProvider
+from hub.models.ollama import OllamaProbe
+from hub.models.provider_config import Origin, ProviderConfig, read_providers
+from hub.models.resolved import Resolved
+from hub.models.schema import AUTO, MODELS_SCHEMA
+from hub.models.selection import Choice, Option, choose_auto, choose_named
+from hub.models.vendors import LITELLM_API, OFFLINE_API, OLLAMA, OPENAI_API
+
+EVENT_MODELS_CHANGED = "models_changed"
+"""Fired with `{"reason": configuration | api | ollama}` when other models may be meant than before."""
+
+INTEGRATIONS: Mapping[str, str] = {OPENAI_API: "openai_compatible", LITELLM_API: "litellm", OFFLINE_API: "offline"}
+WARM_UP = "warm_up"
+
+_log = logging.getLogger(__name__)
+
+Infos = list[ModelInfo]
+Factory = Callable[[str, ProviderConfig], ModelProvider]
+
+
+class ModelRegistry:
+    """Keeps providers and picks models.
+
+    Args:
+        config: The validated `models:` section; None is an empty one.
+        bus: Told when other models may be meant.
+        clock: Time.
+        repairs: Where refused keys are told.
+        environment: Where keys are looked for; the process's own without it.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, Any] | None,
+        bus: EventBus,
+        clock: Clock,
+        repairs: Repairs,
+        *,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._bus = bus
+        self._clock = clock
+        self._repairs = repairs
+        self._environment = os.environ if environment is None else environment
+        self._tasks = TaskOwner("models")
+        self._factories: dict[str, Factory] = {}
+        self._managed: dict[str, ManagedProvider] = {}
+        self._resolved: dict[str, Resolved] = {}
+        self._probe: OllamaProbe | None = None
+        self._section: Mapping[str, Any] = MODELS_SCHEMA(dict(config or {}))
+        self._providers = read_providers(self._section, self._environment)
+        self._infos = ModelInfos(clock)
+
+    # -- life ---------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Begin to look for an Ollama, and load the default model's provider; call it when integrations are set up."""
+        self._start_probe()
+        self._tasks.spawn(self._warm_up(), name="load the default model's provider")
+
+    async def close(self) -> None:
+        """Stop looking, and give up all connections."""
+        await self._tasks.cancel_all()
+        managed, self._managed = list(self._managed.values()), {}
+        for provider in managed:
+            await provider.close()
+
+    def configure(self, config: Mapping[str, Any] | None) -> None:
+        """Take another `models:` section: providers that changed are replaced, calls that go on end undisturbed."""
+        self._section = MODELS_SCHEMA(dict(config or {}))
+        old, self._providers = self._providers, read_providers(self._section, self._environment)
+        for name, before in old.items():
+            if self._providers.get(name) != before:
+                self._drop(name)
+        self._start_probe()
+        self._changed("configuration")
+
+    def register_api(self, api: str, factory: Factory) -> Callable[[], None]:
+        """Add a way to speak to providers.
+
+        Args:
+            api: `openai`, `litellm`, `offline`, or a new name for `api:` in the configuration.
+            factory: Makes a provider from its name and configuration; must not block.
+
+        Returns:
+            A function that takes it away again, and lets its providers go when they are idle.
+        """
+        self._factories[api] = factory
+        self._drop_api(api)
+        self._changed("api")
+
+        def remove() -> None:
+            if self._factories.get(api) is factory:
+                del self._factories[api]
+                self._drop_api(api)
+                self._changed("api")
+
+        return remove
+
+    # -- picking ------------------------------------------------------------------------------------------------
+
+    @property
+    def retry_policy(self) -> RetryPolicy:
+        """How failed calls are repeated, for `stream_with_failover`."""
+        retry = self._section.get("retry", {})
+        return RetryPolicy(int(retry["attempts"]), float(retry["max_wait_s"]))
+
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        """Other names for models."""
+        return dict(self._section["aliases"])
+
+    def secrets(self) -> tuple[Secret, ...]:
+        """Return the keys and header values in use, so that they can be kept out of logs and transcripts."""
+        return tuple(
+            secret
+            for config in self._providers.values()
+            for secret in (config.api_key, *config.headers.values())
+            if secret is not None
+        )
+
+    async def resolve(self, ref: str | None = None) -> Resolved:
+        """Return the model that `ref` means: `auto`, an alias, `provider/id`, a provider; None is the default.
+
+        Raises:
+            NotFound: Nothing has that name.
+            Unavailable: Its integration is not set up, or nobody can tell what its default model is.
+            AuthError: It has no key.
+        """
+        key = ref or "default"
+        if found := self._resolved.get(key):
+            return found
+        choice = self._named(ref)
+        if choice is None:
+            if self._probe is not None:
+                await self._probe.first_answer()
+            choice = self._auto()
+        config = self._providers[choice.provider]
+        provider = self._provider(config)
+        model_id = choice.model_id or await self._default_model(config, provider)
+        resolved = self._made(config, provider, model_id, choice.reason)
+        self._resolved[key] = resolved
+        return resolved
+
+    async def candidates(self, ref: str | None = None) -> list[Resolved]:
+        """Return the models to try in order: the one meant, then `fallbacks`; those set aside come last.
+
+        Raises:
+            What `resolve` raises, when no other model can be tried either.
+        """
+        found: dict[str, Resolved] = {}
+        first_error: HubError | None = None
+        for position, each in enumerate([ref, *self._section["fallbacks"]]):
+            try:
+                resolved = await self.resolve(each)
+            except (Unavailable, AuthError) as error:
+                first_error = first_error or error
+                _log.warning("model %s cannot be tried: %s", each or "default", error.message)
+                continue
+            except HubError as error:
+                if position == 0:
+                    raise
+                _log.warning("models.fallbacks: %s", error.message)
+                continue
+            found.setdefault(resolved.ref, resolved)
+        if not found and first_error is not None:
+            raise first_error
+        return sorted(found.values(), key=self._is_aside)
+
+    async def list(self) -> Infos:
+        """Return all models that can be told: of the configuration, the catalog and the providers' own lists."""
+        usable = [config for config in self._providers.values() if self._obstacle(config) is None]
+        lists = await asyncio.gather(*(self._models_of(config) for config in usable))
+        return [info for infos in lists for info in infos]
+
+    def status(self) -> dict[str, Any]:
+        """Return the state of models as plain data; asks nobody."""
+        return {
+            "default": self._section["default"],
+            "resolved": self._shown_default(),
+            "aliases": self.aliases,
+            "fallbacks": list(self._section["fallbacks"]),
+            "providers": [self._shown(config) for config in self._providers.values()],
+        }
+
+    # -- inside -------------------------------------------------------------------------------------------------
+
+    def _named(self, ref: str | None) -> Choice | None:
+        default: str = self._section["default"]
+        return choose_named(ref or default, self._providers, self._section["aliases"], default)
+
+    def _auto(self) -> Choice:
+        return choose_auto([Option(config, self._auto_obstacle(config)) for config in self._providers.values()])
+
+    def _auto_obstacle(self, config: ProviderConfig) -> str | None:
+        # A provider that a person configured is never passed over because its packages are missing: they are told.
+        if config.origin is Origin.CONFIGURATION:
+            return "it has no key" if config.lacks_key else None
+        return self._obstacle(config)
+
+    def _obstacle(self, config: ProviderConfig) -> str | None:
+        if config.lacks_key:
+            return "it has no key"
+        if self._factory(config) is None:
+            return f"the integration {_integration(config)} is not set up"
+        if config.origin is Origin.LOCAL and not self._ollama_has_models():
+            return f"no Ollama with a model answers at {config.base_url}"
+        return None
+
+    def _ollama_has_models(self) -> bool:
+        return self._probe is not None and bool(self._probe.state.models)
+
+    def _factory(self, config: ProviderConfig) -> Factory | None:
+        return self._factories.get(config.api) or self._factories.get(LITELLM_API)
+
+    def _provider(self, config: ProviderConfig) -> ManagedProvider:
+        if (existing := self._managed.get(config.name)) is not None:
+            return existing
+        if config.lacks_key:
+            raise AuthError(
+                f"{config.name} has no key: set models.providers.{config.name}.api_key, or one of the environment "
+                f"variables {', '.join(config.vendor.key_variables if config.vendor else ())}.",
+                details={"provider": config.name},
+            )
+        factory = self._factory(config)
+        if factory is None or (config.api in INTEGRATIONS and config.api not in self._factories):
+            raise _not_set_up(config)
+        health = Health(self._clock, self._repairs, config)
+        managed = ManagedProvider(
+            factory(config.name, config), lambda id: self._infos.info(config, id), health, self._close_later
+        )
+        self._managed[config.name] = managed
+        return managed
+
+    async def _default_model(self, config: ProviderConfig, provider: ManagedProvider) -> str:
+        known = self._known_default(config)
+        if known is not None:
+            return known
+        listed = await self._infos.listed(config, provider)
+        if listed:
+            return listed[0].id
+        problem = self._infos.problem(config.name)
+        raise Unavailable(
+            f"Nobody can tell which model of {config.name} to use: it lists none{f' ({problem})' if problem else ''}. "
+            f"Name one as {config.name}/MODEL, or under models.providers.{config.name}.models.",
+            details={"provider": config.name},
+        )
+
+    def _known_default(self, config: ProviderConfig) -> str | None:
+        if config.models:
+            return config.models[0].id
+        if config.vendor is not None and config.vendor.default_model is not None:
+            return config.vendor.default_model
+        if config.origin is Origin.LOCAL and self._probe is not None and self._probe.state.models:
+            return self._probe.state.models[0]
+        return None
+
+    def _made(self, config: ProviderConfig, provider: ModelProvider, model_id: str, reason: str) -> Resolved:
+        settings = config.settings(model_id)
+        params = {**config.params, **(settings.params if settings else {})}
+        info = self._infos.info(config, model_id)
+        return Resolved(provider, info, info.ref, reason, config.timeout_s, params)
+
+    async def _models_of(self, config: ProviderConfig) -> Infos:
+        if config.models:
+            return [self._infos.info(config, model.id) for model in config.models]
+        ids = dict.fromkeys(info.id for info in self._infos.known(config))
+        try:
+            ids |= dict.fromkeys(info.id for info in await self._infos.listed(config, self._provider(config)))
+        except HubError as error:
+            _log.debug("models of %s: %s", config.name, error.message)
+        if not ids and (default := self._known_default(config)):
+            ids[default] = None
+        return [self._infos.info(config, id) for id in ids]
+
+    def _is_aside(self, resolved: Resolved) -> bool:
+        managed = self._managed.get(resolved.info.provider)
+        return managed is not None and managed.health.aside
+
+    def _shown_default(self) -> dict[str, Any] | None:
+        try:
+            choice = self._named(None) or self._auto()
+        except HubError as error:
+            return {"ref": None, "reason": error.message}
+        config = self._providers[choice.provider]
+        model_id = choice.model_id or self._known_default(config)
+        if model_id is None and (resolved := self._resolved.get("default")) is not None:
+            model_id = resolved.info.id
+        return {"ref": f"{choice.provider}/{model_id}" if model_id else choice.provider, "reason": choice.reason}
+
+    def _shown(self, config: ProviderConfig) -> dict[str, Any]:
+        managed = self._managed.get(config.name)
+        return {
+            "name": config.name,
+            "api": config.api,
+            "base_url": config.base_url,
+            "origin": config.origin.value,
+            "key": config.key_source,
+            "obstacle": self._obstacle(config),
+            "active_calls": managed.active if managed else 0,
+            "health": managed.health.as_dict() if managed else None,
+        }
+
+    # -- change -------------------------------------------------------------------------------------------------
+
+    def _changed(self, reason: str) -> None:
+        self._resolved.clear()
+        self._bus.fire(EVENT_MODELS_CHANGED, {"reason": reason})
+
+    def _drop(self, name: str) -> None:
+        self._infos.forget(name)
+        managed = self._managed.pop(name, None)
+        if managed is not None:
+            managed.health.forget()
+            managed.retire()
+
+    def _drop_api(self, api: str) -> None:
+        for config in self._providers.values():
+            if config.api == api or (api == LITELLM_API and config.api not in self._factories):
+                self._drop(config.name)
+
+    def _close_later(self, managed: ManagedProvider) -> None:
+        self._tasks.spawn(managed.close(), name=f"close the model provider {managed.name}")
+
+    def _start_probe(self) -> None:
+        config = self._providers[OLLAMA]
+        if self._probe is not None or config.origin is not Origin.LOCAL:
+            return
+        self._probe = OllamaProbe(config.base_url or "", self._clock, self._ollama_changed)
+        self._tasks.spawn(self._probe.run(), name="look for a local Ollama")
+
+    def _ollama_changed(self) -> None:
+        self._infos.forget(OLLAMA)
+        self._changed("ollama")
+
+    async def _warm_up(self) -> None:
+        try:
+            resolved = await self.resolve(None)
+        except HubError as error:
+            _log.info("no default model yet: %s", error.message)
+            return
+        _log.info("default model %s (%s)", resolved.ref, resolved.reason)
+        managed = self._managed.get(resolved.info.provider)
+        warm_up = getattr(managed.inner, WARM_UP, None) if managed is not None else None
+        if warm_up is not None:
+            await warm_up()
+
+
+def _integration(config: ProviderConfig) -> str:
+    return INTEGRATIONS.get(config.api, INTEGRATIONS[LITELLM_API])
+
+
+def _not_set_up(config: ProviderConfig) -> Unavailable:
+    name = _integration(config)
+    mend = (
+        " Install what it needs with script/setup, or with: uv pip install 'homarus[litellm]'"
+        if name == INTEGRATIONS[LITELLM_API]
+        else ""
+    )
+    return Unavailable(
+        f"The provider {config.name} needs the integration {name}, which is not set up.{mend}",
+        details={"provider": config.name, "integration": name},
+    )
+
+
+__all__ = ["AUTO", "EVENT_MODELS_CHANGED", "INTEGRATIONS", "Factory", "ModelRegistry"]

@@ -1,0 +1,30 @@
+"""A model that was picked: who runs it, what is known of it, and why it was this one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hub.models.contract import ModelInfo, ModelProvider
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A model ready to be called.
+
+    Attributes:
+        provider: Who runs it; fits, prices and notes each call.
+        info: What is known of it; `info.id` is the request's `model`.
+        ref: `provider/id`.
+        reason: Why it was picked, for status and people.
+        timeout_s: For the request.
+        params: The configuration's `params` of provider and model, for the request's `extra`.
+    """
+
+    provider: ModelProvider
+    info: ModelInfo
+    ref: str
+    reason: str
+    timeout_s: float = 120.0
+    params: Mapping[str, Any] = field(default_factory=dict)

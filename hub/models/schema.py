@@ -1,0 +1,159 @@
+"""The `models:` section: which model is the default, other names for models, fallbacks, providers."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from hub.config.sections import Section
+from hub.core.schema import (
+    All,
+    AnyOf,
+    Coerce,
+    Described,
+    Invalid,
+    Length,
+    Optional,
+    Range,
+    Required,
+    Schema,
+    boolean,
+    integer,
+    number,
+    positive_seconds,
+    secret,
+    slug,
+    string,
+    url,
+)
+from hub.core.secret import Secret
+
+AUTO = "auto"
+DEFAULT_TIMEOUT_S = 120.0
+DEFAULT_ATTEMPTS = 3
+DEFAULT_MAX_WAIT_S = 30.0
+PROVIDERS_LIMIT = 100
+MODELS_LIMIT = 1_000
+CONTEXT_WINDOW_MIN = 1_024
+CONTEXT_WINDOW_MAX = 100_000_000
+
+_REF = re.compile(r"^[^\s\x00-\x1f\x7f]{1,256}$")
+_HEADER = re.compile(r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$")
+
+
+def _model_ref(value: Any) -> str:
+    if isinstance(value, str) and _REF.match(value):
+        return value
+    raise Invalid("expected a model such as auto, provider/model or the name of an alias")
+
+
+def _header_name(value: Any) -> str:
+    if isinstance(value, str) and _HEADER.match(value):
+        return value
+    raise Invalid(f"expected the name of an HTTP header, got {value!r}")
+
+
+def _header_value(value: Any) -> Secret:
+    held = value if isinstance(value, Secret) else Secret(string(value))
+    text = held.reveal()
+    if not text.isprintable() or not text.isascii():
+        raise Invalid("expected a header's value: printable ASCII in one line")
+    return held
+
+
+def _or_empty(value: Any) -> Any:
+    return {} if value is None else value
+
+
+def _as_model(value: Any) -> Any:
+    return {"id": value} if isinstance(value, str) else value
+
+
+model_ref = Described(_model_ref, {"type": "string", "pattern": _REF.pattern}, "model")
+_header = Described(_header_name, {"type": "string"}, "header name")
+_header_text = Described(_header_value, {"type": "string", "writeOnly": True}, "header value")
+_or_nothing = Described(_or_empty, {}, "mapping")
+_model_or_id = Described(_as_model, {}, "model or its id")
+
+_price = All(number, Range(min=0, max=1_000_000))
+_tokens = All(integer, Range(min=1, max=CONTEXT_WINDOW_MAX))
+
+COST_SCHEMA = {
+    Required("input", description="US dollars per million input tokens"): _price,
+    Required("output", description="US dollars per million output tokens"): _price,
+    Optional("cache_read", description="US dollars per million tokens read from the provider's cache"): _price,
+    Optional("cache_write", description="US dollars per million tokens written to the provider's cache"): _price,
+}
+
+MODEL_SCHEMA = {
+    Required("id", description="The model's id as the provider knows it"): model_ref,
+    Optional("name", description="Its name for people"): string,
+    Optional("context_window", description="Tokens in and out together"): All(
+        integer, Range(min=CONTEXT_WINDOW_MIN, max=CONTEXT_WINDOW_MAX)
+    ),
+    Optional("max_output_tokens", description="Bound on one answer"): _tokens,
+    Optional("cost", description="Prices, where the catalog does not know them or is wrong"): COST_SCHEMA,
+    Optional("tools", description="Whether it can call tools"): boolean,
+    Optional("images", description="Whether it sees images"): boolean,
+    Optional("thinking", description="Whether it can think before it answers"): boolean,
+    Optional("params", description="Further parameters, sent as they are"): {string: object},
+}
+
+PROVIDER_SCHEMA = {
+    Optional(
+        "api", description="openai for any OpenAI-compatible server; else a vendor's name as litellm knows it"
+    ): slug,
+    Optional("base_url", description="Where it listens, for example http://127.0.0.1:8000/v1"): url,
+    Optional("api_key", description="The key, best given as !secret NAME"): secret,
+    Optional("headers", description="Further headers of every request"): {_header: _header_text},
+    Optional("models", description="The models to offer; the first is this provider's default"): All(
+        [All(_model_or_id, MODEL_SCHEMA)], Length(max=MODELS_LIMIT)
+    ),
+    Optional(
+        "timeout_s", default=DEFAULT_TIMEOUT_S, description="Seconds until the first event, then between two"
+    ): All(positive_seconds, Range(max=3_600)),
+    Optional("proxy", description="HTTP proxy to reach it through; the environment's proxies are not used"): url,
+    Optional("params", description="Further parameters of every call, sent as they are"): {string: object},
+}
+
+MODELS_SCHEMA = Schema(
+    {
+        Optional(
+            "default",
+            default=AUTO,
+            description="auto: a configured key, else a key in the environment, else a local Ollama, else offline",
+        ): model_ref,
+        Optional("aliases", default=dict, description="Other names for models"): All(
+            _or_nothing, {Coerce(str): model_ref}
+        ),
+        Optional("fallbacks", default=list, description="Models to try, in order, when the chosen one fails"): All(
+            [model_ref], Length(max=20)
+        ),
+        Optional("providers", default=dict, description="Those who run models, by the name used before the slash"): All(
+            _or_nothing, {slug: All(_or_nothing, PROVIDER_SCHEMA)}, Length(max=PROVIDERS_LIMIT)
+        ),
+        Optional("retry", default=dict, description="How failed calls are repeated"): All(
+            _or_nothing,
+            {
+                Optional(
+                    "attempts", default=DEFAULT_ATTEMPTS, description="Calls of one model, the first included"
+                ): All(integer, Range(min=1, max=10)),
+                Optional(
+                    "max_wait_s",
+                    default=DEFAULT_MAX_WAIT_S,
+                    description="The longest wait for the same model; if it asks for more, the next one is tried",
+                ): All(AnyOf(0, positive_seconds), Range(max=600)),
+            },
+        ),
+    }
+)
+
+SECTIONS = (
+    Section(
+        "models",
+        MODELS_SCHEMA,
+        critical=True,
+        default={},
+        description="Models and those who run them",
+    ),
+)

@@ -1,0 +1,109 @@
+"""Which model is meant: references, aliases and `auto`, as functions over plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from hub.core.errors import InvalidRequest, NotFound
+from hub.models.provider_config import Origin, ProviderConfig
+from hub.models.schema import AUTO
+
+ALIAS_DEPTH = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A provider as `auto` sees it; `obstacle` says why it cannot be used now, when it cannot."""
+
+    config: ProviderConfig
+    obstacle: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A provider, the model of it (None: its default), and why."""
+
+    provider: str
+    model_id: str | None
+    reason: str
+
+
+def choose_auto(options: Sequence[Option]) -> Choice:
+    """Pick for `auto`: a configured provider, else a key of the environment, else a local Ollama, else offline.
+
+    Args:
+        options: In that order.
+
+    Raises:
+        NotFound: None can be used; the message says why not, one by one.
+    """
+    passed: list[str] = []
+    for option in options:
+        if option.obstacle is None:
+            why = f"; passed over: {'; '.join(passed)}" if passed else ""
+            return Choice(option.config.name, None, f"auto: {_described(option.config)}{why}")
+        passed.append(f"{option.config.name} ({option.obstacle})")
+    raise NotFound(f"No model can be used: {'; '.join(passed) or 'none is configured'}.")
+
+
+def choose_named(
+    ref: str, providers: Mapping[str, ProviderConfig], aliases: Mapping[str, str], default: str
+) -> Choice | None:
+    """Read a reference: an alias, `provider/model id`, a provider alone, or a model id that one provider names.
+
+    Returns:
+        The choice, or None when it comes out at `auto`.
+
+    Raises:
+        NotFound: Nothing has that name; the message offers the nearest.
+        InvalidRequest: Aliases run in a circle.
+    """
+    reasons = []
+    for _ in range(ALIAS_DEPTH):
+        if ref == "default":
+            ref = default
+        if ref in aliases:
+            reasons.append(f"{ref} is an alias")
+            ref = aliases[ref]
+            continue
+        if ref == AUTO:
+            return None
+        provider, model_id = _split(ref, providers, aliases)
+        reasons.append(f"{ref} was asked for")
+        return Choice(provider, model_id, "; ".join(reasons))
+    raise InvalidRequest(f"models.aliases: {' → '.join([*list(aliases)[:3], '…'])} lead in a circle at {ref}.")
+
+
+def _split(ref: str, providers: Mapping[str, ProviderConfig], aliases: Mapping[str, str]) -> tuple[str, str | None]:
+    name, slash, model_id = ref.partition("/")
+    if name in providers:
+        return name, model_id if slash and model_id else None
+    owners = [config.name for config in providers.values() if config.settings(ref) is not None]
+    if len(owners) == 1:
+        return owners[0], ref
+    if len(owners) > 1:
+        raise NotFound(f"Several providers have a model {ref}: write {' or '.join(f'{one}/{ref}' for one in owners)}.")
+    raise NotFound(_unknown(ref, name, providers, aliases), details={"model": ref})
+
+
+def _unknown(ref: str, name: str, providers: Collection[str], aliases: Collection[str]) -> str:
+    near = get_close_matches(name, [*providers, *aliases], n=1) or get_close_matches(ref, list(aliases), n=1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    return (
+        f"There is no model {ref}: {name} is neither a provider nor an alias.{hint} "
+        f"Known are {', '.join(sorted([*providers, *aliases]))}; others are added under models.providers."
+    )
+
+
+def _described(config: ProviderConfig) -> str:
+    match config.origin:
+        case Origin.CONFIGURATION:
+            return f"{config.name} is configured"
+        case Origin.ENVIRONMENT:
+            return f"{config.key_source} is set"
+        case Origin.LOCAL:
+            return f"Ollama answers at {config.base_url}"
+        case Origin.BUILT_IN:
+            return "offline"
