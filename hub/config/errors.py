@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from hub.config.marks import Mark, place
 from hub.config.paths import KeyPath, format_path
 from hub.core.errors import HubError
 
@@ -34,9 +35,10 @@ class ConfigError:
     keys: KeyPath = field(default=(), compare=False, repr=False)
 
     @classmethod
-    def at(cls, mark: tuple[str, int, int], keys: KeyPath, message: str, hint: str = "") -> ConfigError:
-        """Return an error at a mark (file, line, column) and key path."""
-        return cls(mark[0], mark[1], mark[2], format_path(keys), message, hint, keys)
+    def at(cls, mark: Mark, keys: KeyPath, message: str, hint: str = "") -> ConfigError:
+        """Return an error at a mark and key path."""
+        file, line, column = place(mark)
+        return cls(file, line, column, format_path(keys), message, hint, keys)
 
     @property
     def section(self) -> str | None:

@@ -7,8 +7,30 @@ from typing import Any
 
 from hub.config.paths import Key
 
-Mark = tuple[str, int, int]
-"""File relative to the home directory, line and column from 1."""
+
+class Origin:
+    """The text that marks count from: a file, or a part of one that may move when lines are added above it."""
+
+    __slots__ = ("file", "first_line")
+
+    def __init__(self, file: str, first_line: int = 1) -> None:
+        self.file = file
+        self.first_line = first_line
+
+
+Mark = tuple[Origin, int, int]
+"""Origin, line and column from 0."""
+
+
+def place(mark: Mark) -> tuple[str, int, int]:
+    """Return file relative to the home directory, line and column from 1."""
+    origin, line, column = mark
+    return origin.file, origin.first_line + line, column + 1
+
+
+def start_of(file: str) -> Mark:
+    """Return the mark of a file's beginning."""
+    return (Origin(file), 0, 0)
 
 
 class _Broken:
@@ -136,7 +158,7 @@ def has_broken(value: Any) -> bool:
 
 def _shown_mark(key_mark: Mark, value_mark: Mark, value: Any) -> Mark:
     if isinstance(value, (ConfigMapping, ConfigList)):
-        if value.mark[0] != key_mark[0]:
+        if value.mark[0].file != key_mark[0].file:
             return value.mark
-        return key_mark if value_mark[1] != key_mark[1] else value_mark
+        return key_mark if place(value_mark)[1] != place(key_mark)[1] else value_mark
     return key_mark if value is None else value_mark

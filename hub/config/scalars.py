@@ -56,7 +56,7 @@ def resolve_plain(text: str) -> Scalar:
     if _FLOAT.fullmatch(text):
         return _float(text)
     if _SPECIAL.fullmatch(text):
-        raise BadScalar(f"{text} is not a finite number")
+        raise BadScalar("this is not a finite number")
     return text
 
 
@@ -76,7 +76,7 @@ def _integer(text: str, digits: str, base: int) -> int:
 def _float(text: str) -> float:
     value = float(text)
     if not isfinite(value):
-        raise BadScalar(f"{text if len(text) <= 40 else text[:37] + '...'} is too large a number")
+        raise BadScalar("the number is too large")
     if str(value) == text:
         return value
     kept = WrittenFloat(value)

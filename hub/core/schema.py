@@ -16,12 +16,14 @@ from voluptuous import (
     ALLOW_EXTRA,
     PREVENT_EXTRA,
     REMOVE_EXTRA,
+    UNDEFINED,
     All,
     Any as AnyOf,
     Coerce,
     Exclusive,
     Extra,
     In,
+    Inclusive,
     Invalid,
     Invalid as SchemaError,
     Length,
@@ -30,6 +32,7 @@ from voluptuous import (
     MultipleInvalid,
     Optional,
     Range,
+    Remove,
     Required,
     Schema,
 )
@@ -40,12 +43,15 @@ __all__ = [
     "ALLOW_EXTRA",
     "PREVENT_EXTRA",
     "REMOVE_EXTRA",
+    "UNDEFINED",
     "All",
     "AnyOf",
     "Coerce",
+    "Described",
     "Exclusive",
     "Extra",
     "In",
+    "Inclusive",
     "Invalid",
     "Length",
     "Marker",
@@ -53,10 +59,12 @@ __all__ = [
     "MultipleInvalid",
     "Optional",
     "Range",
+    "Remove",
     "Required",
     "Schema",
     "SchemaError",
     "Validator",
+    "as_list",
     "boolean",
     "describe_error",
     "each_error",
@@ -127,7 +135,7 @@ def string(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return str(value)
+        return str(getattr(value, "written", value))  # the YAML reader keeps 0123 and 1.10 as they were written
     raise Invalid(f"expected text, got {_show(value)}")
 
 
@@ -136,7 +144,7 @@ def integer(value: Any) -> int:
     """Accept a whole number."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise Invalid(f"expected a whole number, got {_show(value)}")
-    return value
+    return +value
 
 
 @_described({"type": "number"}, "number")
@@ -144,7 +152,7 @@ def number(value: Any) -> float:
     """Accept a finite number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value or abs(value) == float("inf"):
         raise Invalid(f"expected a number, got {_show(value)}")
-    return value
+    return +value
 
 
 @_described({"type": "integer", "minimum": 0, "maximum": 65535}, "port")
@@ -152,7 +160,7 @@ def port(value: Any) -> int:
     """Accept a TCP port; 0 lets the system choose."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 65535:
         raise Invalid(f"expected a port from 0 to 65535, got {_show(value)}")
-    return value
+    return +value
 
 
 @_described({"type": ["number", "string"]}, "duration")
@@ -215,10 +223,11 @@ def secret(value: Any) -> Secret:
 
 def ensure_list(validator: Any) -> All:
     """Return a validator that takes one item or a list of them and gives a list."""
-    return All(_as_list, [validator])
+    return All(as_list, [validator])
 
 
-def _as_list(value: Any) -> list[Any]:
+def as_list(value: Any) -> list[Any]:
+    """Return a list as it is, one item as a list of it, and nothing as an empty list."""
     if value is None:
         return []
     return value if isinstance(value, list) else [value]
