@@ -62,7 +62,7 @@ class SessionStore:
         open_transcripts: int = OPEN_TRANSCRIPTS,
     ) -> None:
         self._db = db
-        self._agents_dir = home.path / ".storage" / "agents"
+        self._home = home
         self._clock = clock
         self._bus = bus
         self._redact = redact
@@ -92,8 +92,11 @@ class SessionStore:
             self._sessions[session.key] = session
 
     async def close(self) -> None:
-        """Write what waits to be written and give up all files."""
-        self._flush()
+        """Write what waits to be written, wait until it is on disk, and give up all files."""
+        waiting = [self._sessions[key] for key in self._dirty if key in self._sessions]
+        self._dirty.clear()
+        # Writes keep their order: when this one is on disk, so is everything that was posted before.
+        await self._db.write(_upsert(waiting))
         for transcript in list(self._alive.values()):
             transcript.close()
         self._recent.clear()
@@ -132,11 +135,12 @@ class SessionStore:
         now = self._now_ms()
         session = Session(key, new_id(), parsed.agent, now, now, person=person)
         self._sessions[key] = session
-        self._db.post(_upsert([session]))
+        if not self._db.post(_upsert([session])):
+            self._dirty.add(key)
         self._tell(key, "created")
         return session
 
-    async def patch(self, key: str, **changes: Any) -> Session:
+    async def patch(self, key: str, /, **changes: Any) -> Session:
         """Change title, model, thinking, tainted, last_address or person; it is on disk when this returns.
 
         Raises:
@@ -225,14 +229,14 @@ class SessionStore:
         self._release(session.session_id)
         del self._sessions[key]
         self._dirty.discard(key)
-        await self._db.write(lambda connection: connection.execute("DELETE FROM sessions WHERE key = ?", (key,)))
+        await self._db.write(_delete(key))
         self._tell(key, "deleted")
         return True
 
     def transcript_path(self, session: Session) -> Path:
         """Return where a session's transcript is; made of the agent's id and our own id alone."""
         _check_session_id(session.session_id)
-        return self._agents_dir / session.agent_id / "sessions" / f"{session.session_id}.jsonl"
+        return self._home.sessions(session.agent_id) / f"{session.session_id}.jsonl"
 
     def transcript(self, session: Session) -> Transcript:
         """Return a session's transcript, read now if it is not among those in memory.
@@ -311,9 +315,9 @@ class SessionStore:
     def _flush(self) -> None:
         self._flush_due = False
         waiting = [self._sessions[key] for key in self._dirty if key in self._sessions]
-        self._dirty.clear()
-        if waiting:
-            self._db.post(_upsert(waiting))
+        # What the database is too busy to take stays dirty and goes with the next change, or at the close.
+        if not waiting or self._db.post(_upsert(waiting)):
+            self._dirty.clear()
 
     def _tell(self, key: str, what: str) -> None:
         self._bus.fire(EVENT_SESSION_CHANGED, {"key": key, "what": what})
@@ -339,6 +343,13 @@ def _upsert(sessions: Iterable[Session]) -> Callable[[sqlite3.Connection], None]
             " created_ms = excluded.created_ms, updated_ms = excluded.updated_ms, data = excluded.data",
             rows,
         )
+
+    return write
+
+
+def _delete(key: str) -> Callable[[sqlite3.Connection], None]:
+    def write(connection: sqlite3.Connection) -> None:
+        connection.execute("DELETE FROM sessions WHERE key = ?", (key,))
 
     return write
 

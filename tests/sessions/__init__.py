@@ -1,0 +1,4 @@
+"""Tests of `hub/sessions`.
+
+Nothing here is imported by the program.
+"""
