@@ -30,12 +30,14 @@ class Running:
         started: Seconds since the epoch.
         host: Where its gateway listens; None while it starts.
         port: Its port; None while it starts.
+        tls: Whether it speaks HTTPS.
     """
 
     pid: int
     started: float
     host: str | None = None
     port: int | None = None
+    tls: bool = False
 
     @property
     def address(self) -> str | None:
@@ -45,7 +47,7 @@ class Running:
         host = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1", None: "127.0.0.1"}.get(self.host)  # noqa: S104
         if host is None:
             host = f"[{self.host}]" if self.host and ":" in self.host and self.host[0] != "[" else str(self.host)
-        return f"http://{host}:{self.port}"
+        return f"{'https' if self.tls else 'http'}://{host}:{self.port}"
 
 
 class AlreadyRunning(HubError):
@@ -104,7 +106,7 @@ class InstanceLock:
                 time.sleep(WAIT_S)  # it was just given up, or its holder has not written who it is yet
         raise AlreadyRunning(self.home, None)
 
-    def update(self, host: str, port: int) -> Running:
+    def update(self, host: str, port: int, *, tls: bool = False) -> Running:
         """Tell where the gateway listens.
 
         Raises:
@@ -112,7 +114,7 @@ class InstanceLock:
         """
         if self._running is None or self._descriptor is None:
             raise RuntimeError("the lock is not held")
-        return self._write(self._descriptor, replace(self._running, host=host, port=port))
+        return self._write(self._descriptor, replace(self._running, host=host, port=port, tls=tls))
 
     def release(self) -> None:
         """Give up the lock; a second call does nothing."""
@@ -177,13 +179,14 @@ def _parse(data: bytes) -> Running | None:
     try:
         found: Any = json.loads(data)
         pid, started, host, port = found["pid"], found["started"], found.get("host"), found.get("port")
+        tls = found.get("tls", False)
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
     if not isinstance(pid, int) or not isinstance(started, (int, float)):
         return None
     if not isinstance(host, (str, type(None))) or not isinstance(port, (int, type(None))):
         return None
-    return Running(pid, float(started), host, port)
+    return Running(pid, float(started), host, port, tls is True)
 
 
 def _is_same_file(descriptor: int, path: Path) -> bool:

@@ -1,0 +1,136 @@
+"""What all credentials have in common: random secrets, kept only as digests, that end when they say they do."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import secrets
+import sqlite3
+from collections.abc import Callable, Iterable
+from hashlib import sha256
+from typing import Any, Protocol, TypeVar
+
+from hub.core.clock import Clock
+from hub.core.context import SCOPES, Authority
+from hub.core.errors import Forbidden, InvalidRequest
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+OnRevoke = Callable[[str], None]
+PLAIN_LENGTH_LIMIT = 512
+
+
+class Store(Protocol):
+    """Where credentials are kept: the hub database, handed in from above."""
+
+    async def write(self, fn: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `fn` in a transaction; it is durable when this returns."""
+        ...
+
+    async def read(self, fn: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `fn` over one unchanging state."""
+        ...
+
+    def post(self, fn: Callable[[sqlite3.Connection], Any]) -> bool:
+        """Run `fn` in a transaction without waiting."""
+        ...
+
+
+def new_plain(prefix: str) -> str:
+    """Return a fresh secret of 256 random bits behind a prefix by which a redactor knows it."""
+    return f"{prefix}{secrets.token_urlsafe(32)}"
+
+
+def digest(plain: str) -> bytes:
+    """Return what is stored of a credential."""
+    return sha256(plain.encode("utf-8", "surrogatepass")).digest()
+
+
+def same_digest(one: bytes, other: bytes) -> bool:
+    """Whether two digests are equal, in constant time."""
+    return hmac.compare_digest(one, other)
+
+
+class Expiry:
+    """When a credential ends, by both clocks: a wall clock that is set back does not prolong it.
+
+    Args:
+        clock: The clock.
+        ends_at_s: Seconds since the epoch; None means never.
+    """
+
+    __slots__ = ("_clock", "_monotonic_s", "_wall_s")
+
+    def __init__(self, clock: Clock, ends_at_s: float | None) -> None:
+        self._clock = clock
+        self._wall_s = ends_at_s
+        self._monotonic_s = None if ends_at_s is None else clock.monotonic() + (ends_at_s - clock.time())
+
+    def passed(self) -> bool:
+        """Whether it ended."""
+        if self._wall_s is None or self._monotonic_s is None:
+            return False
+        return self._clock.time() >= self._wall_s or self._clock.monotonic() >= self._monotonic_s
+
+
+class RevocationListeners:
+    """Who must know at once that a credential is good no more: open connections above all."""
+
+    def __init__(self) -> None:
+        self._listeners: list[OnRevoke] = []
+
+    def add(self, listener: OnRevoke) -> Callable[[], None]:
+        """Call `listener(credential id)` at each revocation; return a function that unsubscribes."""
+        self._listeners.append(listener)
+
+        def remove() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return remove
+
+    def tell(self, credential_id: str) -> None:
+        """Tell all listeners, each whatever becomes of the others."""
+        for listener in tuple(self._listeners):
+            try:
+                listener(credential_id)
+            except Exception:  # the next listener may be the one that closes the connection
+                _log.exception("a listener failed when %s was revoked", credential_id)
+
+
+def granted_scopes(requested: Iterable[str], by: Authority | None) -> frozenset[str]:
+    """Return the scopes a new credential gets.
+
+    Args:
+        requested: Names of scopes.
+        by: Who makes it; None means the hub itself.
+
+    Raises:
+        InvalidRequest: A name is unknown, or there is none.
+        Forbidden: The maker does not have all of them.
+    """
+    wanted = frozenset(requested)
+    unknown = sorted(wanted - SCOPES)
+    if unknown:
+        raise InvalidRequest(
+            f"there is no scope {', '.join(unknown)}; there are: {', '.join(sorted(SCOPES))}",
+            details={"unknown": unknown},
+        )
+    if not wanted:
+        raise InvalidRequest(f"name at least one scope of: {', '.join(sorted(SCOPES))}")
+    missing = sorted(wanted - by.scopes) if by is not None else []
+    if missing:
+        raise Forbidden(f"you cannot give what you do not have: {', '.join(missing)}", details={"missing": missing})
+    return wanted
+
+
+def join_scopes(scopes: Iterable[str]) -> str:
+    """Return scopes as they are stored."""
+    return " ".join(sorted(scopes))
+
+
+def split_scopes(stored: str) -> frozenset[str]:
+    """Read what `join_scopes` made; what this version does not know grants nothing."""
+    return SCOPES.intersection(stored.split())

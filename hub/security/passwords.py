@@ -1,0 +1,71 @@
+"""Passwords: stored as argon2id, never as they are. Both functions take tens of milliseconds: run them in a thread."""
+
+from __future__ import annotations
+
+import hmac
+from hashlib import sha256
+
+from hub.core.secret import Secret
+from hub.security.weak_secrets import PASSWORD_LENGTH_MIN, refuse_weak
+
+TIME_COST = 3
+MEMORY_KIB = 32 * 1024
+PARALLELISM = 1
+PASSWORD_LENGTH_MAX = 1_024
+_MARK = "$argon2id$"
+
+
+def hash_password(password: Secret | str) -> str:
+    """Return the argon2id hash of a password, in the usual text form.
+
+    Raises:
+        WeakSecret: It is empty, a placeholder, or shorter than 10 characters.
+    """
+    from argon2 import PasswordHasher
+
+    value = _reveal(password)
+    refuse_weak(value, "the password", PASSWORD_LENGTH_MIN)
+    return PasswordHasher(TIME_COST, MEMORY_KIB, PARALLELISM).hash(value)
+
+
+def verify_password(configured: Secret | str, given: Secret | str) -> bool:
+    """Whether `given` is the configured password.
+
+    Args:
+        configured: An argon2id hash, or the password itself as a `!secret` holds it.
+        given: What somebody typed.
+
+    Anything empty, too long or malformed is never right.
+    """
+    expected, typed = _reveal(configured), _reveal(given)
+    if not expected or not typed or len(typed) > PASSWORD_LENGTH_MAX:
+        return False
+    if not is_hash(expected):
+        return hmac.compare_digest(sha256(expected.encode()).digest(), sha256(typed.encode()).digest())
+    from argon2 import PasswordHasher
+    from argon2.exceptions import InvalidHashError, VerificationError
+
+    try:
+        return PasswordHasher().verify(expected, typed)
+    except (VerificationError, InvalidHashError):
+        return False
+
+
+def is_hash(value: str) -> bool:
+    """Whether `value` is an argon2id hash rather than a password."""
+    return value.startswith(_MARK)
+
+
+def refuse_weak_password(configured: Secret | str, what: str = "http.auth.password") -> None:
+    """Refuse a configured password that would keep nobody out; a hash cannot be judged and passes.
+
+    Raises:
+        WeakSecret: The message names `what`.
+    """
+    value = _reveal(configured)
+    if not is_hash(value):
+        refuse_weak(value, what, PASSWORD_LENGTH_MIN)
+
+
+def _reveal(value: Secret | str) -> str:
+    return value.reveal() if isinstance(value, Secret) else value

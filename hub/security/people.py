@@ -1,0 +1,144 @@
+"""Who lives here: persons, which of them are owners, and by which identities they are known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hub.core.context import SCOPES, Authority, expand_scopes
+from hub.core.schema import All, Invalid, Length, Optional, Required, Schema, boolean, ensure_list, slug, string
+
+IMPLICIT_OWNER_ID = "owner"
+PEOPLE_LIMIT = 200
+IDENTITIES_LIMIT = 50
+CHAT_SCOPES = expand_scopes({"operator.write", "operator.approvals", "operator.pairing", "operator.questions"})
+"""What an owner may do from a chat app. Administration needs the hub token or a token made for it: an account at a
+chat platform is a weaker lock than that."""
+
+_IDENTITY = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}:[a-z][a-z0-9_-]{0,31}:[^\s\x00-\x1f\x7f]{1,256}")
+
+
+def is_identity(value: object) -> bool:
+    """Whether `value` is a typed identity, `<channel>:<kind>:<id>`, such as `telegram:user:123`."""
+    return isinstance(value, str) and _IDENTITY.fullmatch(value) is not None
+
+
+def identity(value: Any) -> str:
+    """Accept a typed identity."""
+    if not is_identity(value):
+        raise Invalid(f"expected an identity such as telegram:user:123456789 (channel:kind:id), got {value!r}"[:200])
+    return str(value)
+
+
+def _consistent(persons: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Refuse two persons of one id, one identity of two persons, and a home without an owner."""
+    ids: set[str] = set()
+    holders: dict[str, str] = {}
+    for index, person in enumerate(persons):
+        if person["id"] in ids:
+            raise Invalid(f"there are two persons with the id {person['id']}", path=[index, "id"])
+        ids.add(person["id"])
+        for each in person["identities"]:
+            holder = holders.setdefault(each, person["id"])
+            if holder != person["id"]:
+                raise Invalid(f"{each} already belongs to {holder}", path=[index, "identities"])
+    if persons and not any(person["owner"] for person in persons):
+        raise Invalid("at least one person must be an owner (owner: true)")
+    return persons
+
+
+PEOPLE_SCHEMA = Schema(
+    All(
+        ensure_list(
+            {
+                Required("id", description="Short name used in configuration and storage."): slug,
+                Optional("name", description="How to call the person."): All(string, Length(min=1, max=100)),
+                Optional("owner", default=False, description="Whether this person owns the home."): boolean,
+                Optional(
+                    "identities", default=list, description="Who they are in chats, such as telegram:user:123456789."
+                ): All(ensure_list(identity), Length(max=IDENTITIES_LIMIT)),
+            }
+        ),
+        Length(max=PEOPLE_LIMIT),
+        _consistent,
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A person of this home.
+
+    Attributes:
+        id: Stable; in storage it stands for the person.
+        name: For people.
+        owner: Whether the home is theirs.
+        identities: Typed stable identities; never names.
+    """
+
+    id: str
+    name: str
+    owner: bool = False
+    identities: tuple[str, ...] = ()
+
+
+class People:
+    """The persons of this home; without any there is one implicit owner, with the id `owner`.
+
+    Raises:
+        ValueError: Two persons share an id or an identity, or none is an owner.
+    """
+
+    def __init__(self, persons: Iterable[Person] = ()) -> None:
+        self._persons = tuple(persons) or (Person(IMPLICIT_OWNER_ID, "Owner", owner=True),)
+        self._by_id = {person.id: person for person in self._persons}
+        self._by_identity = {each: person for person in self._persons for each in person.identities if each}
+        if len(self._by_id) != len(self._persons):
+            raise ValueError("two persons share an id")
+        if len(self._by_identity) != sum(len(set(person.identities)) for person in self._persons):
+            raise ValueError("two persons share an identity, or one is empty")
+        if not self.owners():
+            raise ValueError("at least one person must be an owner")
+
+    @classmethod
+    def from_config(cls, section: Sequence[Mapping[str, Any]] | None) -> People:
+        """Make the people of a `people:` section that passed `PEOPLE_SCHEMA`."""
+        return cls(
+            Person(each["id"], each.get("name") or each["id"], each["owner"], tuple(each["identities"]))
+            for each in section or ()
+        )
+
+    def all(self) -> tuple[Person, ...]:
+        """Return everybody, in the order of the configuration."""
+        return self._persons
+
+    def by_id(self, person_id: str) -> Person | None:
+        """Return the person with this id, or None."""
+        return self._by_id.get(person_id)
+
+    def by_identity(self, identity: str | None) -> Person | None:
+        """Return the person with exactly this typed identity; empty and unknown ones match nobody."""
+        return self._by_identity.get(identity) if identity else None
+
+    def owners(self) -> list[Person]:
+        """Return the owners; there is always one."""
+        return [person for person in self._persons if person.owner]
+
+    def owner_authority(self, principal: str = "owner") -> Authority:
+        """Return every right, as the first owner: for the hub token and what was signed in with it."""
+        return Authority(principal=principal, person=self.owners()[0].id, scopes=SCOPES, owner=True)
+
+    def authority_for(self, identity: str | None) -> Authority:
+        """Return the rights of whoever has this identity in a chat.
+
+        An owner may do all but administer; any other person, and whoever is unknown, has no operator scope.
+        """
+        principal = f"peer:{identity or 'unknown'}"
+        person = self.by_identity(identity)
+        if person is None:
+            return Authority(principal=principal)
+        if not person.owner:
+            return Authority(principal=principal, person=person.id)
+        return Authority(principal=principal, person=person.id, scopes=CHAT_SCOPES, owner=True)

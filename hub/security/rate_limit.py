@@ -1,0 +1,212 @@
+"""Rate limits: how often a client may try a credential, and how fast anything may come."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from ipaddress import IPv4Address, IPv6Address, ip_address
+
+from hub.core.clock import Clock
+from hub.core.errors import LimitExceeded
+
+CLIENT_LIMIT = 10_000
+CLIENT_NAME_LIMIT = 128
+IPV6_PREFIX_BITS = 64
+
+
+class TooManyAttempts(LimitExceeded):
+    """A client failed too often and is locked out for a while."""
+
+
+class _Record:
+    __slots__ = ("attempts", "locked_until_s")
+
+    def __init__(self) -> None:
+        self.attempts: deque[float] = deque()
+        self.locked_until_s = 0.0
+
+
+class AttemptLimiter:
+    """Counts an attempt before its credential is looked at, so that many at once get no further than one by one.
+
+    Args:
+        clock: Its monotonic side is used: no jump of the wall clock shortens or prolongs a lock.
+        attempts: Failures within the window after which a client is locked.
+        window_s: Seconds.
+        lock_s: Seconds.
+    """
+
+    def __init__(self, clock: Clock, attempts: int = 10, window_s: float = 60, lock_s: float = 300) -> None:
+        self._clock = clock
+        self._attempts = attempts
+        self._window_s = window_s
+        self._lock_s = lock_s
+        self._records: OrderedDict[str, _Record] = OrderedDict()
+
+    def reserve(self, client: str) -> None:
+        """Count an attempt of `client` (an address) as failed until `succeed` says otherwise.
+
+        Raises:
+            TooManyAttempts: It is locked; `retry_after_s` tells how long.
+        """
+        now = self._clock.monotonic()
+        record = self._record(client_key(client))
+        if now < record.locked_until_s:
+            raise self._refusal(record.locked_until_s - now)
+        while record.attempts and record.attempts[0] <= now - self._window_s:
+            record.attempts.popleft()
+        if len(record.attempts) >= self._attempts:
+            record.locked_until_s = now + self._lock_s
+            record.attempts.clear()
+            raise self._refusal(self._lock_s)
+        record.attempts.append(now)
+
+    def succeed(self, client: str) -> None:
+        """Take back the last attempt of `client`: its credential was right. Its failures stay counted."""
+        record = self._records.get(client_key(client))
+        if record is not None and record.attempts:
+            record.attempts.pop()
+
+    def check(self, client: str) -> None:
+        """Refuse a locked client without counting anything.
+
+        Raises:
+            TooManyAttempts: It is locked.
+        """
+        record = self._records.get(client_key(client))
+        now = self._clock.monotonic()
+        if record is not None and now < record.locked_until_s:
+            raise self._refusal(record.locked_until_s - now)
+
+    def locked(self) -> list[str]:
+        """Return the clients that are locked now."""
+        now = self._clock.monotonic()
+        return [key for key, record in self._records.items() if now < record.locked_until_s]
+
+    def _record(self, key: str) -> _Record:
+        record = self._records.get(key)
+        if record is None:
+            if len(self._records) >= CLIENT_LIMIT:
+                self._make_room()
+            record = self._records[key] = _Record()
+        else:
+            self._records.move_to_end(key)
+        return record
+
+    def _make_room(self) -> None:
+        """Forget whoever was longest quiet, those that are locked last."""
+        now = self._clock.monotonic()
+        for key, record in self._records.items():
+            if now >= record.locked_until_s:
+                del self._records[key]
+                return
+        self._records.popitem(last=False)
+
+    def _refusal(self, left_s: float) -> TooManyAttempts:
+        return TooManyAttempts(
+            f"too many failed attempts from this address; try again in {max(1, round(left_s))} s", retry_after_s=left_s
+        )
+
+
+class TokenBucket:
+    """Lets `burst` through at once and `rate_per_s` a second in the long run.
+
+    Args:
+        clock: Its monotonic side is used.
+        rate_per_s: How many a second.
+        burst: How many at once.
+    """
+
+    __slots__ = ("_burst", "_clock", "_level", "_rate_per_s", "_then_s")
+
+    def __init__(self, clock: Clock, rate_per_s: float, burst: float) -> None:
+        if rate_per_s <= 0 or burst < 1:
+            raise ValueError("rate_per_s must be above 0 and burst at least 1")
+        self._clock = clock
+        self._rate_per_s = rate_per_s
+        self._burst = burst
+        self._level = float(burst)
+        self._then_s = clock.monotonic()
+
+    def take(self, count: float = 1) -> bool:
+        """Take `count` if so many are left; return whether they were."""
+        self._refill()
+        if self._level < count:
+            return False
+        self._level -= count
+        return True
+
+    def wait_s(self, count: float = 1) -> float:
+        """Return the seconds until `count` can be taken; infinite when that is more than the burst."""
+        self._refill()
+        if count > self._burst:
+            return float("inf")
+        return max(0.0, (count - self._level) / self._rate_per_s)
+
+    def full(self) -> bool:
+        """Whether nothing was taken lately."""
+        self._refill()
+        return self._level >= self._burst
+
+    def _refill(self) -> None:
+        now = self._clock.monotonic()
+        self._level = min(self._burst, self._level + max(0.0, now - self._then_s) * self._rate_per_s)
+        self._then_s = now
+
+
+class ClientBuckets:
+    """A token bucket for each client, for at most 10 000 of them.
+
+    Args:
+        clock: Its monotonic side is used.
+        rate_per_s: How many a second each.
+        burst: How many at once each.
+    """
+
+    def __init__(self, clock: Clock, rate_per_s: float, burst: float) -> None:
+        self._clock = clock
+        self._rate_per_s = rate_per_s
+        self._burst = burst
+        self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
+
+    def take(self, client: str, count: float = 1) -> bool:
+        """Take `count` for `client`; return whether so many were left."""
+        return self._bucket(client_key(client)).take(count)
+
+    def wait_s(self, client: str, count: float = 1) -> float:
+        """Return the seconds until `client` can take `count`."""
+        return self._bucket(client_key(client)).wait_s(count)
+
+    def _bucket(self, key: str) -> TokenBucket:
+        bucket = self._buckets.get(key)
+        if bucket is None:
+            if len(self._buckets) >= CLIENT_LIMIT:
+                self._buckets.popitem(last=False)
+            bucket = self._buckets[key] = TokenBucket(self._clock, self._rate_per_s, self._burst)
+        else:
+            self._buckets.move_to_end(key)
+        return bucket
+
+
+def client_key(client: str) -> str:
+    """Return under what a client is counted: its IPv4 address, or the /64 of its IPv6 address.
+
+    A word and a colon before the address (`browser:192.0.2.1`) stay there, and are counted apart.
+    """
+    name = client[:CLIENT_NAME_LIMIT]
+    kind, separator, rest = name.partition(":")
+    for prefix, text in (("", name), (kind + separator, rest)):
+        try:
+            address = ip_address(text.partition("%")[0].strip("[]"))
+        except ValueError:
+            continue
+        return prefix + _network(address)
+    return name
+
+
+def _network(address: IPv4Address | IPv6Address) -> str:
+    if isinstance(address, IPv4Address):
+        return str(address)
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    first = int(address) >> (128 - IPV6_PREFIX_BITS) << (128 - IPV6_PREFIX_BITS)
+    return f"{IPv6Address(first)}/{IPV6_PREFIX_BITS}"

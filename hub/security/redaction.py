@@ -1,0 +1,139 @@
+"""The redactor: what stands at every sink and takes secrets out."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from hub.core.secret import Secret
+from hub.security.secret_patterns import SECRET_PATTERNS
+
+MASK = "[redacted]"
+SECRET_LENGTH_MIN = 6
+"""Shorter values are not registered: masking every `1234` hides more than it protects."""
+DEPTH_LIMIT = 64
+REGISTERED_LIMIT = 5_000
+
+
+class Redactor:
+    """Takes registered secrets and whatever looks like one out of text and data.
+
+    All methods may be called from any thread.
+    """
+
+    def __init__(self) -> None:
+        self._values: tuple[str, ...] = ()
+
+    def register(self, secret: Secret | str) -> None:
+        """Remember a value that must never be seen, also as it looks in a URL or in JSON.
+
+        Values of fewer than 6 characters are not registered.
+        """
+        value = secret.reveal() if isinstance(secret, Secret) else secret
+        if len(value.strip()) < SECRET_LENGTH_MIN or value in self._values:
+            return
+        forms = {value, value.strip(), quote(value, safe=""), quote(value), json.dumps(value)[1:-1]}
+        forms.add(json.dumps(value, ensure_ascii=False)[1:-1])
+        kept = {form for form in forms.union(self._values) if form not in MASK}
+        self._values = tuple(sorted(kept, key=lambda form: (-len(form), form))[:REGISTERED_LIMIT])
+
+    def redact(self, text: str) -> str:
+        """Return `text` with every secret replaced by `[redacted]`; the same object when there was none."""
+        spans: list[tuple[int, int]] = []
+        for value in self._values:
+            if value in text:
+                spans.extend(_occurrences(value, text))
+        folded: str | None = None
+        for shape in SECRET_PATTERNS:
+            if not any(hint in text for hint in shape.hints):
+                if folded is None:
+                    folded = text.lower()
+                if not any(hint in folded for hint in shape.hints):
+                    continue
+            for match in shape.pattern.finditer(text):
+                span = match.span("secret" if "secret" in shape.pattern.groupindex else 0)
+                spans.append(span)
+        return _mask(text, spans) if spans else text
+
+    def redact_data(self, data: Any) -> Any:
+        """Return plain data with every secret in its strings, keys and `Secret` objects replaced.
+
+        The data itself is never changed; what holds no secret comes back as the same object.
+        """
+        return self._redact_data(data, 0)
+
+    def _redact_data(self, data: Any, depth: int) -> Any:
+        if isinstance(data, str):
+            return self.redact(data)
+        if isinstance(data, Secret):
+            return MASK
+        if data is None or isinstance(data, (bool, int, float)):
+            return data
+        if depth >= DEPTH_LIMIT:
+            return "[too deep to show]"
+        if isinstance(data, Mapping):
+            mapped = {self._redact_data(k, depth + 1): self._redact_data(v, depth + 1) for k, v in data.items()}
+            same = all(a is b and mapped[a] is data[b] for a, b in zip(mapped, data, strict=False))
+            return data if same and len(mapped) == len(data) else mapped
+        if isinstance(data, (list, tuple, set, frozenset)):
+            items = [self._redact_data(item, depth + 1) for item in data]
+            if all(a is b for a, b in zip(items, data, strict=True)):
+                return data
+            return tuple(items) if isinstance(data, tuple) else items
+        if isinstance(data, (bytes, bytearray)):
+            return self.redact(bytes(data).decode("utf-8", "replace"))
+        return data
+
+
+class RedactingFilter(logging.Filter):
+    """Takes secrets out of log records: message, arguments, traceback and stack. It lets every record pass."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        super().__init__()
+        self._redactor = redactor
+        self._formatter = logging.Formatter()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Change the record in place so that no handler after this can show a secret."""
+        try:
+            message = record.getMessage()
+        except (TypeError, ValueError, KeyError, IndexError):
+            message = f"{record.msg!s} (its arguments do not fit: {record.args!r})"
+        record.msg = self._redactor.redact(message)
+        record.args = None
+        if record.exc_info and not record.exc_text:
+            record.exc_text = self._formatter.formatException(record.exc_info)
+        if record.exc_text:
+            record.exc_text = self._redactor.redact(record.exc_text)
+            record.exc_info = None  # a handler that formats it anew would show what was taken out
+        if record.stack_info:
+            record.stack_info = self._redactor.redact(record.stack_info)
+        return True
+
+
+def _occurrences(value: str, text: str) -> list[tuple[int, int]]:
+    """Return where `value` occurs, overlapping occurrences merged."""
+    spans: list[tuple[int, int]] = []
+    start = text.find(value)
+    while start >= 0:
+        end = start + len(value)
+        if spans and start <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], end)
+        else:
+            spans.append((start, end))
+        start = text.find(value, start + 1)
+    return spans
+
+
+def _mask(text: str, spans: list[tuple[int, int]]) -> str:
+    """Replace each span, and each run of spans that touch, by one mask."""
+    parts: list[str] = []
+    shown_from = 0
+    for start, end in sorted(spans):
+        if not parts or start > shown_from:
+            parts += (text[shown_from:start], MASK)
+        shown_from = max(shown_from, end)
+    return "".join(parts) + text[shown_from:]
