@@ -1,0 +1,21 @@
+"""The `homarus` command. Each subcommand is a module that is imported only when it is called.
+
+Commands that need a running hub ask it over plain HTTP from the standard library; they touch no live file.
+"""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    arguments = sys.argv[1:]
+    if arguments in (["--version"], ["-V"]):
+        from hub import __version__
+
+        print(f"homarus {__version__}")
+        return
+    from hub.cli.app import run
+
+    sys.exit(run(arguments))

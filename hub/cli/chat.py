@@ -1,0 +1,135 @@
+"""`homarus chat`: talk to an agent from the terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hub.cli.client import HubClient
+from hub.cli.exits import CommandFailed, Exit
+from hub.cli.options import home_option, json_option, print_json
+from hub.core.ids import new_id
+
+ANSWER_LIMIT_S = 900.0
+_LEAVE = {"/quit", "/exit", "/q"}
+
+
+@click.command("chat")
+@click.argument("text", nargs=-1)
+@click.option("--session", "session", metavar="KEY", help="The conversation.  [default: the agent's main one]")
+@click.option("--agent", metavar="ID", help="The agent.  [default: the default agent]")
+@home_option
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context, text: tuple[str, ...], session: str | None, agent: str | None, home: Path, as_json: bool
+) -> None:
+    r"""Send TEXT and print the answer; without TEXT, talk line by line.
+
+    \b
+    Example:
+      homarus chat "remember that the boiler was serviced on 12 May"
+      homarus chat --agent main --session main
+    """
+    client = HubClient(home)
+    talk = _Talk(client, _session_key(session, agent))
+    if not text and as_json:
+        raise CommandFailed("--json needs a TEXT to send", Exit.USAGE)
+    if not text and sys.stdin.isatty():
+        _interactive(talk)
+        return
+    said = " ".join(text) or sys.stdin.read()
+    if not said.strip():
+        raise CommandFailed("There is nothing to send.", Exit.USAGE)
+    answer = talk.ask(said)
+    if as_json:
+        print_json(answer)
+    elif answer["reply"]:
+        click.echo(answer["reply"])
+    if answer.get("error"):
+        click.echo(f"{answer['error']['code']}: {answer['error']['message']}", err=True)
+        ctx.exit(Exit.FINDINGS)
+
+
+class _Talk:
+    """One conversation."""
+
+    def __init__(self, client: HubClient, session_key: str) -> None:
+        self._client = client
+        self._session_key = session_key
+
+    def ask(self, text: str) -> dict[str, Any]:
+        """Send a message, wait for the run that answers it and return the answer."""
+        params = {"sessionKey": self._session_key, "message": text, "idempotencyKey": new_id()}
+        sent = self._client.call("chat.send", params)
+        if "reply" in sent:
+            return {"reply": sent["reply"], "run_id": None, "session_key": sent["sessionKey"], "usage": None}
+        ended = self._client.call(
+            "agent.wait",
+            {"runId": sent["runId"], "timeoutMs": int(ANSWER_LIMIT_S * 1000)},
+            timeout_s=ANSWER_LIMIT_S + 10,
+        )
+        answer = {
+            "reply": ended.get("reply") or "",
+            "run_id": ended["runId"],
+            "session_key": ended.get("sessionKey", self._session_key),
+            "usage": ended.get("usage"),
+        }
+        if ended["status"] == "timeout":
+            raise CommandFailed(f"No answer within {ANSWER_LIMIT_S:g} s; the run goes on.", Exit.FINDINGS)
+        return answer | ({"error": ended["error"]} if ended.get("error") else {})
+
+    def stream(self, text: str) -> None:
+        """Send a message and print the answer as it comes; stopping it stops the run."""
+        chunks = self._client.stream(
+            "/v1/chat/completions",
+            {"model": "homarus", "messages": [{"role": "user", "content": text}], "stream": True},
+            {"x-homarus-session": self._session_key},
+            timeout_s=ANSWER_LIMIT_S,
+        )
+        with contextlib.closing(chunks):  # type: ignore[type-var]
+            for chunk in chunks:
+                if error := chunk.get("error"):
+                    raise CommandFailed(str(error.get("message", error)))
+                for choice in chunk.get("choices", []):
+                    click.echo(choice["delta"].get("content") or "", nl=False)
+        click.echo()
+
+
+def _interactive(talk: _Talk) -> None:
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401  gives the prompt a history and an editor
+    click.echo("Type a message; /help lists commands, /quit leaves, Ctrl+C stops an answer.")
+    while True:
+        try:
+            said = input("> ").strip()
+        except (EOFError, KeyboardInterrupt):
+            click.echo()
+            return
+        if said in _LEAVE:
+            return
+        if not said:
+            continue
+        try:
+            if said.startswith("/"):
+                click.echo(talk.ask(said)["reply"])
+            else:
+                talk.stream(said)
+        except KeyboardInterrupt:
+            click.echo("\nStopped.")
+        except CommandFailed as failure:
+            click.echo(failure.message, err=True)
+            if failure.code is Exit.NOT_REACHABLE:
+                raise
+
+
+def _session_key(session: str | None, agent: str | None) -> str:
+    if agent is None:
+        return session or "main"
+    if session is None or session == "main":
+        return f"agent:{agent}:main"
+    return session if session.startswith("agent:") else f"agent:{agent}:{session}"

@@ -1,0 +1,31 @@
+"""`homarus dashboard`: a link that signs in to the dashboard."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from hub.cli.client import HubClient
+from hub.cli.options import home_option, json_option, print_json
+
+
+@click.command("dashboard")
+@click.option("--open", "open_", is_flag=True, help="Open it in the browser of this machine.")
+@home_option
+@json_option
+def command(open_: bool, home: Path, as_json: bool) -> None:
+    r"""Print a link that signs in to the dashboard, once, within ten minutes.
+
+    \b
+    Example:
+      homarus dashboard --open
+    """
+    link = HubClient(home).call("dashboard.link")
+    if as_json:
+        print_json(link)
+        return
+    click.echo(link["url"])
+    click.echo(f"Or type the code at {link['url'].split('#')[0]}: {link['code']}", err=True)
+    if open_:
+        click.launch(link["url"])

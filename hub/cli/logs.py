@@ -1,0 +1,39 @@
+"""`homarus logs`: the log of the running hub."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from hub.cli.client import HubClient
+from hub.cli.options import home_option, json_option, print_json
+
+POLL_S = 1.0
+
+
+@click.command("logs")
+@click.option("--lines", "-n", type=click.IntRange(1, 5_000), default=100, show_default=True, help="How many.")
+@click.option("--follow", "-f", is_flag=True, help="Go on showing new lines until stopped.")
+@home_option
+@json_option
+def command(lines: int, follow: bool, home: Path, as_json: bool) -> None:
+    r"""Show the latest lines of the log; secrets are already taken out of it.
+
+    \b
+    Example:
+      homarus logs -f
+    """
+    client = HubClient(home)
+    answer = client.call("logs.tail", {"limit": lines})
+    if as_json:
+        print_json(answer)
+        return
+    while True:
+        for line in answer["lines"]:
+            click.echo(line)
+        if not follow:
+            return
+        time.sleep(POLL_S)
+        answer = client.call("logs.tail", {"cursor": answer["cursor"]})

@@ -1,0 +1,99 @@
+"""`homarus sessions`: the conversations there are."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hub.cli.client import HubClient
+from hub.cli.options import home_option, json_option, print_json, print_table
+
+
+@click.group("sessions")
+def command() -> None:
+    r"""List, show, reset and delete conversations.
+
+    \b
+    Example:
+      homarus sessions show main --json
+    """
+
+
+@command.command("list")
+@click.option("--agent", help="Only those of this agent.")
+@home_option
+@json_option
+def list_(agent: str | None, home: Path, as_json: bool) -> None:
+    """List the sessions, the latest first."""
+    sessions = HubClient(home).call("sessions.list", {"agentId": agent} if agent else {})["sessions"]
+    if as_json:
+        print_json(sessions)
+        return
+    if not sessions:
+        click.echo('No conversations yet. Begin one: homarus chat "hello"')
+        return
+    print_table(
+        [(each["key"], _when(each.get("updatedAt")), each.get("title") or "") for each in sessions],
+        ("session", "updated", "title"),
+    )
+
+
+@command.command("show")
+@click.argument("key")
+@home_option
+@json_option
+def show(key: str, home: Path, as_json: bool) -> None:
+    """Show the transcript of the session KEY; with --json its entries as stored."""
+    answer = HubClient(home).call("sessions.transcript", {"key": key})
+    if as_json:
+        print_json(answer["entries"])
+        return
+    click.echo(f"# {answer['key']}\n# {answer['file']}\n")
+    for entry in answer["entries"]:
+        message = entry.get("message")
+        if message:
+            click.echo(f"{_when(entry.get('ts_ms'))} {message['role']}: {_text(message)}")
+
+
+@command.command("reset")
+@click.argument("key")
+@home_option
+@json_option
+def reset(key: str, home: Path, as_json: bool) -> None:
+    """Begin the session KEY anew; the old transcript is kept."""
+    answer = HubClient(home).call("sessions.reset", {"key": key})
+    print_json(answer) if as_json else click.echo(f"{key} begins anew.")
+
+
+@command.command("delete")
+@click.argument("key")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@home_option
+@json_option
+def delete(key: str, yes: bool, home: Path, as_json: bool) -> None:
+    """Delete the session KEY; its transcript is set aside, not destroyed."""
+    client = HubClient(home)
+    if not yes and not as_json:
+        click.confirm(f"Delete {key}?", abort=True)
+    answer = client.call("sessions.delete", {"key": key})
+    print_json(answer) if as_json else click.echo(f"{key} is deleted.")
+
+
+def _when(ms: int | None) -> str:
+    return datetime.fromtimestamp(ms / 1000).astimezone().strftime("%Y-%m-%d %H:%M") if ms else ""
+
+
+def _text(message: dict[str, Any]) -> str:
+    parts = []
+    for block in message["content"]:
+        match block.get("type"):
+            case "text":
+                parts.append(block["text"])
+            case "toolCall":
+                parts.append(f"[{block['name']} {block['arguments']}]")
+            case "image":
+                parts.append("[image]")
+    return " ".join(parts)

@@ -1,0 +1,50 @@
+"""`homarus status`: what runs and how it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from hub.cli.client import HubClient
+from hub.cli.exits import Exit
+from hub.cli.options import home_option, json_option, print_json, print_table
+
+
+@click.command("status")
+@home_option
+@json_option
+@click.pass_context
+def command(ctx: click.Context, home: Path, as_json: bool) -> None:
+    r"""Show the running hub: integrations, agents, models, repairs. Exits 1 when something wants mending.
+
+    \b
+    Example:
+      homarus status --json
+    """
+    status = HubClient(home).call("status")
+    wanting = bool(status.get("repairs")) or status["state"] != "running"
+    if as_json:
+        print_json(status)
+        ctx.exit(Exit.OK)
+    click.echo(f"Homarus {status['version']}, {status['state']}, up {_duration(status['uptime_s'])}, {home}")
+    model = status["models"]
+    click.echo(f"Model: {model.get('default') or 'none'}" + (f" ({model['reason']})" if model.get("reason") else ""))
+    click.echo("Agents: " + ", ".join(agent["id"] for agent in status["agents"]))
+    click.echo()
+    print_table(
+        [(each["domain"], each["state"], each.get("reason") or "") for each in status["integrations"]],
+        ("integration", "state", ""),
+    )
+    for repair in status.get("repairs", []):
+        click.echo(f"\n{repair['severity']}: {repair['title']}\n  {repair['text']}")
+    ctx.exit(Exit.FINDINGS if wanting else Exit.OK)
+
+
+def _duration(seconds: float) -> str:
+    minutes, _ = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days} d {hours} h"
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
