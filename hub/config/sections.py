@@ -11,7 +11,7 @@ from hub.core.errors import HubError, InvalidRequest
 from hub.core.schema import Schema, Validator
 
 if TYPE_CHECKING:
-    from hub.config.check import Config
+    from hub.config.checked import Config
 
 
 @dataclass(frozen=True, slots=True)

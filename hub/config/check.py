@@ -1,0 +1,265 @@
+"""Checks the configuration: every section against its schema, then the checks that span sections.
+
+What is broken is left out of the result, with all its errors; only a root file that cannot be read and a critical
+section make it a matter of recovery mode.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hub.config.checked import Checked, Config
+from hub.config.errors import ERROR_LIMIT, ConfigError
+from hub.config.loader import Loaded, ParseCache, load
+from hub.config.marks import BROKEN, ConfigList, mark_of
+from hub.config.paths import Key, KeyPath
+from hub.config.section_check import SectionCheck, Validated
+from hub.config.sections import IntegrationSections, SchemaProblem, Section, Sections
+from hub.config.suggest import did_you_mean
+from hub.core.json_schema import to_json_schema
+from hub.core.secret import Secret
+
+__all__ = ["CheckCache", "Checked", "Config", "check", "check_loaded"]
+
+_log = logging.getLogger(__name__)
+
+
+class CheckCache:
+    """What the last check of the same directory can lend to the next one: items read, items validated."""
+
+    def __init__(self) -> None:
+        self.parsed = ParseCache()
+        self._last: dict[tuple[str, int], tuple[Any, Section, Any]] = {}
+        self._next: dict[tuple[str, int], tuple[Any, Section, Any]] = {}
+
+    def validated(self, section: Section, item: Any) -> Validated | None:
+        """Return the value of an item that is the very same object as last time."""
+        found = self._last.get((section.name, id(item)))
+        if found is None or found[0] is not item or found[1].schema is not section.schema:
+            return None
+        return Validated(found[2])
+
+    def keep(self, section: Section, item: Any, value: Any) -> None:
+        """Keep the value of an item for the next check."""
+        self._next[(section.name, id(item))] = (item, section, value)
+
+    def turn(self) -> None:
+        """End a check: what it did not use is forgotten."""
+        self._last, self._next = self._next, {}
+
+
+def check(
+    home_dir: str | os.PathLike[str],
+    sections: Sections,
+    integrations: IntegrationSections | None = None,
+    *,
+    overrides: Mapping[str, str] | None = None,
+    environment: Mapping[str, str] | None = None,
+    cache: CheckCache | None = None,
+) -> Checked:
+    """Read and check the configuration of a home directory; never raises for what is in the files.
+
+    Args:
+        home_dir: The directory with `configuration.yaml`.
+        sections: What may stand in it.
+        integrations: The integrations, in place of those that `sections` knows.
+        overrides: Texts that stand in for files, by name; nothing is written.
+        environment: For `!env_var`; the process's own without it.
+        cache: What the last check of this directory kept.
+    """
+    if integrations is not None:
+        sections = Sections(sections.core(), integrations, sections.cross_checks)
+    parsed = cache.parsed if cache is not None else None
+    loaded = load(home_dir, overrides=overrides, environment=environment, cache=parsed)
+    return check_loaded(loaded, sections, cache)
+
+
+def check_loaded(loaded: Loaded, sections: Sections, cache: CheckCache | None = None) -> Checked:
+    """Check what was read; see `check`."""
+    return _Check(loaded, sections, cache or CheckCache()).run()
+
+
+class _Check:
+    def __init__(self, loaded: Loaded, sections: Sections, cache: CheckCache) -> None:
+        self._loaded = loaded
+        self._sections = sections
+        self._cache = cache
+        self._errors = list(loaded.errors)
+        self._warnings = list(loaded.warnings)
+        self._may_be_broken = bool(loaded.errors)
+        self._values: dict[str, Any] = {}
+        self._defaults: dict[str, Any] = {}
+        self._broken: dict[str, list[ConfigError]] = {}
+        self._broken_items: dict[str, dict[int, list[ConfigError]]] = {}
+        self._kept: dict[str, list[int]] = {}
+
+    def run(self) -> Checked:
+        data = self._loaded.data
+        for section in self._sections.core():
+            default = self._default(section)
+            self._defaults[section.name] = default
+            if section.name in data:
+                self._section(section, data[section.name], default)
+            else:
+                self._values[section.name] = default
+        for name in data:
+            if not self._sections.is_core(name):
+                self._other(name)
+        if not self._loaded.readable:
+            self._values.clear()
+        config = self._config()
+        self._cross_checks(config)
+        self._cache.turn()
+        self._errors.sort(key=_by_file_and_line)
+        return Checked(self._config(), self._errors[:ERROR_LIMIT], self._warnings[:ERROR_LIMIT])
+
+    def _default(self, section: Section) -> Any:
+        return None if section.default is None else section.validate(section.default)
+
+    def _other(self, name: str) -> None:
+        """Check a section that is not the hub's own: an integration's, or one that does not exist."""
+        mark = self._loaded.data.key_marks[name]
+        try:
+            section = self._sections.get(name)
+        except SchemaProblem as problem:
+            message = f"the integration {name} cannot be used: {problem.message}"
+            self._break(name, [ConfigError.at(mark, (name,), message)])
+            return
+        if section is None:
+            hint = did_you_mean(name, self._sections.names())
+            message = f"there is no integration or section {name}"
+            self._break(name, [ConfigError.at(mark, (name,), message, hint)])
+            return
+        self._section(section, self._loaded.data[name], None)
+
+    def _section(self, section: Section, value: Any, default: Any) -> None:
+        name = section.name
+        if value is BROKEN:
+            self._break(name, [])
+            return
+        if value is None:
+            if default is not None:
+                self._values[name] = default
+                return
+            value = [] if to_json_schema(section.schema).get("type") == "array" else {}
+        checker = SectionCheck(section, self._loaded.data, self._loaded.start, may_be_broken=self._may_be_broken)
+        if section.each_item and isinstance(value, ConfigList):
+            self._items(section, checker, value)
+            return
+        found = checker.whole(value)
+        if found.broken:
+            self._break(name, found.errors)
+        else:
+            self._values[name] = found.value
+
+    def _items(self, section: Section, checker: SectionCheck, items: ConfigList) -> None:
+        kept: list[int] = []
+        values: list[Any] = []
+        for index, item in enumerate(items):
+            found = self._cache.validated(section, item) or checker.item(item, index)
+            if found.broken:
+                self._break_item(section.name, index, found.errors)
+                continue
+            if isinstance(item, (dict, list)):
+                self._cache.keep(section, item, found.value)
+            kept.append(index)
+            values.append(found.value)
+        self._values[section.name] = values
+        self._kept[section.name] = kept
+
+    def _cross_checks(self, config: Config) -> None:
+        if not self._loaded.readable:
+            return
+        checks = {**self._sections.cross_checks, **self._sections.integrations.cross_checks}
+        for name, cross_check in checks.items():
+            try:
+                cross_check(config, _Reporter(self))
+            except Exception:  # a mistake in one second check must not hide what the others find
+                _log.exception("the check %s failed", name)
+
+    def report(self, keys: KeyPath, message: str, hint: str, *, is_error: bool) -> None:
+        """Take what a second check found; its list indexes count validated items."""
+        name = str(keys[0]) if keys else ""
+        kept = self._kept.get(name)
+        if kept is not None and len(keys) > 1 and isinstance(keys[1], int) and keys[1] < len(kept):
+            keys = (name, kept[keys[1]], *keys[2:])
+        error = ConfigError.at(mark_of(self._loaded.data, keys, self._loaded.start), keys, message, hint)
+        if not is_error:
+            self._warnings.append(error)
+            return
+        section = self._sections.get(name) if name in self._loaded.data else None
+        if section is not None and section.each_item and len(keys) > 1 and isinstance(keys[1], int):
+            self._break_item(name, keys[1], [error])
+            return
+        self._break(name, [error])
+
+    def _break(self, name: str, errors: Iterable[ConfigError]) -> None:
+        told = list(errors)
+        self._broken.setdefault(name, []).extend(told)
+        self._errors.extend(told)
+
+    def _break_item(self, name: str, index: int, errors: Iterable[ConfigError]) -> None:
+        told = list(errors)
+        self._broken_items.setdefault(name, {}).setdefault(index, []).extend(told)
+        self._errors.extend(told)
+
+    def _config(self) -> Config:
+        loaded = self._loaded
+        values = {name: value for name, value in self._values.items() if name not in self._broken}
+        kept = {name: tuple(indexes) for name, indexes in self._kept.items()}
+        for name, items in self._broken_items.items():
+            if name in values:
+                pairs = [(i, v) for i, v in zip(kept[name], values[name], strict=True) if i not in items]
+                kept[name] = tuple(i for i, _ in pairs)
+                values[name] = [v for _, v in pairs]
+        critical = any(section.critical and section.name in self._broken for section in self._sections.core())
+        return Config(
+            sections=values,
+            defaults=self._defaults,
+            raw=loaded.data,
+            broken={name: tuple(errors) for name, errors in self._broken.items()},
+            broken_items={
+                name: {index: tuple(errors) for index, errors in items.items()}
+                for name, items in self._broken_items.items()
+            },
+            kept_items=kept,
+            recovery=critical or not loaded.readable,
+            present=frozenset(loaded.data),
+            files=loaded.files,
+            folders=frozenset(loaded.folders),
+            secrets=tuple(_secrets_in(values, list(loaded.secrets))),
+            start=loaded.start,
+        )
+
+
+class _Reporter:
+    """What a second check tells its findings to."""
+
+    def __init__(self, target: _Check) -> None:
+        self._target = target
+
+    def error(self, keys: Iterable[Key], message: str, hint: str = "") -> None:
+        self._target.report(tuple(keys), message, hint, is_error=True)
+
+    def warning(self, keys: Iterable[Key], message: str, hint: str = "") -> None:
+        self._target.report(tuple(keys), message, hint, is_error=False)
+
+
+def _secrets_in(value: Any, found: list[Secret]) -> list[Secret]:
+    if isinstance(value, Secret):
+        if not any(each is value for each in found):
+            found.append(value)
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            _secrets_in(each, found)
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            _secrets_in(each, found)
+    return found
+
+
+def _by_file_and_line(error: ConfigError) -> tuple[bool, str, int, int]:
+    return error.file != "configuration.yaml", error.file, error.line, error.column

@@ -1,0 +1,91 @@
+"""The configuration as it was checked: what is valid, and what is broken and so left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hub.config.errors import ConfigError
+from hub.config.marks import ConfigMapping, Mark, mark_of, place, start_of
+from hub.config.paths import KeyPath
+from hub.core.secret import Secret
+
+
+@dataclass(frozen=True, slots=True)
+class Config(Mapping[str, Any]):
+    """Validated values by section; a section that is broken is not there.
+
+    Attributes:
+        sections: Validated values by section.
+        defaults: Validated defaults of core sections, for a hub in recovery mode.
+        raw: What the files say, packages merged in.
+        broken: Names of sections that are left out, with their errors.
+        broken_items: Errors of the list items that are left out, by section and index in the files.
+        kept_items: For sections checked item by item: the index in the files of each validated item.
+        recovery: Whether the root file cannot be read, or a critical section is broken.
+        present: Top-level keys that stand in the files.
+        files: Hash of every file that was read.
+        folders: Folders whose files are included.
+        secrets: Every secret in it, to be redacted.
+        start: The mark of the root file's beginning.
+    """
+
+    sections: Mapping[str, Any]
+    defaults: Mapping[str, Any]
+    raw: ConfigMapping
+    broken: Mapping[str, tuple[ConfigError, ...]]
+    broken_items: Mapping[str, Mapping[int, tuple[ConfigError, ...]]]
+    kept_items: Mapping[str, tuple[int, ...]]
+    recovery: bool
+    present: frozenset[str]
+    files: Mapping[str, str]
+    folders: frozenset[str]
+    secrets: tuple[Secret, ...] = field(repr=False)
+    start: Mark = field(repr=False)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.sections[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.sections)
+
+    def __len__(self) -> int:
+        return len(self.sections)
+
+    def or_default(self, name: str) -> Any:
+        """Return a core section, or its default when it is broken; for recovery mode."""
+        return self.sections[name] if name in self.sections else self.defaults.get(name)
+
+    def location(self, keys: KeyPath) -> dict[str, Any]:
+        """Return file, line and column of a key as the files have it."""
+        file, line, column = place(mark_of(self.raw, keys, self.start))
+        return {"file": file, "line": line, "column": column}
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a check gives: the configuration, and all that is wrong with it."""
+
+    config: Config
+    errors: list[ConfigError]
+    warnings: list[ConfigError]
+
+    @property
+    def valid(self) -> bool:
+        """Whether there is no error at all."""
+        return not self.errors
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result as `homarus check --json` prints it."""
+        return {
+            "valid": self.valid,
+            "errors": [error.as_dict() for error in self.errors],
+            "warnings": [warning.as_dict() for warning in self.warnings],
+        }
+
+
+def empty_config() -> Config:
+    """Return a configuration without anything, as before the first loading."""
+    start = start_of("configuration.yaml")
+    return Config({}, {}, ConfigMapping(start), {}, {}, {}, True, frozenset(), {}, frozenset(), (), start)

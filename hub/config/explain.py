@@ -1,0 +1,97 @@
+"""What a schema found, in words for the person who wrote the file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hub.config.errors import ConfigError
+from hub.config.marks import Mark, key_mark_of, mark_of, value_at
+from hub.config.paths import Key, KeyPath
+from hub.config.schema_walk import choices_in_words, expected_at, is_secret_at, keys_at, values_at
+from hub.config.suggest import did_you_mean
+from hub.core.json_schema import JsonSchema
+from hub.core.schema import Marker, SchemaError
+from hub.core.secret import Secret
+
+_REQUIRED = "required key not provided"
+_EXTRA = "extra keys not allowed"
+_SHOWN_LENGTH = 60
+
+
+def keys_of(error: SchemaError) -> KeyPath:
+    """Return the path of a schema error as plain keys."""
+    found: list[Key] = []
+    for part in error.path:
+        if type(part).__name__ == "VirtualPathComponent":  # the name of a group of keys, which is not a key
+            continue
+        key = part.schema if isinstance(part, Marker) else part
+        found.append(key if isinstance(key, (str, int)) and not isinstance(key, bool) else str(key))
+    return tuple(found)
+
+
+def explain(error: SchemaError, root: Any, start: Mark, prefix: KeyPath, schema: JsonSchema) -> ConfigError:
+    """Return a schema error with its place, what was expected and what was probably meant.
+
+    Args:
+        error: One error, its path relative to the section.
+        root: The whole configuration.
+        start: The mark of its beginning.
+        prefix: The keys that lead to the section (and the item) that was validated.
+        schema: JSON Schema of what was validated.
+    """
+    inner = keys_of(error)
+    keys = (*prefix, *inner)
+    data = value_at(root, prefix)
+    message = str(error.msg)
+    if message == _REQUIRED:
+        wanted = expected_at(schema, inner, data)
+        told = f"{inner[-1]} is missing here" + (f"; expected {wanted}" if wanted else "")
+        return ConfigError.at(mark_of(root, keys[:-1], start), keys, told)
+    if message == _EXTRA:
+        known = keys_at(schema, inner[:-1], data)
+        return ConfigError.at(
+            key_mark_of(root, keys, start),
+            keys,
+            f"there is no key {inner[-1]} here",
+            did_you_mean(str(inner[-1]), known, known="there are"),
+        )
+    told, hint = _value_error(message, value_at(root, keys), schema, inner, data)
+    return ConfigError.at(mark_of(root, keys, start), keys, told, hint)
+
+
+def show(value: Any) -> str:
+    """Return a value as an error shows it; secrets are not shown."""
+    if isinstance(value, Secret):
+        return "a secret"
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = repr(value) if isinstance(value, str) else str(getattr(value, "written", value))
+    return text if len(text) <= _SHOWN_LENGTH else f"{text[: _SHOWN_LENGTH - 3]}..."
+
+
+def _value_error(message: str, value: Any, schema: JsonSchema, inner: KeyPath, data: Any) -> tuple[str, str]:
+    if is_secret_at(schema, inner) or isinstance(value, Secret):
+        return f"expected {expected_at(schema, inner, data) or 'another value'}", ""
+    choices = values_at(schema, inner, data)
+    if choices and _is_choice(message):
+        hint = did_you_mean(value, [str(each) for each in choices]) if isinstance(value, str) else ""
+        return f"expected {choices_in_words(choices)}, got {show(value)}", hint
+    if message.startswith("expected ") and ", got " not in message:
+        wanted = expected_at(schema, inner, data) or message.removeprefix("expected ").replace("dictionary", "mapping")
+        return f"expected {wanted}, got {show(value)}", ""
+    if message == "not a valid value":
+        wanted = expected_at(schema, inner, data)
+        return (f"expected {wanted}, got {show(value)}" if wanted else f"{show(value)} is not valid here"), ""
+    if message.startswith(("value must", "length of value", "does not match")):
+        return f"{message}, got {show(value)}", ""
+    return message, ""
+
+
+def _is_choice(message: str) -> bool:
+    return message.startswith(("value must be one of", "not a valid value", "expected one of", "value is not allowed"))

@@ -1,0 +1,158 @@
+"""Finds what a JSON Schema says about one place: which keys may stand there, which values, and how to say so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from hub.config.marks import value_at
+from hub.config.paths import KeyPath
+from hub.core.json_schema import JsonSchema
+
+_NOUNS = {
+    "string": "a text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "object": "a mapping",
+    "array": "a list",
+    "null": "nothing",
+}
+CHOICES_SHOWN = 20
+
+
+def schemas_at(schema: JsonSchema, keys: KeyPath, data: Any = None) -> list[JsonSchema]:
+    """Return all that a schema says about the place `keys`; several where it offers alternatives.
+
+    Args:
+        schema: JSON Schema of the whole.
+        keys: The way down.
+        data: The whole as it is now; alternatives whose constant keys (`type: time`) it contradicts are left out.
+    """
+    found = list(_alternatives(schema, data))
+    for index, key in enumerate(keys):
+        below = value_at(data, keys[: index + 1])
+        found = [each for one in found for inner in _inside(one, key) for each in _alternatives(inner, below)]
+    return found
+
+
+def keys_at(schema: JsonSchema, keys: KeyPath, data: Any = None) -> dict[str, JsonSchema]:
+    """Return the keys that may stand in the mapping at `keys`, each with its schema."""
+    found: dict[str, JsonSchema] = {}
+    for each in schemas_at(schema, keys, data):
+        for name, inner in each.get("properties", {}).items():
+            found.setdefault(name, inner)
+    return found
+
+
+def values_at(schema: JsonSchema, keys: KeyPath, data: Any = None) -> list[Any]:
+    """Return the values that may stand at `keys`, when they are a closed set or have a default."""
+    found: list[Any] = []
+    for each in schemas_at(schema, keys, data):
+        options = [*each.get("enum", ())]
+        if "const" in each:
+            options.append(each["const"])
+        if each.get("type") == "boolean":
+            options += [True, False]
+        if "default" in each and not isinstance(each["default"], (dict, list)):
+            options.append(each["default"])
+        for option in options:
+            if not any(option == old and type(option) is type(old) for old in found):
+                found.append(option)
+    return found
+
+
+def is_secret_at(schema: JsonSchema, keys: KeyPath) -> bool:
+    """Whether a secret may stand at `keys`, so that what stands there is not shown."""
+    return any(each.get("writeOnly") for each in schemas_at(schema, keys))
+
+
+def expected_at(schema: JsonSchema, keys: KeyPath, data: Any = None) -> str:
+    """Return in words what is expected at `keys`; empty when nothing is known."""
+    words: list[str] = []
+    for each in schemas_at(schema, keys, data):
+        word = _words(each)
+        if not word:
+            return ""
+        if word not in words:
+            words.append(word)
+    return " or ".join(words)
+
+
+def choices_in_words(values: Iterable[Any]) -> str:
+    """Return values as they are written in YAML: `a, b or c`."""
+    shown = [_shown(value) for value in values]
+    if len(shown) > CHOICES_SHOWN:
+        return ", ".join(shown[:CHOICES_SHOWN]) + ", …"
+    return shown[0] if len(shown) == 1 else ", ".join(shown[:-1]) + f" or {shown[-1]}"
+
+
+def _words(schema: JsonSchema) -> str:
+    if schema.get("writeOnly"):
+        return "a secret, best given as !secret NAME"
+    if "enum" in schema:
+        return choices_in_words(schema["enum"])
+    if "const" in schema:
+        return _shown(schema["const"])
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        return " or ".join(_NOUNS.get(each, str(each)) for each in kind)
+    return _NOUNS.get(kind or "", "")
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def _alternatives(schema: JsonSchema, data: Any) -> Iterable[JsonSchema]:
+    options = schema.get("anyOf")
+    if options is None:
+        together = schema.get("allOf")
+        if together and not any("not" in each for each in together):
+            for each in together:
+                yield from _alternatives(each, data)
+            return
+        yield schema
+        return
+    fitting = [option for option in options if not _contradicts(option, data)]
+    for option in fitting or options:
+        yield from _alternatives(option, data)
+
+
+def _contradicts(schema: JsonSchema, data: Any) -> bool:
+    """Whether data is of another type than an alternative, or has another value where it has a constant."""
+    kind = schema.get("type")
+    if kind == "object" and data is not None and not isinstance(data, dict):
+        return True
+    if kind == "array" and data is not None and not isinstance(data, list):
+        return True
+    if isinstance(data, dict) and kind not in {"object", None}:
+        return True
+    if isinstance(data, list) and kind not in {"array", None}:
+        return True
+    if not isinstance(data, dict):
+        return False
+    for name, inner in schema.get("properties", {}).items():
+        allowed = [inner["const"]] if "const" in inner else inner.get("enum")
+        if allowed is not None and name in data and data[name] not in allowed:
+            return True
+    return False
+
+
+def _inside(schema: JsonSchema, key: str | int) -> Iterable[JsonSchema]:
+    if isinstance(key, int):
+        items = schema.get("items")
+        if isinstance(items, dict):
+            yield items
+        return
+    properties = schema.get("properties", {})
+    if key in properties:
+        yield properties[key]
+        return
+    others = schema.get("additionalProperties")
+    if isinstance(others, dict):
+        yield others

@@ -1,0 +1,151 @@
+"""Validates one section: all its errors at once, and nothing of a secret in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hub.config.errors import ConfigError
+from hub.config.explain import explain, keys_of
+from hub.config.marks import BROKEN, ConfigList, ConfigMapping, Mark, mark_of, plain, value_at
+from hub.config.paths import KeyPath
+from hub.config.scalars import BadScalar, resolve_plain
+from hub.config.schema_walk import expected_at
+from hub.config.sections import Section
+from hub.core.json_schema import JsonSchema, to_json_schema
+from hub.core.schema import SchemaError, each_error
+from hub.core.secret import Secret
+
+_LEAK_LENGTH = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """What became of a section or an item: its value, or why it has none."""
+
+    value: Any
+    errors: tuple[ConfigError, ...] = ()
+    broken: bool = False
+
+
+class SectionCheck:
+    """Validates values of one section within a configuration.
+
+    Args:
+        section: What it must be.
+        root: The whole configuration, for marks.
+        start: The mark of its beginning.
+        may_be_broken: Whether anything could not be read, so that `BROKEN` may stand somewhere.
+    """
+
+    def __init__(self, section: Section, root: ConfigMapping, start: Mark, *, may_be_broken: bool) -> None:
+        self._section = section
+        self._validate = section.validate
+        self._root = root
+        self._start = start
+        self._may_be_broken = may_be_broken
+        self._schema: JsonSchema | None = None
+
+    def whole(self, value: Any) -> Validated:
+        """Validate the section's value."""
+        return self._check(value, (self._section.name,), self._section.schema)
+
+    def item(self, value: Any, index: int) -> Validated:
+        """Validate one item of the section's list, as a list of its own."""
+        name = self._section.name
+        found = self._check([value], (name,), self._section.schema, index)
+        if found.broken or not isinstance(found.value, list) or len(found.value) != 1:
+            return Validated(None, found.errors, broken=True)
+        return Validated(found.value[0])
+
+    def _check(self, value: Any, prefix: KeyPath, schema: Any, index: int | None = None) -> Validated:
+        data = plain(value)
+        revealed: dict[KeyPath, str] = {}
+        errors: list[SchemaError] = []
+        for attempt in range(3):
+            try:
+                result = self._validate(data)
+            except SchemaError as error:
+                errors = [each for each in each_error(error) if not self._follows(keys_of(each), value)]
+            else:
+                errors = []
+                if not self._may_be_broken or not _has_broken(value):
+                    return Validated(result)
+                break
+            if not self._reveal(data, value, errors, revealed, attempt):
+                break
+        if self._schema is None:
+            self._schema = to_json_schema(schema)
+        told = tuple(self._tell(error, prefix, index, revealed) for error in errors)
+        return Validated(None, told, broken=True)
+
+    def _follows(self, keys: KeyPath, value: Any) -> bool:
+        """Whether an error only follows from something that could not be read, which was told already."""
+        if not self._may_be_broken:
+            return False
+        for length in range(len(keys) + 1):
+            around = value_at(value, keys[:length]) if length else value
+            if around is BROKEN or (
+                isinstance(around, dict) and any(around.get(sign) is BROKEN for sign in ("?", "<<"))
+            ):
+                return True
+        return False
+
+    def _reveal(
+        self, data: Any, value: Any, errors: list[SchemaError], revealed: dict[KeyPath, str], attempt: int
+    ) -> bool:
+        """Put the text (then the number) of a secret where its schema wants no secret; return whether any was."""
+        changed = False
+        for error in errors:
+            keys = keys_of(error)
+            secret = value_at(value, keys) if keys else None
+            holder = value_at(data, keys[:-1]) if keys else None
+            if not isinstance(secret, Secret) or not isinstance(holder, (dict, list)):
+                continue
+            text = secret.reveal()
+            revealed[keys] = text
+            holder[keys[-1]] = text if attempt == 0 else _number(text)  # type: ignore[index]
+            changed = True
+        # Validating may have changed what it was given in part: begin again from the same data.
+        return changed and attempt < 2
+
+    def _tell(
+        self, error: SchemaError, prefix: KeyPath, index: int | None, revealed: dict[KeyPath, str]
+    ) -> ConfigError:
+        schema = self._schema or {}
+        keys = keys_of(error)
+        inner = keys if index is None else (index, *keys[1:])
+        if keys in revealed:
+            source = value_at(self._root, (*prefix, *inner))
+            name = source.source if isinstance(source, Secret) and source.source else "the secret"
+            wanted = expected_at(schema, keys)
+            message = f"the value of {name} does not fit here" + (f"; expected {wanted}" if wanted else "")
+            return ConfigError.at(mark_of(self._root, (*prefix, *inner), self._start), (*prefix, *inner), message)
+        if index is not None:
+            error.path[:1] = [index] if error.path else []
+        told = explain(error, self._root, self._start, prefix, schema)
+        if any(_leaks(text, told.message) for text in revealed.values()):
+            message = "this is not valid here; it holds a secret, so it is not shown"
+            return ConfigError.at(mark_of(self._root, told.keys, self._start), told.keys, message)
+        return told
+
+
+def _leaks(secret: str, message: str) -> bool:
+    return bool(secret) and (secret in message or (len(secret) > _LEAK_LENGTH and secret[:_LEAK_LENGTH] in message))
+
+
+def _number(text: str) -> Any:
+    try:
+        return resolve_plain(text)
+    except BadScalar:
+        return text
+
+
+def _has_broken(value: Any) -> bool:
+    if value is BROKEN:
+        return True
+    if isinstance(value, ConfigMapping):
+        return any(_has_broken(each) for each in value.values())
+    if isinstance(value, (ConfigList, list)):
+        return any(_has_broken(each) for each in value)
+    return False

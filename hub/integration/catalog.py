@@ -1,0 +1,86 @@
+"""Finds the integrations: those that come with the hub, and those in `custom_integrations/` of the home directory."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from hub.integration.errors import ManifestError
+from hub.integration.manifest import MANIFEST, Manifest, read_manifest
+
+CUSTOM_FOLDER = "custom_integrations"
+BUILT_IN_PACKAGE = "integrations"
+FOUND_LIMIT = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An integration that was found.
+
+    Attributes:
+        domain: Its key in the configuration.
+        path: Its folder.
+        package: The name it is imported by.
+        manifest: What it says of itself; None when that is broken.
+        error: Why the manifest is broken.
+        custom: Whether it is in `custom_integrations/`.
+        overrides: Whether it stands in for one that comes with the hub.
+    """
+
+    domain: str
+    path: Path
+    package: str
+    manifest: Manifest | None
+    error: str = ""
+    custom: bool = False
+    overrides: bool = False
+
+
+def find(home: str | os.PathLike[str] | None, *, built_in: Path | None = None) -> dict[str, Found]:
+    """Return all integrations by domain, without importing any.
+
+    Args:
+        home: The home directory; None finds only those that come with the hub.
+        built_in: Their folder, for tests; the one beside `hub/` without it.
+    """
+    found = _built_in(built_in or Path(__file__).resolve().parents[2] / BUILT_IN_PACKAGE)
+    if home is not None:
+        for each in _custom(Path(home) / CUSTOM_FOLDER, frozenset(found)):
+            found[each.domain] = each
+    return found
+
+
+def _built_in(root: Path) -> dict[str, Found]:
+    """Return the integrations in the groups `channels/`, `models/`, … below `root`."""
+    found: dict[str, Found] = {}
+    for group in _folders(root):
+        for folder in _folders(group):
+            if (folder / MANIFEST).is_file():
+                each = _look(folder, f"{root.name}.{group.name}.{folder.name}")
+                found[each.domain] = each
+    return found
+
+
+def _custom(root: Path, known: frozenset[str]) -> list[Found]:
+    """Return the integrations below `root`; a folder without a manifest is one whose manifest is broken."""
+    return [
+        _look(folder, f"{CUSTOM_FOLDER}.{folder.name}", custom=True, overrides=folder.name in known)
+        for folder in _folders(root)
+    ]
+
+
+def _look(folder: Path, package: str, *, custom: bool = False, overrides: bool = False) -> Found:
+    try:
+        manifest = read_manifest(folder)
+    except ManifestError as error:
+        return Found(folder.name, folder, package, None, error.message, custom, overrides)
+    return Found(manifest.domain, folder, package, manifest, "", custom, overrides)
+
+
+def _folders(root: Path) -> list[Path]:
+    try:
+        names = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [root / name for name in names[:FOUND_LIMIT] if not name.startswith((".", "_"))]

@@ -1,0 +1,116 @@
+"""The manifest of an integration: `manifest.json` in its folder."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hub.config.suggest import did_you_mean
+from hub.core.schema import (
+    All,
+    Length,
+    Match,
+    Optional,
+    Required,
+    Schema,
+    SchemaError,
+    boolean,
+    each_error,
+    slug,
+    string,
+)
+from hub.integration.errors import ManifestError
+
+MANIFEST = "manifest.json"
+SIZE_LIMIT_BYTES = 65_536
+TEXT_LIMIT = 500
+
+_text = All(string, Length(min=1, max=TEXT_LIMIT))
+
+MANIFEST_SCHEMA = Schema(
+    {
+        Required("domain", description="Its key in the configuration; the name of its folder"): All(
+            Match(r"^[a-z][a-z0-9_]{0,63}$", msg="expected a-z, 0-9 and _, beginning with a letter")
+        ),
+        Required("name", description="For people"): _text,
+        Optional("kind", default="integration", description="What it mainly brings: channel, model, tool, …"): slug,
+        Optional("version", default="0.0.0"): _text,
+        Optional("description", default=""): All(string, Length(max=TEXT_LIMIT)),
+        Optional("dependencies", default=list, description="Domains that must be set up before"): [slug],
+        Optional("after_dependencies", default=list, description="Domains to wait for, if they are used"): [slug],
+        Optional("requirements", default=list, description="Python packages it needs"): [_text],
+        Optional("default", default=False, description="Whether it is set up without being configured"): boolean,
+        Optional("zeroconf", default=list, description="mDNS service types it finds"): [object],
+        Optional("mqtt", default=list, description="MQTT topics by which it is found"): [_text],
+        Optional("documentation", default=""): All(string, Length(max=TEXT_LIMIT)),
+        Optional("extra", default=None, description="The extra in pyproject.toml with its requirements"): object,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What an integration says of itself; see `MANIFEST_SCHEMA`."""
+
+    domain: str
+    name: str
+    kind: str = "integration"
+    version: str = "0.0.0"
+    description: str = ""
+    dependencies: tuple[str, ...] = ()
+    after_dependencies: tuple[str, ...] = ()
+    requirements: tuple[str, ...] = ()
+    default: bool = False
+    zeroconf: tuple[Any, ...] = ()
+    mqtt: tuple[str, ...] = ()
+    documentation: str = ""
+    extra: str | None = None
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Return the manifest in an integration's folder.
+
+    Raises:
+        ManifestError: It cannot be read or is not valid; the message names the file and the field.
+    """
+    path = folder / MANIFEST
+    shown = f"{folder.name}/{MANIFEST}"
+    try:
+        with path.open("rb") as file:
+            data = file.read(SIZE_LIMIT_BYTES + 1)
+    except OSError as error:
+        raise ManifestError(f"{shown} cannot be read: {error.strerror}") from error
+    if len(data) > SIZE_LIMIT_BYTES:
+        raise ManifestError(f"{shown} is larger than {SIZE_LIMIT_BYTES // 1024} KB")
+    try:
+        read = json.loads(data)
+    except json.JSONDecodeError as error:
+        raise ManifestError(f"{shown} line {error.lineno}: this is not JSON: {error.msg}") from error
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise ManifestError(f"{shown} is not JSON") from error
+    return _checked(read, folder.name, shown)
+
+
+def _checked(read: Any, folder_name: str, shown: str) -> Manifest:
+    try:
+        valid = MANIFEST_SCHEMA(read)
+    except SchemaError as error:
+        raise ManifestError("; ".join(_told(each, shown) for each in each_error(error))) from error
+    if valid["domain"] != folder_name:
+        raise ManifestError(f"{shown}: domain is {valid['domain']}, and its folder is named {folder_name}")
+    if valid["extra"] is not None and not isinstance(valid["extra"], str):
+        raise ManifestError(f"{shown}: extra: expected the name of an extra")
+    return Manifest(**{key: tuple(value) if isinstance(value, list) else value for key, value in valid.items()})
+
+
+def _told(error: SchemaError, shown: str) -> str:
+    field = ".".join(str(part) for part in error.path)
+    if str(error.msg) == "extra keys not allowed":
+        known = [str(key) for key in MANIFEST_SCHEMA.schema]
+        hint = did_you_mean(str(error.path[-1]), known)
+        return f"{shown}: there is no field {field}" + (f" ({hint})" if hint else "")
+    if str(error.msg) == "required key not provided":
+        return f"{shown}: the field {field} is missing"
+    return f"{shown}: {field}: {error.msg}" if field else f"{shown}: {error.msg}"

@@ -1,0 +1,49 @@
+"""Whether the packages an integration needs are installed, and which command installs them."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+from hub.integration.errors import MissingRequirement
+from hub.integration.manifest import Manifest
+
+_NAME = re.compile(r"^\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
+
+
+def check_requirements(manifest: Manifest) -> None:
+    """Check that every required package is installed; whether its version fits is for the installer.
+
+    Raises:
+        MissingRequirement: One is not; the message names it and the command.
+    """
+    missing = [each for each in manifest.requirements if not _installed(each)]
+    if missing:
+        raise missing_requirement(manifest, ", ".join(missing))
+
+
+def missing_requirement(manifest: Manifest, what: str) -> MissingRequirement:
+    """Return the error that names a missing package and the command that installs it."""
+    command = install_command(manifest, what)
+    return MissingRequirement(f"{manifest.domain} needs {what}, which is not installed; run: {command}", command)
+
+
+def install_command(manifest: Manifest, what: str = "") -> str:
+    """Return the command that installs what an integration needs, for a checkout or an installed package."""
+    if manifest.extra:
+        checkout = Path(__file__).resolve().parents[2] / "script" / "setup"
+        return "script/setup" if checkout.is_file() else f"uv pip install 'homarus[{manifest.extra}]'"
+    packages = manifest.requirements or tuple(part.strip() for part in what.split(",") if part.strip())
+    return "uv pip install " + " ".join(f"'{each}'" for each in packages)
+
+
+def _installed(requirement: str) -> bool:
+    match = _NAME.match(requirement)
+    if match is None:
+        return False
+    try:
+        distribution(match[1])
+    except PackageNotFoundError:
+        return False
+    return True

@@ -1,0 +1,116 @@
+"""The sections of integrations, from each one's `schema.py` alone: the integration itself is not imported."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import traceback
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from hub.config.sections import CrossCheck, SchemaProblem, Section
+from hub.core.schema import Schema
+from hub.integration.catalog import Found
+
+SCHEMA_FILE = "schema.py"
+CONFIG_SCHEMA = "CONFIG_SCHEMA"
+EACH_ITEM = "EACH_ITEM"
+RESTART = "RESTART"
+CROSS_CHECKS = "CROSS_CHECKS"
+
+
+class IntegrationSchemas:
+    """The sections of all integrations in a catalog, each loaded when it is asked for.
+
+    A `schema.py` has `CONFIG_SCHEMA`, and if it likes `EACH_ITEM` (a broken item of its list is left out alone),
+    `RESTART` (a change needs a restart) and `CROSS_CHECKS` (second checks by name). One without a `schema.py` takes
+    any configuration.
+    """
+
+    def __init__(self, catalog: Mapping[str, Found]) -> None:
+        self._catalog = catalog
+        self._sections: dict[str, Section] = {}
+        self._cross_checks: dict[str, CrossCheck] = {}
+
+    @property
+    def cross_checks(self) -> Mapping[str, CrossCheck]:
+        """Second checks of the integrations whose section was asked for."""
+        return self._cross_checks
+
+    def domains(self) -> Iterable[str]:
+        """Return the domains of all integrations."""
+        return self._catalog.keys()
+
+    def section(self, domain: str) -> Section:
+        """Return the section of an integration.
+
+        Raises:
+            SchemaProblem: There is none of that domain, its manifest is broken, or its schema.
+        """
+        if domain not in self._sections:
+            self._sections[domain] = self._load(domain)
+        return self._sections[domain]
+
+    def _load(self, domain: str) -> Section:
+        found = self._catalog.get(domain)
+        if found is None:
+            raise SchemaProblem(f"there is no integration {domain}")
+        if found.manifest is None:
+            raise SchemaProblem(found.error)
+        path = found.path / SCHEMA_FILE
+        description = found.manifest.description or found.manifest.name
+        if not path.is_file():
+            return Section(domain, Schema(object), default={}, description=description)
+        module = _execute(domain, path)
+        schema = getattr(module, CONFIG_SCHEMA, None)
+        if schema is None:
+            raise SchemaProblem(f"{domain}/{SCHEMA_FILE} has no {CONFIG_SCHEMA}")
+        checks: Any = getattr(module, CROSS_CHECKS, {})
+        self._cross_checks.update({f"{domain}.{name}": check for name, check in checks.items()})
+        return Section(
+            domain,
+            schema if callable(schema) else _compile(domain, schema),
+            description=description,
+            restart=bool(getattr(module, RESTART, False)),
+            each_item=bool(getattr(module, EACH_ITEM, False)),
+        )
+
+
+def schemas(catalog: Mapping[str, Found]) -> IntegrationSchemas:
+    """Return the sections of all integrations in a catalog; nothing is imported yet."""
+    return IntegrationSchemas(catalog)
+
+
+def _execute(domain: str, path: Path) -> ModuleType:
+    """Run a `schema.py` by itself, under a name of its own, so that its package is not imported."""
+    name = f"homarus_schema_{domain}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise SchemaProblem(f"{domain}/{SCHEMA_FILE} cannot be loaded")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and the like look their module up
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:  # whatever a schema of somebody else does, the others are still checked
+        raise SchemaProblem(
+            f"{domain}/{SCHEMA_FILE}{_line_of(error, path)}: {type(error).__name__}: {error}"
+        ) from error
+    finally:
+        sys.modules.pop(name, None)
+    return module
+
+
+def _compile(domain: str, schema: Any) -> Schema:
+    try:
+        return Schema(schema)
+    except Exception as error:  # the library raises several kinds for what is no schema
+        raise SchemaProblem(f"{domain}/{SCHEMA_FILE}: {CONFIG_SCHEMA} is not a schema: {error}") from error
+
+
+def _line_of(error: BaseException, path: Path) -> str:
+    if isinstance(error, SyntaxError) and error.lineno is not None:
+        return f" line {error.lineno}"
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    return f" line {lines[-1]}" if lines else ""
