@@ -90,8 +90,9 @@ def _problems(value: Any, schema: Any, work: _Work, path: str, depth: int) -> It
     if "type" in schema and not _is_type(value, schema["type"]):
         yield _at(path, f"expected {_words(schema['type'])}, got {_show(value)}")
         return
-    if "enum" in schema and not any(_same(value, allowed) for allowed in schema["enum"]):
-        allowed = ", ".join(_show(each) for each in list(schema["enum"])[:20])
+    choices = _list(schema.get("enum"))
+    if choices and not any(_same(value, choice) for choice in choices):
+        allowed = ", ".join(_show(each) for each in choices[:20])
         yield _at(path, f"expected one of {allowed}, got {_show(value)}")
     if "const" in schema and not _same(value, schema["const"]):
         yield _at(path, f"expected {_show(schema['const'])}, got {_show(value)}")
@@ -176,8 +177,15 @@ def _number(value: float, schema: Mapping[str, Any], path: str) -> Iterator[str]
         if not fits:
             yield _at(path, f"expected {words} {bound}, got {value}")
     step = schema.get("multipleOf")
-    if _is_type(step, "number") and step and abs(value / step - round(value / step)) > 1e-9:
+    if _is_type(step, "number") and not _is_multiple(value, step):
         yield _at(path, f"expected a multiple of {step}, got {value}")
+
+
+def _is_multiple(value: float, step: float) -> bool:
+    try:
+        return abs(value / step - round(value / step)) < 1e-9
+    except (ArithmeticError, ValueError):
+        return False
 
 
 def _length(size: int, schema: Mapping[str, Any], at_least: str, at_most: str, unit: str, path: str) -> Iterator[str]:

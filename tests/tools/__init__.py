@@ -1,0 +1,4 @@
+"""Tests of `hub/tools`.
+
+Nothing here is imported by the program.
+"""
