@@ -132,7 +132,7 @@ def _object(value: Mapping[Any, Any], schema: Mapping[str, Any], work: _Work, pa
     properties = schema.get("properties")
     properties = properties if isinstance(properties, Mapping) else {}
     for name in _list(schema.get("required")):
-        if name not in value:
+        if isinstance(name, str) and name not in value:
             yield _at(_join(path, name), "required")
     extra = schema.get("additionalProperties", True)
     for name, item in value.items():
@@ -176,7 +176,7 @@ def _number(value: float, schema: Mapping[str, Any], path: str) -> Iterator[str]
                 fits = value < bound
         if not fits:
             yield _at(path, f"expected {words} {bound}, got {value}")
-    step = schema.get("multipleOf")
+    step: Any = schema.get("multipleOf")
     if _is_type(step, "number") and not _is_multiple(value, step):
         yield _at(path, f"expected a multiple of {step}, got {value}")
 
