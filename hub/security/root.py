@@ -47,6 +47,7 @@ class Entry:
         kind: What it is; symlinks are shown and never followed.
         size_bytes: Size of a file.
         mtime_ns: When it was last changed, nanoseconds since the epoch.
+        device: Number of the device.
         inode: Number of the file on its device; another one means that the file was replaced.
         links: How many names the file has.
     """
@@ -55,6 +56,7 @@ class Entry:
     kind: Kind
     size_bytes: int
     mtime_ns: int
+    device: int
     inode: int
     links: int = 1
 
@@ -378,13 +380,11 @@ class Root:
         found: set[tuple[int, int]] = set()
         for path in self.hidden:
             try:
-                with whole._parent(components(path), path) as (parent, name):
-                    device = os.fstat(parent).st_dev
                 entry = whole.stat(path)
             except (OSError, PathRefused):
                 continue
             entries = whole.walk(path, LINKS_LOOKED_AT_LIMIT) if entry.is_dir else [entry]
-            found.update((device, each.inode) for each in entries if each.is_file)
+            found.update((each.device, each.inode) for each in entries if each.is_file)
         return found
 
     def _refuse_holding_hidden(self, names: tuple[str, ...], rel: str) -> None:
@@ -462,7 +462,7 @@ def _entry(names: tuple[str, ...], found: os.stat_result) -> Entry:
     else:
         kind = Kind.OTHER
     size = found.st_size if kind is Kind.FILE else 0
-    return Entry("/".join(names), kind, size, found.st_mtime_ns, found.st_ino, found.st_nlink)
+    return Entry("/".join(names), kind, size, found.st_mtime_ns, found.st_dev, found.st_ino, found.st_nlink)
 
 
 def _write_new(parent: int, name: str, data: bytes, mode: int) -> None:

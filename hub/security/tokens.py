@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from hub.core.clock import Clock
 from hub.core.context import Authority
@@ -24,7 +25,6 @@ from hub.security.credentials import (
     same_digest,
     split_scopes,
 )
-from hub.security.hub_token import hub_token as hub_token
 
 PREFIX = "homtok_"
 TOKEN_LIMIT = 500
@@ -33,6 +33,7 @@ EXPIRES_LIMIT_S = 10 * 366 * 86_400
 USE_NOTED_EVERY_MS = 60_000
 
 _COLUMNS = "id, name, hash, scopes, generation, created_ms, last_used_ms, expires_ms, revoked_ms"
+_SELECT = f"SELECT {_COLUMNS} FROM tokens"  # noqa: S608  made of constants
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,5 +236,5 @@ class TokenStore:
         return int(self._clock.time() * 1000)
 
 
-def _select(connection: sqlite3.Connection) -> list[tuple[object, ...]]:
-    return connection.execute(f"SELECT {_COLUMNS} FROM tokens").fetchall()
+def _select(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
+    return connection.execute(_SELECT).fetchall()

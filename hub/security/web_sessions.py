@@ -31,6 +31,7 @@ SESSION_LIMIT = 200
 USE_NOTED_EVERY_MS = 60_000
 
 _COLUMNS = "id, hash, principal, scopes, created_ms, last_used_ms, expires_ms"
+_SELECT = f"SELECT {_COLUMNS} FROM web_sessions"  # noqa: S608  made of constants
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +87,7 @@ class WebSessions:
         self._db.post(
             lambda connection: connection.execute("DELETE FROM web_sessions WHERE expires_ms <= ?", (now_ms,))
         )
-        rows: list[tuple[Any, ...]] = await self._db.read(
-            lambda connection: connection.execute(f"SELECT {_COLUMNS} FROM web_sessions").fetchall()
-        )
+        rows: list[tuple[Any, ...]] = await self._db.read(lambda connection: connection.execute(_SELECT).fetchall())
         self._live.clear()
         for id, hashed, principal, scopes, created_ms, last_used_ms, expires_ms in rows:
             session = WebSession(id, principal, split_scopes(scopes), created_ms, expires_ms, last_used_ms)

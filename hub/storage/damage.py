@@ -88,10 +88,10 @@ def make_new(path: Path, migrations: Sequence[Migration]) -> None:
     sync_directory(path.parent)
 
 
-def find_damage(connection: sqlite3.Connection, path: Path) -> str | None:
-    """Check the pages of the database when it is small or suspect; return what is wrong, or None."""
+def find_damage(connection: sqlite3.Connection, path: Path, *, limit_bytes: int = CHECK_LIMIT_BYTES) -> str | None:
+    """Check the pages of the database when it is no larger than the limit or suspect; return what is wrong, or None."""
     mark = suspect_mark(path)
-    if path.stat().st_size > CHECK_LIMIT_BYTES and not mark.exists():
+    if path.stat().st_size > limit_bytes and not mark.exists():
         return None
     try:
         found = [str(row[0]) for row in connection.execute("PRAGMA quick_check(5)")]
@@ -115,14 +115,23 @@ def is_foreign(path: Path) -> str | None:
     return None if head == MAGIC else "it does not begin like a database"
 
 
-def replace_damaged(path: Path, migrations: Sequence[Migration], reason: str) -> Damage:
+def replace_damaged(path: Path, migrations: Sequence[Migration], reason: str, *, save_rows: bool = True) -> Damage:
     """Save what can be read into a new database, set the damaged file aside, and put the new one in its place.
+
+    Args:
+        save_rows: False for a disposable database: the new one is empty, and of the files set aside the last is kept.
 
     Raises:
         OSError, sqlite3.Error: There is no room or no permission for it; the damaged file is where it was.
     """
     saving = _beside(path, "saving")
-    version, rows, incomplete = _save_rows(path, saving, migrations)
+    if save_rows:
+        version, rows, incomplete = _save_rows(path, saving, migrations)
+    else:
+        version, rows, incomplete = len(migrations), {}, ()
+        make_new(saving, migrations)
+        for old in damaged_copies(path):
+            _remove_with_sides(old)
     _log.error("%s is damaged (%s); %d rows of schema version %d were saved", path, reason, sum(rows.values()), version)
     saved = _saved(path)
     os.replace(saving, saved)
@@ -165,7 +174,7 @@ def _save_rows(
         source = sqlite3.connect(copy, isolation_level=None)
         source.text_factory = decode_text
         try:
-            version = min(max(_version_of(source), 1), len(migrations))
+            version = min(max(_version_of(source, len(migrations)), 1), len(migrations))
             new = create(target)
             try:
                 migrate(new, migrations[:version], path)
@@ -204,9 +213,9 @@ def _mend_header(copy: Path) -> None:
         file.write(head)
 
 
-def _version_of(source: sqlite3.Connection) -> int:
+def _version_of(source: sqlite3.Connection, known: int) -> int:
     try:
-        return schema_version(source)
+        return schema_version(source, known)
     except sqlite3.Error:
         return 0
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from hub.storage.connection import Synchronous, connect
 from hub.storage.damage import (
+    CHECK_LIMIT_BYTES,
     Damage,
     damaged_copies,
     find_damage,
@@ -19,7 +20,7 @@ from hub.storage.damage import (
     replace_damaged,
     suspect_mark,
 )
-from hub.storage.errors import StorageError, from_os, from_sqlite, is_damage
+from hub.storage.errors import DatabaseDamaged, NewerSchema, StorageError, from_os, from_sqlite, is_damage
 from hub.storage.readers import READ_LIMIT_S, Readers
 from hub.storage.schema_version import Migration, migrate, refuse_newer, schema_version
 from hub.storage.writer import Writer
@@ -40,6 +41,8 @@ class Database:
         migrations: The one at index n leads from schema version n to n + 1.
         synchronous: FULL makes every awaited write durable against power loss; NORMAL against a crash only.
         post_delay_s: How long a write that nobody waits for may wait for others to share a commit with, seconds.
+        disposable: Whether a damaged or newer file is set aside and begun anew at once, without a check at each start
+            and without saving its rows.
     """
 
     def __init__(
@@ -49,6 +52,7 @@ class Database:
         *,
         synchronous: Synchronous = "FULL",
         post_delay_s: float = POST_DELAY_S,
+        disposable: bool = False,
     ) -> None:
         self.path = path
         self.damage: Damage | None = None
@@ -57,6 +61,7 @@ class Database:
         """Whether a page proved damaged while open; the next start checks and mends."""
         self._migrations = tuple(migrations)
         self._synchronous: Synchronous = synchronous
+        self._disposable = disposable
         self._writer = Writer(path, self._open_for_writing, post_delay_s=post_delay_s, on_damage=self._met_damage)
         self._readers = Readers(path, self._open_for_reading, self._met_damage)
         self._damage_listeners: list[Callable[[], None]] = []
@@ -167,25 +172,33 @@ class Database:
         """Open the database, after mending it when it is damaged."""
         reason = is_foreign(self.path)
         if reason is None:
-            connection: sqlite3.Connection | None = None
             try:
-                connection = connect(self.path, synchronous=self._synchronous)
-                reason = find_damage(connection, self.path)
-                if reason is None:
-                    refuse_newer(connection, self._migrations, self.path)
-                    return connection
-            except sqlite3.Error as error:
-                if not is_damage(error):
+                return self._open_checked()
+            except DatabaseDamaged as error:
+                reason = str(error.details["reason"])
+            except NewerSchema as error:
+                if not self._disposable:
                     raise
-                reason = str(error)
-            except BaseException:
-                if connection is not None:
-                    connection.close()
-                raise
+                reason = error.message
+        self.damage = replace_damaged(self.path, self._migrations, reason, save_rows=not self._disposable)
+        return connect(self.path, synchronous=self._synchronous)
+
+    def _open_checked(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = None
+        limit_bytes = 0 if self._disposable else CHECK_LIMIT_BYTES
+        try:
+            connection = connect(self.path, synchronous=self._synchronous)
+            refuse_newer(connection, self._migrations, self.path)
+            reason = find_damage(connection, self.path, limit_bytes=limit_bytes)
+            if reason is not None:
+                raise DatabaseDamaged(f"{self.path} is damaged", details={"reason": reason})
+            return connection
+        except BaseException as error:
             if connection is not None:
                 connection.close()
-        self.damage = replace_damaged(self.path, self._migrations, reason)
-        return connect(self.path, synchronous=self._synchronous)
+            if is_damage(error):
+                raise DatabaseDamaged(f"{self.path} is damaged", details={"reason": str(error)}) from error
+            raise
 
     def _open_for_reading(self) -> sqlite3.Connection:
         return connect(self.path, read_only=True)
@@ -208,7 +221,7 @@ class Database:
 
 def _make_backup(connection: sqlite3.Connection, migrations: Sequence[Migration], path: Path) -> None:
     """Keep a copy of a database that is about to be migrated, under the name of its version."""
-    version = schema_version(connection)
+    version = schema_version(connection, len(migrations))
     if not 0 < version < len(migrations):
         return
     backup = path.with_name(f"{path.name}.version-{version}")

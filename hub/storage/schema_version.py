@@ -15,17 +15,20 @@ _CREATE_META = "CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value TEXT
 _SET_VERSION = "INSERT INTO meta(key, value) VALUES('schema_version', ?) ON CONFLICT(key) DO UPDATE SET value = ?"
 
 
-def schema_version(connection: sqlite3.Connection) -> int:
+def schema_version(connection: sqlite3.Connection, known: int) -> int:
     """Return the version of the schema; 0 when the database has none of ours.
 
-    The row in `meta` is the truth, since the header field beside it is a single unprotected number.
+    It is kept twice, in the header and in `meta`, and always written to both at once. When they differ, a byte was changed
+    by the disk: then the one this program can make sense of counts.
+
+    Args:
+        known: The newest version this program knows.
     """
-    has_meta = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta'").fetchone()
-    if has_meta:
-        row = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
-        if row is not None and str(row[0]).isdigit():
-            return int(row[0])
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+    in_header = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    in_meta = _version_in_meta(connection)
+    if in_meta is None or in_meta == in_header:
+        return in_header
+    return max((version for version in (in_header, in_meta) if 0 <= version <= known), default=in_header)
 
 
 def refuse_newer(connection: sqlite3.Connection, migrations: Sequence[Migration], path: Path) -> None:
@@ -34,7 +37,8 @@ def refuse_newer(connection: sqlite3.Connection, migrations: Sequence[Migration]
     Raises:
         NewerSchema: Its version is beyond the last migration.
     """
-    found, known = schema_version(connection), len(migrations)
+    known = len(migrations)
+    found = schema_version(connection, known)
     if found > known:
         raise NewerSchema(
             f"{path} has schema version {found}, and this version of Homarus knows {known} at most. It was written by "
@@ -59,7 +63,7 @@ def migrate(connection: sqlite3.Connection, migrations: Sequence[Migration], pat
         MigrationFailed: One failed; it was rolled back and the file has the version before it.
     """
     refuse_newer(connection, migrations, path)
-    before = schema_version(connection)
+    before = schema_version(connection, len(migrations))
     for number, step in enumerate(migrations[before:], start=before + 1):
         _apply(connection, step, number, path)
     return before, len(migrations)
@@ -85,3 +89,10 @@ def _apply(connection: sqlite3.Connection, step: Migration, number: int, path: P
             "Go back to the version of Homarus that worked, and report this.",
             details={"file": str(path), "migration": number},
         ) from error
+
+
+def _version_in_meta(connection: sqlite3.Connection) -> int | None:
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta'").fetchone():
+        return None
+    row = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
+    return int(row[0]) if row is not None and str(row[0]).isdecimal() and len(row[0]) < 10 else None

@@ -1,0 +1,301 @@
+"""The history database: events, states and usage over time. It may be lost without harm and never stops the hub."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
+from typing import Any, Protocol
+
+from hub.core.errors import HubError
+from hub.storage.database import Database
+from hub.storage.history_rows import EVENT_INSERT, STATE_INSERT, USAGE_INSERT, encode
+from hub.storage.history_schema import HISTORY_MIGRATIONS
+from hub.storage.schema import EVENTS_S, STATES_S, USAGE_S
+
+_log = logging.getLogger(__name__)
+
+BUFFER_LIMIT = 10_000
+FLUSH_DELAY_S = 1.0
+PURGE_EVERY_S = 3_600.0
+PURGE_ROWS = 5_000
+PAUSE_AFTER_FAILURE_S = 60.0
+LIST_LIMIT = 5_000
+BUCKET_MS = 900_000
+"""Usage is summed by quarters of an hour: every time zone's midnight is at the end of one."""
+ROW_LIMITS: Mapping[str, int] = {"events": 1_000_000, "states": 2_000_000, "usage": 2_000_000}
+
+Redact = Callable[[str], str]
+
+
+class UsageNumbers(Protocol):
+    """What a call of a model used; `hub.models.contract.Usage` is one."""
+
+    @property
+    def input_tokens(self) -> int: ...
+    @property
+    def output_tokens(self) -> int: ...
+    @property
+    def cache_read_tokens(self) -> int: ...
+    @property
+    def cache_write_tokens(self) -> int: ...
+    @property
+    def cost_usd(self) -> float | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long each class is kept, seconds."""
+
+    events_s: float = EVENTS_S
+    states_s: float = STATES_S
+    usage_s: float = USAGE_S
+
+    @classmethod
+    def from_config(cls, section: Mapping[str, Any] | None) -> Retention:
+        """Make it from a `hub: history:` section that passed `HISTORY_SCHEMA`."""
+        found = section or {}
+        return cls(found.get("events", EVENTS_S), found.get("states", STATES_S), found.get("usage", USAGE_S))
+
+    def kept_s(self) -> dict[str, float]:
+        """Return the seconds by table."""
+        return {"events": self.events_s, "states": self.states_s, "usage": self.usage_s}
+
+
+class History:
+    """Records what happened, in the background: recording costs a list entry and never waits, fails or raises.
+
+    Args:
+        path: The database file.
+        retention: How long each class is kept.
+        redact: Takes secrets out of what is stored.
+        wall_time: Seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        retention: Retention | None = None,
+        redact: Redact | None = None,
+        wall_time: Callable[[], float] = time.time,
+    ) -> None:
+        self._db = Database(path, HISTORY_MIGRATIONS, synchronous="NORMAL", post_delay_s=FLUSH_DELAY_S, disposable=True)
+        self._retention = retention or Retention()
+        self._redact = redact
+        self._wall_time = wall_time
+        self._buffer: deque[tuple[str, tuple[Any, ...]]] = deque()
+        self._flush_posted = False
+        self._paused_until_s = 0.0
+        self._purged_at_s: float | None = None
+        self._open = False
+        self.off: str | None = "it is not open"
+        """Why nothing is recorded now; None while it is."""
+        self.dropped = 0
+        """How many entries were not recorded."""
+
+    async def open(self) -> None:
+        """Open the database; a damaged or newer one is set aside and begun anew. What the disk does, it never raises."""
+        try:
+            await self._db.open()
+        except (HubError, OSError, sqlite3.Error) as error:
+            self.off = str(error)
+            _log.error("no history is recorded: %s", error)
+            return
+        self.off = None
+        self._open = True
+        self._db.on_damage(self._met_damage)
+        self._db.post(self._purge)
+
+    async def close(self) -> None:
+        """Write what waits and close; a second call does nothing."""
+        if self._open and self._buffer and self.off is None:
+            self._db.post(self._flush)
+        self._open = False
+        self.off = self.off or "it is closed"
+        await self._db.close()
+
+    def set_retention(self, retention: Retention) -> None:
+        """Keep each class for as long as this from now on."""
+        self._retention = retention
+        if self._open:
+            self._db.post(self._purge)
+
+    def record_event(self, type: str, data: Mapping[str, Any], context_id: str | None, time: float) -> None:
+        """Record an event; `time` in seconds since the epoch. The data must not be changed afterwards."""
+        self._record(EVENT_INSERT, (int(time * 1000), type, context_id, data))
+
+    def record_state(
+        self, entity_id: str, state: str | None, attributes: Mapping[str, Any], context_id: str | None, time: float
+    ) -> None:
+        """Record what an entity became; None when it was removed. `time` in seconds since the epoch."""
+        self._record(STATE_INSERT, (int(time * 1000), entity_id, state, context_id, attributes))
+
+    def record_usage(
+        self, agent_id: str, session_key: str | None, run_id: str | None, model: str, usage: UsageNumbers, time: float
+    ) -> None:
+        """Record what a call of a model used; `time` in seconds since the epoch."""
+        self._record(
+            USAGE_INSERT,
+            (
+                int(time * 1000),
+                agent_id,
+                session_key,
+                run_id,
+                model,
+                usage.input_tokens,
+                usage.output_tokens,
+                usage.cache_read_tokens,
+                usage.cache_write_tokens,
+                usage.cost_usd,
+            ),
+        )
+
+    async def recent_events(self, limit: int, types: Collection[str] | None = None) -> list[dict[str, Any]]:
+        """Return the last events, the newest first; nothing when history is off.
+
+        Args:
+            limit: How many at most, up to 5 000.
+            types: Only these, when given.
+
+        Returns:
+            Mappings with `type`, `time` (seconds since the epoch), `context_id` and `data`.
+        """
+        chosen = sorted(types or ())
+        where = f"WHERE type IN ({','.join('?' for _ in chosen)})" if chosen else ""
+        query = f"SELECT type, time_ms, context_id, data FROM events {where} ORDER BY id DESC LIMIT ?"  # noqa: S608
+        rows = await self._read(query, (*chosen, _bounded(limit)))
+        return [
+            {"type": type, "time": time_ms / 1000, "context_id": context_id, "data": _decode(data)}
+            for type, time_ms, context_id, data in rows
+        ]
+
+    async def states_of(self, entity_id: str, since: float, limit: int = LIST_LIMIT) -> list[dict[str, Any]]:
+        """Return what an entity was since a time (seconds since the epoch), the oldest first."""
+        query = (
+            "SELECT time_ms, state, attributes, context_id FROM states WHERE entity_id = ? AND time_ms >= ? "
+            "ORDER BY time_ms, id LIMIT ?"
+        )
+        rows = await self._read(query, (entity_id, int(since * 1000), _bounded(limit)))
+        return [
+            {"time": time_ms / 1000, "state": state, "attributes": _decode(attributes), "context_id": context_id}
+            for time_ms, state, attributes, context_id in rows
+        ]
+
+    async def usage_by_day(self, days: int, zone: tzinfo = UTC) -> list[dict[str, Any]]:
+        """Return usage summed by day, agent and model, the newest day first.
+
+        Args:
+            days: How many days back, today included.
+            zone: Whose midnights part the days.
+
+        Returns:
+            Mappings with `day` (ISO date), `agent_id`, `model`, `calls`, the four token counts, and `cost_usd` (None
+            when no price is known).
+        """
+        since_ms = int((self._wall_time() - max(1, days) * 86_400) * 1000)
+        query = (
+            f"SELECT time_ms / {BUCKET_MS}, agent_id, model, COUNT(*), SUM(input_tokens), SUM(output_tokens), "  # noqa: S608
+            "SUM(cache_read_tokens), SUM(cache_write_tokens), SUM(cost_usd) FROM usage "
+            "WHERE time_ms >= ? GROUP BY 1, 2, 3"
+        )
+        sums: dict[tuple[str, str, str], list[Any]] = {}
+        for bucket, agent_id, model, *numbers in await self._read(query, (since_ms,)):
+            day = datetime.fromtimestamp(bucket * BUCKET_MS / 1000, zone).date().isoformat()
+            total = sums.setdefault((day, agent_id, model), [0, 0, 0, 0, 0, None])
+            for index, number in enumerate(numbers):
+                if number is not None:
+                    total[index] = (total[index] or 0) + number
+        names = ("calls", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cost_usd")
+        first_day = datetime.fromtimestamp(self._wall_time() - (max(1, days) - 1) * 86_400, zone).date().isoformat()
+        return [
+            {"day": day, "agent_id": agent_id, "model": model, **dict(zip(names, total, strict=True))}
+            for (day, agent_id, model), total in sorted(sums.items(), key=lambda item: item[0], reverse=True)
+            if day >= first_day
+        ]
+
+    def status(self) -> dict[str, Any]:
+        """Return whether it records, and counters."""
+        return {
+            "recording": self.off is None,
+            "reason": self.off,
+            "dropped": self.dropped,
+            "waiting": len(self._buffer),
+        }
+
+    def _record(self, insert: str, row: tuple[Any, ...]) -> None:
+        if self.off is not None or len(self._buffer) >= BUFFER_LIMIT:
+            self.dropped += 1
+            return
+        self._buffer.append((insert, row))
+        if not self._flush_posted:
+            self._flush_posted = self._db.post(self._flush)
+
+    async def _read(self, query: str, arguments: tuple[Any, ...]) -> list[Any]:
+        if not self._open:
+            return []
+        try:
+            if self._buffer and self.off is None:
+                await self._db.write(self._flush)
+            rows: list[Any] = await self._db.read(lambda connection: connection.execute(query, arguments).fetchall())
+        except (HubError, sqlite3.Error) as error:
+            _log.warning("history could not be read: %s", error)
+            return []
+        return rows
+
+    # --- below: in the writer's thread ---
+
+    def _flush(self, connection: sqlite3.Connection) -> None:
+        self._flush_posted = False
+        rows: dict[str, list[tuple[Any, ...]]] = {}
+        for _ in range(len(self._buffer)):
+            insert, row = self._buffer.popleft()
+            rows.setdefault(insert, []).append(row if insert == USAGE_INSERT else encode(row, self._redact))
+        if time.monotonic() < self._paused_until_s:
+            self.dropped += sum(len(each) for each in rows.values())
+            return
+        try:
+            for insert, each in rows.items():
+                connection.executemany(insert, each)
+        except sqlite3.Error:
+            self.dropped += sum(len(each) for each in rows.values())
+            self._paused_until_s = time.monotonic() + PAUSE_AFTER_FAILURE_S
+            raise
+        if self._purged_at_s is None or time.monotonic() - self._purged_at_s >= PURGE_EVERY_S:
+            self._purge(connection)
+
+    def _purge(self, connection: sqlite3.Connection) -> None:
+        """Delete what is too old or too much, a bounded piece at a time."""
+        self._purged_at_s = time.monotonic()
+        more = False
+        for table, kept_s in self._retention.kept_s().items():
+            oldest_ms = int((self._wall_time() - kept_s) * 1000)
+            last_id = connection.execute(f"SELECT COALESCE(MAX(id), 0) FROM {table}").fetchone()[0]  # noqa: S608
+            for condition, bound in (("time_ms < ?", oldest_ms), ("id <= ?", last_id - ROW_LIMITS[table])):
+                deleted = connection.execute(
+                    f"DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE {condition} LIMIT {PURGE_ROWS})",  # noqa: S608
+                    (bound,),
+                ).rowcount
+                more = more or deleted >= PURGE_ROWS
+        if more:
+            self._db.post(self._purge)
+
+    def _met_damage(self) -> None:
+        self.off = "the file is damaged; the next start begins a new one"
+
+
+def _bounded(limit: int) -> int:
+    return max(0, min(limit, LIST_LIMIT))
+
+
+def _decode(text: str | None) -> Any:
+    try:
+        return json.loads(text or "{}")
+    except ValueError:
+        return {"unreadable": True}

@@ -1,0 +1,59 @@
+"""How a piece of history becomes a row: any data, as bounded JSON without secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+DATA_BYTES_LIMIT = 16_384
+PREVIEW_CHARACTERS = 1_000
+
+EVENT_INSERT = "INSERT INTO events(time_ms, type, context_id, data) VALUES(?, ?, ?, ?)"
+STATE_INSERT = "INSERT INTO states(time_ms, entity_id, state, context_id, attributes) VALUES(?, ?, ?, ?, ?)"
+USAGE_INSERT = (
+    "INSERT INTO usage(time_ms, agent_id, session_key, run_id, model, input_tokens, output_tokens, cache_read_tokens, "
+    "cache_write_tokens, cost_usd) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+def encode(row: tuple[Any, ...], redact: Callable[[str], str] | None) -> tuple[Any, ...]:
+    """Return a row whose last field, any data, became JSON text."""
+    return (*row[:-1], to_json(row[-1], redact))
+
+
+def to_json(data: Any, redact: Callable[[str], str] | None) -> str:
+    """Return data as JSON of at most 16 KiB; what is not plain is shown as text."""
+    try:
+        encoded = orjson.dumps(data, default=_plain, option=orjson.OPT_NON_STR_KEYS)
+    except (TypeError, ValueError, RecursionError):
+        encoded = orjson.dumps({"shown": _text(data)})
+    text = encoded.decode()
+    clean = redact(text) if redact is not None else text
+    if len(encoded) > DATA_BYTES_LIMIT:
+        return orjson.dumps({"truncated": True, "begins": clean[:PREVIEW_CHARACTERS]}).decode()
+    if clean is not text and not _is_json(clean):
+        return orjson.dumps({"shown": clean[:PREVIEW_CHARACTERS]}).decode()
+    return clean
+
+
+def _plain(value: Any) -> Any:
+    as_dict = getattr(value, "as_dict", None)
+    if callable(as_dict):
+        return as_dict()
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=repr)
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    return repr(value)[:PREVIEW_CHARACTERS].encode("utf-8", "replace").decode()
+
+
+def _is_json(text: str) -> bool:
+    try:
+        orjson.loads(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,30 @@
+"""The schema of history.db, as numbered migrations. Everything in it may be lost without harm."""
+
+from __future__ import annotations
+
+import sqlite3
+
+_FIRST = (
+    """CREATE TABLE events(id INTEGER PRIMARY KEY, time_ms INTEGER NOT NULL, type TEXT NOT NULL, context_id TEXT,
+        data TEXT NOT NULL)""",
+    """CREATE INDEX events_time ON events(time_ms)""",
+    """CREATE INDEX events_type ON events(type, time_ms)""",
+    """CREATE TABLE states(id INTEGER PRIMARY KEY, time_ms INTEGER NOT NULL, entity_id TEXT NOT NULL, state TEXT,
+        attributes TEXT, context_id TEXT)""",
+    """CREATE INDEX states_time ON states(time_ms)""",
+    """CREATE INDEX states_entity ON states(entity_id, time_ms)""",
+    """CREATE TABLE usage(id INTEGER PRIMARY KEY, time_ms INTEGER NOT NULL, agent_id TEXT NOT NULL, session_key TEXT,
+        run_id TEXT, model TEXT, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
+        cache_read_tokens INTEGER NOT NULL, cache_write_tokens INTEGER NOT NULL, cost_usd REAL)""",
+    """CREATE INDEX usage_time ON usage(time_ms)""",
+)
+
+
+def first(connection: sqlite3.Connection) -> None:
+    """Make the tables of the first version."""
+    for statement in _FIRST:
+        connection.execute(statement)
+
+
+HISTORY_MIGRATIONS = (first,)
+"""In order; one that was released is never changed, only followed by another."""
