@@ -111,11 +111,15 @@ class ModelRegistry:
 
         def remove() -> None:
             if self._factories.get(api) is factory:
-                del self._factories[api]
-                self._drop_api(api)
-                self._changed("api")
+                self.unregister_api(api)
 
         return remove
+
+    def unregister_api(self, api: str) -> None:
+        """Take a way to speak to providers away, whoever added it; its providers go when they are idle."""
+        if self._factories.pop(api, None) is not None:
+            self._drop_api(api)
+            self._changed("api")
 
     # -- picking ------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,122 @@
+"""What a server cannot take, learned from what it refuses. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hub.models.chat_request import chat_messages, chat_tools
+from hub.models.contract import ModelRequest
+
+ADAPTABLE = frozenset({400, 404, 422, 501})
+
+_EFFORTS = {"off": "none"}
+_REFUSED = re.compile(
+    r"unsupported|not support|un(?:known|recognized|expected)|extra (?:inputs|fields|keys)|not permitted|not allowed"
+    r"|invalid|instead|unavailable|only the default",
+    re.IGNORECASE,
+)
+_NO_TOOLS = re.compile(
+    r"does not support (?:tools|tool use|function)|support tool use|tool[ _]choice requires"
+    r"|tools? (?:is|are) not support|function calling is not",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Quirks:
+    """How requests must look for one model of one server.
+
+    Attributes:
+        stream_options: Whether usage may be asked for in a stream.
+        limit_field: Name of the bound on the answer; None leaves it out.
+        limit_learned: Whether that name was learned from a refusal.
+        temperature: Whether a temperature may be given.
+        effort: `asked`, `minimal` (for off, where `none` is refused), or `left_out`.
+        tools: Whether tools may be given.
+        reasoning_back: Whether earlier thinking must be sent back.
+        cache_key: Whether the conversation may be named for the provider's cache.
+    """
+
+    stream_options: bool = True
+    limit_field: str | None = "max_tokens"
+    limit_learned: bool = False
+    temperature: bool = True
+    effort: str = "asked"
+    tools: bool = True
+    reasoning_back: bool = False
+    cache_key: bool = False
+
+
+def chat_body(request: ModelRequest, quirks: Quirks, cache_key: str | None = None) -> dict[str, Any]:
+    """Return the body of a streaming request; `extra` adds to it and, with None, takes away."""
+    body: dict[str, Any] = {
+        "model": request.model,
+        "messages": chat_messages(request, reasoning=quirks.reasoning_back),
+        "stream": True,
+    }
+    if quirks.stream_options:
+        body["stream_options"] = {"include_usage": True}
+    if request.tools and quirks.tools:
+        body["tools"] = chat_tools(request.tools)
+    if request.max_output_tokens is not None and quirks.limit_field is not None:
+        body[quirks.limit_field] = request.max_output_tokens
+    if request.temperature is not None and quirks.temperature:
+        body["temperature"] = request.temperature
+    if request.thinking is not None and quirks.effort != "left_out":
+        effort = _EFFORTS.get(request.thinking, request.thinking)
+        body["reasoning_effort"] = "minimal" if effort == "none" and quirks.effort == "minimal" else effort
+    if cache_key is not None and quirks.cache_key:
+        body["prompt_cache_key"] = cache_key
+    for name, value in request.extra.items():
+        if name in {"model", "messages", "stream"}:
+            continue
+        if value is None:
+            body.pop(name, None)
+        else:
+            body[name] = value
+    return body
+
+
+def adapt(quirks: Quirks, body: dict[str, Any], status: int, message: str) -> Quirks | None:
+    """Return how to ask again after a refusal, or None when nothing in the request explains it.
+
+    Args:
+        quirks: As the request was made.
+        body: The request.
+        status: Of the answer.
+        message: What the server said.
+    """
+    if status not in ADAPTABLE:
+        return None
+    if quirks.tools and "tools" in body and _NO_TOOLS.search(message):
+        return replace(quirks, tools=False)
+    if not quirks.reasoning_back and "reasoning_content" in message:
+        return replace(quirks, reasoning_back=True)
+    if status == 404 or not _REFUSED.search(message):
+        return None
+    if quirks.stream_options and "stream_options" in body and "stream_options" in message:
+        return replace(quirks, stream_options=False)
+    if (limit := _other_limit(quirks, body, message)) is not None:
+        return limit
+    if quirks.temperature and "temperature" in body and "temperature" in message:
+        return replace(quirks, temperature=False)
+    if "reasoning_effort" in body and "reasoning" in message and quirks.effort != "left_out":
+        step = "minimal" if quirks.effort == "asked" and body["reasoning_effort"] == "none" else "left_out"
+        return replace(quirks, effort=step)
+    if quirks.cache_key and "prompt_cache_key" in body and "prompt_cache_key" in message:
+        return replace(quirks, cache_key=False)
+    return None
+
+
+def _other_limit(quirks: Quirks, body: dict[str, Any], message: str) -> Quirks | None:
+    sent = quirks.limit_field
+    if sent is None or sent not in body or sent not in message:
+        return None
+    if re.search(r"too large|at most|greater than|exceed|less than", message, re.IGNORECASE):
+        return None
+    if quirks.limit_learned:
+        return replace(quirks, limit_field=None)
+    other = "max_tokens" if sent == "max_completion_tokens" else "max_completion_tokens"
+    return replace(quirks, limit_field=other, limit_learned=True)
