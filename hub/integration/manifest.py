@@ -102,7 +102,8 @@ def _checked(read: Any, folder_name: str, shown: str) -> Manifest:
         raise ManifestError(f"{shown}: domain is {valid['domain']}, and its folder is named {folder_name}")
     if valid["extra"] is not None and not isinstance(valid["extra"], str):
         raise ManifestError(f"{shown}: extra: expected the name of an extra")
-    return Manifest(**{key: tuple(value) if isinstance(value, list) else value for key, value in valid.items()})
+    fields: dict[str, Any] = {key: tuple(each) if isinstance(each, list) else each for key, each in valid.items()}
+    return Manifest(**fields)
 
 
 def _told(error: SchemaError, shown: str) -> str:

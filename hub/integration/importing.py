@@ -1,0 +1,74 @@
+"""Imports an integration: one of ours by its name, one in the home directory by its path."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import sys
+from types import ModuleType
+
+from hub.integration.catalog import CUSTOM_FOLDER, Found
+from hub.integration.errors import SetupFailed
+from hub.integration.requirements import missing_requirement
+
+
+def import_integration(found: Found) -> ModuleType:
+    """Return the integration's package.
+
+    Raises:
+        MissingRequirement: It imports a package that is not installed.
+        SetupFailed: It cannot be imported, or lacks `setup` or `unload`.
+    """
+    try:
+        module = _import_custom(found) if found.custom else importlib.import_module(found.package)
+    except ModuleNotFoundError as error:
+        name = (error.name or "").split(".")[0]
+        if found.manifest is not None and name and name not in {"hub", "integrations", CUSTOM_FOLDER}:
+            raise missing_requirement(found.manifest, name) from error
+        raise SetupFailed(f"{found.domain} cannot be imported: {error}") from error
+    except (Exception, SystemExit) as error:  # whatever the code of an integration does, the others are set up
+        raise SetupFailed(f"{found.domain} cannot be imported: {type(error).__name__}: {error}") from error
+    for name in ("setup", "unload"):
+        if not inspect.iscoroutinefunction(getattr(module, name, None)):
+            raise SetupFailed(f"{found.domain}/__init__.py has no `async def {name}`")
+    return module
+
+
+def _import_custom(found: Found) -> ModuleType:
+    if found.package in sys.modules:
+        return sys.modules[found.package]
+    _parent_package(found)
+    spec = importlib.util.spec_from_file_location(
+        found.package, found.path / "__init__.py", submodule_search_locations=[str(found.path)]
+    )
+    if spec is None or spec.loader is None or not (found.path / "__init__.py").is_file():
+        raise SetupFailed(f"{found.domain} has no __init__.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[found.package] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        forget(found)
+        raise
+    return module
+
+
+def forget(found: Found) -> None:
+    """Forget a custom integration's modules, so that the next import reads its files again."""
+    if not found.custom:
+        return
+    for name in [each for each in sys.modules if each == found.package or each.startswith(f"{found.package}.")]:
+        del sys.modules[name]
+
+
+def _parent_package(found: Found) -> None:
+    """Make the package that custom integrations live in, so that relative imports within them work."""
+    parent = sys.modules.get(CUSTOM_FOLDER)
+    folder = str(found.path.parent)
+    if parent is None:
+        parent = ModuleType(CUSTOM_FOLDER)
+        parent.__path__ = [folder]
+        sys.modules[CUSTOM_FOLDER] = parent
+    elif folder not in parent.__path__:
+        parent.__path__ = [folder]

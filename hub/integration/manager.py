@@ -1,0 +1,366 @@
+"""Sets integrations up, tries again those that are not ready, reloads what changed and unloads all at stop.
+
+The failure of one never stops another: it is a state with a reason, and a repair.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Iterable, Mapping
+from typing import Any
+
+from hub.config.checked import Config, empty_config
+from hub.core.clock import Clock
+from hub.core.errors import HubError, NotFound, TimedOut
+from hub.core.events import EventBus
+from hub.core.repairs import Repairs, Severity
+from hub.core.schema import SchemaError
+from hub.core.tasks import TaskOwner
+from hub.integration.catalog import Found
+from hub.integration.errors import MissingRequirement, NotReady
+from hub.integration.importing import forget, import_integration
+from hub.integration.order import before, dependents, in_order, with_dependencies
+from hub.integration.requirements import check_requirements, missing_requirement
+from hub.integration.schemas import IntegrationSchemas
+from hub.integration.status import State, Status
+
+_log = logging.getLogger(__name__)
+
+EVENT_INTEGRATION_CHANGED = "integration_changed"
+SOURCE = "integration"
+SETUP_LIMIT_S = 60.0
+SLOW_AFTER_S = 10.0
+UNLOAD_LIMIT_S = 8.0
+CANCEL_LIMIT_S = 2.0
+RETRY_FIRST_S = 5.0
+RETRY_LIMIT_S = 300.0
+
+
+class IntegrationManager:
+    """Holds every integration that is in use.
+
+    Args:
+        hub: Passed to each integration's `setup(hub, config)` and `unload(hub)`.
+        catalog: What was found.
+        repairs: Told of every failure.
+        bus: Told of every change: `integration_changed` with domain, state and reason.
+        clock: For time limits and pauses.
+        tasks: Owner of set-ups and retries.
+        schemas: Sections, to give one that is not configured its defaults; made from the catalog without it.
+        setup_limit_s: Seconds one set-up may take.
+    """
+
+    def __init__(
+        self,
+        hub: Any,
+        catalog: Mapping[str, Found],
+        repairs: Repairs,
+        bus: EventBus,
+        clock: Clock,
+        tasks: TaskOwner,
+        *,
+        schemas: IntegrationSchemas | None = None,
+        setup_limit_s: float = SETUP_LIMIT_S,
+    ) -> None:
+        self._hub = hub
+        self._catalog = dict(catalog)
+        self._repairs = repairs
+        self._bus = bus
+        self._clock = clock
+        self._tasks = tasks
+        self._schemas = schemas or IntegrationSchemas(self._catalog)
+        self._setup_limit_s = setup_limit_s
+        self._config: Config = empty_config()
+        self._needed: set[str] = set()
+        self._statuses: dict[str, Status] = {}
+        self._changing = asyncio.Lock()
+        self._stopped = False
+
+    async def start(self, config: Config, needed: Iterable[str] = ()) -> None:
+        """Set up every integration that is configured, needed by another section, or a default.
+
+        Args:
+            config: The checked configuration.
+            needed: Domains that other sections need.
+
+        Returns when each was set up, or failed, or is being retried. Cancelling it cancels the set-ups.
+        """
+        async with self._changing:
+            self._config, self._needed = config, set(needed)
+            wanted = self._wanted()
+            self._note_disabled()
+            await self._set_up_all(wanted)
+
+    async def stop(self) -> None:
+        """Unload all, those that depend on others first; each within its time limit."""
+        async with self._changing:
+            self._stopped = True
+            ordered, circle = in_order(self._statuses, self._catalog)
+            for domain in [*circle, *reversed(ordered)]:
+                await self._unload(self._statuses[domain], "the hub stops")
+
+    async def reload(self, domain: str, new_config: Config | None = None) -> None:
+        """Unload an integration and set it up again, and with it those that depend on it.
+
+        Args:
+            domain: Which.
+            new_config: The whole configuration when it changed.
+
+        Raises:
+            NotFound: It is not in use.
+        """
+        async with self._changing:
+            if new_config is not None:
+                self._config = new_config
+            if domain not in self._statuses:
+                raise NotFound(f"the integration {domain} is not in use")
+            await self._again({domain})
+
+    async def apply(
+        self, changed: Iterable[str], config: Config | None = None, needed: Iterable[str] | None = None
+    ) -> None:
+        """Bring what runs in line with a changed configuration; what did not change keeps running.
+
+        Args:
+            changed: Names of sections that changed, came or went.
+            config: The new configuration.
+            needed: Domains that other sections need now; as before without it.
+        """
+        async with self._changing:
+            self._config = config if config is not None else self._config
+            self._needed = set(needed) if needed is not None else self._needed
+            wanted = self._wanted()
+            running = {domain for domain, status in self._statuses.items() if status.state is not State.DISABLED}
+            gone = running - wanted
+            for domain in reversed(in_order(gone, self._catalog)[0] + in_order(gone, self._catalog)[1]):
+                await self._unload(self._statuses[domain], "it is no longer in the configuration")
+                self._repairs.clear(SOURCE, domain)
+                del self._statuses[domain]
+            self._note_disabled()
+            await self._again(set(changed) & running & wanted, wanted - running)
+
+    def statuses(self) -> list[dict[str, Any]]:
+        """Return what is known of every integration in use, by domain."""
+        return [self._statuses[domain].as_dict() for domain in sorted(self._statuses)]
+
+    def status(self, domain: str) -> Status | None:
+        """Return what is known of one integration; None when it is not in use."""
+        return self._statuses.get(domain)
+
+    def _wanted(self) -> set[str]:
+        defaults = {domain for domain, found in self._catalog.items() if found.manifest and found.manifest.default}
+        configured = self._config.present & self._catalog.keys()
+        chosen = (defaults | configured | self._needed) - self._disabled()
+        return with_dependencies(chosen, self._catalog) - self._disabled()
+
+    def _disabled(self) -> set[str]:
+        hub = self._config.get("hub")
+        return set(hub.get("disabled", ())) if isinstance(hub, Mapping) else set()
+
+    def _note_disabled(self) -> None:
+        for domain in self._disabled() & self._catalog.keys():
+            status = self._statuses.setdefault(domain, Status(self._catalog[domain]))
+            self._set(status, State.DISABLED, "hub: disabled names it")
+            self._repairs.clear(SOURCE, domain)
+
+    async def _again(self, changed: set[str], new: set[str] = frozenset()) -> None:  # type: ignore[assignment]
+        affected = changed | dependents(changed, self._statuses.keys(), self._catalog)
+        ordered, circle = in_order(affected, self._catalog)
+        for domain in [*circle, *reversed(ordered)]:
+            await self._unload(self._statuses[domain], "it is set up again")
+        await self._set_up_all(affected | new)
+
+    async def _set_up_all(self, domains: set[str]) -> None:
+        """Set up in parallel, each after what it waits for."""
+        for domain in domains:
+            self._statuses.setdefault(domain, Status(self._catalog[domain]))
+        ordered, circle = in_order(domains, self._catalog)
+        for domain in circle:
+            self._fail(self._statuses[domain], f"it waits for itself: {', '.join(circle)} depend on each other")
+        work: dict[str, asyncio.Task[None]] = {}
+        for domain in ordered:
+            waits = [work[each] for each in before(domain, set(ordered), self._catalog)]
+            work[domain] = self._tasks.spawn(self._after(waits, domain), name=f"set up {domain}")
+        try:
+            if work:
+                await asyncio.wait(work.values())
+        finally:
+            for task in work.values():
+                task.cancel()
+
+    async def _after(self, waits: list[asyncio.Task[None]], domain: str) -> None:
+        if waits:
+            await asyncio.wait(waits)
+        await self._set_up(self._statuses[domain])
+
+    async def _set_up(self, status: Status) -> None:
+        """Set one up and keep what came of it; raises only when it is cancelled."""
+        domain = status.found.domain
+        async with status.lock:
+            try:
+                self._require_dependencies(status)
+                await self._try(status)
+            except NotReady as error:
+                self._retry_later(status, error.message, error.retry_after_s)
+            except MissingRequirement as error:
+                self._fail(status, error.message, error.command)
+            except HubError as error:
+                self._fail(status, error.message)
+            except ModuleNotFoundError as error:
+                assert status.found.manifest is not None  # noqa: S101  it was imported, so it has one
+                missing = missing_requirement(status.found.manifest, error.name or str(error))
+                self._fail(status, missing.message, missing.command)
+            except Exception as error:  # whatever an integration raises, the others go on
+                _log.exception("%s could not be set up", domain)
+                self._fail(status, f"{type(error).__name__}: {error}")
+            else:
+                status.attempts = 0
+                self._repairs.clear(SOURCE, domain)
+                self._set(status, State.SET_UP, "")
+        if status.state is State.SET_UP:
+            self._wake_dependents(domain)
+
+    def _require_dependencies(self, status: Status) -> None:
+        """Check what must be there before an integration's own code runs."""
+        found = status.found
+        if found.manifest is None:
+            raise HubError(found.error)
+        for name in found.manifest.dependencies:
+            other = self._statuses.get(name)
+            if other is None:
+                raise HubError(
+                    f"it needs {name}, which {'is disabled' if name in self._disabled() else 'does not exist'}"
+                )
+            if other.state is State.RETRYING:
+                raise NotReady(f"it waits for {name}")
+            if other.state is not State.SET_UP:
+                raise HubError(f"it needs {name}, which is {other.state.value}: {other.reason}")
+
+    async def _try(self, status: Status) -> None:
+        found = status.found
+        domain = found.domain
+        assert found.manifest is not None  # noqa: S101  checked before
+        if domain in self._config.broken:
+            errors = self._config.broken[domain]
+            raise HubError(
+                f"its configuration is not valid: {errors[0]}" if errors else "its configuration cannot be read"
+            )
+        status.config = self._section(domain)
+        check_requirements(found.manifest)
+        status.module = import_integration(found)
+        await self._within(status.module.setup(self._hub, status.config), self._setup_limit_s, f"setting up {domain}")
+
+    def _section(self, domain: str) -> Any:
+        """Return the configuration of an integration, or its defaults when it is not configured."""
+        if domain in self._config:
+            return self._config[domain]
+        section = self._schemas.section(domain)
+        defaults: tuple[Any, ...] = ({}, [])
+        for default in defaults:
+            try:
+                return section.validate(default)
+            except SchemaError:
+                continue
+        raise HubError(f"it must be configured; add {domain}: to the configuration")
+
+    async def _within(self, work: Coroutine[Any, Any, Any], limit_s: float, what: str) -> None:
+        """Run to the end, or cancel it after `limit_s` seconds of the hub's clock and raise `TimedOut`."""
+        task = self._tasks.spawn(_outcome(work), name=what)
+        limit = self._tasks.spawn(self._clock.sleep(limit_s), name=f"limit of {what}")
+        slow = self._tasks.spawn(self._tell_slow(what), name=f"watch of {what}")
+        try:
+            await asyncio.wait({task, limit}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                task.cancel()
+                await asyncio.wait({task}, timeout=CANCEL_LIMIT_S)
+                raise TimedOut(f"{what} took longer than {limit_s:g} s and was stopped")
+            error = task.result()
+            if error is not None:
+                raise error
+        finally:
+            for each in (task, limit, slow):
+                each.cancel()
+
+    async def _tell_slow(self, what: str) -> None:
+        await self._clock.sleep(SLOW_AFTER_S)
+        _log.warning("%s is slow: %.0f s and not done", what, SLOW_AFTER_S)
+
+    def _retry_later(self, status: Status, reason: str, after_s: float | None) -> None:
+        if self._stopped:
+            return
+        pause_s = after_s if after_s is not None else min(RETRY_FIRST_S * 2**status.attempts, RETRY_LIMIT_S)
+        status.attempts = min(status.attempts + 1, 16)
+        self._set(status, State.RETRYING, reason)
+        name = status.found.domain
+        text = f"{reason}. It is tried again by itself."
+        self._repairs.raise_(SOURCE, name, f"{_name(status)} is not ready yet", text, severity=Severity.WARNING)
+        if status.retry is not None and status.retry is not asyncio.current_task():
+            status.retry.cancel()
+        status.retry = self._tasks.spawn(self._retry(status, pause_s), name=f"retry {name}")
+
+    async def _retry(self, status: Status, pause_s: float) -> None:
+        await self._clock.sleep(pause_s)
+        if status.state is State.RETRYING:
+            await self._set_up(status)
+
+    def _wake_dependents(self, domain: str) -> None:
+        """Try at once those that waited for an integration that is ready now."""
+        for status in self._statuses.values():
+            manifest = status.found.manifest
+            if manifest is None or domain not in manifest.dependencies or status.state is not State.RETRYING:
+                continue
+            if status.retry is not None and not status.lock.locked():
+                status.retry.cancel()
+                name = f"retry {status.found.domain}"
+                status.retry = self._tasks.spawn(self._retry(status, 0.0), name=name)
+
+    async def _unload(self, status: Status, reason: str) -> None:
+        """Take an integration down; a failure is logged and told, and it counts as unloaded."""
+        if status.retry is not None:
+            status.retry.cancel()
+            status.retry = None
+        domain = status.found.domain
+        async with status.lock:
+            if status.state is State.SET_UP and status.module is not None:
+                try:
+                    await self._within(status.module.unload(self._hub), UNLOAD_LIMIT_S, f"unloading {domain}")
+                except Exception as error:  # the others must still be unloaded
+                    _log.exception("%s could not be unloaded", domain)
+                    text = f"{error}. Restart the hub if it misbehaves."
+                    title = f"{_name(status)} could not be unloaded"
+                    self._repairs.raise_(SOURCE, f"{domain}.unload", title, text, severity=Severity.WARNING)
+            status.attempts = 0
+            if status.state is not State.SET_UP:
+                forget(status.found)
+            self._set(status, State.UNLOADED, reason)
+
+    def _fail(self, status: Status, reason: str, command: str | None = None) -> None:
+        domain = status.found.domain
+        self._set(status, State.FAILED, reason)
+        location = None
+        if domain in self._config.present:
+            location = {**self._config.location((domain,)), "path": domain}
+        _log.error("%s is not available: %s", domain, reason)
+        title = f"{_name(status)} could not be set up"
+        self._repairs.raise_(SOURCE, domain, title, reason, command=command, location=location)
+
+    def _set(self, status: Status, state: State, reason: str) -> None:
+        if status.state is state and status.reason == reason:
+            return
+        status.state, status.reason, status.since = state, reason, self._clock.time()
+        data = {"domain": status.found.domain, "state": state.value, "reason": reason}
+        self._bus.fire(EVENT_INTEGRATION_CHANGED, data)
+
+
+def _name(status: Status) -> str:
+    return status.found.manifest.name if status.found.manifest else status.found.domain
+
+
+async def _outcome(work: Coroutine[Any, Any, Any]) -> Exception | None:
+    """Return what a coroutine raised, so that its task does not die of it."""
+    try:
+        await work
+    except Exception as error:  # handed to whoever waits
+        return error
+    return None

@@ -1,0 +1,65 @@
+"""The states of an integration, and what is known of each."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import ModuleType
+from typing import Any
+
+from hub.integration.catalog import Found
+
+
+class State(StrEnum):
+    """What an integration is doing."""
+
+    SET_UP = "set_up"
+    RETRYING = "retrying"
+    FAILED = "failed"
+    DISABLED = "disabled"
+    UNLOADED = "unloaded"
+
+
+@dataclass(slots=True)
+class Status:
+    """One integration while the hub runs.
+
+    Attributes:
+        found: Where it is and what its manifest says.
+        state: What it is doing.
+        reason: Why, for people.
+        since: Seconds since the epoch of the last change.
+        config: The configuration it was, or will be, set up with.
+        module: It, when it was imported.
+        attempts: How often it was tried in vain since it last worked.
+        retry: The task that will try again.
+        lock: Held while it is set up or unloaded.
+    """
+
+    found: Found
+    state: State = State.UNLOADED
+    reason: str = ""
+    since: float = 0.0
+    config: Any = None
+    module: ModuleType | None = None
+    attempts: int = 0
+    retry: asyncio.Task[None] | None = None
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The status as the dashboard, the gateway and the CLI show it."""
+        manifest = self.found.manifest
+        return {
+            "domain": self.found.domain,
+            "name": manifest.name if manifest else self.found.domain,
+            "kind": manifest.kind if manifest else None,
+            "version": manifest.version if manifest else None,
+            "documentation": manifest.documentation if manifest else "",
+            "custom": self.found.custom,
+            "overrides": self.found.overrides,
+            "state": self.state.value,
+            "reason": self.reason,
+            "since": self.since,
+            "attempts": self.attempts,
+        }
