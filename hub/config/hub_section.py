@@ -1,0 +1,46 @@
+"""The section `hub:`: what belongs to the hub as a whole."""
+
+from __future__ import annotations
+
+from hub.config.sections import Section
+from hub.core.schema import (
+    All,
+    In,
+    Length,
+    Match,
+    Optional,
+    Schema,
+    ensure_list,
+    slug,
+    string,
+    time_zone,
+)
+from hub.storage.schema import HISTORY_SCHEMA
+
+NAME_LENGTH_LIMIT = 100
+DISABLED_LIMIT = 200
+RELOAD_MODES = ("hybrid", "hot", "off")
+
+HUB_SCHEMA = Schema(
+    {
+        Optional("name", default="Home", description="The name of this home"): All(
+            string, Length(min=1, max=NAME_LENGTH_LIMIT)
+        ),
+        Optional("time_zone", default="UTC", description="IANA time zone, such as Europe/Berlin"): time_zone,
+        Optional(
+            "language", default="en", description="Language of the assistant and the dashboard, such as en"
+        ): Match(r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$", msg="expected a language such as en or zh-CN"),
+        Optional(
+            "reload",
+            default="hybrid",
+            description="What a changed file does while the hub runs: hybrid and hot apply it, off waits for a restart",
+        ): In(RELOAD_MODES),
+        Optional("disabled", default=list, description="Integrations that are not set up, though they would be"): All(
+            ensure_list(slug), Length(max=DISABLED_LIMIT)
+        ),
+        Optional("packages", description="Pieces of configuration, by name, that are merged into the rest"): dict,
+        Optional("history", default=dict, description="How long events, states and usage are kept"): HISTORY_SCHEMA,
+    }
+)
+
+SECTIONS = (Section("hub", HUB_SCHEMA, critical=True, default={}, description="The hub as a whole"),)

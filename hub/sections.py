@@ -1,0 +1,69 @@
+"""The sections of the hub's own parts, and which integrations they need.
+
+Only modules that describe are imported here, none that does: a configuration is checked without the network stack.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from types import ModuleType
+from typing import Any
+
+from hub.agent import schema as agent
+from hub.config import hub_section
+from hub.config.sections import CrossCheck, IntegrationSections, Section, Sections
+from hub.gateway import schema as gateway
+from hub.messaging import schema as messaging
+from hub.models import schema as models
+from hub.models.provider_config import read_providers
+from hub.models.vendors import OFFLINE_API, OPENAI_API
+from hub.security.people import PEOPLE_SCHEMA
+from hub.sessions import schema as sessions
+from hub.tools import schema as tools
+
+PEOPLE = Section("people", PEOPLE_SCHEMA, critical=True, default=[], description="Who lives here")
+
+_MODULES: tuple[ModuleType, ...] = (hub_section, gateway, sessions, models, agent, messaging, tools)
+_INTEGRATION_OF_API: Mapping[str, str] = {OPENAI_API: "openai_compatible", OFFLINE_API: "offline"}
+_ANY_OTHER_API = "litellm"
+
+
+def core_sections() -> list[Section]:
+    """Return the sections of the hub's own parts, in the order of the documentation."""
+    found = [section for module in _MODULES for section in _sections_of(module)]
+    found.insert(1, PEOPLE)
+    return found
+
+
+def cross_checks() -> dict[str, CrossCheck]:
+    """Return the checks that span sections, from the `CROSS_CHECKS` of the parts."""
+    found: dict[str, CrossCheck] = {}
+    for module in _MODULES:
+        checks: Mapping[str, CrossCheck] = getattr(module, "CROSS_CHECKS", {})
+        found.update(checks)
+    return found
+
+
+def all_sections(integrations: IntegrationSections | None = None) -> Sections:
+    """Return the registry of core sections, their second checks and the integrations' sections."""
+    return Sections(core_sections(), integrations, cross_checks())
+
+
+def needed_domains(config: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> set[str]:
+    """Return the integrations that sections need without naming them: those that speak the APIs of model providers.
+
+    Args:
+        config: The checked configuration.
+        environment: Where keys may be; the process's own without it.
+    """
+    section = config.get("models")
+    if not isinstance(section, Mapping):
+        return set()
+    providers = read_providers(section, os.environ if environment is None else environment)
+    return {_INTEGRATION_OF_API.get(provider.api, _ANY_OTHER_API) for provider in providers.values()}
+
+
+def _sections_of(module: ModuleType) -> Iterable[Section]:
+    declared: Iterable[Section | tuple[Any, ...]] = module.SECTIONS
+    return [each if isinstance(each, Section) else Section(*each) for each in declared]
