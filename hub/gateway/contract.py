@@ -10,6 +10,7 @@ from typing import Any
 from aiohttp import web
 
 from hub.core.context import Authority, Context
+from hub.core.errors import HubError
 from hub.core.schema import Schema
 
 ADMIN = "operator.admin"
@@ -24,6 +25,8 @@ class Open(StrEnum):
     """Anybody the ingress lets in: health, sign-in page, static files."""
     SELF = "self"
     """The handler authenticates by itself (the WebSocket handshake, signed webhooks)."""
+    SIGNED_IN = "signed_in"
+    """Any valid credential; the handler judges the scope (`/api/rpc`, by method)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +63,16 @@ class HttpCall:
     params: Mapping[str, str]
     body: Any = b""
 
-    def context(self) -> Context:
-        """Return a fresh context with the caller's authority; fails closed on public routes."""
+    @property
+    def known_caller(self) -> Caller:
+        """The caller; fails closed on public routes without a credential."""
         if self.caller is None:
             raise PermissionError("a public call has no authority")
-        return Context(authority=self.caller.authority)
+        return self.caller
+
+    def context(self) -> Context:
+        """Return a fresh context with the caller's authority; fails closed on public routes."""
+        return Context(authority=self.known_caller.authority)
 
 
 HttpHandler = Callable[[HttpCall], Awaitable[web.StreamResponse]]
@@ -85,6 +93,7 @@ class Route:
         cookie: Whether a dashboard cookie authenticates (with Origin check on anything but GET), beside bearer tokens.
         websocket: Whether it upgrades: the Origin is judged before.
         login_redirect: Whether a browser without credential is sent to /login instead of a 401.
+        show_error: How its errors look as JSON; None is `{"error": {code, message, …}}`.
     """
 
     method: str
@@ -97,6 +106,7 @@ class Route:
     cookie: bool = False
     websocket: bool = False
     login_redirect: bool = False
+    show_error: Callable[[HubError], Mapping[str, Any]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +144,10 @@ class Method:
         scope: Operator scope; admin when not stated. `node` for methods only nodes call.
         schema: What the parameters must be.
         acts: Whether it has side effects and so takes an `idempotencyKey`.
+        repeatable: Whether, after a crash in between, the handler may be called again with the same key: it finds out
+            itself what was done.
+        answers: How many responses it gives; 2 for `agent`.
+        quick: Whether the handler never waits, so that it is answered without a task of its own.
     """
 
     name: str
@@ -142,6 +156,9 @@ class Method:
     schema: Schema
     scope: str = ADMIN
     acts: bool = False
+    repeatable: bool = False
+    answers: int = 1
+    quick: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,386 @@
+"""Paired devices: who may connect by their own key, in which role and with which scopes, and who waits to be approved.
+
+One grant per device and role. A device token is made from the hub token, so that it can be shown again to its own
+device and is stored as a hash only; rotating it raises the generation that goes into it.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import sqlite3
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Any
+
+import orjson
+
+from hub.core.clock import Clock
+from hub.core.context import Authority, expand_scopes
+from hub.core.errors import Forbidden, LimitExceeded, NotFound
+from hub.core.events import EventBus
+from hub.core.ids import new_id
+from hub.core.secret import Secret
+from hub.storage.database import Database
+
+_log = logging.getLogger(__name__)
+
+EVENT_PAIR_REQUESTED = "device_pair_requested"
+EVENT_PAIR_RESOLVED = "device_pair_resolved"
+REQUEST_LIFE_MS = 600_000
+PENDING_LIMIT = 50
+PENDING_PER_ADDRESS = 5
+TOKEN_PREFIX = "homdev_"  # noqa: S105
+ROLES = ("operator", "node")
+USED_EVERY_MS = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What one device may do in one role.
+
+    Attributes:
+        scopes: Approved operator scopes as asked for, not expanded.
+        data: What the device said of itself: platform, display name, client.
+        generation: Goes into the token; higher after each rotation.
+    """
+
+    device_id: str
+    role: str
+    public_key: str
+    scopes: tuple[str, ...]
+    data: Mapping[str, Any]
+    created_ms: int
+    generation: int = 1
+    last_used_ms: int | None = None
+    token_hash: bytes = field(default=b"", repr=False)
+
+    @property
+    def row_id(self) -> str:
+        """Key of its row."""
+        return f"{self.device_id}/{self.role}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The grant as the protocol lists it."""
+        return {
+            "deviceId": self.device_id,
+            "role": self.role,
+            "scopes": list(self.scopes),
+            "publicKey": self.public_key,
+            "createdAtMs": self.created_ms,
+            "lastUsedAtMs": self.last_used_ms,
+            **self.data,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class PairingRequest:
+    """A device that asks to be let in."""
+
+    id: str
+    device_id: str
+    public_key: str
+    role: str
+    scopes: tuple[str, ...]
+    data: Mapping[str, Any]
+    address: str
+    created_ms: int
+    expires_ms: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """The request as the protocol lists it."""
+        return {
+            "requestId": self.id,
+            "deviceId": self.device_id,
+            "publicKey": self.public_key,
+            "role": self.role,
+            "scopes": list(self.scopes),
+            "remoteIp": self.address,
+            "ts": self.created_ms,
+            "expiresAtMs": self.expires_ms,
+            **self.data,
+        }
+
+
+class Devices:
+    """Keeps grants and pairing requests.
+
+    Fires `device_pair_requested` (the request) and `device_pair_resolved` (`requestId`, `deviceId`, `decision`).
+    """
+
+    def __init__(self, db: Database, clock: Clock, bus: EventBus, hub_token: Secret) -> None:
+        self._db = db
+        self._clock = clock
+        self._bus = bus
+        self._hub_token = hub_token
+        self._grants: dict[tuple[str, str], Grant] = {}
+        self._requests: dict[str, PairingRequest] = {}
+        self._revoked: list[Callable[[str], None]] = []
+
+    async def open(self) -> None:
+        """Load what is stored."""
+        grants, requests = await self._db.read(_load)
+        for row in grants:
+            stored = orjson.loads(row[2])
+            device, _, role = row[0].rpartition("/")
+            grant = Grant(
+                device_id=device,
+                role=role,
+                public_key=row[1],
+                scopes=tuple(orjson.loads(row[4])),
+                data=stored["data"],
+                created_ms=row[5],
+                generation=stored["generation"],
+                last_used_ms=row[6],
+                token_hash=row[3] or b"",
+            )
+            self._grants[device, role] = grant
+        now = self._now_ms()
+        for id, device, data, created_ms, expires_ms in requests:
+            stored = orjson.loads(data)
+            if expires_ms > now:
+                self._requests[id] = PairingRequest(
+                    id=id,
+                    device_id=device,
+                    scopes=tuple(stored.pop("scopes")),
+                    created_ms=created_ms,
+                    expires_ms=expires_ms,
+                    **stored,
+                )
+
+    def on_revoke(self, listener: Callable[[str], None]) -> None:
+        """Call `listener(credential_id)` when a device loses what it had."""
+        self._revoked.append(listener)
+
+    def grant(self, device_id: str, role: str) -> Grant | None:
+        """Return what a device may do in a role, or None."""
+        return self._grants.get((device_id, role))
+
+    def grants(self) -> list[Grant]:
+        """Return all grants, oldest first."""
+        return sorted(self._grants.values(), key=lambda grant: (grant.created_ms, grant.row_id))
+
+    def pending(self) -> list[PairingRequest]:
+        """Return the requests that wait, oldest first."""
+        now = self._now_ms()
+        self._requests = {id: request for id, request in self._requests.items() if request.expires_ms > now}
+        return sorted(self._requests.values(), key=lambda request: request.created_ms)
+
+    def token(self, grant: Grant) -> str:
+        """Return the token of a grant; it is shown to its own device only."""
+        text = f"device-token|{grant.device_id}|{grant.role}|{grant.generation}|{grant.created_ms}"
+        digest = hmac.digest(self._hub_token.reveal().encode(), text.encode(), "sha256")
+        return TOKEN_PREFIX + urlsafe_b64encode(digest).decode().rstrip("=")
+
+    def is_token_of(self, plain: str, grant: Grant) -> bool:
+        """Whether this is the token of a grant."""
+        return bool(grant.token_hash) and hmac.compare_digest(_hash(plain), grant.token_hash)
+
+    def verify_token(self, plain: str) -> tuple[str, frozenset[str]] | None:
+        """Return device id and scopes for the token of an operator device, or None."""
+        if not plain.startswith(TOKEN_PREFIX):
+            return None
+        given = _hash(plain)
+        found = None
+        for grant in self._grants.values():
+            if grant.role == "operator" and grant.token_hash and hmac.compare_digest(given, grant.token_hash):
+                found = grant
+        return (found.device_id, expand_scopes(found.scopes)) if found is not None else None
+
+    def used(self, grant: Grant) -> None:
+        """Note that a device connected; written behind."""
+        now = self._now_ms()
+        if grant.last_used_ms is not None and now - grant.last_used_ms < USED_EVERY_MS:
+            return
+        fresh = replace(grant, last_used_ms=now)
+        self._grants[grant.device_id, grant.role] = fresh
+        self._db.post(
+            lambda conn: conn.execute("UPDATE devices SET last_used_ms = ? WHERE id = ?", (now, grant.row_id))
+        )
+
+    async def ask(
+        self, device_id: str, public_key: str, role: str, scopes: Iterable[str], data: Mapping[str, Any], address: str
+    ) -> PairingRequest:
+        """Store a pairing request and announce it; asking again for the same gives the same request.
+
+        Raises:
+            LimitExceeded: Too many wait already.
+        """
+        wanted = tuple(sorted(set(scopes)))
+        waiting = self.pending()
+        for request in waiting:
+            if (request.device_id, request.role, request.scopes) == (device_id, role, wanted):
+                return request
+        mine = [request for request in waiting if request.device_id == device_id and request.role == role]
+        others = len(waiting) - len(mine)
+        from_there = sum(1 for request in waiting if request.address == address) - len(mine)
+        if others >= PENDING_LIMIT or from_there >= PENDING_PER_ADDRESS:
+            raise LimitExceeded("too many devices wait to be paired; approve or reject them first")
+        now = self._now_ms()
+        request = PairingRequest(
+            new_id(), device_id, public_key, role, wanted, dict(data), address, now, now + REQUEST_LIFE_MS
+        )
+        for old in mine:
+            del self._requests[old.id]
+        self._requests[request.id] = request
+        await self._db.write(lambda conn: _store_request(conn, request, [old.id for old in mine]))
+        self._bus.fire(EVENT_PAIR_REQUESTED, request.as_dict())
+        return request
+
+    async def approve(self, request_id: str, by: Authority) -> Grant:
+        """Let a device in, with what it asked for and the approver may give.
+
+        Raises:
+            NotFound: There is no such request, or it has expired.
+            Forbidden: It asks for scopes the approver does not have.
+        """
+        request = self._request(request_id)
+        missing = sorted(set(request.scopes) - by.scopes)
+        if missing:
+            raise Forbidden(
+                f"this device asks for more than you have: {', '.join(missing)}", details={"scopes": missing}
+            )
+        grant = await self.admit(request.device_id, request.public_key, request.role, request.scopes, request.data)
+        await self._resolve(request, "approved")
+        return grant
+
+    async def reject(self, request_id: str) -> PairingRequest:
+        """Turn a device down.
+
+        Raises:
+            NotFound: There is no such request.
+        """
+        request = self._request(request_id)
+        await self._resolve(request, "rejected")
+        return request
+
+    async def admit(
+        self, device_id: str, public_key: str, role: str, scopes: Iterable[str], data: Mapping[str, Any]
+    ) -> Grant:
+        """Grant a device a role and exactly these scopes; a grant it had is replaced."""
+        old = self._grants.get((device_id, role))
+        now = self._now_ms()
+        grant = Grant(
+            device_id=device_id,
+            role=role,
+            public_key=public_key,
+            scopes=tuple(sorted(set(scopes))),
+            data=dict(data),
+            created_ms=old.created_ms if old is not None else now,
+            generation=old.generation if old is not None else 1,
+            last_used_ms=now,
+        )
+        return await self._store(grant)
+
+    async def refresh(self, grant: Grant) -> Grant:
+        """Make the stored hash fit again after the hub token was made anew."""
+        if self.is_token_of(self.token(grant), grant):
+            return grant
+        return await self._store(grant)
+
+    async def rotate(self, device_id: str, role: str) -> Grant:
+        """Give a device a new token; the old one stops working and what it opened is closed.
+
+        Raises:
+            NotFound: There is no such grant.
+        """
+        grant = self._known(device_id, role)
+        fresh = await self._store(replace(grant, generation=grant.generation + 1))
+        self._tell_revoked(device_id)
+        return fresh
+
+    async def remove(self, device_id: str, role: str | None = None) -> int:
+        """Take back what a device had, in one role or all; return in how many."""
+        keys = [key for key in self._grants if key[0] == device_id and role in (None, key[1])]
+        if not keys:
+            return 0
+        rows = [(self._grants.pop(key).row_id,) for key in keys]
+
+        def write(connection: sqlite3.Connection) -> None:
+            connection.executemany("DELETE FROM devices WHERE id = ?", rows)
+
+        self._tell_revoked(device_id)
+        await self._db.write(write)
+        return len(keys)
+
+    async def _store(self, grant: Grant) -> Grant:
+        grant = replace(grant, token_hash=_hash(self.token(grant)))
+        self._grants[grant.device_id, grant.role] = grant
+        await self._db.write(lambda conn: _store_grant(conn, grant))
+        return grant
+
+    async def _resolve(self, request: PairingRequest, decision: str) -> None:
+        self._requests.pop(request.id, None)
+        await self._db.write(
+            lambda conn: conn.execute("DELETE FROM device_requests WHERE id = ?", (request.id,)).rowcount
+        )
+        told = {"requestId": request.id, "deviceId": request.device_id, "decision": decision, "ts": self._now_ms()}
+        self._bus.fire(EVENT_PAIR_RESOLVED, told)
+
+    def _request(self, request_id: str) -> PairingRequest:
+        for request in self.pending():
+            if request.id == request_id:
+                return request
+        raise NotFound(f"there is no pairing request {request_id[:64]}, or it has expired")
+
+    def _known(self, device_id: str, role: str) -> Grant:
+        grant = self._grants.get((device_id, role))
+        if grant is None:
+            raise NotFound(f"there is no paired device {device_id[:80]} in the role {role}")
+        return grant
+
+    def _tell_revoked(self, device_id: str) -> None:
+        for listener in self._revoked:
+            listener(f"device:{device_id}")
+
+    def _now_ms(self) -> int:
+        return int(self._clock.time() * 1000)
+
+
+def _hash(plain: str) -> bytes:
+    return sha256(plain.encode("utf-8", "surrogatepass")).digest()
+
+
+def _load(connection: sqlite3.Connection) -> tuple[list[Any], list[Any]]:
+    grants = connection.execute(
+        "SELECT id, public_key, data, token_hash, scopes, created_ms, last_used_ms FROM devices"
+        " WHERE revoked_ms IS NULL"
+    ).fetchall()
+    requests = connection.execute("SELECT id, device_id, data, created_ms, expires_ms FROM device_requests").fetchall()
+    return grants, requests
+
+
+def _store_grant(connection: sqlite3.Connection, grant: Grant) -> None:
+    data = orjson.dumps({"data": dict(grant.data), "generation": grant.generation}).decode()
+    connection.execute(
+        "INSERT OR REPLACE INTO devices(id, public_key, data, token_hash, role, scopes, created_ms, last_used_ms)"
+        " VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            grant.row_id,
+            grant.public_key,
+            data,
+            grant.token_hash,
+            grant.role,
+            orjson.dumps(list(grant.scopes)).decode(),
+            grant.created_ms,
+            grant.last_used_ms,
+        ),
+    )
+
+
+def _store_request(connection: sqlite3.Connection, request: PairingRequest, replaced: list[str]) -> None:
+    connection.executemany("DELETE FROM device_requests WHERE id = ?", [(id,) for id in replaced])
+    connection.execute("DELETE FROM device_requests WHERE expires_ms <= ?", (request.created_ms,))
+    data = {
+        "public_key": request.public_key,
+        "role": request.role,
+        "scopes": list(request.scopes),
+        "data": dict(request.data),
+        "address": request.address,
+    }
+    connection.execute(
+        "INSERT INTO device_requests(id, device_id, data, created_ms, expires_ms) VALUES(?, ?, ?, ?, ?)",
+        (request.id, request.device_id, orjson.dumps(data).decode(), request.created_ms, request.expires_ms),
+    )

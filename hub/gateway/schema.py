@@ -1,0 +1,121 @@
+"""Configuration of the gateway: `http:`."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Any
+
+from hub.core.schema import All, In, Invalid, Length, Optional, Range, Required, Schema, integer, port, secret, string
+
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 18789
+AUTH_MODES = ("token", "password", "trusted_proxy", "none")
+RESTART_KEYS = frozenset({"host", "port", "auth", "tls", "limits"})
+
+_HOST_NAME = re.compile(r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,252}[A-Za-z0-9])?$")
+_HEADER = re.compile(r"^[A-Za-z0-9-]{1,64}$")
+
+
+def bind_address(value: Any) -> str:
+    """Accept an IP address to listen on, or `localhost`."""
+    if value == "localhost":
+        return DEFAULT_HOST
+    try:
+        return str(ipaddress.ip_address(value if isinstance(value, str) else ""))
+    except ValueError:
+        raise Invalid(
+            "expected an IP address to listen on: 127.0.0.1 for this machine alone, 0.0.0.0 for the LAN"
+        ) from None
+
+
+def host_name(value: Any) -> str:
+    """Accept a host name or IP address as it stands in an address bar, without scheme and port."""
+    if isinstance(value, str):
+        bare = value.strip("[]")
+        if _HOST_NAME.match(bare):
+            return bare.lower()
+        try:
+            return str(ipaddress.ip_address(bare))
+        except ValueError:
+            pass
+    raise Invalid("expected a host name or an IP address without scheme and port, such as homarus.example.org")
+
+
+def network(value: Any) -> str:
+    """Accept an IP address or a network such as 172.16.0.0/12."""
+    try:
+        return str(ipaddress.ip_network(value if isinstance(value, str) else "", strict=False))
+    except ValueError:
+        raise Invalid("expected an IP address or a network such as 172.16.0.0/12") from None
+
+
+def header_name(value: Any) -> str:
+    """Accept the name of an HTTP header."""
+    if isinstance(value, str) and _HEADER.match(value):
+        return value
+    raise Invalid("expected the name of an HTTP header, such as X-Forwarded-User")
+
+
+AUTH_SCHEMA = Schema(
+    {
+        Optional(
+            "mode",
+            default="token",
+            description="How people and programs prove who they are: token (the hub token on this machine, scoped "
+            "tokens elsewhere), password (the same, and a password), trusted_proxy (a proxy names the person), none "
+            "(only on 127.0.0.1: whoever can reach the port is the owner).",
+        ): In(list(AUTH_MODES)),
+        Optional("password", description="For mode password; the text itself or an argon2id hash of it."): secret,
+        Optional(
+            "user_header",
+            default="X-Forwarded-User",
+            description="For mode trusted_proxy: the header with the person's id.",
+        ): header_name,
+    }
+)
+
+LIMITS_SCHEMA = Schema(
+    {
+        Optional("sockets", default=32, description="Connections that have not shown a credential yet, in all."): All(
+            integer, Range(min=4, max=4096)
+        ),
+        Optional("sockets_per_address", default=8, description="The same, from one address."): All(
+            integer, Range(min=2, max=4096)
+        ),
+        Optional("connections", default=1000, description="Connections in all."): All(
+            integer, Range(min=16, max=100_000)
+        ),
+        Optional(
+            "buffer_bytes",
+            default=52_428_800,
+            description="Output that may wait for one slow client before it is closed.",
+        ): All(integer, Range(min=1_048_576, max=1_073_741_824)),
+    }
+)
+
+HTTP_SCHEMA = Schema(
+    {
+        Optional(
+            "host", default=DEFAULT_HOST, description="Address to listen on; 0.0.0.0 serves the LAN and needs auth."
+        ): bind_address,
+        Optional("port", default=DEFAULT_PORT, description="TCP port of everything; 0 lets the system choose."): port,
+        Optional("auth", default=dict, description="How to sign in."): AUTH_SCHEMA,
+        Optional("tls", description="Certificate and key files (PEM) to serve HTTPS."): {
+            Required("certificate"): All(string, Length(min=1)),
+            Required("key"): All(string, Length(min=1)),
+        },
+        Optional("allowed_hosts", default=list, description="Further names by which browsers may reach the hub."): [
+            host_name
+        ],
+        Optional(
+            "trusted_proxies", default=list, description="Proxies whose forwarded headers count, by address or network."
+        ): [network],
+        Optional("limits", default=dict, description="Bounds of the gateway."): LIMITS_SCHEMA,
+    }
+)
+
+SECTIONS: list[tuple[Any, ...]] = [
+    ("http", HTTP_SCHEMA, True, {}, "Where the hub listens and who may come in.", False, False, RESTART_KEYS),
+]
+"""Name, schema, critical, default, description, restart, each item, restart keys: as `hub.config.sections.Section`."""
