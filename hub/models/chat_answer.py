@@ -221,7 +221,15 @@ def read_usage(usage: Any) -> Usage | None:
     read = read or _count(usage, "cache_read_input_tokens") or 0
     written = _count(details, "cache_write_tokens") or _count(details, "cache_creation_tokens") or 0
     written = written or _count(usage, "cache_creation_input_tokens") or 0
-    return Usage(max(0, (prompt or 0) - read - written), output or 0, read, written)
+    return Usage(max(0, (prompt or 0) - read - written), output or 0, read, written, _cost(usage))
+
+
+def _cost(usage: dict[str, Any]) -> float | None:
+    """Return the cost in dollars that OpenRouter and litellm tell."""
+    cost = usage.get("cost")
+    if isinstance(cost, bool) or not isinstance(cost, (int, float)) or not 0 <= cost < 1e6:
+        return None
+    return float(cost)
 
 
 def _numbered(message: dict[str, Any]) -> dict[str, Any]:

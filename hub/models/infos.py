@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -37,9 +38,21 @@ class ModelInfos:
         self._listings: dict[str, _Listing] = {}
         self._asking: dict[str, asyncio.Lock] = {}
 
-    def info(self, config: ProviderConfig, model_id: str) -> ModelInfo:
-        """Return what is known of one model without asking anybody."""
-        base = known_model(_catalog_name(config), model_id) or ModelInfo(model_id, config.name)
+    def info(
+        self, config: ProviderConfig, model_id: str, known: Callable[[str], ModelInfo | None] | None = None
+    ) -> ModelInfo:
+        """Return what is known of one model without asking anybody.
+
+        Args:
+            config: Its provider.
+            model_id: As the provider knows it.
+            known: What the provider knows by itself, where the catalog knows nothing.
+        """
+        base = known_model(_catalog_name(config), model_id)
+        if base is None and known is not None:
+            base = known(model_id)
+        if base is None:
+            base = ModelInfo(model_id, config.name)
         listing = self._listings.get(config.name)
         told = next((info for info in listing.infos if info.id == model_id), None) if listing else None
         facts = _told_facts(told) if told is not None else {}
@@ -66,6 +79,11 @@ class ModelInfos:
         """Return why a provider's list is missing, when it is."""
         listing = self._listings.get(name)
         return listing.problem if listing else None
+
+    def forget_all(self) -> None:
+        """Ask every provider again next time."""
+        self._listings.clear()
+        self._asking.clear()
 
     def forget(self, name: str) -> None:
         """Ask this provider again next time."""

@@ -18,6 +18,7 @@ from hub.models.contract import (
     ModelRequest,
     Stop,
     Text,
+    Usage,
     UsageEvent,
 )
 from hub.models.health import Health
@@ -62,8 +63,8 @@ class ManagedProvider:
         events = self.inner.stream(fit_request(request, info))
         try:
             async for event in events:
-                if type(event) is UsageEvent and event.usage.cost_usd is None:
-                    yield UsageEvent(replace(event.usage, cost_usd=info.cost_usd(event.usage)))
+                if type(event) is UsageEvent:
+                    yield UsageEvent(priced(event.usage, info))
                     continue
                 if type(event) is Stop:
                     self.health.succeeded()
@@ -85,6 +86,10 @@ class ManagedProvider:
             if self._retired and not self._active:
                 self._idle(self)
 
+    def info(self, model_id: str) -> ModelInfo:
+        """Return what is known of one of its models."""
+        return self._info_of(model_id)
+
     async def models(self) -> list[ModelInfo]:
         """See `ModelProvider.models`."""
         return await self.inner.models()
@@ -98,6 +103,12 @@ class ManagedProvider:
         self._retired = True
         if not self._active:
             self._idle(self)
+
+
+def priced(usage: Usage, info: ModelInfo) -> Usage:
+    """Return the usage with its cost: by the prices that are known here, else as the provider told it."""
+    cost_usd = info.cost_usd(usage)
+    return usage if cost_usd is None else replace(usage, cost_usd=cost_usd)
 
 
 def fit_request(request: ModelRequest, info: ModelInfo) -> ModelRequest:

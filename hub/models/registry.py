@@ -27,10 +27,11 @@ from hub.models.selection import Choice, Option, choose_auto, choose_named
 from hub.models.vendors import LITELLM_API, OFFLINE_API, OLLAMA, OPENAI_API
 
 EVENT_MODELS_CHANGED = "models_changed"
-"""Fired with `{"reason": configuration | api | ollama}` when other models may be meant than before."""
+"""Fired with `{"reason": configuration | api | ollama | provider}` when other models may be meant than before."""
 
 INTEGRATIONS: Mapping[str, str] = {OPENAI_API: "openai_compatible", LITELLM_API: "litellm", OFFLINE_API: "offline"}
 WARM_UP = "warm_up"
+KNOWN = "known"
 
 _log = logging.getLogger(__name__)
 
@@ -120,6 +121,11 @@ class ModelRegistry:
         if self._factories.pop(api, None) is not None:
             self._drop_api(api)
             self._changed("api")
+
+    def refresh(self) -> None:
+        """Look again at what is known of models, because a provider knows more now."""
+        self._infos.forget_all()
+        self._changed("provider")
 
     # -- picking ------------------------------------------------------------------------------------------------
 
@@ -250,9 +256,10 @@ class ModelRegistry:
         if factory is None or (config.api in INTEGRATIONS and config.api not in self._factories):
             raise _not_set_up(config)
         health = Health(self._clock, self._repairs, config)
-        managed = ManagedProvider(
-            factory(config.name, config), lambda id: self._infos.info(config, id), health, self._close_later
-        )
+        inner = factory(config.name, config)
+        # A provider may know its models by itself, without being asked over the network.
+        known: Callable[[str], ModelInfo | None] | None = getattr(inner, KNOWN, None)
+        managed = ManagedProvider(inner, lambda id: self._infos.info(config, id, known), health, self._close_later)
         self._managed[config.name] = managed
         return managed
 
@@ -279,10 +286,10 @@ class ModelRegistry:
             return self._probe.state.models[0]
         return None
 
-    def _made(self, config: ProviderConfig, provider: ModelProvider, model_id: str, reason: str) -> Resolved:
+    def _made(self, config: ProviderConfig, provider: ManagedProvider, model_id: str, reason: str) -> Resolved:
         settings = config.settings(model_id)
         params = {**config.params, **(settings.params if settings else {})}
-        info = self._infos.info(config, model_id)
+        info = provider.info(model_id)
         return Resolved(provider, info, info.ref, reason, config.timeout_s, params)
 
     async def _models_of(self, config: ProviderConfig) -> Infos:

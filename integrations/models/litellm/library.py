@@ -1,0 +1,185 @@
+"""litellm in a thread of its own, with an event loop of its own.
+
+Importing it takes seconds, its first call nearly two more, and much of what it does between is not made for a shared
+event loop. There, it can take its time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextlib
+import importlib.util
+import logging
+import os
+import threading
+from collections.abc import AsyncIterator, Callable
+from typing import Any, TypeVar
+
+from hub.core.errors import Unavailable
+
+LOAD_LIMIT_S = 120.0
+STOP_LIMIT_S = 2.0
+PACKAGE = "litellm"
+# Read when litellm is imported: its own price list instead of one from the network, no .env file of whatever
+# directory the hub was started in.
+ENVIRONMENT = {
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
+    "LITELLM_MODE": "PRODUCTION",
+    "LITELLM_DISABLE_BUG_REPORT_LINK": "True",
+}
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+_END = object()
+
+
+class Library:
+    """Loads litellm once, on first use, and runs what needs it.
+
+    Args:
+        on_loaded: Called in the hub's event loop when it is loaded.
+    """
+
+    def __init__(self, on_loaded: Callable[[], None]) -> None:
+        self._on_loaded = on_loaded
+        self._users = 0
+        self._thread: threading.Thread | None = None
+        self._ready: concurrent.futures.Future[tuple[Any, asyncio.AbstractEventLoop]] = concurrent.futures.Future()
+
+    @property
+    def module(self) -> Any | None:
+        """The module, once it is loaded."""
+        if self._ready.done() and self._ready.exception() is None:
+            return self._ready.result()[0]
+        return None
+
+    def acquire(self) -> None:
+        """Count a provider that uses it."""
+        self._users += 1
+
+    async def release(self) -> None:
+        """Count it off; the last one stops the thread."""
+        self._users -= 1
+        if self._users > 0 or self._thread is None:
+            return
+        thread, self._thread = self._thread, None
+        ready, self._ready = self._ready, concurrent.futures.Future()
+        if ready.done() and ready.exception() is None:
+            loop = ready.result()[1]
+            loop.call_soon_threadsafe(loop.stop)
+            await asyncio.to_thread(thread.join, STOP_LIMIT_S)
+
+    async def load(self) -> tuple[Any, asyncio.AbstractEventLoop]:
+        """Return the module and its event loop, loading it in its thread if that was not done.
+
+        Raises:
+            Unavailable: It is not installed, or cannot be imported.
+        """
+        if self._thread is None:
+            if importlib.util.find_spec(PACKAGE) is None:
+                raise Unavailable(
+                    "litellm is not installed. Install it with script/setup, or with: uv pip install 'homarus[litellm]'"
+                )
+            hub_loop = asyncio.get_running_loop()
+            ready = self._ready = concurrent.futures.Future()
+            ready.add_done_callback(lambda done: _tell(hub_loop, done, self._on_loaded))
+            self._thread = threading.Thread(target=_main, args=(ready,), name=PACKAGE, daemon=True)
+            self._thread.start()
+        try:
+            async with asyncio.timeout(LOAD_LIMIT_S):
+                return await asyncio.shield(asyncio.wrap_future(self._ready))
+        except TimeoutError as error:
+            raise Unavailable(f"litellm was not loaded within {LOAD_LIMIT_S:g} s.", retry_after_s=30) from error
+        except ImportError as error:
+            self._thread = None
+            raise Unavailable(
+                f"litellm cannot be imported ({error}). Install it again with script/setup, or with: "
+                "uv pip install 'homarus[litellm]'"
+            ) from error
+
+    async def stream(self, start: Callable[[Any], AsyncIterator[T]]) -> AsyncIterator[T]:
+        """Run `start(litellm)` in the library's loop and yield here what it yields there.
+
+        Closing or cancelling it cancels the work there.
+        """
+        module, loop = await self.load()
+        here = asyncio.get_running_loop()
+        arrived: asyncio.Queue[Any] = asyncio.Queue()
+
+        def hand_over(item: Any) -> None:
+            # The hub's loop may be gone by the time something arrives.
+            with contextlib.suppress(RuntimeError):
+                here.call_soon_threadsafe(arrived.put_nowait, item)
+
+        async def pump() -> None:
+            try:
+                async for item in start(module):
+                    hand_over(item)
+            except Exception as error:  # it is raised again on the other side
+                hand_over(_Raised(error))
+            finally:
+                hand_over(_END)
+
+        work = asyncio.run_coroutine_threadsafe(pump(), loop)
+        try:
+            while (item := await arrived.get()) is not _END:
+                if isinstance(item, _Raised):
+                    raise item.error
+                yield item
+        finally:
+            work.cancel()
+
+
+class _Raised:
+    """An exception on its way to the other thread."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+def _main(ready: concurrent.futures.Future[tuple[Any, asyncio.AbstractEventLoop]]) -> None:
+    """The thread: import, then serve until stopped."""
+    try:
+        module = _import()
+    except Exception as error:  # whatever its import raises is told to those who wait
+        ready.set_exception(error if isinstance(error, ImportError) else ImportError(repr(error)))
+        return
+    loop = asyncio.new_event_loop()
+    ready.set_result((module, loop))
+    try:
+        loop.run_forever()
+    finally:
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+        loop.run_until_complete(asyncio.sleep(0))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
+
+
+def _import() -> Any:
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    import litellm
+
+    litellm.telemetry = False
+    litellm.suppress_debug_info = True
+    litellm.drop_params = True
+    # Proxies of the environment are not for keys: nobody configured them for us.
+    litellm.disable_aiohttp_trust_env = True
+    for logger in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
+        logging.getLogger(logger).setLevel(logging.ERROR)
+    return litellm
+
+
+def _tell(
+    hub_loop: asyncio.AbstractEventLoop, done: concurrent.futures.Future[Any], on_loaded: Callable[[], None]
+) -> None:
+    if done.cancelled() or done.exception() is not None:
+        return
+    _log.debug("litellm is loaded")
+    with contextlib.suppress(RuntimeError):
+        hub_loop.call_soon_threadsafe(on_loaded)

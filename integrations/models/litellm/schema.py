@@ -1,0 +1,7 @@
+"""Configuration of the integration itself: none; vendors are configured under `models.providers`."""
+
+from __future__ import annotations
+
+from hub.core.schema import Schema
+
+CONFIG_SCHEMA = Schema({})
