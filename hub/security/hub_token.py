@@ -6,8 +6,8 @@ Standard library only: the command line reads it before it does anything else.
 from __future__ import annotations
 
 import os
-import secrets
 import stat
+from base64 import urlsafe_b64encode
 from pathlib import Path
 
 from hub.core.errors import HubError
@@ -75,11 +75,11 @@ def _read(path: Path) -> str | None:
 
 def _make(path: Path) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = path.with_name(f".{_FILE_NAME}.{secrets.token_hex(8)}.tmp")
+    temporary = path.with_name(f".{_FILE_NAME}.{os.urandom(8).hex()}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         try:
-            os.write(descriptor, f"{PREFIX}{secrets.token_urlsafe(32)}\n".encode())
+            os.write(descriptor, PREFIX.encode() + urlsafe_b64encode(os.urandom(32)).rstrip(b"=") + b"\n")
             os.fsync(descriptor)
         finally:
             os.close(descriptor)

@@ -196,7 +196,8 @@ class Database:
         except BaseException as error:
             if connection is not None:
                 connection.close()
-            if is_damage(error):
+            # The statements are ours and known to be right: an ordinary error says that the file is not.
+            if is_damage(error) or getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR:
                 raise DatabaseDamaged(f"{self.path} is damaged", details={"reason": str(error)}) from error
             raise
 

@@ -101,7 +101,7 @@ class History:
         """How many entries were not recorded."""
 
     async def open(self) -> None:
-        """Open the database; a damaged or newer one is set aside and begun anew. What the disk does, it never raises."""
+        """Open the database; a damaged or newer one is set aside and begun anew; failing, it leaves history off."""
         try:
             await self._db.open()
         except (HubError, OSError, sqlite3.Error) as error:

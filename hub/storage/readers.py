@@ -105,8 +105,11 @@ class Readers:
             return error
         if is_damage(error):
             self._on_damage(error)
+        code = getattr(error, "sqlite_errorcode", None)
+        if code == sqlite3.SQLITE_READONLY:
+            return error  # the work's own mistake: it tried to write
         known: Exception | None = from_sqlite(error, self._path)
-        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
+        if code == sqlite3.SQLITE_INTERRUPT:
             known = TimedOut(f"a read from {self._path.name} took longer than {limit_s:g} s")
         if known is None:
             return error
