@@ -1,12 +1,11 @@
-"""What changed between two texts, line by line."""
+"""A unified difference as lines that a page can show; the hub's history makes it."""
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 
 LINE_LIMIT = 2_000
-CONTEXT_LINES = 3
+_KINDS = {"+": "add", "-": "remove", " ": "same", "@": "hunk"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,17 +20,13 @@ class DiffLine:
         return {"kind": self.kind, "text": self.text}
 
 
-def diff_lines(before: str, after: str) -> list[DiffLine]:
-    """Return how `after` differs from `before`: empty when it does not, cut after 2 000 lines."""
-    kinds = {"+": "add", "-": "remove", " ": "same", "@": "hunk"}
+def diff_lines(unified: str) -> list[DiffLine]:
+    """Return the lines of a unified difference without the names of the two files, cut after 2 000."""
     lines: list[DiffLine] = []
-    found = difflib.unified_diff(before.splitlines(), after.splitlines(), n=CONTEXT_LINES, lineterm="")
-    for number, line in enumerate(found):
-        if number < 2:  # the names of the two files
-            continue
+    for line in unified.splitlines()[2:]:
         if len(lines) >= LINE_LIMIT:
             lines.append(DiffLine("hunk", "…"))
             break
-        kind = kinds.get(line[:1], "same")
+        kind = _KINDS.get(line[:1], "same")
         lines.append(DiffLine(kind, line if kind == "hunk" else line[1:]))
     return lines

@@ -85,6 +85,7 @@ class Renderer:
         html = self._template(f"pages/{page.name}.html").render(
             **self._words(preferences.language),
             page={**page.data, "title": page.title, "path": page.path, "name": page.name},
+            here=call.request.path_qs if call.request.method == "GET" else page.path or "/",
             theme=preferences.theme,
             keys=preferences.keys,
             nonce=nonce,

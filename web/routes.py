@@ -67,7 +67,7 @@ def _routes(renderer: Renderer, assets: Assets, live: Live, pages: Pages) -> lis
         Route("GET", "/static/{path:*}", assets.serve, OWNER, scope=Open.PUBLIC),
         Route("GET", "/login", pages.login.show, OWNER, scope=Open.PUBLIC, cookie=True),
         Route("POST", "/login", pages.login.sign_in, OWNER, scope=Open.PUBLIC, body_limit=FORM_LIMIT_BYTES),
-        Route("POST", "/logout", pages.login.sign_out, OWNER, scope=READ, cookie=True, body_limit=FORM_LIMIT_BYTES),
+        Route("POST", "/logout", pages.login.sign_out, OWNER, scope=Open.SIGNED_IN, cookie=True, body_limit=FORM_LIMIT_BYTES),
         Route("POST", "/preferences", preferences, OWNER, scope=Open.PUBLIC, body_limit=FORM_LIMIT_BYTES),
         Route("GET", "/live", live.serve, OWNER, scope=READ, cookie=True, websocket=True),
         _page("/", front),

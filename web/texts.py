@@ -26,6 +26,24 @@ SUGGESTIONS = (
     "Remember that the boiler was serviced on 12 May",
 )
 
+INTEGRATION_STATES = {
+    "set_up": "works",
+    "retrying": "not ready yet, tries again",
+    "failed": "failed",
+    "disabled": "switched off",
+    "unloaded": "not loaded",
+}
+
+RUN_ENDS = {"ok": "Answered", "error": "Failed", "aborted": "Stopped", "timeout": "Took too long"}
+
+ACTIVITY = {
+    "message_received": "Message received",
+    "message_rejected": "Message refused",
+    "config_changed": "Configuration changed",
+    "hub_started": "Hub started",
+    "integration_changed": "Integration changed",
+}
+
 SCRIPT_TEXTS = (
     "Close",
     "Discard it",

@@ -1,18 +1,25 @@
 from __future__ import annotations
 
-from hypothesis import given, strategies as st
+import difflib
+
+from hypothesis import given
+from hypothesis import strategies as st
 
 from web.diff import LINE_LIMIT, diff_lines
 
-TEXT = st.lists(st.sampled_from(["a: 1", "b: 2", "- x", "+ y", "@ z", ""])).map("\n".join)
+TEXT = st.lists(st.sampled_from(["a: 1", "b: 2", "- x", "+ y", "@ z", "--- q", "+++ r", ""]))
+
+
+def unified(before: list[str], after: list[str]) -> str:
+    return "\n".join(difflib.unified_diff(before, after, "before", "after", lineterm=""))
 
 
 def test_equal_texts_do_not_differ() -> None:
-    assert diff_lines("a: 1\n", "a: 1\n") == []
+    assert diff_lines(unified(["a: 1"], ["a: 1"])) == []
 
 
 def test_a_changed_line_is_removed_and_added() -> None:
-    lines = diff_lines("a: 1\nb: 2\n", "a: 1\nb: 3\n")
+    lines = diff_lines(unified(["a: 1", "b: 2"], ["a: 1", "b: 3"]))
 
     assert [(line.kind, line.text) for line in lines] == [
         ("hunk", "@@ -1,2 +1,2 @@"),
@@ -23,15 +30,18 @@ def test_a_changed_line_is_removed_and_added() -> None:
 
 
 @given(TEXT, TEXT)
-def test_the_added_lines_are_in_the_second_text_and_the_removed_in_the_first(before: str, after: str) -> None:
-    lines = diff_lines(before, after)
+def test_the_added_lines_are_in_the_second_text_and_the_removed_in_the_first(
+    before: list[str], after: list[str]
+) -> None:
+    lines = diff_lines(unified(before, after))
 
-    assert all(line.text in after.splitlines() for line in lines if line.kind == "add")
-    assert all(line.text in before.splitlines() for line in lines if line.kind == "remove")
+    assert all(line.text in after for line in lines if line.kind == "add")
+    assert all(line.text in before for line in lines if line.kind == "remove")
+    assert bool(lines) == (before != after)
 
 
 def test_an_endless_difference_is_cut() -> None:
-    lines = diff_lines("", "\n".join(str(number) for number in range(LINE_LIMIT * 2)))
+    lines = diff_lines(unified([], [str(number) for number in range(LINE_LIMIT * 2)]))
 
     assert len(lines) == LINE_LIMIT + 1
     assert lines[-1].text == "…"

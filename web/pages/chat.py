@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from aiohttp import web
 
-from hub.agent.agents import Agents
-from hub.agent.runner import AgentRunner
 from hub.core.errors import InvalidRequest, LimitExceeded, NotFound
 from hub.core.ids import new_id
 from hub.core.schema import All, Length, Match, Required, Schema, string
@@ -26,6 +24,10 @@ from web.live import Frame
 from web.live_chat import LiveChat
 from web.render import Page, Renderer, json_response, see_other, wants_json
 from web.texts import SUGGESTIONS
+
+if TYPE_CHECKING:
+    from hub.agent.agents import Agents
+    from hub.agent.runner import AgentRunner
 
 TURN_LIMIT = 100
 """Turns shown at once; earlier ones are a link away."""

@@ -4,7 +4,7 @@ import "./palette.js";
 import { listenForKeys } from "./keys.js";
 
 listenForKeys();
-live.start();
+if (document.body.classList.contains("frame")) live.start();
 
 // A menu closes when one clicks elsewhere or presses Escape.
 document.addEventListener("click", (event) => {

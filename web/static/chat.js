@@ -205,6 +205,9 @@ live.on("turn", (frame) => {
   keepingPlace(() => {
     document.getElementById("log-empty")?.remove();
     if (!morph(frame.id, frame.html)) append(log, frame.html);
+    // A run announces itself before what it answers is stored: the question stands above its answer.
+    const answer = document.getElementById(frame.id.replace(/^t-u-/, "t-a-"));
+    if (answer && frame.id.startsWith("t-u-")) answer.before(document.getElementById(frame.id));
   });
   if (frame.done) speak(frame.id, true);
 });
@@ -222,10 +225,21 @@ live.on("parts", (frame) => {
   speak(frame.turn, false);
 });
 
-live.on("html", (frame) => { if (frame.id === "log") keepingPlace(() => {}); });
+live.on("html", (frame) => {
+  if (frame.id === "log") keepingPlace(() => {});
+  if (frame.id === "sessions") markSession();
+});
 live.on("hello", () => flush());
 
-document.querySelector(`#sessions a[href="${CSS.escape(location.pathname + location.search)}"]`)?.setAttribute("aria-current", "true");
+/** Mark the conversation that is open: the list is the same for all tabs. */
+function markSession() {
+  for (const link of document.querySelectorAll("#sessions a")) {
+    if (new URL(link.href).searchParams.get("session") === session) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
+  }
+}
+
+markSession();
 keep();
 settle();
 grow();

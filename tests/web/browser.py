@@ -1,0 +1,95 @@
+"""A real headless Chromium for tests: strict about what a page may do behind their back."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from playwright.async_api import Browser, BrowserContext, Page, Playwright, async_playwright
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+WAIT_LIMIT_MS = 20_000
+DESKTOP = {"width": 1280, "height": 800}
+PHONE = {"width": 390, "height": 844}
+AXE = Path(__file__).parent / "vendor" / "axe.js"
+
+
+class Chromium:
+    """The browser, its pages, and what went wrong in them.
+
+    Args:
+        base_url: The hub; a request to anywhere else is a failure.
+    """
+
+    def __init__(self, base_url: str) -> None:
+        self.base_url = base_url
+        self.faults: list[str] = []
+        self.allowed: list[str] = []
+        """Patterns of faults that a test causes on purpose."""
+        self._playwright: Playwright | None = None
+        self._browser: Browser | None = None
+
+    async def __aenter__(self) -> Self:
+        path = next((found for name in NAMES if (found := shutil.which(name))), None)
+        assert path is not None, "these tests need Chromium: apt-get install chromium, or script/test installs it"
+        self._playwright = await async_playwright().start()
+        self._browser = await self._playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._browser is not None:
+            await self._browser.close()
+        if self._playwright is not None:
+            await self._playwright.stop()
+
+    async def context(self, **options: Any) -> BrowserContext:
+        """Open a browser profile of its own; options are Playwright's."""
+        assert self._browser is not None
+        defaults: dict[str, Any] = {"viewport": DESKTOP, "locale": "en-US", "base_url": self.base_url}
+        context = await self._browser.new_context(**{**defaults, **options})
+        context.set_default_timeout(WAIT_LIMIT_MS)
+        context.on("page", self._watch)
+        return context
+
+    def unexpected(self) -> list[str]:
+        """Return the faults that no test asked for."""
+        return [fault for fault in self.faults if not any(re.search(pattern, fault) for pattern in self.allowed)]
+
+    def _watch(self, page: Page) -> None:
+        page.on("pageerror", lambda error: self.faults.append(f"page error: {error}"))
+        page.on("console", lambda message: message.type == "error" and self.faults.append(f"console: {message.text}"))
+        page.on("request", lambda request: self._judge(request.url))
+
+    def _judge(self, url: str) -> None:
+        if url.startswith(("data:", "blob:", "about:")) or urlsplit(url).netloc == urlsplit(self.base_url).netloc:
+            return
+        self.faults.append(f"request to the outside: {url}")
+
+
+async def violations(page: Page) -> list[str]:
+    """Return what axe finds wrong with a page, one line each."""
+    await page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{violation['id']}: {violation['help']}: {node['html'][:160]} {node.get('failureSummary', '')[:300]}"
+        for violation in found["violations"]
+        for node in violation["nodes"]
+    ]
+
+
+async def is_ready(page: Page) -> None:
+    """Wait until the page's scripts run and its live socket is connected."""
+    await page.wait_for_selector("html[data-ready][data-live=on]")

@@ -1,0 +1,89 @@
+"""Fixtures of the dashboard's tests: one real hub and scripted model server per file, one browser per test."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import BrowserContext, Page
+
+from tests.servers.hub_process import HubProcess
+from tests.servers.openai_server import OpenAIServer
+from tests.web.browser import Chromium, is_ready
+
+CONFIGURATION = """\
+# The home of the browser tests.
+hub:
+  name: Home
+  time_zone: Europe/Berlin
+  language: en
+models:
+  default: my_server/scripted
+  providers:
+    my_server:
+      api: openai
+      base_url: {base_url}
+      api_key: test-key-of-a-scripted-server
+      models: [{{id: scripted, context_window: 32768}}]
+memory: {{}}
+"""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--screenshot", action="store_true", help="write docs/images/dashboard.png")
+
+
+@pytest.fixture(scope="module")
+def model_server() -> Iterator[OpenAIServer]:
+    with OpenAIServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def hub(model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
+    home = tmp_path_factory.mktemp("dashboard") / "home"
+    home.mkdir(mode=0o700)
+    (home / "configuration.yaml").write_text(CONFIGURATION.format(base_url=model_server.base_url))
+    with HubProcess(home) as process:
+        yield process
+
+
+@pytest.fixture
+async def chromium(hub: HubProcess, model_server: OpenAIServer) -> AsyncIterator[Chromium]:
+    model_server.reset()
+    async with Chromium(hub.url) as browser:
+        yield browser
+    assert browser.unexpected() == []
+
+
+@pytest.fixture
+async def signed_in(chromium: Chromium, hub: HubProcess) -> BrowserContext:
+    return await sign_in(chromium, hub)
+
+
+@pytest.fixture
+async def page(signed_in: BrowserContext) -> Page:
+    """A signed-in page on a fresh conversation."""
+    page = await signed_in.new_page()
+    await page.goto("/chat")
+    await is_ready(page)
+    await page.get_by_role("button", name="New conversation").click()
+    await page.wait_for_url("**/chat?session=*")
+    await is_ready(page)
+    return page
+
+
+async def sign_in(chromium: Chromium, hub: HubProcess, **options: object) -> BrowserContext:
+    """Open a profile and sign it in with a link."""
+    context = await chromium.context(**options)
+    page = await context.new_page()
+    await page.goto(hub.rpc("dashboard.link")["url"])
+    await page.wait_for_url("**/chat")
+    await page.close()
+    return context
+
+
+def home_file(hub: HubProcess, name: str) -> Path:
+    """Return a file of the hub's home."""
+    return hub.home / name

@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.async_api import BrowserContext, Page, expect
+
+from tests.servers.hub_process import HubProcess
+from tests.servers.openai_server import OpenAIServer
+from tests.web.browser import Chromium, is_ready
+
+pytestmark = pytest.mark.browser
+
+
+async def say(page: Page, text: str) -> None:
+    await page.get_by_role("textbox", name="Message").fill(text)
+    await page.keyboard.press("Enter")
+
+
+async def test_an_answer_streams_in_and_is_rendered_as_markdown(page: Page, model_server: OpenAIServer) -> None:
+    model_server.queue([{"text": "First **bold** words.\n\n"}, {"hold": "rest"}, {"text": "- one\n- two"}])
+
+    await say(page, "tell me")
+
+    conversation = page.get_by_role("log")
+    await expect(conversation.locator("strong")).to_have_text("bold")
+    await expect(page.get_by_role("button", name="Stop")).to_be_visible()
+    await expect(conversation.get_by_role("listitem")).to_have_count(0)
+    model_server.release("rest")
+    await expect(conversation.get_by_role("listitem")).to_have_text(["one", "two"])
+    await expect(page.get_by_role("button", name="Stop")).to_be_hidden()
+    await expect(conversation.get_by_text("tell me")).to_have_count(1)
+
+
+async def test_a_question_stands_above_its_answer(page: Page, model_server: OpenAIServer) -> None:
+    model_server.queue("An answer.")
+
+    await say(page, "A question?")
+
+    turns = page.get_by_role("log").get_by_role("article")
+    await expect(turns).to_have_text([re.compile("A question"), re.compile("An answer")])
+
+
+async def test_a_tool_call_is_a_card_that_opens_and_stays_open(page: Page, model_server: OpenAIServer) -> None:
+    call = {"name": "ls", "arguments": {"path": "."}}
+    model_server.queue([{"text": "I look."}, {"tool_call": call}], [{"hold": "end"}, {"text": "There are files."}])
+
+    await say(page, "what is there?")
+
+    card = page.get_by_role("log").locator("details.tool")
+    await expect(card.locator("summary")).to_contain_text("ls")
+    await expect(card.locator("summary")).to_contain_text("done")
+    await card.locator("summary").click()
+    await expect(card.get_by_text('"path": "."')).to_be_visible()
+    await expect(card.get_by_text("AGENTS.md")).to_be_visible()
+    model_server.release("end")
+    await expect(page.get_by_text("There are files.")).to_be_visible()
+    await expect(card.get_by_text("AGENTS.md")).to_be_visible()
+
+
+@pytest.mark.parametrize("how", ["button", "escape"])
+async def test_a_run_can_be_stopped(page: Page, model_server: OpenAIServer, how: str) -> None:
+    model_server.queue([{"text": "I begin to"}, {"hold": "never"}])
+    await say(page, "write a book")
+    await expect(page.get_by_text("I begin to")).to_be_visible()
+
+    if how == "button":
+        await page.get_by_role("button", name="Stop").click()
+    else:
+        await page.keyboard.press("Escape")
+
+    await expect(page.get_by_role("log").get_by_text("Stopped")).to_be_visible()
+    await expect(page.get_by_role("button", name="Stop")).to_be_hidden()
+
+
+async def test_one_can_write_on_while_the_agent_works(page: Page, model_server: OpenAIServer) -> None:
+    model_server.queue([{"text": "One "}, {"hold": "first"}, {"text": "done."}], "Two done.")
+    await say(page, "first")
+    await expect(page.get_by_text("One")).to_be_visible()
+
+    await say(page, "second")
+    await expect(page.get_by_role("list", name="Waiting to be sent").get_by_text("second")).to_be_visible()
+    model_server.release("first")
+
+    await expect(page.get_by_text("Two done.")).to_be_visible()
+    await expect(page.get_by_role("list", name="Waiting to be sent")).to_be_hidden()
+    await expect(page.get_by_role("log").get_by_text("second", exact=True)).to_have_count(1)
+
+
+async def test_what_is_being_written_survives_a_reload(page: Page) -> None:
+    await page.get_by_role("textbox", name="Message").fill("half a thou")
+
+    await page.reload()
+
+    await expect(page.get_by_role("textbox", name="Message")).to_have_value("half a thou")
+
+
+async def test_a_page_opened_in_the_middle_of_a_run_shows_it_and_goes_on(
+    page: Page, signed_in: BrowserContext, model_server: OpenAIServer
+) -> None:
+    model_server.queue([{"text": "Half of it, "}, {"hold": "half"}, {"text": "and the rest."}])
+    await say(page, "go")
+    await expect(page.get_by_text("Half of it,")).to_be_visible()
+
+    other = await signed_in.new_page()
+    await other.goto(page.url)
+    await expect(other.get_by_text("Half of it,")).to_be_visible()
+    await is_ready(other)
+    model_server.release("half")
+
+    await expect(other.get_by_text("Half of it, and the rest.")).to_be_visible()
+    await expect(page.get_by_text("Half of it, and the rest.")).to_be_visible()
+
+
+async def test_an_error_of_the_model_is_told(page: Page, model_server: OpenAIServer) -> None:
+    model_server.set_default({"status": 401, "body": {"error": {"message": "Incorrect API key provided."}}})
+
+    await say(page, "hello?")
+
+    await expect(page.get_by_role("log").locator(".outcome.error")).to_be_visible()
+
+
+async def test_hostile_words_of_a_model_stay_words(page: Page, model_server: OpenAIServer) -> None:
+    model_server.queue("<img src=x onerror=alert(1)> <script>alert(1)</script> [go](javascript:alert(1)) done")
+
+    await say(page, "be evil")
+
+    await expect(page.get_by_role("log").get_by_text("<script>alert(1)</script>")).to_be_visible()
+    await expect(page.get_by_role("log").locator("script, img, a")).to_have_count(0)
+
+
+async def test_a_conversation_is_named_by_its_first_words_and_can_be_renamed_and_deleted(
+    page: Page, model_server: OpenAIServer
+) -> None:
+    model_server.queue("Yes.")
+    await say(page, "Is the boiler on?")
+    sessions = page.get_by_role("complementary", name="Conversations")
+    await expect(sessions.get_by_role("link", name="Is the boiler on?")).to_be_visible()
+
+    await page.get_by_label("Conversation settings").click()
+    await page.get_by_label("Name").fill("Boiler")
+    await page.get_by_role("button", name="Rename").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Boiler")
+    await page.get_by_label("Conversation settings").click()
+    await page.get_by_text("Delete conversation…").click()
+    await page.get_by_role("button", name="Delete", exact=True).click()
+
+    await page.wait_for_url("**/chat/sessions")
+    await expect(page.get_by_role("link", name="Boiler")).to_have_count(0)
+
+
+async def test_a_suggestion_is_said_with_one_click(page: Page, model_server: OpenAIServer) -> None:
+    model_server.queue("A lot.")
+
+    await page.get_by_role("button", name="What can you do?").click()
+
+    await expect(page.get_by_role("log").get_by_text("A lot.")).to_be_visible()
+    await expect(page.get_by_text("Ask something")).to_have_count(0)
+
+
+async def test_a_message_written_while_the_hub_is_away_is_sent_when_it_is_back(
+    page: Page, signed_in: BrowserContext, model_server: OpenAIServer, chromium: Chromium
+) -> None:
+    chromium.allowed.append("ERR_INTERNET_DISCONNECTED|WebSocket")
+    model_server.queue("Here again.")
+    await signed_in.set_offline(True)
+
+    await say(page, "are you there?")
+    await expect(page.get_by_role("list", name="Waiting to be sent").get_by_text("are you there?")).to_be_visible()
+    await signed_in.set_offline(False)
+
+    await expect(page.get_by_text("Here again.")).to_be_visible()
+    await expect(page.get_by_role("log").get_by_text("are you there?")).to_have_count(1)
+
+
+async def test_two_tabs_recover_by_themselves_when_the_hub_restarts(
+    signed_in: BrowserContext, hub: HubProcess, model_server: OpenAIServer, chromium: Chromium
+) -> None:
+    chromium.allowed.append("ERR_CONNECTION_REFUSED|WebSocket")
+    first, second = await signed_in.new_page(), await signed_in.new_page()
+    for tab in (first, second):
+        await tab.goto("/chat")
+        await is_ready(tab)
+    model_server.queue("Before.", "After.")
+    await say(first, "one")
+    await expect(second.get_by_text("Before.")).to_be_visible()
+    await second.get_by_role("textbox", name="Message").fill("a draft")
+
+    hub.stop()
+    for tab in (first, second):
+        await tab.wait_for_selector("html[data-live=off]")
+    await expect(first.get_by_role("status").filter(has_text="Reconnecting…")).to_be_visible()
+    await say(first, "two")
+    hub.start()
+
+    for tab in (first, second):
+        await is_ready(tab)
+        await expect(tab.get_by_text("After.")).to_be_visible()
+        await expect(tab.get_by_text("Before.")).to_have_count(1)
+        await expect(tab.get_by_role("log").get_by_text("two", exact=True)).to_have_count(1)
+        await expect(tab.locator("#link-state")).to_be_hidden()
+    await expect(second.get_by_role("textbox", name="Message")).to_have_value("a draft")
+
+
+async def test_a_conversation_has_an_address(page: Page) -> None:
+    key = parse_qs(urlsplit(page.url).query)["session"][0]
+
+    assert key.startswith("agent:main:webchat:direct:")

@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import BrowserContext, Page, expect
+
+from tests.servers.hub_process import HubProcess
+from tests.servers.openai_server import OpenAIServer
+from tests.web.browser import PHONE, Chromium, is_ready, violations
+from tests.web.conftest import sign_in
+from tests.web.test_chat import say
+
+pytestmark = pytest.mark.browser
+
+REPOSITORY = Path(__file__).parents[2]
+PAGES = [
+    "/chat",
+    "/chat/sessions",
+    "/overview",
+    "/config",
+    "/config/history?file=configuration.yaml",
+    "/chat?session=nonsense",
+]
+LOOKS: dict[str, dict[str, Any]] = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    "phone": {"viewport": PHONE, "has_touch": True, "is_mobile": True},
+    "phone, dark": {"viewport": PHONE, "has_touch": True, "is_mobile": True, "color_scheme": "dark"},
+}
+OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+SMALL = """() => [...document.querySelectorAll('button, select, input:not([type=checkbox], [type=hidden]), nav a, summary')]
+  .filter((element) => element.checkVisibility() && element.getBoundingClientRect().height < 43.5)
+  .map((element) => element.outerHTML.slice(0, 120))"""
+
+
+async def fill_conversation(page: Page, model_server: OpenAIServer) -> None:
+    call = {"name": "ls", "arguments": {"path": "."}}
+    model_server.queue(
+        [{"text": "I look."}, {"tool_call": call}],
+        "# Files\n\nThere are *some*:\n\n| name | size |\n|:--|--:|\n| a | 1 |\n\n```py\nprint('x' * 200)\n```\n\n> quoted",
+    )
+    await say(page, "what is there?")
+    await expect(page.get_by_text("quoted")).to_be_visible()
+    await page.get_by_role("log").locator("details.tool summary").last.click()
+
+
+@pytest.mark.parametrize("look", LOOKS)
+async def test_every_page_is_accessible_and_fits(
+    chromium: Chromium, hub: HubProcess, model_server: OpenAIServer, look: str
+) -> None:
+    chromium.allowed.append("status of 400")
+    page = await (await sign_in(chromium, hub, **LOOKS[look])).new_page()
+    await page.goto("/chat")
+    await is_ready(page)
+    await fill_conversation(page, model_server)
+    found = {"/chat with a conversation": await violations(page)}
+
+    for path in PAGES:
+        await page.goto(path)
+        await is_ready(page)
+        found[path] = await violations(page)
+        found[f"{path} is wider than the window"] = [] if await page.evaluate(OVERFLOW) <= 0 else [str(page.viewport_size)]
+        found[f"{path} has small targets"] = await page.evaluate(SMALL)
+        found[f"{path} has one main heading"] = [] if await page.locator("h1").count() == 1 else ["h1"]
+
+    assert {path: problems for path, problems in found.items() if problems} == {}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+async def test_the_sign_in_page_is_accessible_and_fits(chromium: Chromium, look: str) -> None:
+    page = await (await chromium.context(**LOOKS[look])).new_page()
+
+    await page.goto("/login")
+    await page.wait_for_selector("html[data-ready]")
+
+    assert await violations(page) == []
+    assert await page.evaluate(OVERFLOW) <= 0
+    assert await page.evaluate(SMALL) == []
+
+
+async def test_dialogs_and_menus_are_accessible(page: Page) -> None:
+    await page.keyboard.press("Control+k")
+    await expect(page.get_by_role("dialog", name="Go to or do")).to_be_visible()
+    found = await violations(page)
+    await page.keyboard.press("Escape")
+    await page.locator("body").press("?")
+    await expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
+    found += await violations(page)
+    await page.get_by_role("button", name="Close").click()
+    await page.get_by_text("Preferences").click()
+    found += await violations(page)
+
+    assert found == []
+
+
+async def test_the_palette_goes_where_one_types(page: Page) -> None:
+    await page.keyboard.press("Control+k")
+    await page.get_by_role("combobox").fill("overv")
+    await page.keyboard.press("Enter")
+
+    await page.wait_for_url("**/overview")
+
+
+async def test_letters_go_to_pages_but_not_while_typing(page: Page) -> None:
+    await page.get_by_role("textbox", name="Message").press_sequentially("go?n")
+    await expect(page.get_by_role("textbox", name="Message")).to_have_value("go?n")
+    await page.get_by_role("log").focus()
+
+    await page.keyboard.press("g")
+    await page.keyboard.press("y")
+
+    await page.wait_for_url("**/config")
+
+
+async def test_letters_can_be_switched_off(page: Page) -> None:
+    await page.get_by_text("Preferences").click()
+    await page.get_by_label("Single-letter shortcuts").uncheck()
+    await page.get_by_role("button", name="Save").click()
+    await is_ready(page)
+
+    await page.get_by_role("log").press("?")
+
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+async def test_the_theme_can_be_chosen_against_the_system(chromium: Chromium, hub: HubProcess) -> None:
+    page = await (await sign_in(chromium, hub, color_scheme="light")).new_page()
+    await page.goto("/overview")
+    light = await page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+    await page.get_by_text("Preferences").click()
+    await page.get_by_label("Theme").select_option("dark")
+    await page.get_by_role("button", name="Save").click()
+    await is_ready(page)
+
+    assert await page.evaluate("getComputedStyle(document.body).backgroundColor") != light
+    assert await page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert page.url.endswith("/overview")
+
+
+async def test_a_chinese_browser_is_answered_in_chinese(
+    chromium: Chromium, hub: HubProcess, model_server: OpenAIServer
+) -> None:
+    page = await (await sign_in(chromium, hub, locale="zh-CN")).new_page()
+    model_server.queue("好的，记住了。")
+    await page.goto("/chat")
+    await is_ready(page)
+
+    await page.get_by_role("textbox", name="消息").fill("记住：锅炉在5月12日保养过")
+    await page.get_by_role("button", name="发送").click()
+
+    await expect(page.get_by_text("好的，记住了。")).to_be_visible()
+    assert await page.evaluate("document.documentElement.lang") == "zh-CN"
+    await expect(page.get_by_role("link", name="概览")).to_be_visible()
+    for path in ("/overview", "/config", "/chat/sessions"):
+        await page.goto(path)
+        await is_ready(page)
+        assert await violations(page) == []
+
+
+async def test_the_language_can_be_chosen(page: Page) -> None:
+    await page.get_by_text("Preferences").click()
+    await page.get_by_label("Language").select_option("zh-CN")
+    await page.get_by_role("button", name="Save").click()
+
+    await expect(page.get_by_role("link", name="配置")).to_be_visible()
+
+
+async def test_a_phone_has_its_navigation_at_the_bottom_and_lists_conversations_on_a_page(
+    chromium: Chromium, hub: HubProcess
+) -> None:
+    page = await (await sign_in(chromium, hub, **LOOKS["phone"])).new_page()
+    await page.goto("/chat")
+    await is_ready(page)
+
+    box = await page.get_by_role("navigation", name="Main").bounding_box()
+    await page.get_by_role("link", name="Conversations").click()
+
+    await page.wait_for_url("**/chat/sessions")
+    assert box is not None
+    assert box["y"] > PHONE["height"] - 100
+
+
+async def test_the_reader_of_the_readme_sees_this(
+    signed_in: BrowserContext, model_server: OpenAIServer, request: pytest.FixtureRequest
+) -> None:
+    if not request.config.getoption("--screenshot", default=False):
+        pytest.skip("makes docs/images/dashboard.png, with --screenshot")
+    page = await signed_in.new_page()
+    call = {"name": "memory_search", "arguments": {"query": "boiler"}}
+    model_server.queue(
+        [{"text": "Let me look at what I remember."}, {"tool_call": call}],
+        "The boiler was serviced on **12 May**. The next service is due in about half a year:\n\n"
+        "- order the filter (the last one was a *BX-20*)\n- ask Anna for a date\n\nShall I remind you in October?",
+    )
+    await page.goto("/chat")
+    await is_ready(page)
+    await say(page, "When was the boiler serviced?")
+    await expect(page.get_by_text("Shall I remind you")).to_be_visible()
+    target = REPOSITORY / "docs" / "images" / "dashboard.png"
+    target.parent.mkdir(parents=True, exist_ok=True)
+
+    await page.screenshot(path=target)
+
+    assert target.stat().st_size > 10_000

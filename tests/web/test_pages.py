@@ -1,0 +1,214 @@
+"""The dashboard over plain HTTP: JSON of every page, headers, static files, and who is let in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+
+import pytest
+from aiohttp import ClientSession, WSServerHandshakeError
+
+from tests.servers.hub_process import HubProcess
+from web.routes import OWNER
+
+PAGES = ["/chat", "/chat/sessions", "/overview", "/config", "/config/history?file=configuration.yaml"]
+FORMS = {
+    "/chat/send": {"session": "agent:main:main", "key": "k", "text": "hi"},
+    "/chat/abort": {"session": "agent:main:main"},
+    "/chat/new": {},
+    "/chat/rename": {"session": "agent:main:main", "name": "x"},
+    "/chat/delete": {"session": "agent:main:webchat:direct:nobody"},
+    "/config/check": {"file": "configuration.yaml", "text": ""},
+    "/config/complete": {"file": "configuration.yaml", "text": "", "line": 1, "column": 1},
+    "/config/save": {"file": "configuration.yaml", "text": "", "base_hash": "x"},
+    "/config/restore": {"file": "configuration.yaml", "version": "x", "base_hash": "x"},
+    "/logout": {},
+}
+STATIC = re.compile(r'(?:src|href)="(/static/[^"]+)"')
+
+
+@pytest.fixture
+async def stranger(hub: HubProcess) -> AsyncIterator[ClientSession]:
+    async with ClientSession(hub.url) as session:
+        yield session
+
+
+@pytest.fixture
+async def owner(hub: HubProcess) -> AsyncIterator[ClientSession]:
+    """A client with the cookie of a signed-in browser."""
+    async with ClientSession(hub.url, headers={"Origin": hub.url}) as session:
+        code = hub.rpc("dashboard.link")["code"]
+        async with session.post("/login", json={"code": code}, headers={"Accept": "application/json"}) as answer:
+            assert answer.status == 200
+        yield session
+
+
+@pytest.mark.parametrize("path", PAGES)
+async def test_every_page_is_also_json(owner: ClientSession, path: str) -> None:
+    joint = "&" if "?" in path else "?"
+
+    by_query = await owner.get(f"{path}{joint}format=json")
+    by_header = await owner.get(path, headers={"Accept": "application/json"})
+
+    assert by_query.content_type == by_header.content_type == "application/json"
+    assert (await by_query.json()).keys() == (await by_header.json()).keys()
+
+
+@pytest.mark.parametrize("path", [*PAGES, "/login"])
+async def test_every_page_forbids_inline_code_and_framing(owner: ClientSession, stranger: ClientSession, path: str) -> None:
+    client = stranger if path == "/login" else owner
+
+    answer = await client.get(path)
+
+    policy = dict(part.strip().split(" ", 1) for part in answer.headers["Content-Security-Policy"].split(";"))
+    assert answer.status == 200
+    assert policy["default-src"] == "'none'"
+    assert policy["script-src"] == "'self'"
+    assert policy["frame-ancestors"] == "'none'"
+    assert policy["connect-src"] == "'self'"
+    assert "unsafe" not in answer.headers["Content-Security-Policy"]
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    html = await answer.text()
+    assert not re.search(r"<[^>]+\son\w+=", html)
+    assert not re.search(r"<[^>]+\sstyle=", html)
+    assert not re.search(r'<script(?![^>]*(src=|type="application/json"))', html)
+
+
+async def test_no_two_pages_share_a_nonce(owner: ClientSession) -> None:
+    policies = {(await owner.get("/overview")).headers["Content-Security-Policy"] for _ in range(5)}
+
+    assert len(policies) == 5
+
+
+@pytest.mark.parametrize("path", PAGES)
+async def test_a_browser_without_a_cookie_is_sent_to_the_door(stranger: ClientSession, path: str) -> None:
+    answer = await stranger.get(path, headers={"Accept": "text/html"}, allow_redirects=False)
+
+    assert answer.status in {302, 303}
+    assert answer.headers["Location"].startswith("/login")
+
+
+@pytest.mark.parametrize("path", FORMS)
+async def test_a_form_without_a_cookie_is_refused(stranger: ClientSession, hub: HubProcess, path: str) -> None:
+    answer = await stranger.post(path, json=FORMS[path], headers={"Origin": hub.url})
+
+    assert answer.status == 401
+
+
+@pytest.mark.parametrize("path", FORMS)
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1"])
+async def test_a_form_from_another_site_is_refused(owner: ClientSession, path: str, origin: str) -> None:
+    answer = await owner.post(path, json=FORMS[path], headers={"Origin": origin})
+
+    assert answer.status == 403
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "null"])
+async def test_the_live_socket_of_another_site_is_refused_before_the_upgrade(owner: ClientSession, origin: str) -> None:
+    with pytest.raises(WSServerHandshakeError) as refused:
+        await owner.ws_connect("/live", headers={"Origin": origin})
+
+    assert refused.value.status == 403
+
+
+async def test_the_live_socket_wants_a_cookie(stranger: ClientSession, hub: HubProcess) -> None:
+    with pytest.raises(WSServerHandshakeError) as refused:
+        await stranger.ws_connect("/live", headers={"Origin": hub.url})
+
+    assert refused.value.status == 401
+
+
+@pytest.mark.parametrize(
+    "frame", ["nonsense", "[]", '{"t":"watch"}', '{"t":"watch","topics":"overview"}', '{"t":"watch","topics":[1]}', '{"t":"run"}']
+)
+async def test_a_malformed_frame_closes_the_socket(owner: ClientSession, frame: str) -> None:
+    async with owner.ws_connect("/live") as socket:
+        await socket.send_str(frame)
+
+        kinds = [message.type.name async for message in socket]
+
+    assert socket.closed
+    assert "ERROR" not in kinds
+
+
+async def test_who_watches_a_topic_gets_its_whole_state(owner: ClientSession) -> None:
+    async with owner.ws_connect("/live") as socket:
+        await socket.send_json({"t": "watch", "topics": ["overview", "session:agent:main:main", "no-such-topic"]})
+
+        shown = set()
+        while shown < {"overview", "log", "run-state"}:
+            frame = await socket.receive_json(timeout=10)
+            if frame["t"] == "html":
+                shown.add(frame["id"])
+
+    assert shown == {"overview", "log", "run-state"}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/chat/send", {"session": "agent:main:main", "key": "k"}),
+        ("/chat/send", {"session": "agent:main:main", "key": "bad key", "text": "x"}),
+        ("/chat/send", {"session": "nonsense", "key": "k", "text": "x"}),
+        ("/chat/send", {"session": "agent:main:main", "key": "k", "text": "   "}),
+        ("/chat/send", ["x"]),
+        ("/chat/rename", {"session": "agent:main:main", "name": "x" * 500}),
+        ("/config/complete", {"file": "configuration.yaml", "text": "", "line": 0, "column": 1}),
+        ("/config/check", {"file": "../outside.yaml", "text": ""}),
+        ("/config/save", {"file": "/etc/passwd", "text": "", "base_hash": ""}),
+        ("/config/save", {"file": ".storage/hub_token", "text": "", "base_hash": ""}),
+        ("/preferences", {"language": "klingon"}),
+    ],
+)
+async def test_a_bad_form_is_refused_with_a_reason(owner: ClientSession, path: str, body: object) -> None:
+    answer = await owner.post(path, json=body, headers={"Accept": "application/json"})
+
+    assert 400 <= answer.status < 500
+    assert (await answer.json())["error"]["message"]
+
+
+@pytest.mark.parametrize("path", ["/config?file=../secret", "/config?file=/etc/passwd", "/config?file=.storage/hub_token"])
+async def test_only_configuration_can_be_read(owner: ClientSession, path: str) -> None:
+    answer = await owner.get(path, headers={"Accept": "application/json"})
+
+    assert 400 <= answer.status < 500
+
+
+async def test_an_error_of_a_page_is_a_page(owner: ClientSession) -> None:
+    answer = await owner.get("/chat?session=nonsense", headers={"Accept": "text/html"})
+
+    assert answer.status == 400
+    assert "is not a session key" in await answer.text()
+
+
+@pytest.mark.parametrize("back", ["//evil.example", "https://evil.example/", "/\\evil.example", "javascript:alert(1)"])
+async def test_preferences_lead_back_to_this_origin_only(stranger: ClientSession, hub: HubProcess, back: str) -> None:
+    answer = await stranger.post(
+        "/preferences", data={"theme": "dark", "back": back}, headers={"Origin": hub.url}, allow_redirects=False
+    )
+
+    assert answer.headers["Location"] == "/"
+
+
+async def test_static_files_are_immutable_and_compressed(owner: ClientSession) -> None:
+    html = await (await owner.get("/chat")).text()
+
+    for path in STATIC.findall(html):
+        answer = await owner.get(path, headers={"Accept-Encoding": "gzip"})
+        assert answer.status == 200, path
+        assert "immutable" in answer.headers["Cache-Control"]
+        assert answer.headers["Content-Encoding"] == "gzip"
+
+
+@pytest.mark.parametrize(
+    "path", ["/static/app.css", "/static/0123456789abcdef/app.css", "/static/x/../../render.py", "/static/%2e%2e/render.py"]
+)
+async def test_nothing_else_is_served_as_a_static_file(stranger: ClientSession, path: str) -> None:
+    answer = await stranger.get(path)
+
+    assert answer.status in {400, 404}
+
+
+def test_the_routes_name_their_owner() -> None:
+    assert OWNER == "web"

@@ -1,0 +1,51 @@
+"""Which texts the dashboard shows, read from its templates, modules and scripts."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from jinja2 import Environment
+from jinja2.ext import extract_from_ast
+
+import web
+from web import texts
+from web.preferences import THEMES
+
+WEB_DIR = Path(web.__file__).parent
+_SCRIPT_CALL = re.compile(r"""\bt\(\s*"((?:[^"\\]|\\.)*)\"""")
+
+
+def texts_of_templates() -> Iterator[str]:
+    """Yield the message ids in the templates."""
+    environment = Environment(autoescape=True)
+    for path in sorted((WEB_DIR / "templates").rglob("*.html")):
+        tree = environment.parse(path.read_text(encoding="utf-8"))
+        for _, _, found in extract_from_ast(tree, ("_", "ngettext")):
+            message = found if isinstance(found, str) else next(iter(found or ()), None)
+            if isinstance(message, str):
+                yield message
+
+
+def texts_of_modules() -> Iterator[str]:
+    """Yield the message ids in Python: those of `gettext` calls, of page titles, and of `web.texts`."""
+    for path in sorted(WEB_DIR.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call):
+                continue
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            place = {"gettext": 0, "ngettext": 0, "Page": 1}.get(name)
+            if place is not None and len(node.args) > place and isinstance(node.args[place], ast.Constant):
+                yield str(ast.literal_eval(node.args[place]))
+    yield from (place.title for place in texts.NAVIGATION)
+    yield from texts.SUGGESTIONS
+    for table in (texts.INTEGRATION_STATES, texts.RUN_ENDS, texts.ACTIVITY, THEMES):
+        yield from table.values()
+
+
+def texts_of_scripts() -> Iterator[str]:
+    """Yield the message ids in our own scripts."""
+    for path in sorted((WEB_DIR / "static").glob("*.js")):
+        yield from _SCRIPT_CALL.findall(path.read_text(encoding="utf-8"))
