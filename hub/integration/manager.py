@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any
 
 from hub.config.checked import Config, empty_config
@@ -74,6 +74,7 @@ class IntegrationManager:
         self._config: Config = empty_config()
         self._needed: set[str] = set()
         self._statuses: dict[str, Status] = {}
+        self._owned: dict[str, list[Callable[[], Any]]] = {}
         self._changing = asyncio.Lock()
         self._stopped = False
 
@@ -139,6 +140,15 @@ class IntegrationManager:
                 del self._statuses[domain]
             self._note_disabled()
             await self._again(set(changed) & running & wanted, wanted - running)
+
+    def owns(self, domain: str, release: Callable[[], Any]) -> None:
+        """Note what an integration brought: `release` takes it away when it is unloaded or its set-up fails.
+
+        Args:
+            domain: The integration.
+            release: What a registration returned; called once, newest first, and must not block.
+        """
+        self._owned.setdefault(domain, []).append(release)
 
     def statuses(self) -> list[dict[str, Any]]:
         """Return what is known of every integration in use, by domain."""
@@ -249,7 +259,12 @@ class IntegrationManager:
         status.config = self._section(domain)
         check_requirements(found.manifest)
         status.module = import_integration(found)
-        await self._within(status.module.setup(self._hub, status.config), self._setup_limit_s, f"setting up {domain}")
+        work = status.module.setup(self._hub, status.config)
+        try:
+            await self._within(work, self._setup_limit_s, f"setting up {domain}")
+        except BaseException:  # what it had brought until then must not stay behind
+            self._release(domain)
+            raise
 
     def _section(self, domain: str) -> Any:
         """Return the configuration of an integration, or its defaults when it is not configured."""
@@ -330,10 +345,18 @@ class IntegrationManager:
                     text = f"{error}. Restart the hub if it misbehaves."
                     title = f"{_name(status)} could not be unloaded"
                     self._repairs.raise_(SOURCE, f"{domain}.unload", title, text, severity=Severity.WARNING)
+                self._release(domain)
             status.attempts = 0
             if status.state is not State.SET_UP:
                 forget(status.found)
             self._set(status, State.UNLOADED, reason)
+
+    def _release(self, domain: str) -> None:
+        for release in reversed(self._owned.pop(domain, [])):
+            try:
+                release()
+            except Exception:  # the rest must still be taken away
+                _log.exception("%s: something it brought could not be taken away", domain)
 
     def _fail(self, status: Status, reason: str, command: str | None = None) -> None:
         domain = status.found.domain
