@@ -38,6 +38,10 @@ class MemoryRegistry:
 
         return remove
 
+    def unregister(self) -> None:
+        """Take the memory away, whoever keeps it."""
+        self._current = None
+
     def require(self) -> Memory:
         """Return the memory.
 

@@ -1,0 +1,137 @@
+"""Dates that people write and ask for, as marks by which entries are found: `@2026`, `@2026-05-12`, `@05-12`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import date, timedelta
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_MONTH = (
+    r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?"
+    r"|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+)
+_DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
+_YEAR = r"(?:,?\s+(\d{4}))?"
+
+_DIGIT = re.compile(r"\d")
+_WRITTEN = (
+    (re.compile(r"(?<!\d)(\d{4})-(\d{1,2})-(\d{1,2})(?!\d)"), "ymd"),
+    (re.compile(r"(?:(\d{4})\s*年\s*)?(\d{1,2})\s*月\s*(\d{1,2})\s*[日号]"), "ymd"),
+    (re.compile(r"(?<!\d)(\d{1,2})\.\s?(\d{1,2})\.(\d{4})?(?!\d)"), "dmy"),
+    (re.compile(rf"(?<![\w-]){_DAY}\s+(?:of\s+)?{_MONTH}\b\.?{_YEAR}", re.IGNORECASE), "dmy"),
+    (re.compile(rf"\b{_MONTH}\.?\s+{_DAY}(?!\w){_YEAR}", re.IGNORECASE), "mdy"),
+)
+_ASKED = re.compile(
+    r"\b(today|tonight|yesterday|the day before yesterday|this week|last week|this month|last month|this year|last year"
+    r"|(?:on |last |this )(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday))\b"
+    "|今天|昨天|前天|这周|本周|这个星期|上周|上个星期|这个月|本月|上个月|今年|去年|(?:上?(?:周|星期))[一二三四五六日天]",
+    re.IGNORECASE,
+)
+_CHINESE = {
+    "今天": "today",
+    "昨天": "yesterday",
+    "前天": "the day before yesterday",
+    "这周": "this week",
+    "本周": "this week",
+    "这个星期": "this week",
+    "上周": "last week",
+    "上个星期": "last week",
+    "这个月": "this month",
+    "本月": "this month",
+    "上个月": "last month",
+    "今年": "this year",
+    "去年": "last year",
+}
+
+
+def marks_of_day(day: date) -> list[str]:
+    """Return the marks of something that belongs to a day."""
+    return [f"@{day:%Y}", f"@{day:%Y-%m}", f"@{day:%Y-%m-%d}", f"@{day:%m-%d}"]
+
+
+def marks_in(text: str) -> list[str]:
+    """Return the marks of all dates that a text names."""
+    found: list[str] = []
+    if not _DIGIT.search(text):
+        return found
+    for year, month, day in _dates_in(text):
+        found.append(f"@{month:02}-{day:02}")
+        if year is not None:
+            found.append(f"@{year:04}-{month:02}-{day:02}")
+    return found
+
+
+def asked_for(query: str, today: date) -> tuple[str, list[frozenset[str]]]:
+    """Return a query without its dates, and for each date the marks of which one must be there.
+
+    Args:
+        query: What somebody asks.
+        today: The day on which it is asked.
+    """
+    wanted: list[frozenset[str]] = []
+    for pattern, order in _WRITTEN:
+        for match in pattern.finditer(query):
+            if (found := _date(match.groups(), order)) is not None:
+                year, month, day = found
+                wanted.append(frozenset([f"@{month:02}-{day:02}" if year is None else f"@{year}-{month:02}-{day:02}"]))
+        query = pattern.sub(" ", query)
+    for match in _ASKED.finditer(query):
+        words = match[0].lower()
+        wanted.append(frozenset(_relative(_CHINESE.get(words, words), today)))
+    return _ASKED.sub(" ", query), wanted
+
+
+def _dates_in(text: str) -> Iterable[tuple[int | None, int, int]]:
+    for pattern, order in _WRITTEN:
+        for match in pattern.finditer(text):
+            if (found := _date(match.groups(), order)) is not None:
+                yield found
+
+
+def _date(groups: tuple[str | None, ...], order: str) -> tuple[int | None, int, int] | None:
+    parts = dict(zip(order, groups, strict=True))
+    month_text = parts["m"] or ""
+    month = int(month_text) if month_text.isdecimal() else _MONTHS.index(month_text[:3].lower()) + 1
+    year, day = int(parts["y"]) if parts["y"] else None, int(parts["d"] or 0)
+    try:
+        date(year or 2000, month, day)
+    except ValueError:
+        return None
+    return year, month, day
+
+
+def _relative(words: str, today: date) -> list[str]:
+    monday = today - timedelta(days=today.weekday())
+    match words:
+        case "today" | "tonight":
+            return _days(today, 1)
+        case "yesterday":
+            return _days(today - timedelta(days=1), 1)
+        case "the day before yesterday":
+            return _days(today - timedelta(days=2), 1)
+        case "this week":
+            return _days(monday, 7)
+        case "last week":
+            return _days(monday - timedelta(days=7), 7)
+        case "this month":
+            return [f"@{today:%Y-%m}"]
+        case "last month":
+            return [f"@{today.replace(day=1) - timedelta(days=1):%Y-%m}"]
+        case "this year":
+            return [f"@{today.year:04}"]
+        case "last year":
+            return [f"@{today.year - 1:04}"]
+    return _days(_last_weekday(words, today), 1)
+
+
+def _last_weekday(words: str, today: date) -> date:
+    name = words.rsplit(" ", maxsplit=1)[-1]
+    number = _WEEKDAYS.index(name) if name in _WEEKDAYS else min("一二三四五六日".find(words[-1]) % 7, 6)
+    back = (today.weekday() - number) % 7
+    return today - timedelta(days=back or (7 if words.startswith(("last", "上")) else 0))
+
+
+def _days(first: date, count: int) -> list[str]:
+    return [f"@{first + timedelta(days=number):%Y-%m-%d}" for number in range(count)]

@@ -1,0 +1,1 @@
+"""Tests of the integrations, in the order of their folders."""

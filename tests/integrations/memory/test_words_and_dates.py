@@ -1,0 +1,108 @@
+"""Words are found in their other forms, in two languages, and dates in any way they are written."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from hypothesis import given, strategies as st
+
+from integrations.memory.notes.dates import asked_for, marks_in
+from integrations.memory.notes.words import positions, stem, words_asked, words_of
+
+TODAY = date(2026, 5, 13)  # a Wednesday
+
+
+@pytest.mark.parametrize(
+    "forms",
+    [
+        ("service", "services", "serviced", "servicing"),
+        ("boiler", "boilers"),
+        ("plan", "planned", "planning", "plans"),
+        ("birthday", "birthdays"),
+        ("party", "parties"),
+        ("like", "liked", "likes", "liking"),
+        ("call", "called", "calling"),
+        ("class", "classes"),
+        ("bus",),
+        ("Café", "cafe", "CAFÉS"),
+    ],
+)
+def test_the_forms_of_a_word_are_one(forms: tuple[str, ...]) -> None:
+    assert len({tuple(words_of(form)) for form in forms}) == 1
+
+
+@pytest.mark.parametrize(("one", "other"), [("wing", "wed"), ("busy", "bus"), ("glass", "glad")])
+def test_different_words_stay_apart(one: str, other: str) -> None:
+    assert stem(one) != stem(other)
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("when was the boiler serviced?", ["boiler", "servic"]),
+        ("What's Anna's birthday?", ["anna", "birthdai"]),
+        ("锅炉什么时候保养的?", ["锅炉", "保养"]),
+        ("我家的 WiFi 密码是什么", ["家", "wifi", "密码"]),
+        ("猫", ["猫"]),
+        ("what do you know about me?", []),
+    ],
+)
+def test_a_question_is_asked_by_its_telling_words(query: str, words: list[str]) -> None:
+    assert words_asked(query) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "mark"),
+    [
+        ("serviced on 12 May", "@05-12"),
+        ("on the 12th of May", "@05-12"),
+        ("May 12", "@05-12"),
+        ("May 12th, 2026", "@2026-05-12"),
+        ("2026-05-12", "@2026-05-12"),
+        ("am 12.5.2026", "@2026-05-12"),
+        ("5月12日", "@05-12"),
+        ("2026年5月12号", "@2026-05-12"),
+    ],
+)
+def test_a_date_is_the_same_however_it_is_written(text: str, mark: str) -> None:
+    assert mark in marks_in(text)
+    assert "@05-12" in marks_in(text)
+    assert any(mark in each for each in asked_for(text, TODAY)[1])
+
+
+@pytest.mark.parametrize("text", ["31 February", "99 May", "2026-13-40", "version 1.2", "may 2", "12 Maybe", "0月0日"])
+def test_what_is_no_date_raises_nothing(text: str) -> None:
+    assert "@05-12" not in marks_in(text)
+
+
+@pytest.mark.parametrize(
+    ("query", "day"),
+    [
+        ("what did I do yesterday", "@2026-05-12"),
+        ("昨天我说了什么", "@2026-05-12"),
+        ("前天", "@2026-05-11"),
+        ("today", "@2026-05-13"),
+        ("on monday", "@2026-05-11"),
+        ("last wednesday", "@2026-05-06"),
+        ("上周", "@2026-05-04"),
+        ("周一", "@2026-05-11"),
+        ("星期天", "@2026-05-10"),
+        ("last month", "@2026-04"),
+        ("去年", "@2025"),
+    ],
+)
+def test_days_are_asked_for_by_their_names(query: str, day: str) -> None:
+    _, (wanted,) = asked_for(query, TODAY)
+
+    assert day in wanted
+
+
+@given(st.text(max_size=200))
+def test_any_text_has_words_and_dates(text: str) -> None:
+    words = words_of(text)
+    rest, wanted = asked_for(text, TODAY)
+
+    assert len(rest) <= len(text) + len(wanted) + 20
+    assert list(positions(text, frozenset(words))) is not None
+    assert isinstance(words_asked(text), list)
