@@ -1,6 +1,6 @@
 """The hub database as its users see it: durable when awaited, apart when failing, closed when closed."""
 
-# ruff: noqa: ASYNC221, ASYNC240 - a test may block its own loop
+# ruff: noqa: ASYNC240 - a test may block its own loop
 from __future__ import annotations
 
 import asyncio

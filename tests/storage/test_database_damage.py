@@ -1,6 +1,6 @@
 """Truncated, flipped and foreign files: set aside under a name that says so, their rows saved, never just emptied."""
 
-# ruff: noqa: ASYNC221, ASYNC240 - a test may block its own loop
+# ruff: noqa: ASYNC240 - a test may block its own loop
 from __future__ import annotations
 
 import sqlite3

@@ -1,0 +1,64 @@
+"""What of the bus goes into history: states, and the events that tell a person what happened. Never what was said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hub.core.events import Event, EventBus
+from hub.core.states import EVENT_STATE_CHANGED
+from hub.storage.history import History
+
+KEPT: Mapping[str, tuple[str, ...]] = {
+    "message_received": ("inbox_id", "channel", "account", "peer", "session_key", "text_chars"),
+    "message_rejected": ("inbox_id", "channel", "account", "peer", "reason"),
+    "message_sent": ("outbox_id", "channel", "account", "peer", "session_key", "run_id"),
+    "message_dead": ("outbox_id", "channel", "peer", "error"),
+    "run_started": ("run_id", "session_key", "agent_id", "model"),
+    "run_finished": ("run_id", "session_key", "agent_id", "status", "stop", "error"),
+    "tool_finished": ("run_id", "session_key", "agent_id", "name", "status", "duration_ms"),
+    "service_called": ("domain", "service"),
+    "integration_changed": ("domain", "state", "reason"),
+    "repairs_changed": ("source", "id", "open"),
+    "config_changed": ("changed", "added", "removed", "needs_restart", "files"),
+    "config_refused": (),
+    "models_changed": ("reason",),
+    "hub_started": ("version",),
+    "hub_stopping": (),
+}
+"""Event types that are kept, and the keys of their data that are."""
+
+
+class Recorder:
+    """Copies from the bus into history; history itself bounds and retains.
+
+    Args:
+        bus: Listened to between `start` and `stop`.
+        history: Written behind.
+    """
+
+    def __init__(self, bus: EventBus, history: History) -> None:
+        self._bus = bus
+        self._history = history
+        self._unlisten: list[Callable[[], None]] = []
+
+    def start(self) -> None:
+        """Begin to record."""
+        self._unlisten = [self._bus.listen(type, self._event) for type in KEPT]
+        self._unlisten.append(self._bus.listen(EVENT_STATE_CHANGED, self._state))
+
+    def stop(self) -> None:
+        """Record no more."""
+        for unlisten in self._unlisten:
+            unlisten()
+        self._unlisten = []
+
+    def _event(self, event: Event) -> None:
+        data = {key: event.data[key] for key in KEPT[event.type] if key in event.data}
+        self._history.record_event(event.type, data, event.context.id, event.time_fired)
+
+    def _state(self, event: Event) -> None:
+        new: Any = event.data["new_state"]
+        attributes = dict(new.attributes) if new is not None else {}
+        state = new.state if new is not None else None
+        self._history.record_state(event.data["entity_id"], state, attributes, event.context.id, event.time_fired)

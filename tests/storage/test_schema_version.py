@@ -1,0 +1,134 @@
+"""Numbered migrations: in order, each whole or not at all, with a copy kept of what they change."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from hub.storage.database import Database
+from hub.storage.errors import MigrationFailed, NewerSchema
+from hub.storage.migrations import HUB_MIGRATIONS
+from hub.storage.schema_version import Migration
+
+TABLES = {
+    "devices",
+    "device_requests",
+    "idempotency",
+    "inbox",
+    "login_codes",
+    "meta",
+    "outbox",
+    "pairings",
+    "runs",
+    "sessions",
+    "tokens",
+    "web_sessions",
+}
+
+
+def make_notes(connection: sqlite3.Connection) -> None:
+    connection.execute("CREATE TABLE notes(text TEXT)")
+
+
+def add_colour(connection: sqlite3.Connection) -> None:
+    connection.execute("ALTER TABLE notes ADD COLUMN colour TEXT DEFAULT 'yellow'")
+
+
+def fail_halfway(connection: sqlite3.Connection) -> None:
+    connection.execute("ALTER TABLE notes ADD COLUMN size INTEGER")
+    connection.execute("INSERT INTO nowhere VALUES(1)")
+
+
+def end_transaction(connection: sqlite3.Connection) -> None:
+    connection.executescript("CREATE TABLE more(x); CREATE TABLE even_more(x);")
+
+
+async def columns(path: Path, migrations: tuple[Migration, ...]) -> list[str]:
+    database = Database(path, migrations)
+    await database.open()
+    found = await database.read(lambda c: [str(row[1]) for row in c.execute("PRAGMA table_info(notes)")])
+    await database.close()
+    return found
+
+
+async def test_the_hub_database_has_its_tables(tmp_path: Path) -> None:
+    database = Database(tmp_path / "hub.db", HUB_MIGRATIONS)
+    await database.open()
+
+    found = await database.read(
+        lambda c: {row[0] for row in c.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    )
+    await database.close()
+
+    assert found == TABLES
+
+
+async def test_a_message_is_stored_once(tmp_path: Path) -> None:
+    database = Database(tmp_path / "hub.db", HUB_MIGRATIONS)
+    await database.open()
+
+    def receive(connection: sqlite3.Connection) -> int:
+        return connection.execute(
+            "INSERT OR IGNORE INTO inbox(id, channel, account, peer, message_id, received_ms, state) "
+            "VALUES(hex(randomblob(8)), 'telegram', 'default', '1', '77', 0, 'received')"
+        ).rowcount
+
+    first, second = await database.write(receive), await database.write(receive)
+    await database.close()
+
+    assert (first, second) == (1, 0)
+
+
+async def test_an_older_database_is_brought_to_the_newest_schema(tmp_path: Path) -> None:
+    path = tmp_path / "notes.db"
+    assert await columns(path, (make_notes,)) == ["text"]
+
+    assert await columns(path, (make_notes, add_colour)) == ["text", "colour"]
+
+    assert (tmp_path / "notes.db.version-1").exists()
+
+
+async def test_a_migration_that_fails_leaves_everything_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "notes.db"
+    await columns(path, (make_notes, add_colour))
+    broken = Database(path, (make_notes, add_colour, fail_halfway))
+
+    with pytest.raises(MigrationFailed, match=r"migration 3 of .*notes\.db failed .*nowhere.* still has version 2"):
+        await broken.open()
+    await broken.close()
+
+    assert await columns(path, (make_notes, add_colour)) == ["text", "colour"]
+
+
+async def test_a_migration_that_ends_its_transaction_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "notes.db"
+    await columns(path, (make_notes,))
+    broken = Database(path, (make_notes, end_transaction))
+
+    with pytest.raises(MigrationFailed, match="ended the transaction"):
+        await broken.open()
+    await broken.close()
+
+
+async def test_an_older_program_refuses_a_newer_database(tmp_path: Path) -> None:
+    path = tmp_path / "notes.db"
+    await columns(path, (make_notes, add_colour))
+    older = Database(path, (make_notes,))
+
+    with pytest.raises(NewerSchema, match=r"notes\.db has schema version 2, .* knows 1 at most"):
+        await older.open()
+    await older.close()
+
+    assert await columns(path, (make_notes, add_colour)) == ["text", "colour"]
+
+
+async def test_a_flipped_version_in_the_header_is_not_taken_for_a_newer_program(tmp_path: Path) -> None:
+    path = tmp_path / "notes.db"
+    await columns(path, (make_notes, add_colour))
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 16777218")
+    connection.close()
+
+    assert await columns(path, (make_notes, add_colour)) == ["text", "colour"]
