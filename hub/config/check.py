@@ -113,8 +113,8 @@ class _Check:
         config = self._config()
         self._cross_checks(config)
         self._cache.turn()
-        self._errors.sort(key=_by_file_and_line)
-        return Checked(self._config(), self._errors[:ERROR_LIMIT], self._warnings[:ERROR_LIMIT])
+        config = self._config()
+        return Checked(config, list(config.errors), self._warnings[:ERROR_LIMIT])
 
     def _default(self, section: Section) -> Any:
         return None if section.default is None else section.validate(section.default)
@@ -226,6 +226,7 @@ class _Check:
                 for name, items in self._broken_items.items()
             },
             kept_items=kept,
+            errors=tuple(sorted(self._errors, key=_by_file_and_line)[:ERROR_LIMIT]),
             recovery=critical or not loaded.readable,
             present=frozenset(loaded.data),
             files=loaded.files,

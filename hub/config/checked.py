@@ -23,6 +23,7 @@ class Config(Mapping[str, Any]):
         broken: Names of sections that are left out, with their errors.
         broken_items: Errors of the list items that are left out, by section and index in the files.
         kept_items: For sections checked item by item: the index in the files of each validated item.
+        errors: All that is wrong, in the order of files and lines.
         recovery: Whether the root file cannot be read, or a critical section is broken.
         present: Top-level keys that stand in the files.
         files: Hash of every file that was read.
@@ -37,6 +38,7 @@ class Config(Mapping[str, Any]):
     broken: Mapping[str, tuple[ConfigError, ...]]
     broken_items: Mapping[str, Mapping[int, tuple[ConfigError, ...]]]
     kept_items: Mapping[str, tuple[int, ...]]
+    errors: tuple[ConfigError, ...]
     recovery: bool
     present: frozenset[str]
     files: Mapping[str, str]
@@ -88,4 +90,4 @@ class Checked:
 def empty_config() -> Config:
     """Return a configuration without anything, as before the first loading."""
     start = start_of("configuration.yaml")
-    return Config({}, {}, ConfigMapping(start), {}, {}, {}, True, frozenset(), {}, frozenset(), (), start)
+    return Config({}, {}, ConfigMapping(start), {}, {}, {}, (), True, frozenset(), {}, frozenset(), (), start)

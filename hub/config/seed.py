@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -60,10 +61,8 @@ def seed(home: str | os.PathLike[str], *, zone: str | None = None) -> list[str]:
 def local_time_zone() -> str:
     """Return the IANA name of this machine's time zone, or UTC when it cannot be told."""
     candidates = [os.environ.get("TZ", "").lstrip(":")]
-    try:
+    with suppress(OSError, UnicodeDecodeError):
         candidates.append(Path("/etc/timezone").read_text(encoding="utf-8").strip())
-    except (OSError, UnicodeDecodeError):
-        pass
     link = os.path.realpath("/etc/localtime")
     if "/zoneinfo/" in link:
         candidates.append(link.split("/zoneinfo/", 1)[1])

@@ -1,0 +1,376 @@
+"""Edits of YAML text by splicing: only what is addressed changes, and every other line stays byte for byte as it was.
+
+Each edit is proved before it is given back: the new text is read again and must hold exactly the change that was asked
+for. What cannot be done that way (aliases, merge keys, exotic layouts) is refused and left to a person.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from hub.config.paths import KeyPath, format_path
+from hub.config.render import INDENT, block, entry, inline, is_block, item
+from hub.config.spans import Kind, Node, Tagged, child, find, read_spans
+from hub.core.errors import InvalidRequest, NotFound
+from hub.core.secret import Secret
+
+BYTE_ORDER_MARK = "\ufeff"
+
+
+class EditRefused(InvalidRequest):
+    """The edit cannot be made without touching something else; it is left to a person."""
+
+    code = "EDIT_REFUSED"
+
+
+def set_value(text: str, keys: KeyPath, value: Any) -> str:
+    """Return the text with the value at `keys` set; keys and list items that are missing are added at the end.
+
+    Args:
+        text: A whole file.
+        keys: The way to the value within this file; a list index may be the one behind the last item.
+        value: Plain data, `Tagged("!secret", "name")`, or a `Secret` with a source.
+
+    Raises:
+        EditRefused: It cannot be done without touching anything else.
+        InvalidRequest: The text is not YAML, the value cannot be written, or the path leads through a scalar.
+    """
+    return _Edit(text).set(keys, value)
+
+
+def insert(text: str, keys: KeyPath, value: Any) -> str:
+    """Return the text with a new item put before the one at the index that `keys` end with; see `set_value`.
+
+    Raises:
+        NotFound: There is no list, or the index is behind its end.
+    """
+    return _Edit(text).insert(keys, value)
+
+
+def remove(text: str, keys: KeyPath) -> str:
+    """Return the text without the key or item at `keys`; see `set_value`.
+
+    Raises:
+        NotFound: There is nothing at `keys`.
+    """
+    return _Edit(text).remove(keys)
+
+
+def get_value(text: str, keys: KeyPath) -> Any:
+    """Return the value at `keys` as it is written, tags as `Tagged`.
+
+    Raises:
+        NotFound: There is nothing at `keys`.
+    """
+    root = read_spans(text.removeprefix(BYTE_ORDER_MARK))
+    node = find(root, keys) if root is not None else None
+    if node is None:
+        raise NotFound(f"there is nothing at {format_path(keys)}")
+    return node.data
+
+
+def parse_value(text: str) -> Any:
+    """Return what a short YAML text means, such as one typed in a terminal; tags are kept as `Tagged`."""
+    root = read_spans(text)
+    return None if root is None else root.data
+
+
+class _Edit:
+    def __init__(self, text: str) -> None:
+        self._mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
+        self._text = text.removeprefix(BYTE_ORDER_MARK)
+        self._newline = "\r\n" if "\r\n" in self._text else "\n"
+        self._root = read_spans(self._text)
+        self._data: Any = {} if self._root is None else copy.deepcopy(self._root.data)
+
+    def set(self, keys: KeyPath, value: Any) -> str:
+        if not keys:
+            raise InvalidRequest("a path of keys is needed")
+        root = self._root
+        if root is None:
+            if not isinstance(keys[0], str):
+                raise InvalidRequest(f"there is no list at {format_path(keys)}")
+            wanted = _nested(keys, value)
+            return self._done(self._with_lines_at_end(block(wanted, 0)), wanted)
+        self._refuse_aliases(root, keys)
+        node = find(root, keys)
+        if node is not None:
+            return self._done(self._replace(keys, node, value), self._wanted(keys, value))
+        depth = len(keys) - 1
+        while (parent := find(root, keys[:depth])) is None:
+            depth -= 1
+        rest = keys[depth + 1 :]
+        added = _nested(rest, value)
+        wanted = self._wanted(keys[: depth + 1], added)
+        return self._done(self._add(parent, keys[:depth], keys[depth], added), wanted)
+
+    def insert(self, keys: KeyPath, value: Any) -> str:
+        root = self._root
+        index = keys[-1] if keys else None
+        if root is None or not isinstance(index, int):
+            raise NotFound(f"there is no list item at {format_path(keys)}")
+        self._refuse_aliases(root, keys)
+        holder = find(root, keys[:-1])
+        if holder is None or holder.kind is not Kind.LIST or not 0 <= index <= len(holder.items):
+            raise NotFound(f"there is no list item at {format_path(keys)}")
+        if index == len(holder.items):
+            return self.set(keys, value)
+        before = holder.items[index]
+        if holder.flow:
+            text = self._spliced(before.start, before.start, f"{inline(value)}, ")
+        elif index == 0:
+            text = self._insert_first(holder, before, value)
+        else:
+            text = self._insert_lines(holder.items[index - 1], item(value, self._dash_column(before)))
+        wanted = copy.deepcopy(self._data)
+        _at(wanted, keys[:-1]).insert(index, _plain(value))
+        return self._done(text, wanted)
+
+    def remove(self, keys: KeyPath) -> str:
+        root = self._root
+        node = find(root, keys) if root is not None else None
+        if root is None or node is None or not keys:
+            raise NotFound(f"there is nothing at {format_path(keys)}")
+        self._refuse_aliases(root, keys[:-1])
+        holder = find(root, keys[:-1])
+        assert holder is not None  # noqa: S101  its child was found
+        wanted = copy.deepcopy(self._data)
+        del _at(wanted, keys[:-1])[keys[-1]]
+        if len(holder.items) + len(holder.entries) == 1:
+            text = self._emptied(keys[:-1], holder)
+        elif holder.flow:
+            text = self._remove_flow(holder, keys)
+        else:
+            text = self._remove_block(holder, keys)
+        return self._done(text, wanted)
+
+    # --- replacing and adding ---
+
+    def _replace(self, keys: KeyPath, node: Node, value: Any) -> str:
+        """Return the text with an existing value replaced."""
+        if node.flow or (node.kind is Kind.SCALAR and not is_block(value) and node.end > node.start):
+            return self._spliced(node.start, node.end, inline(value))
+        root = self._root
+        if root is node or root is None:
+            raise EditRefused("the whole file cannot be replaced by an edit")
+        if isinstance(keys[-1], int):
+            return self._replace_item(node, value)
+        holder = find(root, keys[:-1])
+        pair = holder.entry(str(keys[-1])) if holder is not None else None
+        assert pair is not None  # noqa: S101  its value was found
+        key = pair[0]
+        colon = self._after_colon(key)
+        below = node.kind in {Kind.MAPPING, Kind.LIST} and "\n" in self._text[colon : node.start]
+        if not below:
+            new = (
+                self._newline + self._joined(block(value, key.column + INDENT))
+                if is_block(value)
+                else f" {inline(value)}"
+            )
+            return self._spliced(colon, max(node.end, colon), new)
+        first = self._line_start(node.start)
+        if is_block(value):
+            return self._spliced(first, node.end, self._joined(block(value, max(node.column, key.column + INDENT))))
+        without = self._text[:first] + self._text[self._after_line(node.end) :]
+        return without[:colon] + f" {inline(value)}" + without[colon:]
+
+    def _replace_item(self, node: Node, value: Any) -> str:
+        column = self._dash_column(node)
+        dash = self._text.rindex("-", 0, max(node.start, 1)) + 1
+        lines = item(value, column)
+        return self._spliced(dash, max(node.end, dash), self._joined(lines)[column + 1 :])
+
+    def _add(self, parent: Node, way: KeyPath, key: str | int, value: Any) -> str:
+        """Return the text with a key or item added at the end of `parent`."""
+        if parent.kind is Kind.SCALAR and parent.data is None and isinstance(key, str):
+            return self._replace(way, parent, {key: value})
+        wrong = Kind.LIST if isinstance(key, int) else Kind.MAPPING
+        if parent.kind is not wrong or (isinstance(key, int) and key != len(parent.items)):
+            raise InvalidRequest(f"{format_path((*way, key))} cannot be added: there is no place for it")
+        if parent.flow:
+            return self._add_flow(parent, key, value)
+        if isinstance(key, int):
+            return self._insert_lines(parent.items[-1], item(value, self._dash_column(parent.items[-1])))
+        last_key, last = parent.entries[-1]
+        lines = entry(key, value, last_key.column)
+        return self._insert_lines(last if last.end > last_key.end else last_key, lines)
+
+    def _add_flow(self, parent: Node, key: str | int, value: Any) -> str:
+        new = inline(value) if isinstance(key, int) else inline({key: value})[1:-1]
+        children = [*parent.items, *(value for _, value in parent.entries)]
+        if not children:
+            return self._spliced(parent.end - 1, parent.end - 1, new)
+        end = max(children[-1].end, parent.entries[-1][0].end if parent.entries else 0)
+        if parent.entries and children[-1].end <= parent.entries[-1][0].end:
+            raise EditRefused("a key without a value stands at the end of the braces; edit it by hand")
+        return self._spliced(end, end, f", {new}")
+
+    def _insert_first(self, holder: Node, before: Node, value: Any) -> str:
+        column = self._dash_column(before)
+        if self._text[self._line_start(before.start) : holder.start].strip():
+            raise EditRefused("the list begins on the line of another; edit it by hand")
+        lines = self._joined(item(value, column)) + self._newline
+        start = self._line_start(holder.start)
+        return self._spliced(start, start, lines)
+
+    def _insert_lines(self, after: Node, lines: list[str]) -> str:
+        """Return the text with lines put below the one on which a node ends."""
+        position = self._after_line(max(after.end, after.start))
+        if position == len(self._text) and not self._text.endswith("\n"):
+            return self._text + self._newline + self._joined(lines)
+        return self._spliced(position, position, self._joined(lines) + self._newline)
+
+    def _with_lines_at_end(self, lines: list[str]) -> str:
+        gap = self._newline if self._text and not self._text.endswith("\n") else ""
+        return self._text + gap + self._joined(lines) + self._newline
+
+    # --- removing ---
+
+    def _emptied(self, way: KeyPath, holder: Node) -> str:
+        """Return the text with the only key or item of a mapping or list removed."""
+        empty: Any = [] if holder.kind is Kind.LIST else {}
+        if holder is self._root:
+            if holder.flow:
+                return self._spliced(holder.start, holder.end, inline(empty))
+            first = self._line_start(holder.start)
+            return self._spliced(first, self._after_line(holder.end), inline(empty) + self._newline)
+        return self._replace(way, holder, empty)
+
+    def _remove_flow(self, holder: Node, keys: KeyPath) -> str:
+        starts = [each.start for each in holder.items] or [key.start for key, _ in holder.entries]
+        ends = [each.end for each in holder.items] or [max(key.end, value.end) for key, value in holder.entries]
+        index = self._index(holder, keys)
+        if index + 1 < len(starts):
+            return self._spliced(starts[index], starts[index + 1], "")
+        return self._spliced(ends[index - 1], ends[index], "")
+
+    def _remove_block(self, holder: Node, keys: KeyPath) -> str:
+        index = self._index(holder, keys)
+        if holder.kind is Kind.LIST:
+            start, end = self._dash(holder.items[index]), holder.items[index].end
+        else:
+            key, value = holder.entries[index]
+            start, end = key.start, max(key.end, value.end)
+        first = self._line_start(start)
+        if not self._text[first:start].strip():
+            return self._spliced(first, self._after_line(end), "")
+        # It shares its line with the dash of the list around it: what follows moves up to its place.
+        follower = (
+            self._dash(holder.items[index + 1]) if holder.kind is Kind.LIST else holder.entries[index + 1][0].start
+        )
+        return self._spliced(start, follower, "")
+
+    def _index(self, holder: Node, keys: KeyPath) -> int:
+        last = keys[-1]
+        if isinstance(last, int):
+            return last
+        return next(i for i, (key, _) in enumerate(holder.entries) if key.data == last)
+
+    # --- places in the text ---
+
+    def _after_colon(self, key: Node) -> int:
+        position = key.end
+        while self._text[position : position + 1] in {" ", "\t"}:
+            position += 1
+        if self._text[position : position + 1] != ":":
+            raise EditRefused("the key is written in a way that is left to a person")
+        return position + 1
+
+    def _dash(self, node: Node) -> int:
+        start = node.start
+        position = self._text.rfind("-", 0, max(start, 1))
+        if self._text[position + 1 : start].strip():
+            raise EditRefused("the item is written in a way that is left to a person")
+        return position
+
+    def _dash_column(self, node: Node) -> int:
+        dash = self._dash(node)
+        return dash - self._line_start(dash)
+
+    def _line_start(self, position: int) -> int:
+        return self._text.rfind("\n", 0, position) + 1
+
+    def _after_line(self, position: int) -> int:
+        found = self._text.find("\n", position)
+        return len(self._text) if found < 0 else found + 1
+
+    def _joined(self, lines: list[str]) -> str:
+        return self._newline.join(lines)
+
+    def _spliced(self, start: int, end: int, new: str) -> str:
+        return self._text[:start] + new + self._text[end:]
+
+    # --- the proof ---
+
+    def _refuse_aliases(self, root: Node, keys: KeyPath) -> None:
+        node: Node | None = root
+        for key in keys:
+            node = child(node, key) if node is not None else None
+            if node is None:
+                return
+            if node.kind is Kind.ALIAS or node.anchored:
+                raise EditRefused(f"{format_path(keys)} is shared by an anchor and its aliases; edit it by hand")
+
+    def _wanted(self, keys: KeyPath, value: Any) -> Any:
+        wanted = copy.deepcopy(self._data)
+        holder = _at(wanted, keys[:-1])
+        if holder is None:
+            holder = {}
+            if len(keys) == 1:
+                wanted = holder
+            else:
+                _at(wanted, keys[:-2])[keys[-2]] = holder
+        if isinstance(keys[-1], int) and keys[-1] == len(holder):
+            holder.append(_plain(value))
+        else:
+            holder[keys[-1]] = _plain(value)
+        return wanted
+
+    def _done(self, text: str, wanted: Any) -> str:
+        try:
+            root = read_spans(text)
+        except InvalidRequest as error:
+            raise EditRefused("the value cannot be set without touching what is around it; edit it by hand") from error
+        if not _same(wanted, {} if root is None else root.data):
+            raise EditRefused("the value cannot be set without touching what is around it; edit it by hand")
+        return self._mark + text
+
+
+def _nested(keys: KeyPath, value: Any) -> Any:
+    for key in reversed(keys):
+        if isinstance(key, int):
+            if key != 0:
+                raise InvalidRequest("a new list begins with its first item")
+            value = [value]
+        else:
+            value = {key: value}
+    return value
+
+
+def _at(data: Any, keys: KeyPath) -> Any:
+    for key in keys:
+        data = data[key]
+    return data
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    if isinstance(value, Secret) and value.source is not None:
+        tag, _, name = value.source.partition(" ")
+        return Tagged(tag, name)
+    return value
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values are the same, true and 1 told apart, and keys in the same order."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return list(one) == list(other) and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    return bool(one == other) and isinstance(one, str) == isinstance(other, str)

@@ -1,0 +1,264 @@
+"""Reads and writes configuration files for people and programs: checked, conflict-free, with what was kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hub.config import edit
+from hub.config.bounds import FILE_SIZE_LIMIT_BYTES
+from hub.config.checked import Checked, Config
+from hub.config.errors import ConfigError, ConfigInvalid
+from hub.config.files import (
+    ROOT_FILE,
+    SECRETS_FILE,
+    YAML_SUFFIXES,
+    FileProblem,
+    HomeFiles,
+    content_hash,
+    decode,
+    resolve_name,
+)
+from hub.config.history import ConfigHistory, Version
+from hub.config.locate import locate
+from hub.config.paths import KeyPath
+from hub.config.spans import Kind, read_spans
+from hub.core.errors import Conflict, InvalidRequest, LimitExceeded, NotFound
+from hub.security.root import Root
+
+HIDDEN_VALUE = "__hidden__"
+"""What stands for a value of secrets.yaml where it is not shown."""
+
+Check = Callable[[Mapping[str, str] | None], Checked]
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A file that was written.
+
+    Attributes:
+        file: Its name.
+        hash: Of its new content.
+        errors, warnings: Of the whole configuration with it.
+        version: What it was before, in the history.
+    """
+
+    file: str
+    hash: str
+    errors: list[ConfigError]
+    warnings: list[ConfigError]
+    version: Version | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result as the gateway and the editor show it."""
+        return {
+            "file": self.file,
+            "hash": self.hash,
+            "errors": [error.as_dict() for error in self.errors],
+            "warnings": [warning.as_dict() for warning in self.warnings],
+            "version": self.version.as_dict() if self.version else None,
+        }
+
+
+class FilesEditor:
+    """The door to the configuration files.
+
+    Args:
+        root: The home directory.
+        check: Checks the configuration with texts in place of files.
+        current: Gives the configuration in force.
+        now: Seconds since the epoch.
+    """
+
+    def __init__(self, root: Root, check: Check, current: Callable[[], Config], now: Callable[[], float]) -> None:
+        self._root = root
+        self._files = HomeFiles(root)
+        self._check = check
+        self._current = current
+        self.history = ConfigHistory(root, now)
+
+    def names(self) -> list[str]:
+        """Return the files that may be edited: those in use, the root file and the file of secrets first."""
+        used = set(self._current().files)
+        found = [name for name in (ROOT_FILE, SECRETS_FILE) if name in used or self._root.is_file(name)]
+        return [*found, *sorted(used - set(found))]
+
+    def read_file(self, name: str, *, admin: bool = False) -> tuple[str, str]:
+        """Return the text of a file and the hash that `write_file` wants.
+
+        Args:
+            name: A YAML file relative to the home directory.
+            admin: Whether the caller may see secrets; else their values are hidden.
+
+        Raises:
+            InvalidRequest: It is no file that may be edited.
+            NotFound: There is none.
+        """
+        data = self._data(_allowed(name))
+        try:
+            text = decode(data, name)
+        except FileProblem:
+            text = data.decode("utf-8", "replace")
+        if name == SECRETS_FILE and not admin:
+            text = _hidden(text)
+        return text, content_hash(data)
+
+    def write_file(self, name: str, text: str, base_hash: str | None, *, must_be_valid: bool = False) -> Saved:
+        """Replace a file, keeping what it was in the history.
+
+        Args:
+            base_hash: Hash of what the text was made from; None when the file is new.
+            must_be_valid: Whether a text with which the configuration has errors it has not now is refused.
+
+        Raises:
+            Conflict: The file changed since, or exists; `details` has its hash now.
+            ConfigInvalid: The text is refused; nothing was written.
+            InvalidRequest: The name or the text is not allowed.
+            LimitExceeded: The text is too large.
+        """
+        name = _allowed(name)
+        data = _encoded(name, text)
+        old = self._data(name, missing=None)
+        found = content_hash(old) if old is not None else None
+        if found != base_hash:
+            raise Conflict(
+                f"{name} was changed meanwhile; load it again and repeat the change",
+                details={"file": name, "hash": found},
+            )
+        checked = self._check({name: text})
+        if must_be_valid:
+            self._refuse_new_errors(name, checked.errors)
+        version = self.history.keep(name, old) if old is not None and old != data else None
+        self._root.write_bytes(name, data, parents=True)
+        return Saved(name, content_hash(data), checked.errors, checked.warnings, version)
+
+    def check_text(self, files: Mapping[str, str]) -> list[ConfigError]:
+        """Return the errors there would be with these texts in place of the files; nothing is written.
+
+        Raises:
+            InvalidRequest: A name or a text is not allowed.
+            LimitExceeded: A text is too large.
+        """
+        for name, text in files.items():
+            _encoded(_allowed(name), text)
+        return self._check(files).errors
+
+    def get_value(self, keys: KeyPath) -> Any:
+        """Return a value as it is written, tags kept; see `hub.config.edit.get_value`."""
+        file, inner = locate(self._fresh().config.raw, keys, self._text)
+        return edit.get_value(self._text(file), inner)
+
+    def set_value(self, keys: KeyPath, value: Any) -> Saved:
+        """Set a value wherever it is written, an included file for instance, and keep comments.
+
+        Raises:
+            EditRefused: It is written in a way that only a person should change.
+            ConfigInvalid: The configuration would have errors it has not now; nothing was written.
+        """
+        return self._edited(keys, lambda text, inner: edit.set_value(text, inner, value))
+
+    def insert_item(self, keys: KeyPath, value: Any) -> Saved:
+        """Insert a list item before the index that `keys` end with; see `set_value`."""
+        return self._edited(keys, lambda text, inner: edit.insert(text, inner, value))
+
+    def remove_value(self, keys: KeyPath) -> Saved:
+        """Remove a key or list item; see `set_value`."""
+        return self._edited(keys, edit.remove)
+
+    def restore(self, name: str, version_id: str) -> Saved:
+        """Put a version of the history back in place; what is there now is kept in the history.
+
+        Raises:
+            NotFound: There is no such version.
+        """
+        data = self.history.read(_allowed(name), version_id)
+        old = self._data(name, missing=None)
+        return self.write_file(name, data.decode("utf-8", "replace"), content_hash(old) if old is not None else None)
+
+    def diff(self, name: str, version_id: str) -> str:
+        """Return what changed in a file since a version; see `ConfigHistory.diff`."""
+        return self.history.diff(_allowed(name), version_id, self._data(name, missing=b"") or b"")
+
+    def secret_names(self) -> list[str]:
+        """Return the names in secrets.yaml, without values."""
+        try:
+            root = read_spans(self._text(SECRETS_FILE))
+        except (InvalidRequest, NotFound):
+            return []
+        return [str(key.data) for key, _ in root.entries] if root is not None else []
+
+    def same_files(self, files: Mapping[str, str], folders: Iterable[str]) -> bool:
+        """Whether files still have these hashes, and the folders hold no YAML file beside them."""
+        try:
+            if any(content_hash(self._files.read(name)) != digest for name, digest in files.items()):
+                return False
+            return all(name in files for folder in folders for name in self._files.yaml_files(folder)[0])
+        except FileProblem:
+            return False
+
+    def _edited(self, keys: KeyPath, change: Callable[[str, KeyPath], str]) -> Saved:
+        file, inner = locate(self._fresh().config.raw, keys, self._text)
+        data = self._data(file, missing=None)
+        text = data.decode() if data is not None else ""
+        base = content_hash(data) if data is not None else None
+        return self.write_file(file, change(text, inner), base, must_be_valid=True)
+
+    def _fresh(self) -> Checked:
+        return self._check({})
+
+    def _refuse_new_errors(self, name: str, errors: list[ConfigError]) -> None:
+        known = {(error.path, error.message) for error in self._fresh().errors}
+        new = [error for error in errors if (error.path, error.message) not in known]
+        if new:
+            raise ConfigInvalid(f"{name} was not changed, because it would not be valid: {new[0]}", new)
+
+    def _text(self, name: str) -> str:
+        return decode(self._data(name), name)
+
+    def _data(self, name: str, *, missing: Any = ...) -> Any:
+        try:
+            return self._files.read(name)
+        except FileProblem as problem:
+            if not problem.missing:
+                raise InvalidRequest(problem.message) from problem
+            if missing is ...:
+                raise NotFound(problem.message) from problem
+            return missing
+
+
+def _allowed(name: str) -> str:
+    """Return the name of a file that may be edited."""
+    try:
+        resolved = resolve_name("", name)
+    except FileProblem as problem:
+        raise InvalidRequest(problem.message) from problem
+    hidden = any(part.startswith(".") for part in resolved.split("/"))
+    if resolved != name or hidden or not name.endswith(YAML_SUFFIXES):
+        raise InvalidRequest(f"{name} is not a configuration file; those are YAML files below the home directory")
+    return name
+
+
+def _encoded(name: str, text: str) -> bytes:
+    try:
+        data = text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidRequest("the text holds half a character; it cannot be saved") from error
+    if len(data) > FILE_SIZE_LIMIT_BYTES:
+        raise LimitExceeded(f"{name} would be larger than {FILE_SIZE_LIMIT_BYTES // 1024 // 1024} MB")
+    if name == SECRETS_FILE and HIDDEN_VALUE in text:
+        raise InvalidRequest("the hidden values of secrets.yaml cannot be saved; only an administrator edits this file")
+    return data
+
+
+def _hidden(text: str) -> str:
+    """Return the text of secrets.yaml with every value hidden."""
+    try:
+        root = read_spans(text)
+    except InvalidRequest:
+        return HIDDEN_VALUE
+    if root is None:
+        return text
+    if root.kind is not Kind.MAPPING:
+        return HIDDEN_VALUE
+    return "".join(f"{key.data}: {HIDDEN_VALUE}\n" for key, _ in root.entries)

@@ -1,0 +1,307 @@
+"""The configuration of a running hub: loaded, reloaded when its files change, and the last good one kept in force."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hub.config.check import CheckCache, Checked, Config, check
+from hub.config.checked import empty_config
+from hub.config.errors import ConfigError
+from hub.config.files import HomeFiles
+from hub.config.files_editor import FilesEditor, Saved
+from hub.config.last_good import LastGood
+from hub.config.sections import Sections
+from hub.core.events import EventBus
+from hub.core.repairs import Repairs, Severity
+from hub.core.tasks import TaskOwner
+from hub.security.root import Root
+
+_log = logging.getLogger(__name__)
+
+EVENT_CONFIG_CHANGED = "config_changed"
+EVENT_CONFIG_REFUSED = "config_refused"
+SOURCE = "config"
+REPAIRS_SHOWN = 30
+IN_FORCE = "in_force"
+RESTART = "restart"
+
+OnReload = Callable[["ReloadResult"], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class ReloadResult:
+    """What became of a reload.
+
+    Attributes:
+        changed: Sections that are different now: changed, added or removed; to be applied.
+        needs_restart: Those of them that take effect only after a restart.
+        errors: What is wrong in the files.
+        applied: Whether the new configuration is in force; otherwise the last good one still is.
+        removed: Those of `changed` that are no longer in the files.
+        left_recovery: Whether the hub was in recovery mode and need not be any more.
+        warnings: What deserves attention.
+    """
+
+    changed: set[str] = field(default_factory=set)
+    needs_restart: set[str] = field(default_factory=set)
+    errors: list[ConfigError] = field(default_factory=list)
+    applied: bool = True
+    removed: set[str] = field(default_factory=set)
+    left_recovery: bool = False
+    warnings: list[ConfigError] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result as the gateway and the CLI show it."""
+        return {
+            "applied": self.applied,
+            "changed": sorted(self.changed),
+            "removed": sorted(self.removed),
+            "needs_restart": sorted(self.needs_restart),
+            "left_recovery": self.left_recovery,
+            "errors": [error.as_dict() for error in self.errors],
+            "warnings": [warning.as_dict() for warning in self.warnings],
+        }
+
+
+class ConfigStore:
+    """Holds the configuration in force.
+
+    Args:
+        home: The home directory.
+        sections: What may stand in it.
+        bus: Told `config_changed` (changed, added, removed, needs_restart, files) and `config_refused` (errors).
+        repairs: Told what is broken, with file and line.
+        environment: For `!env_var`; the process's own without it.
+        wall_time: Seconds since the epoch, for the history.
+    """
+
+    def __init__(
+        self,
+        home: str | os.PathLike[str],
+        sections: Sections,
+        bus: EventBus,
+        repairs: Repairs,
+        *,
+        environment: Mapping[str, str] | None = None,
+        wall_time: Callable[[], float] = time.time,
+    ) -> None:
+        self.home = Path(home)
+        self.sections = sections
+        self.current: Config = empty_config()
+        self.errors: list[ConfigError] = []
+        self.warnings: list[ConfigError] = []
+        self._bus = bus
+        self._repairs = repairs
+        self._environment = environment
+        self._cache = CheckCache()
+        self._reloading = asyncio.Lock()
+        self._told: set[str] = set()
+        self._files_read: frozenset[str] = frozenset()
+        self._folders_read: frozenset[str] = frozenset()
+        self._started: Config = self.current
+        root = Root(self.home)
+        self._files = HomeFiles(root)
+        self._last_good = LastGood(root)
+        self.editor = FilesEditor(root, self._check, lambda: self.current, wall_time)
+
+    def load(self) -> Checked:
+        """Read and check the files for the first time; what is broken is told as repairs, never raised.
+
+        A broken critical section is recovery mode (`current.recovery`), whatever was good before.
+        """
+        checked = self._check()
+        self._take(checked)
+        self._started = checked.config
+        self._tell(checked, in_force=True)
+        self._keep(checked)
+        return checked
+
+    async def reload(self) -> ReloadResult:
+        """Read the files again and put them into force, unless something in them broke that was good.
+
+        Files that say the same as before change nothing. Reading happens in a thread; cancelling the wait for it
+        changes nothing.
+        """
+        async with self._reloading:
+            if not self.errors and await asyncio.to_thread(self._is_unchanged):
+                return ReloadResult(warnings=self.warnings)
+            return self._reloaded(await asyncio.to_thread(self._check))
+
+    def _reloaded(self, checked: Checked) -> ReloadResult:
+        old, new = self.current, checked.config
+        if not old.recovery and _is_worse(old, new):
+            return self._refused(checked)
+        self._take(checked)
+        if new.recovery:
+            self._tell(checked, in_force=True)
+            return ReloadResult(errors=checked.errors, applied=False, warnings=checked.warnings)
+        if old.recovery:
+            self._started = new
+        changed = _changed(old, new)
+        removed = set(old.present - new.present)
+        for name in sorted(removed):
+            _log.warning("the section %s is no longer in the configuration", name)
+        needs_restart = self._needs_restart()
+        self._tell(checked, in_force=True)
+        self._keep(checked)
+        result = ReloadResult(
+            changed, needs_restart & changed, checked.errors, True, removed, old.recovery, checked.warnings
+        )
+        if changed or old.recovery:
+            added = sorted(new.present - old.present)
+            self._bus.fire(EVENT_CONFIG_CHANGED, {**result.as_dict(), "added": added, "files": sorted(new.files)})
+        return result
+
+    def _refused(self, checked: Checked) -> ReloadResult:
+        self.errors, self.warnings = checked.errors, checked.warnings
+        self._tell(checked, in_force=False)
+        _log.error("the configuration has %d errors; the last good one stays in force", len(checked.errors))
+        self._bus.fire(EVENT_CONFIG_REFUSED, {"errors": [error.as_dict() for error in checked.errors]})
+        return ReloadResult(errors=checked.errors, applied=False, warnings=checked.warnings)
+
+    # --- for the editor ---
+
+    def check_text(self, files: Mapping[str, str]) -> list[ConfigError]:
+        """Return the errors there would be with these texts in place of the files; nothing is written."""
+        return self.editor.check_text(files)
+
+    def read_file(self, name: str, *, admin: bool = False) -> tuple[str, str]:
+        """Return the text of a configuration file and its hash; see `FilesEditor.read_file`."""
+        return self.editor.read_file(name, admin=admin)
+
+    def write_file(self, name: str, text: str, base_hash: str | None, *, must_be_valid: bool = False) -> Saved:
+        """Save a configuration file, keeping what it was; see `FilesEditor.write_file`."""
+        return self.editor.write_file(name, text, base_hash, must_be_valid=must_be_valid)
+
+    @property
+    def files_read(self) -> frozenset[str]:
+        """The files that the last check read, whether or not it is in force."""
+        return self._files_read
+
+    @property
+    def folders_read(self) -> frozenset[str]:
+        """The folders that the last check looked into."""
+        return self._folders_read
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of the whole configuration."""
+        from hub.config.document import whole_schema
+
+        return whole_schema(self.sections)
+
+    def completions(self, name: str, text: str, line: int, column: int) -> list[dict[str, Any]]:
+        """Return what may stand at a place of a file (line and column from 1); see `hub.config.completion`."""
+        from hub.config.completion import completions, keys_of_file
+
+        return completions(
+            self.schema(), keys_of_file(self.current.raw, name), text, line, column, self.editor.secret_names()
+        )
+
+    def last_good(self) -> dict[str, bytes]:
+        """Return the files of the last configuration without any error, by name."""
+        return self._last_good.files()
+
+    async def watch(self, tasks: TaskOwner, on_reload: OnReload) -> asyncio.Task[None] | None:
+        """Reload whenever a file changes, in a task of `tasks`; None when `hub: reload` is off.
+
+        Args:
+            on_reload: Awaited with each result that changed, or refused, something.
+        """
+        hub = self.current.get("hub")
+        if isinstance(hub, Mapping) and hub.get("reload") == "off":
+            return None
+        from hub.config.watch import watch_files
+
+        return tasks.spawn(watch_files(self, on_reload), name="watch the configuration")
+
+    # --- what happens inside ---
+
+    def _check(self, overrides: Mapping[str, str] | None = None) -> Checked:
+        cache = self._cache if overrides is None else None
+        checked = check(self.home, self.sections, overrides=overrides, environment=self._environment, cache=cache)
+        if overrides is None:
+            self._files_read, self._folders_read = frozenset(checked.config.files), checked.config.folders
+        return checked
+
+    def _take(self, checked: Checked) -> None:
+        self.current, self.errors, self.warnings = checked.config, checked.errors, checked.warnings
+
+    def _is_unchanged(self) -> bool:
+        """Whether every file that was read last time still holds the same, and no folder holds other files."""
+        return self.editor.same_files(self.current.files, self.current.folders)
+
+    def _needs_restart(self) -> set[str]:
+        """Return the sections whose new values the hub, as it was started, does not follow."""
+        started, now = self._started.raw, self.current.raw
+        found = set()
+        for section in self.sections.core():
+            name = section.name
+            if started.get(name) == now.get(name):
+                continue
+            if section.restart or any(_key(started, name, key) != _key(now, name, key) for key in section.restart_keys):
+                found.add(name)
+        return found
+
+    def _tell(self, checked: Checked, *, in_force: bool) -> None:
+        """Open a repair for each thing that is broken, and close those that were mended."""
+        wanted: dict[str, dict[str, Any]] = {}
+        if not in_force:
+            wanted[IN_FORCE] = {
+                "title": "The configuration has errors; the last good one stays in force",
+                "text": f"{len(checked.errors)} errors. Once they are mended, the new one is applied by itself.",
+            }
+        restart = self._needs_restart()
+        if restart:
+            wanted[RESTART] = {
+                "title": f"A restart is needed for {', '.join(sorted(restart))}",
+                "text": "What changed there takes effect when the hub is started again.",
+                "severity": Severity.WARNING,
+            }
+        critical = {section.name for section in self.sections.core() if section.critical}
+        for error in checked.errors[:REPAIRS_SHOWN]:
+            name = error.section or error.file
+            grave = in_force and (name in critical or not error.keys)
+            wanted[f"{error.file}:{error.line}:{error.column}:{error.path}"] = {
+                "title": f"{name} is not valid" if in_force else f"{name} has an error",
+                "text": str(error),
+                "severity": Severity.CRITICAL if grave else Severity.ERROR,
+                "location": {"file": error.file, "line": error.line, "column": error.column, "path": error.path},
+            }
+        for id in self._told - wanted.keys():
+            self._repairs.clear(SOURCE, id)
+        for id, repair in wanted.items():
+            self._repairs.raise_(SOURCE, id, **repair)
+        self._told = set(wanted)
+
+    def _keep(self, checked: Checked) -> None:
+        if checked.errors:
+            return
+        try:
+            self._last_good.keep(self._files, checked.config.files)
+        except OSError as error:
+            _log.warning("the last good configuration could not be kept: %s", error)
+
+
+def _is_worse(old: Config, new: Config) -> bool:
+    """Whether something is broken now that was not broken in what is in force."""
+    known = {(error.section, error.message) for error in old.errors}
+    return new.recovery or any((error.section, error.message) not in known for error in new.errors)
+
+
+def _key(raw: Mapping[str, Any], section: str, key: str) -> Any:
+    value = raw.get(section)
+    return value.get(key) if isinstance(value, dict) else None
+
+
+def _changed(old: Config, new: Config) -> set[str]:
+    """Return the sections whose value, or whose being broken, is different."""
+    names = set(old.raw) | set(new.raw)
+    changed = {name for name in names if name not in old.raw or name not in new.raw or old.raw[name] != new.raw[name]}
+    return changed | (set(old.broken) ^ set(new.broken)) | (set(old.broken_items) ^ set(new.broken_items))

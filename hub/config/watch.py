@@ -1,0 +1,57 @@
+"""Watches the configuration files of a running hub and reloads when they change."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hub.config.files import YAML_SUFFIXES
+
+if TYPE_CHECKING:
+    from hub.config.store import ConfigStore, OnReload
+
+_log = logging.getLogger(__name__)
+
+DEBOUNCE_MS = 200
+STEP_MS = 50
+
+
+async def watch_files(store: ConfigStore, on_reload: OnReload) -> None:
+    """Reload whenever a YAML file of the configuration changes, until cancelled.
+
+    Args:
+        store: Whose files.
+        on_reload: Awaited with each result that changed, or refused, something.
+    """
+    watchfiles: Any = await asyncio.to_thread(importlib.import_module, "watchfiles")
+    while True:
+        folders = _folders(store)
+        stop = asyncio.Event()
+        changes = watchfiles.awatch(
+            *folders,
+            watch_filter=_is_yaml,
+            debounce=DEBOUNCE_MS,
+            step=STEP_MS,
+            recursive=False,
+            stop_event=stop,
+            raise_interrupt=False,
+        )
+        async for _ in changes:
+            result = await store.reload()
+            if result.changed or result.errors or result.left_recovery:
+                await on_reload(result)
+            if _folders(store) != folders:
+                stop.set()
+
+
+def _folders(store: ConfigStore) -> list[Path]:
+    """Return every folder that holds a file of the configuration, or whose files are included."""
+    names = {str(Path(name).parent) for name in store.files_read} | set(store.folders_read) | {"."}
+    return sorted(folder for name in names if (folder := store.home / name).is_dir())
+
+
+def _is_yaml(_change: object, path: str) -> bool:
+    return path.endswith(YAML_SUFFIXES)
