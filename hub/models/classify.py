@@ -31,7 +31,7 @@ _OVERFLOW = re.compile(
     r"|(?:prompt|input|request|conversation|messages?) (?:is|are|was) too (?:long|large)"
     r"|input token count .{0,40}exceeds|exceeds the maximum number of tokens"
     r"|exceed(?:s|ed)? (?:the )?(?:model )?token limit|too many (?:input )?tokens|reduce the length of the"
-    r"|input length and `?max_tokens`? exceed|tokens` \+ `max_new_tokens` must be"
+    r"|input length and `?max_tokens`? exceed|tokens`? \+ `max_new_tokens` must be"
     r"|too large for model with|request too large|request_too_large|n_ctx",
     re.IGNORECASE,
 )

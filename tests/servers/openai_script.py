@@ -81,6 +81,7 @@ class Recorded:
         body: Parsed JSON, or None.
         size_bytes: Of the body.
         arrived_monotonic_ns: On the machine's monotonic clock, when the body was complete.
+        peer_port: The client's end of the connection.
         ended: None while it is answered; then `answered`, or `disconnected` when the client left early.
     """
 
@@ -89,6 +90,7 @@ class Recorded:
     body: Any
     size_bytes: int
     arrived_monotonic_ns: int
+    peer_port: int = 0
     ended: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
@@ -99,6 +101,7 @@ class Recorded:
             "body": self.body,
             "size_bytes": self.size_bytes,
             "arrived_monotonic_ns": self.arrived_monotonic_ns,
+            "peer_port": self.peer_port,
             "ended": self.ended,
         }
 

@@ -112,7 +112,8 @@ class _Handlers:
         except ValueError:
             body = None
         headers = {name.lower(): value for name, value in request.headers.items()}
-        record = Recorded(request.path, headers, body, len(raw), time.monotonic_ns())
+        peer = request.transport.get_extra_info("peername") if request.transport is not None else None
+        record = Recorded(request.path, headers, body, len(raw), time.monotonic_ns(), peer[1] if peer else 0)
         self._script.record(record)
         return record
 
@@ -321,9 +322,23 @@ class OpenAIServer(Script):
 
     def stop(self) -> None:
         """Close everything and wait for the thread."""
-        if self._loop is not None and self._stopping is not None:
+        if self._loop is not None and self._stopping is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._stopping.set)
         self._thread.join(START_LIMIT_S)
+
+    async def until_arrived(self, count: int = 1) -> None:
+        """Wait until so many completions were asked for."""
+        async with asyncio.timeout(START_LIMIT_S):
+            while len(self.requests()) < count:  # noqa: ASYNC110  they arrive in another thread
+                await asyncio.sleep(HOLD_POLL_S)
+
+    async def until_ended(self, number: int = 0) -> str:
+        """Wait until an answer ended; return `answered`, or `disconnected` when the client left early."""
+        await self.until_arrived(number + 1)
+        async with asyncio.timeout(START_LIMIT_S):
+            while (ended := self.requests()[number]["ended"]) is None:  # noqa: ASYNC110  it ends in another thread
+                await asyncio.sleep(HOLD_POLL_S)
+        return str(ended)
 
     def __enter__(self) -> Self:
         self.start()

@@ -20,6 +20,7 @@ from hub.core.errors import Unavailable
 
 LOAD_LIMIT_S = 120.0
 STOP_LIMIT_S = 2.0
+WIND_UP_LIMIT_S = 0.5
 PACKAGE = "litellm"
 # Read when litellm is imported: its own price list instead of one from the network, no .env file of whatever
 # directory the hub was started in.
@@ -153,11 +154,23 @@ def _main(ready: concurrent.futures.Future[tuple[Any, asyncio.AbstractEventLoop]
     try:
         loop.run_forever()
     finally:
-        for task in asyncio.all_tasks(loop):
-            task.cancel()
-        loop.run_until_complete(asyncio.sleep(0))
+        loop.run_until_complete(_wind_up(module))
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.close()
+
+
+async def _wind_up(module: Any) -> None:
+    """End what still runs and close connections, without waiting long for either."""
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    if left:
+        await asyncio.wait(left, timeout=WIND_UP_LIMIT_S)
+    try:
+        async with asyncio.timeout(WIND_UP_LIMIT_S):
+            await module.close_litellm_async_clients()
+    except Exception as error:  # the thread ends either way
+        _log.debug("litellm's connections: %r", error)
 
 
 def _import() -> Any:

@@ -1,0 +1,88 @@
+"""A registry with a bus, repairs and a clock that stands still, and a provider that plays what it is given."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from hub.core.clock import ManualClock
+from hub.core.events import EventBus
+from hub.core.repairs import Repairs
+from hub.core.tasks import TaskOwner
+from hub.models.contract import ModelEvent, ModelInfo, ModelRequest, Stop, StopReason, TextDelta
+from hub.models.provider_config import ProviderConfig
+from hub.models.registry import ModelRegistry
+from hub.models.vendors import LITELLM_API, OFFLINE_API, OPENAI_API
+
+Play = list[ModelEvent | Exception]
+ANSWER: Play = [TextDelta("ok"), Stop(StopReason.END)]
+
+
+@dataclass
+class Player:
+    """A provider that plays one list of events and errors after the other, then answers ok."""
+
+    name: str
+    config: ProviderConfig | None = None
+    plays: list[Play] = field(default_factory=list)
+    listed: list[ModelInfo] = field(default_factory=list)
+    asked: list[ModelRequest] = field(default_factory=list)
+    closed: bool = False
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        self.asked.append(request)
+        for item in self.plays.pop(0) if self.plays else ANSWER:
+            if isinstance(item, Exception):
+                raise item
+            yield item
+
+    async def models(self) -> list[ModelInfo]:
+        return self.listed
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+@dataclass
+class World:
+    """What a registry lives in, and every provider it made, by name."""
+
+    bus: EventBus
+    clock: ManualClock
+    repairs: Repairs
+    made: dict[str, Player]
+    registries: list[ModelRegistry]
+
+    def registry(
+        self,
+        config: Mapping[str, Any] | None = None,
+        environment: Mapping[str, str] | None = None,
+        *,
+        apis: tuple[str, ...] = (OPENAI_API, LITELLM_API, OFFLINE_API),
+    ) -> ModelRegistry:
+        registry = ModelRegistry(config, self.bus, self.clock, self.repairs, environment=environment or {})
+        for api in apis:
+            registry.register_api(api, self.make)
+        self.registries.append(registry)
+        return registry
+
+    def make(self, name: str, config: ProviderConfig) -> Player:
+        self.made[name] = Player(name, config)
+        return self.made[name]
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    tasks = TaskOwner("test")
+    bus = EventBus(tasks)
+    made = World(bus, ManualClock(), Repairs(bus), {}, [])
+    yield made
+    for registry in made.registries:
+        await registry.close()
+    await tasks.cancel_all()
+
+
+RequestFor = Callable[[Any], ModelRequest]

@@ -1,0 +1,100 @@
+"""Conversations as servers want them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from hub.models.chat_request import chat_messages, chat_tools, known_call_ids, plain
+from hub.models.contract import (
+    Image,
+    Message,
+    ModelRequest,
+    Role,
+    Text,
+    Thinking,
+    ToolCallBlock,
+    ToolSpec,
+    tool_result,
+    user_message,
+)
+
+CALL = ToolCallBlock("c1", "look", {"at": "door"})
+OTHER = ToolCallBlock("c2", "look", {"at": "window"})
+
+
+def sent(*messages: Message, system: str = "", **options: Any) -> list[dict[str, Any]]:
+    return chat_messages(ModelRequest("m", system, messages), **options)
+
+
+def said(*blocks: Any) -> Message:
+    return Message(Role.ASSISTANT, blocks)
+
+
+def test_the_system_prompt_comes_first_and_only_when_there_is_one() -> None:
+    assert sent(user_message("hi"), system="be kind")[0] == {"role": "system", "content": "be kind"}
+    assert sent(user_message("hi")) == [{"role": "user", "content": "hi"}]
+
+
+def test_calls_and_results_keep_their_ids_and_errors_say_so() -> None:
+    messages = sent(user_message("look"), said(Text("I look."), CALL), tool_result(CALL, "locked", is_error=True))
+
+    assert messages[1]["content"] == "I look."
+    assert messages[1]["tool_calls"] == [
+        {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at":"door"}'}}
+    ]
+    assert messages[2] == {"role": "tool", "tool_call_id": "c1", "content": "Error: locked"}
+
+
+def test_malformed_arguments_go_back_as_valid_json() -> None:
+    broken = ToolCallBlock("c1", "look", {}, '{"at": do')
+
+    (message,) = sent(said(broken))
+
+    assert orjson.loads(message["tool_calls"][0]["function"]["arguments"]) == {"malformed_arguments": '{"at": do'}
+
+
+def test_thinking_is_not_sent_back_unless_it_is_asked_for() -> None:
+    message = said(Thinking("hm", "signed"), Text("4"))
+
+    assert sent(message) == [{"role": "assistant", "content": "4"}]
+    assert sent(message, reasoning=True)[0]["reasoning_content"] == "hm"
+    assert sent(message, signatures=True)[0]["thinking_blocks"] == [
+        {"type": "thinking", "thinking": "hm", "signature": "signed"}
+    ]
+
+
+def test_an_empty_assistant_message_is_left_out() -> None:
+    assert sent(user_message("a"), said(Thinking("…")), user_message("b")) == [{"role": "user", "content": "a\n\nb"}]
+
+
+def test_images_become_data_urls() -> None:
+    (message,) = sent(Message(Role.USER, (Text("see"), Image("image/png", "QUJD"))))
+
+    assert message["content"] == [
+        {"type": "text", "text": "see"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}},
+    ]
+
+
+def test_images_of_tool_results_follow_behind_all_results_of_the_turn() -> None:
+    picture = Message(Role.TOOL, (Text("taken"), Image("image/png", "QUJD")), tool_call_id="c1", tool_name="look")
+
+    messages = sent(said(CALL, OTHER), picture, tool_result(OTHER, "dark"), user_message("and?"))
+
+    assert [message["role"] for message in messages] == ["assistant", "tool", "tool", "user"]
+    assert [part["type"] for part in messages[-1]["content"]] == ["text", "image_url", "text"]
+
+
+def test_tools_are_functions_with_their_schema() -> None:
+    (tool,) = chat_tools([ToolSpec("look", "Looks.", {"type": "object"})])
+
+    assert orjson.loads(orjson.dumps(tool, default=plain)) == {
+        "type": "function",
+        "function": {"name": "look", "description": "Looks.", "parameters": {"type": "object"}},
+    }
+
+
+def test_earlier_call_ids_are_known() -> None:
+    assert known_call_ids((user_message("x"), said(CALL, OTHER), tool_result(CALL, ""))) == {"c1", "c2"}
