@@ -38,10 +38,6 @@ class MemoryRegistry:
 
         return remove
 
-    def unregister(self) -> None:
-        """Take the memory away, whoever keeps it."""
-        self._current = None
-
     def require(self) -> Memory:
         """Return the memory.
 

@@ -62,23 +62,6 @@ class ToolRegistry:
 
         return remove
 
-    def register_all(self, tools: Iterable[Tool]) -> None:
-        """Add several tools, or none of them when one cannot be added; raises what `register` raises."""
-        removals: list[Callable[[], None]] = []
-        try:
-            for tool in tools:
-                removals.append(self.register(tool))
-        except BaseException:
-            for remove in removals:
-                remove()
-            raise
-
-    def unregister(self, names: Iterable[str]) -> None:
-        """Remove tools by name; those that are not there are passed over."""
-        for name in names:
-            if self._tools.pop(name, None) is not None:
-                self.bus.fire(EVENT_TOOLS_CHANGED, {"name": name, "registered": False})
-
     def get(self, name: str) -> Tool | None:
         """Return a tool, or None when there is none of that name."""
         return self._tools.get(name)

@@ -6,40 +6,33 @@ What a memory is, is said in `hub/memory`; whose memory a session sees, in `hub/
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from hub.core.context import SYSTEM
-from hub.memory.registry import MemoryRegistry
 from hub.security.root import Root
 from hub.sessions.keys import main_key
-from hub.tools.registry import ToolRegistry
 from integrations.memory.notes.memory import NotesMemory
-from integrations.memory.notes.tool import TOOL_NAMES, MemoryTools
+from integrations.memory.notes.tool import MemoryTools
+
+if TYPE_CHECKING:
+    from hub.hub import Hub
+
+DOMAIN = "notes"
 
 
-async def setup(hub: Any, config: Mapping[str, Any] | None) -> None:
+async def setup(hub: Hub, config: Mapping[str, Any] | None) -> None:
     """Keep the hub's memory and bring the tools over it."""
-    keeper: MemoryRegistry = hub.memory
-    tools: ToolRegistry = hub.tools
 
     def workspace(agent_id: str) -> Root:
         # The whole workspace: whose files a session sees is decided by scope, for each search.
         return Root(hub.workspaces.view(agent_id, main_key(agent_id), SYSTEM).path)
 
-    def zone() -> ZoneInfo:
-        return ZoneInfo(hub.config.current.or_default("hub")["time_zone"])
-
-    memory = NotesMemory(workspace, now=hub.clock.time, zone=zone)
-    remove = keeper.register(memory)
-    try:
-        tools.register_all(MemoryTools(memory, lambda: hub.people, hub.clock.time).all())
-    except BaseException:
-        remove()
-        raise
+    memory = NotesMemory(workspace, now=hub.clock.time, zone=lambda: ZoneInfo(hub.time_zone))
+    hub.integrations.owns(DOMAIN, hub.memory.register(memory))
+    for tool in MemoryTools(memory, lambda: hub.people, hub.clock.time).all():
+        hub.integrations.owns(DOMAIN, hub.tools.register(tool))
 
 
-async def unload(hub: Any) -> None:
-    """Take the tools and the memory away; the files stay."""
-    hub.tools.unregister(TOOL_NAMES)
-    hub.memory.unregister()
+async def unload(hub: Hub) -> None:
+    """Leave the files as they are; the memory and its tools are taken back by the hub."""

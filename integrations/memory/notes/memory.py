@@ -172,9 +172,11 @@ class NotesMemory:
 
     async def _on_shelf(self, agent_id: str, work: Callable[[Shelf], T]) -> T:
         """Run blocking work on an agent's files in a thread, after what came before; cancelling waits for nothing."""
-        if agent_id not in self._shelves:
-            self._shelves[agent_id] = (Shelf(self._root_of(agent_id)), asyncio.Lock())
-        shelf, lock = self._shelves[agent_id]
+        root = self._root_of(agent_id)
+        known = self._shelves.get(agent_id)
+        if known is None or known[0].root.path != root.path:  # an agent may be given another workspace
+            known = self._shelves[agent_id] = (Shelf(root), asyncio.Lock())
+        shelf, lock = known
         async with lock:
             try:
                 return await asyncio.to_thread(work, shelf)

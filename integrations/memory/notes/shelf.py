@@ -40,7 +40,7 @@ class Shelf:
     """
 
     def __init__(self, root: Root) -> None:
-        self._root = root
+        self.root = root
         self._files: dict[str, IndexedFile] = {}
         self._skipped: dict[str, Stamp] = {}
 
@@ -70,11 +70,11 @@ class Shelf:
         Raises:
             FileNotFoundError, IsADirectoryError, HubError: It cannot be read.
         """
-        return self._root.read_text(path, FILE_LIMIT_BYTES, errors="replace")
+        return self.root.read_text(path, FILE_LIMIT_BYTES, errors="replace")
 
     def curated_bytes(self) -> int:
         """Return the size of the curated file."""
-        return self._root.stat(CURATED).size_bytes if self._root.is_file(CURATED) else 0
+        return self.root.stat(CURATED).size_bytes if self.root.is_file(CURATED) else 0
 
     def add(self, place: Place, item: str) -> Written:
         """Write an item where it belongs; one that says the same there already is left as it is.
@@ -83,7 +83,7 @@ class Shelf:
             Unavailable, HubError: The file cannot be written.
         """
         (fresh,) = passages(item)
-        text = self._root.read_text(place.path, FILE_LIMIT_BYTES) if self._root.is_file(place.path) else ""
+        text = self.root.read_text(place.path, FILE_LIMIT_BYTES) if self.root.is_file(place.path) else ""
         for passage in passages(text):
             if passage.is_item and passage.text == fresh.text and passage.trusted == fresh.trusted:
                 return Written(place.path, passage, known=True)
@@ -114,10 +114,10 @@ class Shelf:
 
     def _present(self) -> list[FileEntry]:
         entries = []
-        if self._root.is_file(CURATED):
-            entries.append(self._root.stat(CURATED))
-        if self._root.is_dir(FOLDER):
-            entries += self._root.walk(FOLDER, FILE_LIMIT)
+        if self.root.is_file(CURATED):
+            entries.append(self.root.stat(CURATED))
+        if self.root.is_dir(FOLDER):
+            entries += self.root.walk(FOLDER, FILE_LIMIT)
         return [entry for entry in entries if entry.is_file and entry.path.endswith(".md")]
 
     def _read(self, entry: FileEntry) -> None:
@@ -137,7 +137,7 @@ class Shelf:
     def _append(self, place: Place, text: str, item: str) -> int:
         before = "" if not text or text.endswith("\n") else "\n"
         before = before if text else f"{place.title}\n\n"
-        self._root.append(place.path, (before + item).encode(), parents=True)
+        self.root.append(place.path, (before + item).encode(), parents=True)
         # Looked for from the end: somebody else may have written to the file in between.
         now = self.text(place.path)
         at = now.rfind(item)
@@ -146,11 +146,11 @@ class Shelf:
     def _change(self, path: str, change: Callable[[str], tuple[str, int]]) -> int:
         """Replace a file by what `change` makes of it, unless somebody wrote to it in between; then once more."""
         for _ in range(WRITE_ATTEMPTS):
-            before = stamp_of(self._root.stat(path)) if self._root.is_file(path) else None
-            text = self._root.read_text(path, FILE_LIMIT_BYTES) if before else ""
+            before = stamp_of(self.root.stat(path)) if self.root.is_file(path) else None
+            text = self.root.read_text(path, FILE_LIMIT_BYTES) if before else ""
             fresh, line = change(text)
-            now = stamp_of(self._root.stat(path)) if self._root.is_file(path) else None
+            now = stamp_of(self.root.stat(path)) if self.root.is_file(path) else None
             if now == before:
-                self._root.write_text(path, fresh, parents=True)
+                self.root.write_text(path, fresh, parents=True)
                 return line
         raise Unavailable(f"{path} is being written by somebody else; try again", retry_after_s=1.0)

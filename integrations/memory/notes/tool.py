@@ -17,7 +17,6 @@ from integrations.memory.notes.memory import HITS_LIMIT, LINES_LIMIT, QUERY_LIMI
 from integrations.memory.notes.places import day_of
 
 GROUP = "memory"
-TOOL_NAMES = ("remember", "memory_search", "memory_get", "forget")
 
 
 class MemoryTools:
