@@ -37,7 +37,7 @@ def components(path: str) -> tuple[str, ...]:
         raise PathRefused(path, "a path is text")
     if path.startswith("/"):
         raise PathRefused(path, "it is absolute; give it relative to the directory")
-    if path.startswith("~"):
+    if path == "~" or path.startswith("~/"):
         raise PathRefused(path, "it begins with ~; give it relative to the directory")
     try:
         size_bytes = len(path.encode())

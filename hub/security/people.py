@@ -8,7 +8,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from hub.core.context import SCOPES, Authority, expand_scopes
-from hub.core.schema import All, Invalid, Length, Optional, Required, Schema, boolean, ensure_list, slug, string
+from hub.core.schema import (
+    All,
+    Described,
+    Invalid,
+    Length,
+    Optional,
+    Required,
+    Schema,
+    boolean,
+    ensure_list,
+    slug,
+    string,
+)
 
 IMPLICIT_OWNER_ID = "owner"
 PEOPLE_LIMIT = 200
@@ -25,11 +37,14 @@ def is_identity(value: object) -> bool:
     return isinstance(value, str) and _IDENTITY.fullmatch(value) is not None
 
 
-def identity(value: Any) -> str:
-    """Accept a typed identity."""
+def _identity(value: Any) -> str:
     if not is_identity(value):
         raise Invalid(f"expected an identity such as telegram:user:123456789 (channel:kind:id), got {value!r}"[:200])
     return str(value)
+
+
+identity = Described(_identity, {"type": "string", "pattern": f"^{_IDENTITY.pattern}$"}, "identity")
+"""Accepts a typed identity."""
 
 
 def _consistent(persons: list[dict[str, Any]]) -> list[dict[str, Any]]:

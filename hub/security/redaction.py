@@ -46,16 +46,15 @@ class Redactor:
         for value in self._values:
             if value in text:
                 spans.extend(_occurrences(value, text))
-        folded: str | None = None
+        folded = text.lower()
         for shape in SECRET_PATTERNS:
-            if not any(hint in text for hint in shape.hints):
-                if folded is None:
-                    folded = text.lower()
-                if not any(hint in folded for hint in shape.hints):
-                    continue
-            for match in shape.pattern.finditer(text):
-                span = match.span("secret" if "secret" in shape.pattern.groupindex else 0)
-                spans.append(span)
+            if shape.mark not in text:
+                continue
+            searched = folded if shape.any_case else text
+            for hint in shape.hints:
+                if hint in searched:
+                    spans.extend(match.span(shape.group) for match in shape.pattern.finditer(text))
+                    break
         return _mask(text, spans) if spans else text
 
     def redact_data(self, data: Any) -> Any:

@@ -70,13 +70,17 @@ class Writer:
         self._thread: Thread | None = None
         self._ended: asyncio.Future[None] | None = None
         self._accepts = False
+        self._stopping = False
         self._deadline = 0.0
         self._commits_unfolded = 0
         self.commits = 0
         self.rejected = 0
 
     async def start(self) -> None:
-        """Start the thread and open the connection in it."""
+        """Start the thread and open the connection in it.
+
+        Cancelling it leaves the thread to open what it opens; `stop` ends it then.
+        """
         loop = self._loop = asyncio.get_running_loop()
         opened: asyncio.Future[None] = loop.create_future()
         self._ended = loop.create_future()
@@ -90,8 +94,9 @@ class Writer:
 
         Cancelling it leaves the thread to finish by itself.
         """
-        if self._accepts:
-            self._accepts = False
+        self._accepts = False
+        if self._thread is not None and not self._stopping:
+            self._stopping = True
             self._queue.put(None)
         if self._ended is not None:
             await asyncio.shield(self._ended)

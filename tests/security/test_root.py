@@ -26,7 +26,6 @@ LEXICAL = {
     "absolute": "/etc/passwd",
     "absolute twice": "//etc/passwd",
     "home": "~/secret",
-    "home of another": "~root/secret",
     "zero byte": "sub/file\x00.txt",
     "newline": "sub/fi\nle",
     "escape sequence": "sub/\x1b[31mfile",

@@ -218,3 +218,22 @@ async def test_two_hundred_reads_at_once_are_all_answered(database: Database) ->
     results = await asyncio.gather(*(database.read(count) for _ in range(200)))
 
     assert results == [0] * 200
+
+
+async def test_an_opening_that_was_given_up_can_still_be_closed(tmp_path: Path) -> None:
+    database = Database(tmp_path / "hub.db", HUB_MIGRATIONS)
+    opening = asyncio.ensure_future(database.open())
+    await asyncio.sleep(0)
+    opening.cancel()
+
+    async with asyncio.timeout(20):
+        await database.close()
+
+    with pytest.raises(Unavailable):
+        await database.write(partial(insert, key="a"))
+
+
+async def test_a_database_that_was_never_opened_can_be_closed(tmp_path: Path) -> None:
+    await Database(tmp_path / "hub.db", HUB_MIGRATIONS).close()
+
+    assert list(tmp_path.iterdir()) == []
