@@ -21,11 +21,12 @@ _LEAK_LENGTH = 6
 
 @dataclass(frozen=True, slots=True)
 class Validated:
-    """What became of a section or an item: its value, or why it has none."""
+    """What became of a section or an item: its value and the secrets in it, or why it has none."""
 
     value: Any
     errors: tuple[ConfigError, ...] = ()
     broken: bool = False
+    secrets: tuple[Secret, ...] = ()
 
 
 class SectionCheck:
@@ -56,7 +57,7 @@ class SectionCheck:
         found = self._check([value], (name,), self._section.schema, index)
         if found.broken or not isinstance(found.value, list) or len(found.value) != 1:
             return Validated(None, found.errors, broken=True)
-        return Validated(found.value[0])
+        return Validated(found.value[0], secrets=found.secrets)
 
     def _check(self, value: Any, prefix: KeyPath, schema: Any, index: int | None = None) -> Validated:
         data = plain(value)
@@ -70,7 +71,7 @@ class SectionCheck:
             else:
                 errors = []
                 if not self._may_be_broken or not _has_broken(value):
-                    return Validated(result)
+                    return Validated(result, secrets=tuple(_secrets_in(result, [])))
                 break
             if not self._reveal(data, value, errors, revealed, attempt):
                 break
@@ -128,6 +129,18 @@ class SectionCheck:
             message = "this is not valid here; it holds a secret, so it is not shown"
             return ConfigError.at(mark_of(self._root, told.keys, self._start), told.keys, message)
         return told
+
+
+def _secrets_in(value: Any, found: list[Secret]) -> list[Secret]:
+    if isinstance(value, dict):
+        for each in value.values():
+            _secrets_in(each, found)
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            _secrets_in(each, found)
+    elif isinstance(value, Secret):
+        found.append(value)
+    return found
 
 
 def _leaks(secret: str, message: str) -> bool:

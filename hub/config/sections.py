@@ -41,7 +41,7 @@ class Section:
     @property
     def validate(self) -> Callable[[Any], Any]:
         """The function that validates a value of this section."""
-        return self.schema if callable(self.schema) else Schema(self.schema)
+        return self.schema if isinstance(self.schema, Schema) else Schema(self.schema)
 
 
 class Report(Protocol):

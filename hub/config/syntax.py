@@ -28,6 +28,11 @@ _WORDS: tuple[tuple[str, str, str], ...] = (
     ("did not find expected ',' or ']'", "a list in [ ] is not closed, or lacks a comma", "close it with ]"),
     ("did not find expected ',' or '}'", "a mapping in { } is not closed, or lacks a comma", "close it with }"),
     (
+        "did not find expected node content",
+        "a value is missing here, or a [ or { above is not closed",
+        "close the bracket, or write the value",
+    ),
+    (
         "did not find expected '-' indicator",
         "this line is not indented like the items of the list above",
         "begin an item with - under the others, or indent the line",

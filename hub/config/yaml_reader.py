@@ -335,6 +335,9 @@ class YamlReader:
 
     def _tagged(self, tag: str, value: Any, mark: Mark) -> Any:
         self.tagged = True
+        if tag.startswith(CORE_TAG):
+            self._tell(mark, f"the tag !!{tag.removeprefix(CORE_TAG)} is not used here", "remove it")
+            return BROKEN
         if self._resolve is None:
             self._tell(mark, f"the tag {tag} cannot be used in this file")
             return BROKEN

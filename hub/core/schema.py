@@ -18,7 +18,7 @@ from voluptuous import (
     REMOVE_EXTRA,
     UNDEFINED,
     All,
-    Any as AnyOf,
+    Any as _FirstOf,
     Coerce,
     Exclusive,
     Extra,
@@ -34,7 +34,7 @@ from voluptuous import (
     Range,
     Remove,
     Required,
-    Schema,
+    Schema as _BaseSchema,
 )
 
 from hub.core.secret import Secret
@@ -90,6 +90,68 @@ _SLUG = re.compile(r"^[a-z0-9][a-z0-9_-]{0,63}$")
 _ENTITY_ID = re.compile(r"^[a-z0-9_]{1,64}\.[a-z0-9_]{1,128}$")
 _DURATION = re.compile(r"^\s*(?:(\d+)d)?\s*(?:(\d+)h)?\s*(?:(\d+)m)?\s*(?:(\d+(?:\.\d+)?)s)?\s*$")
 _URL = re.compile(r"^https?://[^\s/?#@]+(?:[/?][^\s#]*)?$", re.IGNORECASE)
+
+
+class Schema(_BaseSchema):
+    """A schema that tells the errors of all items of a list, not only those of the first item that has any."""
+
+    def _compile_sequence(self, schema: Any, seq_type: type) -> Callable[[list[Any], Any], Any]:
+        first_error_only = super()._compile_sequence(schema, seq_type)  # type: ignore[no-untyped-call]
+        validators = [self._compile(each) for each in schema]  # type: ignore[no-untyped-call]
+
+        def validate(path: list[Any], data: Any) -> Any:
+            if type(data) is not list or seq_type is not list or not validators:
+                return first_error_only(path, data)
+            valid: list[Any] = []
+            errors: list[Invalid] = []
+            for index, item in enumerate(data):
+                found = _first_valid(validators, [*path, index], item)
+                if isinstance(found, Invalid):
+                    errors.extend(each_error(found))
+                elif found is not Remove:
+                    valid.append(found)
+            if errors:
+                raise MultipleInvalid(errors)
+            return valid
+
+        return validate
+
+
+class AnyOf(_FirstOf):
+    """The first alternative that fits; when none does, the errors of the one that was most likely meant.
+
+    That is one whose constant keys (`type: time`) the value has, then the one that got deepest.
+    """
+
+    def _exec(self, funcs: Iterable[Callable[..., Any]], v: Any, path: list[Any] | None = None) -> Any:
+        errors: list[Invalid] = []
+        for func in funcs:
+            try:
+                return func(v) if path is None else func(path, v)
+            except Invalid as error:
+                errors.append(error)
+        if self.msg is not None or not errors:
+            raise Invalid(self.msg or "no alternative fits", path)
+        raise max(errors, key=_likelihood)
+
+
+def _first_valid(validators: list[Callable[[list[Any], Any], Any]], path: list[Any], item: Any) -> Any:
+    """Return what the first validator that accepts an item makes of it, else the likeliest error."""
+    errors: list[Invalid] = []
+    for validate in validators:
+        try:
+            return validate(path, item)
+        except Invalid as error:
+            errors.append(error)
+    return max(errors, key=_likelihood)
+
+
+def _likelihood(error: Invalid) -> tuple[bool, int, int]:
+    """Rank the error of an alternative: no constant contradicted, deep, few."""
+    singles = list(each_error(error))
+    nearest = min(len(each.path) for each in singles)
+    contradicted = any(each.msg == "not a valid value" and len(each.path) == nearest for each in singles)
+    return not contradicted, max(len(each.path) for each in singles), -len(singles)
 
 
 class Described:

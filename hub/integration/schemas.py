@@ -71,7 +71,7 @@ class IntegrationSchemas:
         self._cross_checks.update({f"{domain}.{name}": check for name, check in checks.items()})
         return Section(
             domain,
-            schema if callable(schema) else _compile(domain, schema),
+            _compile(domain, schema),
             description=description,
             restart=bool(getattr(module, RESTART, False)),
             each_item=bool(getattr(module, EACH_ITEM, False)),
