@@ -1,0 +1,39 @@
+"""What the offline model says, in the language it was asked in."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+
+from integrations.models.offline.recognizer import CHINESE
+
+_FOLDER = Path(__file__).parent / "replies"
+_WEEKDAYS = ("星期一", "星期二", "星期三", "星期四", "星期五", "星期六", "星期日")
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+
+
+def reply(key: str, language: str, **values: str) -> str:
+    """Return the sentence `key` with its values."""
+    sentences = _sentences(language)
+    if "{upgrade}" in sentences[key]:
+        values["upgrade"] = sentences["upgrade"]
+    return sentences[key].format(**values)
+
+
+def tell_date(now: datetime, language: str) -> str:
+    """Return a date in words, whatever the locale of the process is."""
+    if language == CHINESE:
+        return f"{now.year}年{now.month}月{now.day}日，{_WEEKDAYS[now.weekday()]}"
+    return f"{_DAYS[now.weekday()]}, {now.day} {_MONTHS[now.month - 1]} {now.year}"
+
+
+@lru_cache(maxsize=4)
+def _sentences(language: str) -> dict[str, str]:
+    loaded: dict[str, str] = json.loads((_FOLDER / f"{language}.json").read_text(encoding="utf-8"))
+    return loaded

@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from hub.models.contract import (
+    Message,
+    ModelEvent,
+    ModelRequest,
+    Role,
+    Stop,
+    StopReason,
+    TextDelta,
+    ToolCallBlock,
+    ToolCallEvent,
+    ToolSpec,
+    tool_result,
+    user_message,
+)
+from integrations.models.offline.provider import OfflineProvider
+
+NOW = datetime(2026, 11, 21, 7, 5, tzinfo=UTC)
+ALL_TOOLS = ("remember", "memory_search", "forget", "get_state", "call_service", "session_status")
+DEVICES = [
+    {"entity_id": "light.kitchen", "name": "Kitchen light", "state": "on"},
+    {"entity_id": "light.kitchen_table", "name": "Kitchen table light", "state": "off"},
+    {
+        "entity_id": "sensor.living_room",
+        "name": "Living room temperature",
+        "state": "21.5",
+        "attributes": {"unit_of_measurement": "°C"},
+    },
+    {"entity_id": "light.chufang", "name": "厨房的灯", "state": "off"},
+]
+
+
+@pytest.fixture
+def provider() -> OfflineProvider:
+    return OfflineProvider("offline", lambda: NOW)
+
+
+class Talk:
+    """A conversation in which the tools answer as they are told."""
+
+    def __init__(self, provider: OfflineProvider, tools: tuple[str, ...] = ALL_TOOLS, **outputs: Any) -> None:
+        self.provider = provider
+        self.tools = tools
+        self.outputs = outputs
+        self.messages: list[Message] = []
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+
+    async def say(self, text: str) -> str:
+        self.messages.append(user_message(text))
+        for _ in range(10):
+            events = await self._events()
+            calls = [event.call for event in events if isinstance(event, ToolCallEvent)]
+            if not calls:
+                assert events[-1] == Stop(StopReason.END)
+                return "".join(event.text for event in events if isinstance(event, TextDelta))
+            assert events[-1] == Stop(StopReason.TOOL_CALLS)
+            for call in calls:
+                self._answer(call)
+        raise AssertionError("it never stopped calling tools")
+
+    async def _events(self) -> list[ModelEvent]:
+        tools = tuple(ToolSpec(name, "", {}) for name in self.tools)
+        request = ModelRequest(model="homarus", system="", messages=tuple(self.messages), tools=tools)
+        return [event async for event in self.provider.stream(request)]
+
+    def _answer(self, call: ToolCallBlock) -> None:
+        self.calls.append((call.name, dict(call.arguments)))
+        output = self.outputs[call.name]
+        error = output.startswith("error:") if isinstance(output, str) else False
+        text = output if isinstance(output, str) else json.dumps(output)
+        self.messages += [Message(Role.ASSISTANT, (call,)), tool_result(call, text, is_error=error)]
+
+
+async def test_time_and_date_come_from_the_envelope_in_the_language_of_the_question(provider: OfflineProvider) -> None:
+    talk = Talk(provider)
+
+    assert await talk.say("[Sat 2026-11-21 12:51 CET, webchat, from Me]\nwhat time is it?") == "It is 12:51."
+    assert await talk.say("what day is it today?") == "Today is Saturday, 21 November 2026."
+    assert await talk.say("现在几点了？") == "现在是 07:05。"
+
+
+async def test_sums_are_answered_without_a_tool(provider: OfflineProvider) -> None:
+    talk = Talk(provider)
+
+    assert await talk.say("what is 12 * (3 + 4)?") == "12 * (3 + 4) = 84"
+    assert talk.calls == []
+
+
+async def test_it_remembers_through_the_tool_and_says_where(provider: OfflineProvider) -> None:
+    talk = Talk(provider, remember="remembered in memory/2026-11-21.md, line 3")
+
+    answer = await talk.say("remember that the boiler was serviced on 12 May")
+
+    assert talk.calls == [("remember", {"text": "the boiler was serviced on 12 May"})]
+    assert "memory/2026-11-21.md" in answer
+
+
+async def test_it_recalls_the_best_of_what_memory_finds(provider: OfflineProvider) -> None:
+    hits = [{"text": "the boiler was serviced on 12 May", "score": 0.9}, {"text": "the roof leaks", "score": 0.2}]
+    talk = Talk(provider, memory_search={"hits": hits})
+
+    answer = await talk.say("when was the boiler serviced?")
+
+    assert answer == "You told me: the boiler was serviced on 12 May"
+
+
+async def test_it_tells_several_memories_that_fit_alike_and_admits_to_none(provider: OfflineProvider) -> None:
+    hits = [{"text": "one", "score": 0.9}, {"text": "two", "score": 0.8}]
+
+    assert "- one\n- two" in await Talk(provider, memory_search={"hits": hits}).say("where is my key?")
+    assert "nothing in memory" in await Talk(provider, memory_search={"hits": []}).say("where is my key?")
+
+
+async def test_it_forgets_and_says_what(provider: OfflineProvider) -> None:
+    talk = Talk(provider, forget={"forgotten": [{"text": "the boiler was serviced"}]})
+
+    assert "the boiler was serviced" in await talk.say("forget the boiler")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "answer"),
+    [
+        ("is the kitchen light on?", "Kitchen light is on."),
+        ("what is the state of the kitchen table light", "Kitchen table light is off."),
+        ("how warm is it in the living room?", "Living room temperature is 21.5 °C."),
+        ("厨房的灯开着吗？", "厨房的灯：off。"),
+    ],
+)
+async def test_it_tells_the_state_of_the_device_that_is_meant(
+    provider: OfflineProvider, sentence: str, answer: str
+) -> None:
+    assert await Talk(provider, get_state={"states": DEVICES}).say(sentence) == answer
+
+
+async def test_a_name_that_is_no_device_is_looked_up_in_memory(provider: OfflineProvider) -> None:
+    talk = Talk(provider, get_state={"states": []}, memory_search={"hits": [{"text": "blue", "score": 1.0}]})
+
+    assert await talk.say("what is the state of the garden fence") == "You told me: blue"
+
+
+async def test_it_commands_the_device_that_is_meant(provider: OfflineProvider) -> None:
+    talk = Talk(provider, get_state={"states": DEVICES}, call_service="light.turn_off was done")
+
+    answer = await talk.say("please turn off the kitchen light")
+
+    data = {"domain": "light", "service": "turn_off", "data": {"entity_id": "light.kitchen"}}
+    assert talk.calls[-1] == ("call_service", data)
+    assert answer == "Kitchen light is being turned off."
+
+
+async def test_a_tool_that_fails_is_told_and_not_called_again(provider: OfflineProvider) -> None:
+    talk = Talk(provider, get_state={"states": DEVICES}, call_service="error: there is no service light.turn_on")
+
+    assert "there is no service light.turn_on" in await talk.say("turn on the kitchen light")
+    assert [name for name, _ in talk.calls] == ["get_state", "call_service"]
+
+
+async def test_a_tool_it_may_not_use_is_named_and_not_called(provider: OfflineProvider) -> None:
+    talk = Talk(provider, tools=())
+
+    assert "remember" in await talk.say("remember that it rains")
+    assert talk.calls == []
+
+
+@pytest.mark.parametrize(("sentence", "word"), [("blah blah", "models.providers"), ("嗯嗯嗯哦", "models.providers")])
+async def test_what_it_does_not_understand_it_says_with_how_to_add_a_model(
+    provider: OfflineProvider, sentence: str, word: str
+) -> None:
+    assert word in await Talk(provider).say(sentence)
+
+
+async def test_hostile_tool_output_breaks_nothing(provider: OfflineProvider) -> None:
+    for output in ("", "not json", '{"hits": "x"}', '{"hits": [1, {"nothing": 2}]}', "[]", "{}}"):
+        assert "nothing in memory" in await Talk(provider, memory_search=output).say("where is my key?")
