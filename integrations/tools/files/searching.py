@@ -80,7 +80,15 @@ def gather(root: Root, path: str, glob: str | None) -> Corpus:
     return Corpus(tuple(files), left_out)
 
 
-async def find(corpus: Corpus, pattern: str, *, ignore_case: bool, literal: bool, limit: int) -> list[Match]:
+async def find(
+    corpus: Corpus,
+    pattern: str,
+    *,
+    ignore_case: bool = False,
+    literal: bool = False,
+    limit: int = MATCHES_LIMIT,
+    timeout_s: float = WORKER_LIMIT_S,
+) -> list[Match]:
     """Return the lines that match, at most `limit`.
 
     Raises:
@@ -92,7 +100,7 @@ async def find(corpus: Corpus, pattern: str, *, ignore_case: bool, literal: bool
     """
     if literal or not _META.search(pattern):
         return await asyncio.to_thread(_find_text, corpus, pattern, ignore_case, limit)
-    answer = await _in_worker(marshal.dumps((pattern, ignore_case, limit, corpus.files)))
+    answer = await _in_worker(marshal.dumps((pattern, ignore_case, limit, corpus.files)), timeout_s)
     if "error" in answer:
         raise InvalidRequest(f"{pattern!r:.200} is no regular expression: {answer['error']}")
     return [Match(path, line, text) for path, line, text in answer["matches"]]
@@ -112,7 +120,7 @@ def _find_text(corpus: Corpus, wanted: str, ignore_case: bool, limit: int) -> li
     return found
 
 
-async def _in_worker(request: bytes) -> dict[str, list[tuple[str, int, str]]]:
+async def _in_worker(request: bytes, timeout_s: float) -> dict[str, list[tuple[str, int, str]]]:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-I",
@@ -125,11 +133,11 @@ async def _in_worker(request: bytes) -> dict[str, list[tuple[str, int, str]]]:
         cwd="/",
     )
     try:
-        async with asyncio.timeout(WORKER_LIMIT_S):
+        async with asyncio.timeout(timeout_s):
             output, _ = await process.communicate(request)
     except TimeoutError as error:
         raise TimedOut(
-            f"the pattern took longer than {WORKER_LIMIT_S:g} s; use a simpler one, or search fewer files"
+            f"the pattern took longer than {timeout_s:g} s; use a simpler one, or search fewer files"
         ) from error
     finally:
         if process.returncode is None:

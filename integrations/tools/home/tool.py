@@ -22,9 +22,7 @@ _NAME = All(string, Match(r"^[a-z0-9_]{1,64}$", msg="expected a name of a-z, 0-9
 
 GET_STATE = Schema(
     {
-        Optional("entity_id", description="One entity, for example light.kitchen."): All(
-            string, Length(min=1, max=200)
-        ),
+        Optional("entity_id", description="One entity, such as light.kitchen."): All(string, Length(min=1, max=200)),
         Optional("domain", description="All of one domain, for example light."): _NAME,
         Optional("search", description="All whose id or name has these words."): All(string, Length(min=1, max=200)),
         Optional("limit", default=30): All(integer, Range(min=1, max=STATES_LIMIT)),

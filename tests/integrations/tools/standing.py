@@ -1,0 +1,93 @@
+"""A hub's real parts, as far as tools need them, in a home directory of a test's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from hub.agent.agents import Agents
+from hub.agent.workspace import Workspaces
+from hub.core.clock import ManualClock
+from hub.core.context import Authority, Context
+from hub.core.events import EventBus
+from hub.core.repairs import Repairs
+from hub.core.services import ServiceRegistry
+from hub.core.states import StateMachine
+from hub.core.tasks import TaskOwner
+from hub.memory.registry import MemoryRegistry
+from hub.models.registry import ModelRegistry
+from hub.security.people import People, Person
+from hub.sessions.store import SessionStore
+from hub.storage.database import Database
+from hub.storage.homedir import Home
+from hub.storage.migrations import HUB_MIGRATIONS
+from hub.tools.contract import ToolResult
+from hub.tools.invoke import ToolCallRequest, invoke_tool
+from hub.tools.registry import ToolRegistry
+
+NOON = 1_778_587_200.0  # 2026-05-12 12:00 UTC
+MAIN = "agent:main:main"
+ANNAS = "agent:main:telegram:direct:2"
+GROUP = "agent:main:telegram:group:-100"
+
+
+class Owned:
+    """Notes what integrations brought, as the integration manager does."""
+
+    def __init__(self) -> None:
+        self.releases: list[Callable[[], Any]] = []
+
+    def owns(self, domain: str, release: Callable[[], Any]) -> None:
+        self.releases.append(release)
+
+
+class Standing:
+    """What integrations are given; `call` invokes a tool as an agent would."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = Home(folder)
+        self.home.create()
+        self.clock = ManualClock(NOON)
+        self.tasks = TaskOwner("test")
+        self.bus = EventBus(self.tasks, self.clock.time)
+        self.states = StateMachine(self.bus, self.clock.time)
+        self.services = ServiceRegistry(self.bus)
+        self.people = People(
+            [
+                Person("me", "Me", owner=True, identities=("telegram:user:1",)),
+                Person("anna", "Anna", identities=("telegram:user:2",)),
+            ]
+        )
+        self.db = Database(self.home.hub_db, HUB_MIGRATIONS, synchronous="NORMAL")
+        self.tools = ToolRegistry(self.bus)
+        self.memory = MemoryRegistry()
+        self.sessions = SessionStore(self.db, self.home, self.clock, self.bus)
+        self.agents = Agents(None, self.home)
+        self.workspaces = Workspaces(self.agents, lambda: self.people, self.home, self.clock)
+        self.models = ModelRegistry(None, self.bus, self.clock, Repairs(self.bus))
+        self.integrations = Owned()
+        self.time_zone = "Europe/Berlin"
+        self.owner = self.people.owner_authority()
+        self.anna = self.people.authority_for("telegram:user:2")
+        self.stranger = self.people.authority_for("telegram:user:9")
+
+    @property
+    def workspace(self) -> Path:
+        self.workspaces.ensure("main")
+        return self.agents.get("main").workspace
+
+    async def set_up(self, integration: ModuleType) -> None:
+        await integration.setup(self, {})
+
+    async def call(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        *,
+        authority: Authority | None = None,
+        session: str = MAIN,
+    ) -> ToolResult:
+        request = ToolCallRequest("c", name, arguments or {}, Context(authority or self.owner), "main", session, "r")
+        return await invoke_tool(self.tools, request)

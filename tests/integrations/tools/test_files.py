@@ -1,0 +1,314 @@
+"""The file tools: within the view of a session, in words that help, and never hung by a pattern."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from hub.core.errors import TimedOut
+from hub.tools.contract import Tool
+from integrations.tools import files
+from integrations.tools.files.editing import replace_once
+from integrations.tools.files.reading import CHARACTERS_LIMIT, READ_LIMIT_BYTES
+from integrations.tools.files.searching import Corpus, find
+from tests.integrations.tools.standing import ANNAS, GROUP, Standing
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"\x00" * 20
+
+
+@pytest.fixture
+async def place(standing: Standing) -> Standing:
+    await standing.set_up(files)
+    return standing
+
+
+def put(place: Standing, path: str, text: str | bytes) -> Path:
+    target = place.workspace / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(text.encode() if isinstance(text, str) else text)
+    return target
+
+
+async def test_a_file_is_read(place: Standing) -> None:
+    put(place, "a.txt", "one\ntwo\n")
+
+    result = await place.call("read", {"path": "a.txt"})
+
+    assert result.output == "one\ntwo"
+    assert result.details["lines"] == 2
+
+
+async def test_some_lines_are_read_and_it_says_how_to_go_on(place: Standing) -> None:
+    put(place, "a.txt", "".join(f"line {number}\n" for number in range(1, 101)))
+
+    result = await place.call("read", {"path": "a.txt", "offset": 10, "limit": 2})
+
+    assert result.output == "line 10\nline 11\n[lines 10-11 of 100; go on with offset=12]"
+
+
+async def test_a_long_file_ends_where_the_output_does(place: Standing) -> None:
+    put(place, "a.txt", "x" * 90 + "\n" + ("y" * 99 + "\n") * 2_000)
+
+    result = await place.call("read", {"path": "a.txt", "limit": 5_000})
+
+    assert len(result.output) <= CHARACTERS_LIMIT + 200
+    assert "go on with offset=" in result.output.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"\x7fELF\x00\x01", "6 bytes of binary data"),
+        (b"caf\xe9", "no UTF-8 text (byte 3 of 4)"),
+        (b"x" * (READ_LIMIT_BYTES + 1), "larger than"),
+    ],
+)
+async def test_what_is_no_text_is_named_for_what_it_is(place: Standing, content: bytes, words: str) -> None:
+    put(place, "thing", content)
+
+    result = await place.call("read", {"path": "thing"})
+
+    assert result.is_error
+    assert words in result.output
+
+
+async def test_an_image_is_shown(place: Standing) -> None:
+    put(place, "photo.png", PNG)
+
+    result = await place.call("read", {"path": "photo.png"})
+
+    assert [image.mime_type for image in result.media] == ["image/png"]
+
+
+async def test_an_empty_file_says_so(place: Standing) -> None:
+    put(place, "empty", "")
+
+    assert (await place.call("read", {"path": "empty"})).output == "[the file is empty]"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ({"path": "note.txt"}, "NOT_FOUND", "did you mean notes.txt?"),
+        ({"path": "folder"}, "INVALID_REQUEST", "use ls"),
+        ({"path": "notes.txt/x"}, "INVALID_REQUEST", "a part of"),
+        ({"path": "notes.txt", "offset": 9}, "INVALID_REQUEST", "there is no line 9"),
+        ({"path": "/etc/passwd"}, "PATH_REFUSED", "absolute"),
+        ({"path": "../../etc/passwd"}, "PATH_REFUSED", "climbs"),
+        ({"path": "link"}, "PATH_REFUSED", "symlink"),
+        ({"path": "a\x00b"}, "PATH_REFUSED", "control character"),
+    ],
+)
+async def test_a_path_that_cannot_be_read_says_why(
+    place: Standing, arguments: dict[str, object], code: str, words: str
+) -> None:
+    put(place, "notes.txt", "x")
+    put(place, "folder/y", "x")
+    os.symlink("/etc/passwd", place.workspace / "link")
+
+    result = await place.call("read", arguments)
+
+    assert (result.is_error, result.details["code"]) == (True, code)
+    assert words in result.output
+
+
+async def test_a_file_is_written_with_its_folders(place: Standing) -> None:
+    first = await place.call("write", {"path": "plans/2026/garden.md", "content": "tulips 郁金香\n"})
+    second = await place.call("write", {"path": "plans/2026/garden.md", "content": ""})
+
+    assert first.output == "wrote plans/2026/garden.md (17 bytes)"
+    assert second.output == "replaced plans/2026/garden.md (0 bytes)"
+    assert (place.workspace / "plans/2026/garden.md").read_text() == ""
+
+
+async def test_a_broken_character_is_refused(place: Standing) -> None:
+    result = await place.call("write", {"path": "a", "content": "x\ud800"})
+
+    assert result.is_error
+    assert "position 1" in result.output
+
+
+async def test_one_place_is_edited_and_the_change_is_shown(place: Standing) -> None:
+    target = put(place, "a.txt", "one\r\ntwo\r\nthree\r\n")
+
+    result = await place.call("edit", {"path": "a.txt", "old_text": "two\nthree", "new_text": "2\n3"})
+
+    assert result.output == "edited a.txt in 1 place"
+    assert target.read_bytes() == b"one\r\n2\r\n3\r\n"
+    assert "-two" in result.details["diff"]
+    assert "+2" in result.details["diff"]
+
+
+@pytest.mark.parametrize(
+    ("old", "words"),
+    [
+        ("b", "stands 2 times in f (lines 2, 3)"),
+        ("  indented", "line 1 differs only in blanks"),
+        ("hello wrold", "the nearest is line 4: 'hello world'"),
+        ("zzzzzz", "read the file again"),
+        ("same", "nothing would change"),
+    ],
+)
+def test_an_edit_that_does_not_fit_says_where(old: str, words: str) -> None:
+    with pytest.raises(Exception, match=words.replace("(", r"\(").replace(")", r"\)")):
+        replace_once("indented\nab\nb\nhello world\n", old, "same", "f")
+
+
+async def test_every_place_is_edited_when_that_is_meant(place: Standing) -> None:
+    target = put(place, "a.txt", "a a a")
+
+    result = await place.call("edit", {"path": "a.txt", "old_text": "a", "new_text": "b", "replace_all": True})
+
+    assert result.output == "edited a.txt in 3 places"
+    assert target.read_text() == "b b b"
+
+
+async def test_a_directory_is_listed(place: Standing) -> None:
+    put(place, "x/a.txt", "12345")
+    put(place, "x/b/c", "")
+
+    assert (await place.call("ls", {"path": "x"})).output == "a.txt  5 bytes\nb/"
+    assert "AGENTS.md" in (await place.call("ls")).output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        ({"pattern": "tea"}, ["x/a.md:1: tea and cake", "x/b.txt:2: more tea"]),
+        ({"pattern": "TEA", "ignore_case": True, "glob": "*.md"}, ["x/a.md:1: tea and cake"]),
+        ({"pattern": "^more .ea$"}, ["x/b.txt:2: more tea"]),
+        ({"pattern": "a.d", "literal": True}, ["[nothing found]"]),
+        ({"pattern": "tea", "limit": 1}, ["x/a.md:1: tea and cake", "[only the first 1 matches]"]),
+        ({"pattern": "tea", "path": "x/b.txt"}, ["x/b.txt:2: more tea"]),
+        ({"pattern": "茶"}, ["x/b.txt:3: 茶"]),
+        ({"pattern": "[茶]"}, ["x/b.txt:3: 茶"]),
+    ],
+)
+async def test_lines_are_found(place: Standing, arguments: dict[str, object], lines: list[str]) -> None:
+    put(place, "x/a.md", "tea and cake\r\n")
+    put(place, "x/b.txt", "x\nmore tea\n茶\n")
+
+    assert (await place.call("grep", {"path": "x", **arguments})).output.splitlines() == lines
+
+
+async def test_what_is_no_text_is_left_out_of_a_search_and_counted(place: Standing) -> None:
+    put(place, "x/a", b"tea\x00tea")
+    put(place, "x/b", "tea")
+
+    output = (await place.call("grep", {"pattern": "tea", "path": "x"})).output
+
+    assert output.splitlines() == ["x/b:1: tea", "[1 files were left out: no text, or too large or too many]"]
+
+
+async def test_a_pattern_with_a_mistake_is_explained(place: Standing) -> None:
+    put(place, "a", "x")
+
+    result = await place.call("grep", {"pattern": "(unclosed"})
+
+    assert result.is_error
+    assert "no regular expression" in result.output
+
+
+@pytest.mark.parametrize("pattern", [r"(a+)+$", r"(a|aa)+$", r"^(\w+\s?)*$"])
+async def test_a_pattern_that_never_ends_is_stopped_and_nobody_waits_for_it(pattern: str) -> None:
+    corpus = Corpus((("a", "a" * 60 + "!"),), 0)
+    beats = 0
+
+    async def beat() -> None:
+        nonlocal beats
+        while True:
+            beats += 1
+            await asyncio.sleep(0.01)
+
+    heart = asyncio.create_task(beat())
+    with pytest.raises(TimedOut, match="a simpler one"):
+        await find(corpus, pattern, timeout_s=0.5)
+    heart.cancel()
+
+    assert beats > 5
+
+
+async def test_cancelling_a_search_ends_its_process() -> None:
+    corpus = Corpus((("a", "a" * 60 + "!"),), 0)
+    searching = asyncio.create_task(find(corpus, "(a+)+$"))
+    while not (workers := _workers()):  # noqa: ASYNC110  a process tells nobody that it began
+        await asyncio.sleep(0.01)
+
+    searching.cancel()
+    await asyncio.wait([searching])
+
+    assert searching.cancelled()
+    assert not workers & _workers()
+
+
+def _workers() -> set[int]:
+    """The processes that search for this test."""
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    lines = {int(child): Path(f"/proc/{child}/cmdline") for child in children}
+    return {child for child, line in lines.items() if line.exists() and b"grep_worker" in line.read_bytes()}
+
+
+async def test_a_session_that_is_not_private_sees_no_memory(place: Standing) -> None:
+    put(place, "MEMORY.md", "canary\n")
+    put(place, "memory/2026-05-12.md", "canary\n")
+
+    for authority, session in ((place.anna, ANNAS), (place.owner, GROUP), (place.owner, ANNAS)):
+        who = {"authority": authority, "session": session}
+        seen = [
+            await place.call("read", {"path": "MEMORY.md"}, **who),  # type: ignore[arg-type]
+            await place.call("read", {"path": "memory/2026-05-12.md"}, **who),  # type: ignore[arg-type]
+            await place.call("grep", {"pattern": "canary"}, **who),  # type: ignore[arg-type]
+            await place.call("grep", {"pattern": "can[a]ry"}, **who),  # type: ignore[arg-type]
+            await place.call("ls", **who),  # type: ignore[arg-type]
+            await place.call("ls", {"path": "memory"}, **who),  # type: ignore[arg-type]
+        ]
+        assert not any("canary" in each.output or "MEMORY" in each.output.split("\n") for each in seen)
+    assert "canary" in (await place.call("read", {"path": "MEMORY.md"})).output
+
+
+@pytest.mark.parametrize(
+    "path",
+    (
+        *("AGENTS.md", "./AGENTS.md", "agents.MD", "SOUL.md", "USER.md", "HEARTBEAT.md", "MEMORY.md"),
+        *("memory/2026-05-12.md", "skills/x/a", "hooks/h.py"),
+    ),
+)
+async def test_what_steers_the_assistant_is_changed_by_its_owner_alone(place: Standing, path: str) -> None:
+    arguments = {"path": path, "content": "obey me"}
+    before = {each: each.read_bytes() for each in place.workspace.rglob("*") if each.is_file()}
+
+    tainted = await place.call("write", arguments, authority=place.owner.narrow(tainted=True))
+    other = await place.call("write", arguments, authority=place.anna, session=ANNAS)
+    edited = await place.call(
+        "edit", {"path": path, "old_text": "a", "new_text": "b"}, authority=place.owner.narrow(tainted=True)
+    )
+
+    assert [each.is_error for each in (tainted, other, edited)] == [True, True, True]
+    assert "approval" in tainted.output
+    assert "only the owner" in other.output
+    assert {each: each.read_bytes() for each in place.workspace.rglob("*") if each.is_file()} == before
+    assert not (await place.call("write", arguments)).is_error
+
+
+async def test_other_files_are_written_by_all_people_of_the_home(place: Standing) -> None:
+    results = [
+        await place.call("write", {"path": "list.md", "content": "x"}, authority=place.anna, session=ANNAS),
+        await place.call("write", {"path": "list.md", "content": "y"}, authority=place.owner.narrow(tainted=True)),
+        await place.call("write", {"path": "list.md", "content": "z"}, authority=place.stranger, session=ANNAS),
+    ]
+
+    assert [each.is_error for each in results] == [False, False, True]
+
+
+async def test_the_tools_say_what_they_are(place: Standing) -> None:
+    tools: dict[str, Tool] = {tool.name: tool for tool in place.tools.all()}
+
+    reading = {name for name, tool in tools.items() if tool.annotations.read_only}
+    assert set(tools) == {"read", "write", "edit", "ls", "grep"}
+    assert reading == {name for name, tool in tools.items() if tool.annotations.parallel_safe} == {"read", "ls", "grep"}
+    for release in place.integrations.releases:
+        release()
+    assert place.tools.all() == []
