@@ -19,12 +19,21 @@ from types import TracebackType
 
 from hub.core.errors import InvalidRequest, LimitExceeded
 from hub.security.jail_path import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, Hidden, PathRefused, components, is_safe_name
+from hub.security.jail_steps import (
+    explain,
+    missing,
+    open_directory,
+    refuse_special,
+    stat_at,
+    unlink_quietly,
+    write_all,
+    write_new,
+)
 
 READ_LIMIT_BYTES = 16 * 1024 * 1024
 LIST_LIMIT = 10_000
 LINKS_LOOKED_AT_LIMIT = 10_000
 
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _PLAIN = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_TRUNC | os.O_CREAT
 
@@ -167,16 +176,16 @@ class Root:
         if parents and len(names) > 1:
             self._make_directories(names[:-1], rel)
         with self._parent(names, rel) as (parent, name):
-            found = _stat(parent, name)
+            found = stat_at(parent, name)
             if found is not None:
-                _refuse_special(found, rel)
+                refuse_special(found, rel)
                 mode = found.st_mode & 0o777
             temporary = f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}{TEMPORARY_SUFFIX}"
             try:
-                _write_new(parent, temporary, data, mode)
+                write_new(parent, temporary, data, mode)
                 os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
             except BaseException:
-                _unlink_quietly(parent, temporary)
+                unlink_quietly(parent, temporary)
                 raise
             os.fsync(parent)
 
@@ -196,7 +205,7 @@ class Root:
         try:
             size = os.fstat(descriptor).st_size
             try:
-                _write_all(descriptor, data)
+                write_all(descriptor, data)
                 os.fsync(descriptor)
             except OSError:
                 os.ftruncate(descriptor, size)
@@ -222,7 +231,7 @@ class Root:
         """
         names = self._names(rel)
         with self._directory(names, rel) as descriptor:
-            found = ((name, _stat(descriptor, name)) for name in self._list(descriptor, names, rel, limit))
+            found = ((name, stat_at(descriptor, name)) for name in self._list(descriptor, names, rel, limit))
             return [_entry((*names, name), each) for name, each in found if each is not None]
 
     def walk(self, rel: str = ".", limit: int = LIST_LIMIT) -> list[Entry]:
@@ -253,9 +262,9 @@ class Root:
             with self._directory(names, rel) as descriptor:
                 return _entry((".",), os.fstat(descriptor))
         with self._parent(names, rel) as (parent, name):
-            found = _stat(parent, name)
+            found = stat_at(parent, name)
             if found is None:
-                raise _missing(rel)
+                raise missing(rel)
             return _entry(names, found)
 
     def exists(self, rel: str) -> bool:
@@ -301,7 +310,7 @@ class Root:
             try:
                 os.mkdir(name, mode, dir_fd=parent)
             except FileExistsError:
-                found = _stat(parent, name)
+                found = stat_at(parent, name)
                 if not exist_ok or found is None or not stat.S_ISDIR(found.st_mode):
                     raise
 
@@ -309,10 +318,10 @@ class Root:
         """Move a file or directory within the jail; a plain file at `target` is replaced."""
         from_names, to_names = self._names(source), self._names(target, making=True)
         with self._parent(from_names, source) as (old, old_name), self._parent(to_names, target) as (new, new_name):
-            if self._hidden and (found := _stat(old, old_name)) is not None and stat.S_ISDIR(found.st_mode):
+            if self._hidden and (found := stat_at(old, old_name)) is not None and stat.S_ISDIR(found.st_mode):
                 self._refuse_holding_hidden(from_names, source)
-            if (there := _stat(new, new_name)) is not None and not stat.S_ISDIR(there.st_mode):
-                _refuse_special(there, target)
+            if (there := stat_at(new, new_name)) is not None and not stat.S_ISDIR(there.st_mode):
+                refuse_special(there, target)
             os.rename(old_name, new_name, src_dir_fd=old, dst_dir_fd=new)
             os.fsync(new)
 
@@ -323,7 +332,7 @@ class Root:
         if self._hidden.covers(names):
             if making:
                 raise PathRefused(rel, "it is not part of this view of the directory")
-            raise _missing(rel)
+            raise missing(rel)
         return names
 
     @contextmanager
@@ -332,7 +341,7 @@ class Root:
         descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             for name in names:
-                deeper = _open_directory(descriptor, name, rel)
+                deeper = open_directory(descriptor, name, rel)
                 os.close(descriptor)
                 descriptor = deeper
             yield descriptor
@@ -347,18 +356,18 @@ class Root:
             yield descriptor, names[-1]
 
     def _open_plain(self, parent: int, name: str, rel: str, flags: int, mode: int) -> int:
-        found = _stat(parent, name)
+        found = stat_at(parent, name)
         if found is not None:  # a device may do things when it is opened: look first
-            _refuse_special(found, rel)
+            refuse_special(found, rel)
         # Truncating waits until the open file proved to be a plain one with one name.
         opened_with = flags & ~os.O_TRUNC | _PLAIN
         try:
             descriptor = os.open(name, opened_with, mode, dir_fd=parent)
         except OSError as error:
-            raise _explain(error, rel) from error
+            raise explain(error, rel) from error
         try:
             status = os.fstat(descriptor)
-            _refuse_special(status, rel)
+            refuse_special(status, rel)
             if status.st_nlink > 1:
                 self._refuse_second_name(status, rel, writing=bool(flags & _WRITING))
             if flags & os.O_TRUNC:
@@ -373,7 +382,7 @@ class Root:
         if writing:
             raise PathRefused(rel, "the file has a second name (a hard link), which may lie elsewhere")
         if self._hidden and (status.st_dev, status.st_ino) in self._hidden_files():
-            raise _missing(rel)
+            raise missing(rel)
 
     def _hidden_files(self) -> set[tuple[int, int]]:
         whole = Root(self.path)
@@ -412,46 +421,6 @@ class Root:
                     continue
 
 
-def _open_directory(parent: int, name: str, rel: str) -> int:
-    try:
-        return os.open(name, _DIRECTORY, dir_fd=parent)
-    except OSError as error:
-        if error.errno in (errno.ENOTDIR, errno.ELOOP, errno.EMLINK):
-            found = _stat(parent, name)
-            if found is not None and stat.S_ISLNK(found.st_mode):
-                raise PathRefused(rel, f"{name} is a symlink, and those are not followed here") from error
-        raise _explain(error, rel) from error
-
-
-def _stat(parent: int, name: str) -> os.stat_result | None:
-    try:
-        return os.stat(name, dir_fd=parent, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
-
-
-def _refuse_special(found: os.stat_result, rel: str) -> None:
-    if stat.S_ISREG(found.st_mode):
-        return
-    if stat.S_ISDIR(found.st_mode):
-        raise IsADirectoryError(errno.EISDIR, "is a directory", rel)
-    if stat.S_ISLNK(found.st_mode):
-        raise PathRefused(rel, "it is a symlink, and those are not followed here")
-    raise PathRefused(rel, "it is no plain file (a device, pipe or socket)")
-
-
-def _explain(error: OSError, rel: str) -> Exception:
-    if error.errno in (errno.ELOOP, errno.EMLINK):
-        return PathRefused(rel, "it is a symlink, and those are not followed here")
-    if error.errno in (errno.ENXIO, errno.ENODEV):
-        return PathRefused(rel, "it is no plain file (a device, pipe or socket)")
-    return OSError(error.errno, error.strerror or "failed", rel)
-
-
-def _missing(rel: str) -> FileNotFoundError:
-    return FileNotFoundError(errno.ENOENT, "there is no such file or directory", rel)
-
-
 def _entry(names: tuple[str, ...], found: os.stat_result) -> Entry:
     if stat.S_ISREG(found.st_mode):
         kind = Kind.FILE
@@ -463,27 +432,3 @@ def _entry(names: tuple[str, ...], found: os.stat_result) -> Entry:
         kind = Kind.OTHER
     size = found.st_size if kind is Kind.FILE else 0
     return Entry("/".join(names), kind, size, found.st_mtime_ns, found.st_dev, found.st_ino, found.st_nlink)
-
-
-def _write_new(parent: int, name: str, data: bytes, mode: int) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(name, flags, 0o600, dir_fd=parent)
-    try:
-        _write_all(descriptor, data)
-        os.fchmod(descriptor, mode)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
-
-
-def _unlink_quietly(parent: int, name: str) -> None:
-    try:
-        os.unlink(name, dir_fd=parent)
-    except FileNotFoundError:
-        return

@@ -51,6 +51,7 @@ class Writer:
         open_connection: Called in the thread; what it raises is raised by `start`.
         post_delay_s: How long work that nobody waits for may wait for company, seconds.
         on_damage: Told, in the thread, of each error that means the file is damaged.
+        statement_limit_s: How long the statements of one piece of work may take, seconds.
     """
 
     def __init__(
@@ -60,11 +61,13 @@ class Writer:
         *,
         post_delay_s: float,
         on_damage: OnDamage,
+        statement_limit_s: float = STATEMENT_LIMIT_S,
     ) -> None:
         self._path = path
         self._open_connection = open_connection
         self._post_delay_s = post_delay_s
         self._on_damage = on_damage
+        self._statement_limit_s = statement_limit_s
         self._queue: SimpleQueue[_Job | None] = SimpleQueue()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: Thread | None = None
@@ -220,7 +223,7 @@ class Writer:
 
     def _apply(self, connection: sqlite3.Connection, job: _Job, *, alone: bool) -> _Outcome:
         """Run one piece of work under its savepoint (or, alone, in the transaction itself)."""
-        self._deadline = time.monotonic() + STATEMENT_LIMIT_S
+        self._deadline = time.monotonic() + self._statement_limit_s
         if not alone:
             connection.execute("SAVEPOINT work")
         try:
@@ -247,7 +250,7 @@ class Writer:
             self._on_damage(error)
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
             timed_out = TimedOut(
-                f"a write to {self._path.name} took longer than {STATEMENT_LIMIT_S:g} s; it was undone"
+                f"a write to {self._path.name} took longer than {self._statement_limit_s:g} s; it was undone"
             )
             timed_out.__cause__ = error
             return timed_out
