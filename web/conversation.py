@@ -21,6 +21,9 @@ BRIEF_LIMIT = 80
 PART_LIMIT = 2_000
 """Parts of one live run; what comes after shows when the run has ended."""
 
+RUN_ENDED = "run_ended"
+"""Name of the transcript's event that tells how a run ended that gave no answer."""
+
 Render = Callable[[str], str]
 
 _UNSAFE_ID = re.compile(r"[^A-Za-z0-9_-]")
@@ -104,13 +107,15 @@ def turns_of(entries: Iterable[Mapping[str, Any]]) -> list[Turn]:
     """Return the turns of a transcript, their texts not yet rendered.
 
     Args:
-        entries: Entries as stored (`type`, `id`, `ts_ms`, `run_id`, `message`); what is no message is passed over.
+        entries: Entries as stored (`type`, `id`, `ts_ms`, `run_id`, `message` or `data`).
     """
     turns: list[Turn] = []
     taken: set[str] = set()
     calls: dict[str, Part] = {}
     for entry in entries:
         message = entry.get("message")
+        if entry.get("type") == "event":
+            _end(turns, taken, entry)
         if entry.get("type") != "message" or not isinstance(message, Mapping):
             continue
         role = message.get("role")
@@ -127,7 +132,7 @@ def turns_of(entries: Iterable[Mapping[str, Any]]) -> list[Turn]:
     for part in calls.values():
         if part.state == "running":
             part.state = "interrupted"
-    return [turn for turn in turns if turn.parts]
+    return [turn for turn in turns if turn.parts or turn.state != "done"]
 
 
 def render_turns(turns: Iterable[Turn], render: Render) -> None:
@@ -261,6 +266,17 @@ def _turn_for(turns: list[Turn], taken: set[str], entry: Mapping[str, Any], role
     turn = Turn(wanted, role, ts_ms=int(entry.get("ts_ms") or 0), run_id=run_id)
     turns.append(turn)
     return turn
+
+
+def _end(turns: list[Turn], taken: set[str], entry: Mapping[str, Any]) -> None:
+    """Note on an agent's turn how its run ended, when that was not well."""
+    data = entry.get("data") or {}
+    status = data.get("status")
+    if data.get("name") != RUN_ENDED or status in (None, "ok"):
+        return
+    turn = _turn_for(turns, taken, entry, "assistant")
+    turn.state = "aborted" if status == "aborted" else "error"
+    turn.error = None if turn.state == "aborted" else data.get("message") or data.get("code")
 
 
 def _part(turn: Turn, block: Mapping[str, Any]) -> Part | None:

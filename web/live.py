@@ -1,7 +1,7 @@
 """The live socket: one WebSocket per tab, over which topics tell what changed.
 
-A topic is named `overview` or `session:<key>`. Who watches one gets its whole state at once and then what
-changes; after a lost connection, or when a client could not keep up, it gets the whole state again: nothing is replayed.
+A topic is named `overview` or `session:<key>`. Who watches one gets its whole state at once and then what changes;
+after a lost connection, or when a client could not keep up, it gets the whole state again: nothing is replayed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ FRAME_LIMIT_BYTES = 16_384
 TICK_S = 20.0
 SEND_LIMIT_S = 20.0
 COALESCE_S = 0.5
-CLOSE_SIGNED_OUT = 4401
 CLOSE_GOING_AWAY = 1001
 
 Frame = Mapping[str, Any]
@@ -141,13 +140,6 @@ class Live:
             sender.cancel()
             await socket.close()
         return socket
-
-    async def close_credential(self, credential_id: str) -> int:
-        """Close the sockets of a credential that was revoked; return how many."""
-        mine = [client for client in self._clients if client.caller.credential_id == credential_id]
-        for client in mine:
-            await client.socket.close(code=CLOSE_SIGNED_OUT, message=b"signed out")
-        return len(mine)
 
     async def close(self) -> None:
         """Close all sockets; the tabs come back by themselves when the hub does."""

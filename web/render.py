@@ -104,14 +104,15 @@ class Renderer:
         html: str = self._template(f"fragments/{name}.html").render(**self._words(language), **data)
         return html
 
-    def when(self, ts_ms: int | None) -> str:
-        """Return a time for people: hours and minutes today, with the date on other days."""
+    def when(self, ts_ms: int | None, *, seconds: bool = False) -> str:
+        """Return a time for people: hours and minutes (and seconds) today, with the date on other days."""
         if not ts_ms:
             return ""
         zone = self._zone()
         at = dt.datetime.fromtimestamp(ts_ms / 1000, zone)
         now = dt.datetime.fromtimestamp(self._wall_time(), zone)
-        return f"{at:%H:%M}" if at.date() == now.date() else f"{at:%Y-%m-%d %H:%M}"
+        time = f"{at:%H:%M:%S}" if seconds else f"{at:%H:%M}"
+        return time if at.date() == now.date() else f"{at:%Y-%m-%d} {time}"
 
     def iso(self, ts_ms: int | None) -> str:
         """Return a time for machines, in the hub's time zone."""

@@ -18,7 +18,7 @@ from web.pages.configuration import ConfigurationPage
 from web.pages.login import LoginPage
 from web.pages.overview import OverviewPage
 from web.preferences import FORM, local_path, store_preferences
-from web.render import Page, Renderer, see_other, wants_json
+from web.render import Page, Renderer, json_response, see_other, wants_json
 
 OWNER = "web"
 FORM_LIMIT_BYTES = 262_144
@@ -63,13 +63,25 @@ def _routes(renderer: Renderer, assets: Assets, live: Live, pages: Pages) -> lis
         store_preferences(response, chosen, secure=call.request.secure)
         return response
 
+    async def live_state(call: HttpCall) -> web.StreamResponse:
+        return json_response({"tabs": live.client_count})
+
     routes = [
         Route("GET", "/static/{path:*}", assets.serve, OWNER, scope=Open.PUBLIC),
         Route("GET", "/login", pages.login.show, OWNER, scope=Open.PUBLIC, cookie=True),
         Route("POST", "/login", pages.login.sign_in, OWNER, scope=Open.PUBLIC, body_limit=FORM_LIMIT_BYTES),
-        Route("POST", "/logout", pages.login.sign_out, OWNER, scope=Open.SIGNED_IN, cookie=True, body_limit=FORM_LIMIT_BYTES),
+        Route(
+            "POST",
+            "/logout",
+            pages.login.sign_out,
+            OWNER,
+            scope=Open.SIGNED_IN,
+            cookie=True,
+            body_limit=FORM_LIMIT_BYTES,
+        ),
         Route("POST", "/preferences", preferences, OWNER, scope=Open.PUBLIC, body_limit=FORM_LIMIT_BYTES),
         Route("GET", "/live", live.serve, OWNER, scope=READ, cookie=True, websocket=True),
+        Route("GET", "/live/state", live_state, OWNER, scope=READ, cookie=True),
         _page("/", front),
         _page("/overview", pages.overview.show),
         _page("/config", configuration.show, ADMIN),

@@ -34,14 +34,14 @@ INTEGRATION_STATES = {
     "unloaded": "not loaded",
 }
 
+RUN_END = "run_finished"
 RUN_ENDS = {"ok": "Answered", "error": "Failed", "aborted": "Stopped", "timeout": "Took too long"}
 
 ACTIVITY = {
     "message_received": "Message received",
     "message_rejected": "Message refused",
+    "message_dead": "Message could not be delivered",
     "config_changed": "Configuration changed",
-    "hub_started": "Hub started",
-    "integration_changed": "Integration changed",
 }
 
 SCRIPT_TEXTS = (

@@ -49,7 +49,9 @@ class Chromium:
         self._browser = await self._playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
         if self._browser is not None:
             await self._browser.close()
         if self._playwright is not None:

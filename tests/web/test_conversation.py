@@ -134,3 +134,30 @@ def test_a_title_is_the_beginning_of_what_was_said_first() -> None:
     assert title is not None
     assert title.startswith("What is the weather very")
     assert len(title) == 60
+
+
+def test_a_run_that_failed_says_so_after_a_restart_too() -> None:
+    ended = {"name": "run_ended", "status": "error", "code": "MODEL_AUTH", "message": "the key is wrong"}
+
+    turns = turns_of(
+        [
+            entry("1", "r", said("user", text("hello?"))),
+            {"type": "event", "id": "2", "run_id": "r", "ts_ms": 1_000, "data": ended},
+        ]
+    )
+
+    assert [(turn.id, turn.state, turn.error) for turn in turns] == [
+        ("u-r", "done", None),
+        ("a-r", "error", "the key is wrong"),
+    ]
+
+
+def test_a_run_that_was_stopped_keeps_what_it_had_said() -> None:
+    turns = turns_of(
+        [
+            entry("1", "r", said("assistant", text("I begin"))),
+            {"type": "event", "id": "2", "run_id": "r", "data": {"name": "run_ended", "status": "aborted"}},
+        ]
+    )
+
+    assert [(turn.state, turn.error, len(turn.parts)) for turn in turns] == [("aborted", None, 1)]

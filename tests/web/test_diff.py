@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import difflib
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from web.diff import LINE_LIMIT, diff_lines
 

@@ -29,7 +29,9 @@ def test_every_text_is_translated_and_none_is_left_over(language: str) -> None:
 def test_translations_have_the_fields_of_the_original(language: str) -> None:
     messages = catalogue(language).messages
 
-    wrong = {message: forms for message, forms in messages.items() if any(fields(form) != fields(message) for form in forms)}
+    wrong = {
+        message: forms for message, forms in messages.items() if any(fields(form) != fields(message) for form in forms)
+    }
 
     assert wrong == {}
 

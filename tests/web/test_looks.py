@@ -30,7 +30,8 @@ LOOKS: dict[str, dict[str, Any]] = {
     "phone, dark": {"viewport": PHONE, "has_touch": True, "is_mobile": True, "color_scheme": "dark"},
 }
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-SMALL = """() => [...document.querySelectorAll('button, select, input:not([type=checkbox], [type=hidden]), nav a, summary')]
+SMALL = """() => [...document.querySelectorAll('button, select, input, nav a, summary')]
+  .filter((element) => !element.matches('[type=checkbox], [type=hidden]'))
   .filter((element) => element.checkVisibility() && element.getBoundingClientRect().height < 43.5)
   .map((element) => element.outerHTML.slice(0, 120))"""
 
@@ -39,7 +40,7 @@ async def fill_conversation(page: Page, model_server: OpenAIServer) -> None:
     call = {"name": "ls", "arguments": {"path": "."}}
     model_server.queue(
         [{"text": "I look."}, {"tool_call": call}],
-        "# Files\n\nThere are *some*:\n\n| name | size |\n|:--|--:|\n| a | 1 |\n\n```py\nprint('x' * 200)\n```\n\n> quoted",
+        "# Files\n\nThere are *some*:\n\n| name | size |\n|:--|--:|\n| a | 1 |\n\n```py\nprint('x')\n```\n\n> quoted",
     )
     await say(page, "what is there?")
     await expect(page.get_by_text("quoted")).to_be_visible()
@@ -61,7 +62,9 @@ async def test_every_page_is_accessible_and_fits(
         await page.goto(path)
         await is_ready(page)
         found[path] = await violations(page)
-        found[f"{path} is wider than the window"] = [] if await page.evaluate(OVERFLOW) <= 0 else [str(page.viewport_size)]
+        found[f"{path} is wider than the window"] = (
+            [] if await page.evaluate(OVERFLOW) <= 0 else [str(page.viewport_size)]
+        )
         found[f"{path} has small targets"] = await page.evaluate(SMALL)
         found[f"{path} has one main heading"] = [] if await page.locator("h1").count() == 1 else ["h1"]
 

@@ -55,7 +55,9 @@ async def test_every_page_is_also_json(owner: ClientSession, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", [*PAGES, "/login"])
-async def test_every_page_forbids_inline_code_and_framing(owner: ClientSession, stranger: ClientSession, path: str) -> None:
+async def test_every_page_forbids_inline_code_and_framing(
+    owner: ClientSession, stranger: ClientSession, path: str
+) -> None:
     client = stranger if path == "/login" else owner
 
     answer = await client.get(path)
@@ -120,7 +122,15 @@ async def test_the_live_socket_wants_a_cookie(stranger: ClientSession, hub: HubP
 
 
 @pytest.mark.parametrize(
-    "frame", ["nonsense", "[]", '{"t":"watch"}', '{"t":"watch","topics":"overview"}', '{"t":"watch","topics":[1]}', '{"t":"run"}']
+    "frame",
+    [
+        "nonsense",
+        "[]",
+        '{"t":"watch"}',
+        '{"t":"watch","topics":"overview"}',
+        '{"t":"watch","topics":[1]}',
+        '{"t":"run"}',
+    ],
 )
 async def test_a_malformed_frame_closes_the_socket(owner: ClientSession, frame: str) -> None:
     async with owner.ws_connect("/live") as socket:
@@ -168,7 +178,9 @@ async def test_a_bad_form_is_refused_with_a_reason(owner: ClientSession, path: s
     assert (await answer.json())["error"]["message"]
 
 
-@pytest.mark.parametrize("path", ["/config?file=../secret", "/config?file=/etc/passwd", "/config?file=.storage/hub_token"])
+@pytest.mark.parametrize(
+    "path", ["/config?file=../secret", "/config?file=/etc/passwd", "/config?file=.storage/hub_token"]
+)
 async def test_only_configuration_can_be_read(owner: ClientSession, path: str) -> None:
     answer = await owner.get(path, headers={"Accept": "application/json"})
 
@@ -202,7 +214,8 @@ async def test_static_files_are_immutable_and_compressed(owner: ClientSession) -
 
 
 @pytest.mark.parametrize(
-    "path", ["/static/app.css", "/static/0123456789abcdef/app.css", "/static/x/../../render.py", "/static/%2e%2e/render.py"]
+    "path",
+    ["/static/app.css", "/static/0123456789abcdef/app.css", "/static/x/../../render.py", "/static/%2e%2e/render.py"],
 )
 async def test_nothing_else_is_served_as_a_static_file(stranger: ClientSession, path: str) -> None:
     answer = await stranger.get(path)

@@ -26,8 +26,9 @@ from web.render import Page, Renderer, json_response, see_other, wants_json
 from web.texts import SUGGESTIONS
 
 if TYPE_CHECKING:
-    from hub.agent.agents import Agents
     from hub.agent.runner import AgentRunner
+
+    from hub.agent.agents import Agents
 
 TURN_LIMIT = 100
 """Turns shown at once; earlier ones are a link away."""

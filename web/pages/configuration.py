@@ -1,16 +1,18 @@
-"""The configuration: files, an editor whose errors and completions come from the schemas, history with diff and restore."""
+"""The configuration: files, an editor whose errors and completions come from the schemas, and a history."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from aiohttp import web
 
 from hub.config.errors import ConfigError
-from hub.core.errors import Conflict, HubError, InvalidRequest
-from hub.core.schema import All, Length, Range, Required, Schema, integer, string
+from hub.core.errors import Conflict, NotFound
+from hub.core.schema import All, Length, Optional, Range, Required, Schema, integer, string
 from hub.gateway.contract import HttpCall
 from web.diff import diff_lines
 from web.form import read_fields
@@ -18,14 +20,16 @@ from web.i18n import Catalogue, catalogue
 from web.render import Page, Renderer, json_response, see_other, wants_json
 
 if TYPE_CHECKING:
+    from hub.config.files_editor import Saved
+    from hub.config.history import Version
     from hub.config.store import ConfigStore
 
 ROOT_FILE = "configuration.yaml"
 TEXT_LIMIT = 2_000_000
-COMPLETION_LIMIT = 200
 
 FILE = All(string, Length(min=1, max=300))
 TEXT = All(string, Length(max=TEXT_LIMIT))
+HASH = All(string, Length(max=128))
 CHECK = Schema({Required("file"): FILE, Required("text"): TEXT})
 COMPLETE = Schema(
     {
@@ -35,44 +39,46 @@ COMPLETE = Schema(
         Required("column"): All(integer, Range(min=1)),
     }
 )
-HASH = All(string, Length(max=128))
-SAVE = Schema({Required("file"): FILE, Required("text"): TEXT, Required("base_hash"): HASH, "save": string})
-RESTORE = Schema({Required("file"): FILE, Required("version"): All(string, Length(max=200)), Required("base_hash"): HASH})
+SAVE = Schema({Required("file"): FILE, Required("text"): TEXT, Required("base_hash"): HASH, Optional("save"): string})
+RESTORE = Schema(
+    {Required("file"): FILE, Required("version"): All(string, Length(max=200)), Required("base_hash"): HASH}
+)
 
 
 class ConfigurationPage:
-    """Pages and forms of the configuration.
+    """Pages and forms of the configuration; who reaches them is an administrator.
 
     Args:
         config: The files, their checks and their history.
-        recovery: Returns whether the hub is in recovery mode.
+        applies: Returns whether a saved change is put into force while the hub runs.
     """
 
-    def __init__(self, renderer: Renderer, config: ConfigStore, recovery: Callable[[], bool]) -> None:
+    def __init__(self, renderer: Renderer, config: ConfigStore, applies: Callable[[], bool]) -> None:
         self._renderer = renderer
         self._config = config
-        self._recovery = recovery
+        self._applies = applies
+        self._writing = asyncio.Lock()
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /config[?file=NAME]`: the files, and one of them in the editor."""
         name = call.request.query.get("file", ROOT_FILE)
-        text, base_hash = await self._read(name)
-        return self._respond(call, name, text, base_hash)
+        text, base_hash = self._read(name)
+        return self._editor(call, name, text, base_hash)
 
     async def history(self, call: HttpCall) -> web.StreamResponse:
         """`GET /config/history?file=NAME[&version=ID]`: earlier versions, and what changed since one of them."""
         name = call.request.query.get("file", ROOT_FILE)
-        text, base_hash = await self._read(name)
-        versions = self._config.history.list(name)
+        _, base_hash = self._read(name)
+        versions = self._config.editor.history.versions(name)
         wanted = call.request.query.get("version")
         chosen = next((each for each in versions if each.id == wanted), None)
         if wanted is not None and chosen is None:
             raise NotFound(f"{name} has no version {wanted[:80]!r}; it may have been cleared away")
-        diff = [] if chosen is None else diff_lines(self._config.history.read(name, chosen.id), text)
+        diff = [] if chosen is None else diff_lines(self._config.editor.diff(name, chosen.id))
         data = {
             "file": {"name": name, "hash": base_hash, "path": _path(name)},
-            "versions": [self._version(name, each) for each in versions],
-            "version": None if chosen is None else self._version(name, chosen),
+            "versions": [self._version(each) for each in versions],
+            "version": None if chosen is None else self._version(chosen),
             "diff": [line.as_dict() for line in diff],
         }
         return self._renderer.respond(call, Page("history", "History", data, "/config"))
@@ -80,44 +86,112 @@ class ConfigurationPage:
     async def check(self, call: HttpCall) -> web.StreamResponse:
         """`POST /config/check`: what is wrong when one file is as posted; nothing is written."""
         fields = read_fields(call, CHECK)
-        return json_response({"problems": await self._problems({fields["file"]: fields["text"]})})
+        errors = await asyncio.to_thread(self._config.check_text, {fields["file"]: fields["text"]})
+        return json_response({"problems": [_problem(error, "error") for error in errors]})
 
     async def complete(self, call: HttpCall) -> web.StreamResponse:
         """`POST /config/complete`: what may stand at a place."""
         fields = read_fields(call, COMPLETE)
-        found = self._config.completions(fields["file"], fields["text"], fields["line"], fields["column"])
-        return json_response({"options": list(found)[:COMPLETION_LIMIT]})
+        place = (fields["file"], fields["text"], fields["line"], fields["column"])
+        return json_response({"options": await asyncio.to_thread(self._config.completions, *place)})
 
     async def save(self, call: HttpCall) -> web.StreamResponse:
         """`POST /config/save`: write one file, if nobody changed it since it was read."""
         fields = read_fields(call, SAVE)
-        text = fields["text"].replace("\r\n", "\n")
-        return await self._write(call, fields["file"], text, fields["base_hash"])
+        return await self._write(call, fields["file"], fields["text"].replace("\r\n", "\n"), fields["base_hash"])
 
     async def restore(self, call: HttpCall) -> web.StreamResponse:
         """`POST /config/restore`: write an earlier version; the one it replaces is kept in the history."""
         fields = read_fields(call, RESTORE)
-        text = self._config.history.read(fields["file"], fields["version"])
+        text = self._config.editor.history.read(fields["file"], fields["version"]).decode("utf-8", "replace")
         return await self._write(call, fields["file"], text, fields["base_hash"])
 
-    # -- what the templates read ---------------------------------------------------------------------------------------
+    # -- inside --------------------------------------------------------------------------------------------------------
 
     async def _write(self, call: HttpCall, name: str, text: str, base_hash: str) -> web.StreamResponse:
         words = catalogue(self._renderer.preferences(call).language)
         try:
-            saved = await self._config.write_file(name, text, base_hash)
+            async with self._writing:
+                saved = await asyncio.to_thread(self._config.write_file, name, text, base_hash or None)
         except Conflict as conflict:
             if wants_json(call.request):
                 raise
             told = words.gettext("The file changed meanwhile. Nothing was saved; your text is still here.")
-            return self._respond(call, name, text, str(conflict.details.get("hash", "")), _bad(told), status=409)
+            found = str(conflict.details.get("hash") or "")
+            return self._editor(call, name, text, found, {"kind": "bad", "text": told}, status=409)
+        told = await self._put_into_force(saved, words)
         if wants_json(call.request):
-            return json_response({"hash": saved.hash, "valid": saved.valid, "message": _told(saved, words)})
+            return json_response({"hash": saved.hash, "valid": not saved.errors, "message": told})
         return see_other(_path(name))
 
+    async def _put_into_force(self, saved: Saved, words: Catalogue) -> str:
+        """Apply what was saved, and return what became of it in words."""
+        if not self._applies():
+            return words.gettext("Saved. It takes effect when the hub is started again.")
+        result = await self._config.reload()
+        if not result.applied:
+            return words.gettext(
+                "Saved, but there are problems; until they are mended, the last good configuration stays in force."
+            )
+        if result.needs_restart:
+            names = ", ".join(sorted(result.needs_restart))
+            return words.gettext("Saved. Restart the hub for these to take effect: {names}.", names=names)
+        if saved.errors:
+            return words.gettext("Saved and in force, but for the parts that have problems.")
+        return words.gettext("Saved. The change is in force.")
 
-def _bad(text: str) -> dict[str, str]:
-    return {"kind": "bad", "text": text}
+    def _read(self, name: str) -> tuple[str, str]:
+        try:
+            return self._config.read_file(name, admin=True)
+        except NotFound:
+            if name != ROOT_FILE:
+                raise
+            return "", ""
+
+    def _editor(
+        self,
+        call: HttpCall,
+        name: str,
+        text: str,
+        base_hash: str,
+        notice: dict[str, str] | None = None,
+        *,
+        status: int = 200,
+    ) -> web.Response:
+        problems = [
+            *(_problem(error, "error") for error in self._config.errors),
+            *(_problem(warning, "warning") for warning in self._config.warnings),
+        ]
+        names = self._config.editor.names()
+        data = {
+            "recovery": self._config.current.recovery,
+            "files": [
+                {"name": each, "path": _path(each), "problems": sum(problem["file"] == each for problem in problems)}
+                for each in (names if name in names else [*names, name])
+            ],
+            "file": {
+                "name": name,
+                "text": text,
+                "hash": base_hash,
+                "history_path": f"/config/history?file={quote(name, safe='')}",
+            },
+            "problems": problems,
+            "notice": notice,
+        }
+        return self._renderer.respond(call, Page("config", "Configuration", data, "/config", status))
+
+    def _version(self, version: Version) -> dict[str, Any]:
+        ts_ms = int(datetime.fromisoformat(version.time).timestamp() * 1000)
+        file, id = quote(version.file, safe=""), quote(version.id, safe="")
+        return version.as_dict() | {
+            "path": f"/config/history?file={file}&version={id}",
+            "when": self._renderer.when(ts_ms, seconds=True),
+            "iso": self._renderer.iso(ts_ms),
+        }
+
+
+def _problem(error: ConfigError, severity: str) -> dict[str, Any]:
+    return error.as_dict() | {"severity": severity}
 
 
 def _path(name: str) -> str:

@@ -13,9 +13,8 @@ from hub.core.repairs import Repair
 from hub.gateway.contract import HttpCall
 from web.live import Frame
 from web.render import Page, Renderer
-from web.texts import ACTIVITY, INTEGRATION_STATES, RUN_ENDS
+from web.texts import ACTIVITY, INTEGRATION_STATES, RUN_END, RUN_ENDS
 
-ACTIVITY_LIMIT = 20
 TONES = {"set_up": "good", "failed": "bad", "retrying": "warn"}
 
 Facts = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -55,7 +54,7 @@ class OverviewPage:
 
     def _activity(self, event: Mapping[str, Any]) -> dict[str, Any] | None:
         data = event.get("data") or {}
-        text = RUN_ENDS.get(str(data.get("status"))) if event["type"] == "run_finished" else ACTIVITY.get(event["type"])
+        text = RUN_ENDS.get(str(data.get("status"))) if event["type"] == RUN_END else ACTIVITY.get(event["type"])
         if text is None:
             return None
         key = data.get("session_key")

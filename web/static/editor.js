@@ -76,7 +76,7 @@ function showProblems(problems) {
     const button = document.createElement("button");
     button.type = "button";
     button.className = problem.severity === "warning" ? "warn" : "bad";
-    button.textContent = `${problem.file}:${problem.line} ${problem.message}${problem.hint ? ` ${problem.hint}` : ""}`;
+    button.textContent = `${problem.file}:${problem.line} ${problem.message}${problem.hint ? ` · ${problem.hint}` : ""}`;
     button.addEventListener("click", () => show(problem));
     item.append(button);
     return item;
@@ -105,7 +105,11 @@ async function complete(context) {
     });
   } catch { return null; }
   if (!answer.ok || context.aborted || !answer.body.options.length) return null;
-  return { from: word ? word.from : context.pos, options: answer.body.options, validFor: /^[\w.!-]*$/ };
+  const kinds = { key: "property", value: "constant", tag: "keyword", secret: "variable" };
+  const options = answer.body.options.map(({ label, kind, insert, description }) => ({
+    label, apply: insert, type: kinds[kind], info: description || undefined,
+  }));
+  return { from: word ? word.from : context.pos, options, validFor: /^[\w.-]*$/ };
 }
 
 function tell(message, kind = "") {
@@ -118,7 +122,7 @@ function keepDraft(text) {
     if (text === saved) localStorage.removeItem(DRAFT);
     else localStorage.setItem(DRAFT, JSON.stringify({ text, base }));
   } catch { /* without a store the draft lives as long as the page */ }
-  form.querySelector("[name=save]").disabled = text === saved;
+  form.elements.save.disabled = text === saved;
 }
 
 function save() {
@@ -186,7 +190,7 @@ const view = new EditorView({
       linter(check, { delay: 400 }),
       autocompletion({ override: [complete], activateOnTyping: true }),
       EditorView.lineWrapping,
-      EditorView.contentAttributes.of({ "aria-label": t("Text of {file}", { file }), id: "config-content" }),
+      EditorView.contentAttributes.of({ "aria-label": t("Text of {file}", { file }), id: "config-content", tabindex: "0" }),
       EditorView.updateListener.of((update) => update.docChanged && keepDraft(update.state.doc.toString())),
       EditorState.phrases.of({ "Find": t("Find"), "Replace": t("Replace"), "next": t("next"), "previous": t("previous"), "all": t("all"), "replace": t("replace"), "close": t("Close") }),
     ],

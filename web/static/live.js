@@ -52,7 +52,7 @@ class Live {
     const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/live`);
     this.socket = socket;
     socket.addEventListener("message", (event) => this.receive(JSON.parse(event.data)));
-    socket.addEventListener("close", (event) => this.socket === socket && this.lost(event));
+    socket.addEventListener("close", () => this.socket === socket && this.lost());
   }
 
   receive(frame) {
@@ -67,19 +67,29 @@ class Live {
     for (const handler of this.handlers.get(frame.t) || []) handler(frame);
   }
 
-  lost(event) {
+  async lost() {
+    const had = this.connected;
     this.connected = false;
     document.documentElement.dataset.live = "off";
-    if (event.code === 4401) {
+    for (const handler of this.handlers.get("lost") || []) handler({});
+    clearTimeout(this.quiet);
+    this.quiet = setTimeout(() => this.connected || this.show(t("Reconnecting…")), QUIET_MS);
+    if (!had && (await this.signedOut())) {
       this.show(t("Signed out. Reload the page to sign in."));
       return;
     }
-    clearTimeout(this.quiet);
-    this.quiet = setTimeout(() => this.connected || this.show(t("Reconnecting…")), QUIET_MS);
     const jitter = 0.5 + Math.random() / 2;
     this.timer = setTimeout(() => this.connect(), this.wait * jitter);
     this.wait = Math.min(this.wait * 2, LONGEST_WAIT_MS);
-    for (const handler of this.handlers.get("lost") || []) handler({});
+  }
+
+  /** Whether the hub is there and does not know us: a refused socket does not tell why. */
+  async signedOut() {
+    try {
+      return (await fetch("/live/state", { headers: { Accept: "application/json" } })).status === 401;
+    } catch {
+      return false;
+    }
   }
 
   show(text) {

@@ -1,0 +1,112 @@
+"""The dashboard of a running hub: builds its pages from the hub's parts and adds them to the gateway."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+from hub.core.events import Event, Unsubscribe
+from hub.core.repairs import EVENT_REPAIRS_CHANGED
+from hub.core.tasks import TaskOwner
+from hub.gateway.contract import HttpHandler
+from hub.gateway.routes import RouteTable
+from web.assets import Assets
+from web.facts import Facts
+from web.live import Frame, Live
+from web.live_chat import LiveChat
+from web.markdown import Markdown
+from web.pages.chat import ChatPage
+from web.pages.configuration import ConfigurationPage
+from web.pages.login import LoginPage
+from web.pages.overview import OverviewPage
+from web.render import Renderer
+from web.routes import Pages, add_routes
+from web.texts import ACTIVITY
+
+if TYPE_CHECKING:
+    from hub.hub import Hub
+
+STOP_LIMIT_S = 2.0
+
+
+class Dashboard:
+    """The dashboard; in recovery mode it has the overview and the configuration alone.
+
+    Args:
+        hub: The hub, started; its gateway has the sign-in routes.
+    """
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._tasks = TaskOwner("dashboard")
+        self._assets = Assets()
+        self._renderer = Renderer(
+            self._assets,
+            home_name=lambda: str(self._setting("name", "Home")),
+            hub_language=lambda: str(self._setting("language", "en")),
+            zone=lambda: ZoneInfo(str(self._setting("time_zone", "UTC"))),
+            wall_time=hub.clock.time,
+        )
+        self._live = Live(
+            self._tasks, hello=self._hello, language=lambda call: self._renderer.preferences(call).language
+        )
+        self._facts = Facts(hub, int(hub.clock.time() * 1000))
+        overview = OverviewPage(self._renderer, self._facts.overview)
+        self._live.add_topic("overview", overview.state)
+        self._live_chat = None if self._facts.recovery else self._make_live_chat()
+        pages = Pages(
+            login=LoginPage(
+                self._renderer,
+                _handler(hub.gateway.routes, "/api/login"),
+                _handler(hub.gateway.routes, "/api/logout"),
+                lambda: hub.gateway.authenticator.mode == "password",
+            ),
+            overview=overview,
+            configuration=ConfigurationPage(
+                self._renderer, hub.config, lambda: self._setting("reload", "hybrid") != "off"
+            ),
+            chat=None if self._live_chat is None else self._make_chat(self._live_chat),
+        )
+        self._remove_routes = add_routes(hub.gateway.routes, self._renderer, self._assets, self._live, pages)
+        changes = ("integration_changed", "models_changed", "config_refused", EVENT_REPAIRS_CHANGED, *ACTIVITY)
+        self._unsubscribe: list[Unsubscribe] = [hub.bus.listen(name, self._changed) for name in changes]
+
+    async def close(self) -> None:
+        """Take the routes away and close the tabs' sockets; the tabs come back by themselves when the hub does."""
+        self._remove_routes()
+        for unsubscribe in self._unsubscribe:
+            unsubscribe()
+        if self._live_chat is not None:
+            self._live_chat.close()
+        await self._live.close()
+        await self._tasks.cancel_all(timeout_s=STOP_LIMIT_S)
+
+    def _make_live_chat(self) -> LiveChat:
+        hub = self._hub
+        return LiveChat(hub.bus, self._live, self._renderer, Markdown(), hub.sessions, self._tasks, hub.clock.time)
+
+    def _make_chat(self, live_chat: LiveChat) -> ChatPage:
+        hub = self._hub
+        chat = ChatPage(self._renderer, live_chat, hub.sessions, hub.agents, hub.runner, hub.inbox.receive)
+        self._live.add_topic("session", chat.session_state)
+        self._live.add_topic("sessions", chat.sessions_state)
+        return chat
+
+    def _setting(self, name: str, default: str) -> Any:
+        section = self._hub.config.current.or_default("hub")
+        return section.get(name, default) if isinstance(section, Mapping) else default
+
+    def _hello(self) -> Sequence[Frame]:
+        return ({"t": "hello"}, {"t": "version", "assets": self._assets.version})
+
+    def _changed(self, event: Event) -> None:
+        self._live.changed("overview")
+
+
+def _handler(routes: RouteTable, path: str) -> HttpHandler:
+    """Return the gateway's own handler of a path: there is one way in, whoever asks for it."""
+    match = routes.match("POST", path)
+    if match is None:
+        raise LookupError(f"the gateway has no route POST {path}")
+    return match.route.handler
