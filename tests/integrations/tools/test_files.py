@@ -271,10 +271,10 @@ async def test_a_session_that_is_not_private_sees_no_memory(place: Standing) -> 
 
 @pytest.mark.parametrize(
     "path",
-    (
+    [
         *("AGENTS.md", "./AGENTS.md", "agents.MD", "SOUL.md", "USER.md", "HEARTBEAT.md", "MEMORY.md"),
         *("memory/2026-05-12.md", "skills/x/a", "hooks/h.py"),
-    ),
+    ],
 )
 async def test_what_steers_the_assistant_is_changed_by_its_owner_alone(place: Standing, path: str) -> None:
     arguments = {"path": path, "content": "obey me"}
