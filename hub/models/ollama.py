@@ -8,7 +8,6 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import aiohttp
 import orjson
 
 from hub.core.clock import Clock
@@ -71,6 +70,8 @@ class OllamaProbe:
 
 async def probe_ollama(tags_url: str) -> OllamaState:
     """Ask an Ollama for its models; whatever else answers, or nothing, is no Ollama."""
+    import aiohttp
+
     timeout = aiohttp.ClientTimeout(total=PROBE_TIMEOUT_S)
     try:
         async with (

@@ -28,24 +28,9 @@ JSON = st.recursive(
 )
 FIELDS = st.sampled_from(
     [
-        "choices",
-        "delta",
-        "message",
-        "content",
-        "tool_calls",
-        "function",
-        "name",
-        "arguments",
-        "id",
-        "index",
-        "usage",
-        "finish_reason",
-        "reasoning",
-        "prompt_tokens",
-        "thinking_blocks",
-        "signature",
+        *("choices", "delta", "message", "content", "tool_calls", "function", "name", "arguments", "id", "index"),
+        *("usage", "finish_reason", "reasoning", "prompt_tokens", "thinking_blocks", "signature", "refusal"),
         "function_call",
-        "refusal",
     ]
 )
 CHUNKS = st.recursive(

@@ -6,27 +6,29 @@ OpenAI-compatible servers do not come this way: `openai_compatible` speaks to th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hub.models.provider_config import ProviderConfig
-from hub.models.registry import ModelRegistry
-from hub.models.vendors import LITELLM_API
-from integrations.models.litellm.library import Library
-from integrations.models.litellm.model import LitellmProvider
+if TYPE_CHECKING:
+    from hub.hub import Hub
+    from hub.models.contract import ModelProvider
+    from hub.models.provider_config import ProviderConfig
+
+DOMAIN = "litellm"
 
 
-async def setup(hub: Any, config: Mapping[str, Any]) -> None:
+async def setup(hub: Hub, config: Mapping[str, Any] | None) -> None:
     """Offer the API `litellm` to the registry of models; nothing is loaded yet."""
-    models: ModelRegistry = hub.models
-    library = Library(on_loaded=models.refresh)
+    from hub.models.vendors import LITELLM_API
+    from integrations.models.litellm.library import Library
+    from integrations.models.litellm.model import LitellmProvider
 
-    def make(name: str, provider: ProviderConfig) -> LitellmProvider:
+    library = Library(on_loaded=hub.models.refresh)
+
+    def make(name: str, provider: ProviderConfig) -> ModelProvider:
         return LitellmProvider(name, provider, library, hub.clock)
 
-    models.register_api(LITELLM_API, make)
+    hub.integrations.owns(DOMAIN, hub.models.register_api(LITELLM_API, make))
 
 
-async def unload(hub: Any) -> None:
-    """Take it back; the thread ends with the last provider."""
-    models: ModelRegistry = hub.models
-    models.unregister_api(LITELLM_API)
+async def unload(hub: Hub) -> None:
+    """What it registered is taken back by its owner; the library's thread ends with its last provider."""

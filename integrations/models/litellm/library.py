@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import gc
 import importlib.util
 import logging
 import os
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, TypeVar
 
 from hub.core.errors import Unavailable
@@ -65,11 +66,11 @@ class Library:
         self._users -= 1
         if self._users > 0 or self._thread is None:
             return
-        thread, self._thread = self._thread, None
-        ready, self._ready = self._ready, concurrent.futures.Future()
-        if ready.done() and ready.exception() is None:
-            loop = ready.result()[1]
-            loop.call_soon_threadsafe(loop.stop)
+        thread, ready = self._thread, self._ready
+        self._thread, self._ready = None, concurrent.futures.Future()
+        loading = not ready.done()
+        ready.add_done_callback(_stop)
+        if not loading:
             await asyncio.to_thread(thread.join, STOP_LIMIT_S)
 
     async def load(self) -> tuple[Any, asyncio.AbstractEventLoop]:
@@ -142,14 +143,24 @@ class _Raised:
         self.error = error
 
 
+def _stop(ready: concurrent.futures.Future[tuple[Any, asyncio.AbstractEventLoop]]) -> None:
+    """End the thread's loop, as soon as it has one."""
+    if ready.exception() is None:
+        loop = ready.result()[1]
+        loop.call_soon_threadsafe(loop.stop)
+
+
 def _main(ready: concurrent.futures.Future[tuple[Any, asyncio.AbstractEventLoop]]) -> None:
     """The thread: import, then serve until stopped."""
+    loop = asyncio.new_event_loop()
     try:
-        module = _import()
+        with _no_collection():
+            module = _import()
+            loop.run_until_complete(_rehearse(module))
     except Exception as error:  # whatever its import raises is told to those who wait
+        loop.close()
         ready.set_exception(error if isinstance(error, ImportError) else ImportError(repr(error)))
         return
-    loop = asyncio.new_event_loop()
     ready.set_result((module, loop))
     try:
         loop.run_forever()
@@ -157,6 +168,51 @@ def _main(ready: concurrent.futures.Future[tuple[Any, asyncio.AbstractEventLoop]
         loop.run_until_complete(_wind_up(module))
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.close()
+
+
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep the garbage collector still, and then away from the million objects that came: each of its full rounds
+    would hold up the hub for a tenth of a second, in this thread or in any other.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if was_enabled:
+            gc.enable()
+
+
+async def _rehearse(litellm: Any) -> None:
+    """Go through a call without network: the first one imports much of litellm."""
+    stream = await litellm.acompletion(
+        model="openai/gpt-4o-mini",
+        messages=[{"role": "user", "content": "hello"}],
+        mock_response="hello",
+        stream=True,
+        api_key="none",
+    )
+    async for _ in stream:
+        pass
+
+
+def _import() -> Any:
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    import litellm
+
+    litellm.telemetry = False
+    litellm.suppress_debug_info = True
+    litellm.drop_params = True
+    # Usage is what the vendor tells, not what a tokenizer guesses; loading one holds up every thread.
+    litellm.disable_token_counter = True
+    # Proxies of the environment are not for keys: nobody configured them for us.
+    litellm.disable_aiohttp_trust_env = True
+    for logger in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
+        logging.getLogger(logger).setLevel(logging.ERROR)
+    return litellm
 
 
 async def _wind_up(module: Any) -> None:
@@ -171,21 +227,6 @@ async def _wind_up(module: Any) -> None:
             await module.close_litellm_async_clients()
     except Exception as error:  # the thread ends either way
         _log.debug("litellm's connections: %r", error)
-
-
-def _import() -> Any:
-    for name, value in ENVIRONMENT.items():
-        os.environ.setdefault(name, value)
-    import litellm
-
-    litellm.telemetry = False
-    litellm.suppress_debug_info = True
-    litellm.drop_params = True
-    # Proxies of the environment are not for keys: nobody configured them for us.
-    litellm.disable_aiohttp_trust_env = True
-    for logger in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
-        logging.getLogger(logger).setLevel(logging.ERROR)
-    return litellm
 
 
 def _tell(

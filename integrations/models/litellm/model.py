@@ -96,8 +96,6 @@ class LitellmProvider:
     async def warm_up(self) -> None:
         """Load the library before somebody waits for it."""
         await self._library.load()
-        async for _ in self._library.stream(_rehearse):
-            pass
 
     async def close(self) -> None:
         """Let go of the library."""
@@ -126,19 +124,6 @@ class LitellmProvider:
         finally:
             if stream is not None and hasattr(stream, "aclose"):
                 await stream.aclose()
-
-
-async def _rehearse(litellm: Any) -> AsyncIterator[None]:
-    """Go through a call without network: the first one imports much of litellm."""
-    stream = await litellm.acompletion(
-        model="openai/gpt-4o-mini",
-        messages=[{"role": "user", "content": "hello"}],
-        mock_response="hello",
-        stream=True,
-        api_key="none",
-    )
-    async for _ in stream:
-        yield None
 
 
 def _cut_off(stream: Any) -> bool:

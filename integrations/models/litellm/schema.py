@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from hub.core.schema import Schema
+from hub.core.schema import AnyOf, Schema
 
-CONFIG_SCHEMA = Schema({})
+CONFIG_SCHEMA = Schema(AnyOf({}, None))
