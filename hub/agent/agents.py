@@ -1,0 +1,117 @@
+"""The agents of this home, as configured; without any there is one, `main`."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hub.agent.limits import Limits
+from hub.agent.schema import AGENTS_SCHEMA
+from hub.core.context import ToolPolicy
+from hub.core.errors import NotFound
+from hub.storage.homedir import Home
+from hub.tools.policy import policies_from_config
+
+IMPLICIT_ID = "main"
+DEFAULT_NAME = "Homarus"
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """One agent.
+
+    Attributes:
+        id: Stable; in session keys and storage it stands for the agent.
+        name: For people, and how it calls itself.
+        workspace: Its directory.
+        default: Whether it answers where nothing names another.
+        model: What its runs use; None is `models.default`.
+        thinking: How much it thinks; None leaves it to the model.
+        limits: Bounds on one run.
+        tool_policies: All must permit a tool.
+        params: Further parameters of its model calls.
+    """
+
+    id: str
+    name: str
+    workspace: Path
+    default: bool = False
+    model: str | None = None
+    thinking: str | None = None
+    limits: Limits = field(default_factory=Limits)
+    tool_policies: tuple[ToolPolicy, ...] = ()
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The agent as plain data."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "default": self.default,
+            "model": self.model,
+            "thinking": self.thinking,
+            "workspace": str(self.workspace),
+        }
+
+
+class Agents:
+    """Knows every agent.
+
+    Args:
+        config: The validated section `agents:`; None or an empty one is one agent, `main`.
+        home: Paths of the home directory, which relative workspaces are relative to.
+    """
+
+    def __init__(self, config: Sequence[Mapping[str, Any]] | None, home: Home) -> None:
+        self._home = home
+        self._agents: dict[str, Agent] = {}
+        self.configure(config)
+
+    def configure(self, config: Sequence[Mapping[str, Any]] | None) -> None:
+        """Take another section; runs that go on keep the agent they began with."""
+        items = AGENTS_SCHEMA([dict(item) for item in config or ()]) or [AGENTS_SCHEMA({"id": IMPLICIT_ID})[0]]
+        chosen = next((item["id"] for item in items if item["default"]), items[0]["id"])
+        self._agents = {item["id"]: self._agent(item, default=item["id"] == chosen) for item in items}
+
+    def get(self, id: str) -> Agent:
+        """Return an agent.
+
+        Raises:
+            NotFound: There is none of that id.
+        """
+        agent = self._agents.get(id)
+        if agent is None:
+            near = difflib.get_close_matches(id[:64], self._agents, n=1)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            raise NotFound(
+                f"There is no agent {id[:64]!r}.{hint} There are: {', '.join(self._agents)} (agents: in the "
+                "configuration).",
+                details={"agent_id": id[:64]},
+            )
+        return agent
+
+    def default(self) -> Agent:
+        """Return the agent that answers where nothing names another."""
+        return next(agent for agent in self._agents.values() if agent.default)
+
+    def all(self) -> list[Agent]:
+        """Return every agent, in the order of the configuration."""
+        return list(self._agents.values())
+
+    def _agent(self, item: Mapping[str, Any], *, default: bool) -> Agent:
+        fallback = "workspace" if default else f"workspace-{item['id']}"
+        return Agent(
+            id=item["id"],
+            name=item.get("name") or (DEFAULT_NAME if item["id"] == IMPLICIT_ID else item["id"]),
+            # An absolute path, or one that begins with ~, stands for itself.
+            workspace=self._home.path / Path(item.get("workspace") or fallback).expanduser(),
+            default=default,
+            model=item.get("model"),
+            thinking=item.get("thinking"),
+            limits=Limits(**item["limits"]),
+            tool_policies=policies_from_config(item["tools"]),
+            params=item["params"],
+        )

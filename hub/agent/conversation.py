@@ -1,0 +1,118 @@
+"""A transcript as a model sees it: envelopes before users' words, words from outside quoted, ends of runs told.
+
+Each entry is turned into a message once; a look at a long conversation costs as much as was added since the last one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import tzinfo
+from typing import Any
+
+from hub.agent.envelope import envelope
+from hub.agent.untrusted import new_marker, quote
+from hub.agent.window import Item, Window, estimate_message, fit
+from hub.models.contract import Block, Message, Role, Text
+from hub.sessions.entry import Entry
+from hub.sessions.repair import pair_results
+from hub.sessions.transcript import Transcript
+
+RUN_ENDED = "run_ended"
+"""Name of the event entry that tells how a run ended that gave no answer."""
+
+RUN_RESTARTED = "run_restarted"
+STOPPED_MARK = "[stopped here by the user]"
+BROKEN_MARK = "[broken off here]"
+FAILED_MARK = "[no answer was given: {code}]"
+
+
+def said_data(*, channel: str | None, sender: str | None, trusted: bool) -> dict[str, Any]:
+    """Return what is stored with a user's words so that they can be shown the same way each time."""
+    said: dict[str, Any] = {"channel": channel or "hub"}
+    if sender:
+        said["sender"] = sender
+    if not trusted:
+        said["marker"] = new_marker()
+    return said
+
+
+class Conversation:
+    """The messages of one transcript's current branch.
+
+    Args:
+        transcript: The transcript.
+        zone: The home's time zone, for envelopes.
+    """
+
+    def __init__(self, transcript: Transcript, zone: tzinfo) -> None:
+        self.transcript = transcript
+        self._zone = zone
+        self._items: list[Item] = []
+        self._seen: list[str] = []
+        self._waiting: list[str] = []
+        self._tidy = True
+
+    def window(self, budget: int, *, harder: bool = False) -> Window:
+        """Return what fits into `budget` tokens of the conversation as it stands now."""
+        self._refresh()
+        window = fit(self._items, budget, harder=harder)
+        if self._tidy and not self._waiting:
+            return window
+        return replace(window, messages=tuple(pair_results(window.messages)))
+
+    def _refresh(self) -> None:
+        branch = self.transcript.branch()
+        known = len(self._seen)
+        if known > len(branch) or (known and branch[known - 1].id != self._seen[-1]):
+            self._items, self._seen, self._waiting, self._tidy, known = [], [], [], True, 0
+        for entry in branch[known:]:
+            self._seen.append(entry.id)
+            message = self._message(entry)
+            if message is None:
+                continue
+            self._tidy = self._tidy and self._follows(message)
+            self._items.append(Item(message, estimate_message(message), entry.provenance.trusted))
+
+    def _follows(self, message: Message) -> bool:
+        """Whether results come right behind their calls, in their order, as models want it."""
+        if message.role is Role.TOOL:
+            return bool(self._waiting) and self._waiting.pop(0) == message.tool_call_id
+        if self._waiting:
+            return False
+        self._waiting = [call.id for call in message.tool_calls]
+        return True
+
+    def _message(self, entry: Entry) -> Message | None:
+        message = entry.message
+        if message is None:
+            return self._ended(entry.data)
+        if message.role is Role.USER:
+            return _said(entry, message, self._zone)
+        status = entry.data.get("status", "ok")
+        if message.role is Role.ASSISTANT and status != "ok":
+            mark = STOPPED_MARK if status == "aborted" else BROKEN_MARK
+            return replace(message, content=(*message.content, Text(f"\n{mark}")))
+        return message
+
+    def _ended(self, data: Mapping[str, Any]) -> Message | None:
+        """Tell the model that an earlier run gave no answer, unless its last words tell it."""
+        if data.get("name") != RUN_ENDED or not self._items or self._items[-1].message.role is Role.ASSISTANT:
+            return None
+        stopped = data.get("status") == "aborted"
+        text = STOPPED_MARK if stopped else FAILED_MARK.format(code=data.get("code") or "INTERNAL")
+        return Message(Role.ASSISTANT, (Text(text),))
+
+
+def _said(entry: Entry, message: Message, zone: tzinfo) -> Message:
+    channel = entry.data.get("channel")
+    if channel is None:
+        return message
+    blocks: list[Block] = [Text(envelope(entry.ts_ms, zone, channel=channel, sender=entry.data.get("sender")))]
+    if entry.provenance.trusted:
+        return replace(message, content=(*blocks, *message.content))
+    # An entry without a marker of its own was not written by us; its id is no worse a marker than none.
+    marker = str(entry.data.get("marker") or entry.id)
+    for block in message.content:
+        blocks.append(Text(quote(block.text, source=str(channel), marker=marker)) if type(block) is Text else block)
+    return replace(message, content=tuple(blocks))

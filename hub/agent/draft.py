@@ -1,0 +1,106 @@
+"""What a model has said so far in one call: events go in, messages come out. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hub.models.contract import (
+    Block,
+    Message,
+    ModelEvent,
+    Role,
+    Stop,
+    StopReason,
+    Text,
+    TextDelta,
+    Thinking,
+    ThinkingDelta,
+    ToolCallBlock,
+    ToolCallEvent,
+    Usage,
+    UsageEvent,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One model call that came to its end."""
+
+    message: Message
+    usage: Usage
+    stop: StopReason
+
+    @property
+    def calls(self) -> tuple[ToolCallBlock, ...]:
+        """The tool calls it asks for, in order."""
+        return self.message.tool_calls
+
+
+class Draft:
+    """Collects the events of one model call."""
+
+    def __init__(self) -> None:
+        self.usage = Usage()
+        self.begun = False
+        self._blocks: list[Block] = []
+        self._pieces: list[str] = []
+        self._kind: type[Text] | type[Thinking] | None = None
+        self._stop = StopReason.END
+
+    def add(self, event: ModelEvent) -> None:
+        """Take one event."""
+        self.begun = True
+        kind = type(event)
+        if kind is TextDelta:
+            self._piece(Text, event.text)  # type: ignore[union-attr]
+        elif isinstance(event, ThinkingDelta):
+            self._piece(Thinking, event.text)
+            if event.signature is not None:
+                self._close(event.signature)
+        elif isinstance(event, ToolCallEvent):
+            self._close()
+            self._blocks.append(event.call)
+        elif isinstance(event, UsageEvent):
+            self.usage = event.usage
+        elif isinstance(event, Stop):
+            self._stop = event.reason
+
+    def turn(self) -> Turn:
+        """Return the call as it ended."""
+        self._close()
+        return Turn(Message(Role.ASSISTANT, tuple(self._blocks)), self.usage, self._stop)
+
+    def partial(self) -> Message | None:
+        """Return what was said until a call was broken off, or None when it was nothing.
+
+        Tool calls are left out, for none of them was done; unsigned thinking too, for nobody takes it back.
+        """
+        self._close()
+        kept = tuple(
+            block for block in self._blocks if isinstance(block, (Text, Thinking)) and block.text and _whole(block)
+        )
+        if not any(isinstance(block, Text) for block in kept):
+            return None
+        return Message(Role.ASSISTANT, kept)
+
+    def _piece(self, kind: type[Text] | type[Thinking], text: str) -> None:
+        if self._kind is not kind:
+            self._close()
+            self._kind = kind
+        self._pieces.append(text)
+
+    def _close(self, signature: str | None = None) -> None:
+        kind, self._kind = self._kind, None
+        if kind is None:
+            return
+        text = "".join(self._pieces)
+        self._pieces = []
+        if kind is Text:
+            if text:
+                self._blocks.append(Text(text))
+        elif text or signature:
+            self._blocks.append(Thinking(text, signature))
+
+
+def _whole(block: Text | Thinking) -> bool:
+    return isinstance(block, Text) or block.signature is not None

@@ -1,0 +1,40 @@
+"""Transcripts that live in memory alone, for runs whose caller keeps the conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from hub.models.contract import Message, Role
+from hub.sessions.entry import Entry, Header, Provenance, message_entry
+from hub.sessions.transcript import Transcript
+from hub.sessions.transcript_file import TranscriptFile
+
+
+class NoFile(TranscriptFile):
+    """Takes lines and keeps none."""
+
+    def __init__(self) -> None:
+        super().__init__(Path("/nonexistent"), Header("ephemeral", "ephemeral"))
+
+    def append(self, stored: Iterable[bytes]) -> None:
+        """Forget what is given; the lines are not even encoded."""
+
+    async def sync(self) -> None:
+        """Have nothing to sync."""
+
+
+def ephemeral_transcript(history: Iterable[Message], redact: Callable[[str], str], *, trusted: bool) -> Transcript:
+    """Return a transcript that begins with `history` and never reaches the disk.
+
+    Args:
+        history: The conversation so far, as the caller tells it.
+        redact: Takes secrets out of what is added.
+        trusted: Whether the caller belongs to this home; results of tools the caller tells of are data in any case.
+    """
+    entries: list[Entry] = []
+    for message in history:
+        parent = entries[-1].id if entries else None
+        provenance = Provenance(trusted and message.role is not Role.TOOL, "history")
+        entries.append(message_entry(message, 0, parent_id=parent, provenance=provenance))
+    return Transcript(NoFile(), entries, redact)

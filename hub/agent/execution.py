@@ -1,0 +1,263 @@
+"""One run from the user's words to its end: what the loop does is stored, told and counted."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hub.agent.conversation import Conversation
+from hub.agent.draft import Draft, Turn
+from hub.agent.ephemeral import ephemeral_transcript
+from hub.agent.limits import Limits, Spent
+from hub.agent.loop import Limited, ToolEnded, TurnBegun, TurnEnded, agent_loop
+from hub.agent.outcome import Outcome
+from hub.agent.parts import Parts
+from hub.agent.ports import Brief, RunPorts
+from hub.agent.record import Record
+from hub.agent.run_request import RunRequest, RunResult, RunStatus
+from hub.agent.untrusted import speaks_from_outside
+from hub.core.context import Context
+from hub.models.contract import StopReason, TextDelta, ThinkingDelta, ToolCallBlock, Usage
+from hub.sessions.entry import Entry
+from hub.sessions.repair import INTERRUPTED
+from hub.sessions.session import Session
+from hub.tools.contract import ToolResult
+
+_log = logging.getLogger(__name__)
+
+STOPPED_CALL = "stopped: the run was ended before this call had a result; it may or may not have taken effect"
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A run that is ready to begin."""
+
+    ports: RunPorts
+    limits: Limits
+
+
+class Execution:
+    """Does one run: `prepare`, `work`, `finish`.
+
+    Args:
+        parts: What it works with.
+        request: What is asked.
+        context: The run's own link in the chain of reasons.
+
+    Attributes:
+        model: `provider/id` of the model that is asked, once known.
+        session: The session, unless the run is ephemeral or has not come so far.
+        is_new: Whether the session was made by this run.
+        spent: What it has spent.
+        calls: Usage of each model call that ended, with the model.
+    """
+
+    def __init__(self, parts: Parts, request: RunRequest, context: Context) -> None:
+        self.model: str | None = None
+        self.session: Session | None = None
+        self.is_new = False
+        self.spent = Spent()
+        self.calls: list[tuple[str, Usage]] = []
+        self._parts = parts
+        self._request = request
+        self._context = context
+        self._record: Record | None = None
+        self._ports: RunPorts | None = None
+        self._draft: Draft | None = None
+        self._answer: Turn | None = None
+        self._open: list[ToolCallBlock] = []
+
+    async def prepare(self) -> Prepared:
+        """Store the user's words, then decide on prompt, tools, model and limits.
+
+        Raises:
+            HubError: There is no such agent or model, or the transcript cannot be read.
+        """
+        parts, request = self._parts, self._request
+        conversation = await self._conversation()
+        self._record = Record(parts, request, self._context, conversation.transcript)
+        await self._record.hear()
+        agent = parts.agents.get(request.agent_id)
+        if not parts.workspaces.is_ready(agent.id):
+            await asyncio.to_thread(parts.workspaces.ensure, agent.id)
+        session, authority = self.session, request.context.authority
+        candidates = await parts.models.candidates(request.model or (session and session.model) or agent.model)
+        tools = parts.tools.available(authority, agent.tool_policies)
+        private = session is not None and parts.workspaces.is_private(session.key, authority)
+        files = parts.workspaces.prompt_files(agent.id, private)
+        system = parts.prompts.of(agent.name, files, tools, request.extra_system_prompt)
+        thinking = request.thinking or (session and session.thinking) or agent.thinking
+        ports = RunPorts(parts, request, self._context, conversation, Brief(agent, system, candidates, tools, thinking))
+        self._ports = ports
+        self.model = ports.model
+        limits = agent.limits
+        if request.timeout_s is not None and request.timeout_s < limits.seconds:
+            limits = replace(limits, seconds=request.timeout_s)
+        return Prepared(ports, limits)
+
+    async def work(self, prepared: Prepared, recorded: asyncio.Future[Any] | None) -> Outcome:
+        """Run the loop to its end.
+
+        Args:
+            prepared: What `prepare` returned.
+            recorded: Resolves when the run's row is on disk; no tool is started before.
+
+        Raises:
+            HubError: The model failed for good, or the disk did.
+
+        Cancelling it leaves what was said and done so far to `finish` or `leave`.
+        """
+        bus, context, ports = self._parts.bus, self._context, prepared.ports
+        request = self._request
+        facts = {"run_id": request.run_id, "session_key": request.session_key, "agent_id": request.agent_id}
+        so_far = 0
+        async with aclosing(agent_loop(ports, prepared.limits)) as events:
+            async for event in events:
+                if isinstance(event, TextDelta):
+                    so_far += len(event.text)
+                    bus.fire("run_delta", {**facts, "text": event.text, "so_far_chars": so_far}, context)
+                elif isinstance(event, ThinkingDelta):
+                    if event.text:
+                        bus.fire("run_thinking", {**facts, "text": event.text}, context)
+                elif isinstance(event, TurnBegun):
+                    self._draft = event.draft
+                    so_far = 0
+                elif isinstance(event, TurnEnded):
+                    self._ended(event, ports.model)
+                    if not event.turn.calls:
+                        return self._answered(event.turn)
+                    if recorded is not None:
+                        await recorded
+                    await self._asked(event.turn)
+                elif isinstance(event, ToolEnded):
+                    await self._done(event.call, event.result)
+                elif isinstance(event, Limited):
+                    return Outcome.limited(event.hit)
+        raise AssertionError("the loop ends with an answer or a limit")
+
+    async def finish(self, outcome: Outcome) -> RunResult:
+        """Write the end into the transcript, on disk when this returns, and return the result.
+
+        Raises:
+            HubError: The disk did not take it.
+        """
+        if self._record is not None:
+            await self._record.store(self._last_entries(self._record, outcome), sync=True)
+        return self.result(outcome)
+
+    def result(self, outcome: Outcome) -> RunResult:
+        """Return the result of the run with this end."""
+        record = self._record
+        return RunResult(
+            self._request.run_id,
+            self._request.session_key,
+            outcome.status,
+            record.text if record is not None else "",
+            tuple(record.messages) if record is not None else (),
+            self.spent.usage,
+            outcome.stop,
+            outcome.error,
+            self.model,
+        )
+
+    async def leave(self) -> None:
+        """Make the transcript whole when the hub stops in the middle; the run stays open. Does not wait."""
+        if self._record is not None:
+            record = self._record
+            await record.transcript.append(
+                [*self._closed_calls(record, INTERRUPTED), *self._partial(record, "interrupted")]
+            )
+
+    @property
+    def context_tokens(self) -> int | None:
+        """About how many tokens the model was last sent."""
+        return self._ports.estimated_tokens() if self._ports is not None else None
+
+    @property
+    def tainted(self) -> bool:
+        """Whether words from outside were in the window that the model saw last."""
+        window = self._ports.window if self._ports is not None else None
+        return window is not None and window.tainted
+
+    # -- below: in the order in which it happens -------------------------------------------------------------------
+
+    async def _conversation(self) -> Conversation:
+        parts, request = self._parts, self._request
+        authority = request.context.authority
+        if request.history is not None:
+            trusted = not speaks_from_outside(authority)
+            history = ephemeral_transcript(request.history, parts.redactor.redact, trusted=trusted)
+            return Conversation(history, parts.zone())
+        self.is_new = parts.sessions.get(request.session_key) is None
+        session = self.session = await parts.sessions.ensure(request.session_key, person=authority.person)
+        transcript = await parts.sessions.open_transcript(session)
+        if not parts.conversations.knows(session.session_id, transcript):
+            await transcript.repair(ts_ms=parts.now_ms())
+        return parts.conversations.of(session.session_id, transcript, parts.zone())
+
+    def _ended(self, event: TurnEnded, model: str) -> None:
+        self.spent = event.spent
+        self.model = model
+        self._draft = None
+        self.calls.append((model, event.turn.usage))
+
+    def _answered(self, turn: Turn) -> Outcome:
+        if turn.message.text.strip():
+            self._answer = turn
+            return Outcome(stop=turn.stop.value)
+        if turn.stop is StopReason.REFUSED:
+            return Outcome.broken("MODEL_REFUSED", f"{self.model} declined to answer. Ask in another way.", "refused")
+        return Outcome.broken("MODEL_EMPTY", f"{self.model} answered with nothing. Ask again, or choose another model.")
+
+    async def _asked(self, turn: Turn) -> None:
+        """Store what the model said together with the tool calls it asks for, before any of them begins."""
+        if self._record is None or self._ports is None:
+            raise AssertionError("prepared first")
+        self._ports.results.clear()
+        await self._record.store([self._record.said(turn.message, self.model, turn.usage)])
+        self._open = list(turn.calls)
+        if not self._request.ephemeral:
+            # Once per turn, beside the tools: nobody waits for the disk until the answer is there.
+            sync = self._record.transcript.sync()
+            self._parts.tasks.spawn(sync, name=f"sync the transcript of run {self._request.run_id}")
+
+    async def _done(self, call: ToolCallBlock, result: ToolResult) -> None:
+        if self._record is None:
+            raise AssertionError("prepared first")
+        await self._record.store([self._record.answered(call, result)])
+        self._open.pop(0)
+
+    def _last_entries(self, record: Record, outcome: Outcome) -> list[Entry]:
+        answer = self._answer
+        if outcome.status is RunStatus.OK and answer is not None:
+            data = {"final": True, "status": "ok", "stop": outcome.stop}
+            return [record.said(answer.message, self.model, answer.usage, data)]
+        return [
+            *self._closed_calls(record, STOPPED_CALL),
+            *self._partial(record, outcome.status.value),
+            record.ended(outcome),
+        ]
+
+    def _closed_calls(self, record: Record, why: str) -> list[Entry]:
+        """Return results for the calls that have none in the transcript: their own when they had ended."""
+        results = self._ports.results if self._ports is not None else {}
+        calls, self._open = self._open, []
+        return [
+            record.answered(call, results[id(call)]) if id(call) in results else record.unanswered(call, why)
+            for call in calls
+        ]
+
+    def _partial(self, record: Record, status: str) -> list[Entry]:
+        """Return what the model had said when it was broken off, marked as such."""
+        draft, self._draft = self._draft, None
+        message = draft.partial() if draft is not None else None
+        if draft is None or message is None:
+            return []
+        usage = draft.usage if draft.usage.total_tokens else None
+        if usage is not None and self.model is not None:
+            self.spent = self.spent.plus(usage, 0)
+            self.calls.append((self.model, usage))
+        return [record.said(message, self.model, usage, {"status": status})]

@@ -1,0 +1,133 @@
+"""The loop of an agent: ask the model, do what it asks for, tell it what came of it, until it answers in plain text.
+
+Functions over plain data: what a model is and how a tool is called is handed in (`Ports`), what happens comes out as
+events, and nothing is kept. Cancelling the generator ends the model call or the tools that go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+from hub.agent.draft import Draft, Turn
+from hub.agent.limits import LimitHit, Limits, Spent, limit_reached
+from hub.models.contract import ContextOverflow, ModelEvent, ToolCallBlock
+from hub.tools.contract import ToolResult
+
+CALLS_LIMIT = 64
+"""Tool calls done of one turn; what is beyond gets a result that says so."""
+
+
+class Ports(Protocol):
+    """What the loop acts through."""
+
+    def stream(self, *, harder: bool) -> AsyncIterator[ModelEvent]:
+        """Ask the model; `harder` after it said that the conversation is too long.
+
+        Raises:
+            ModelError: It failed for good.
+        """
+        ...
+
+    async def invoke(self, call: ToolCallBlock) -> ToolResult:
+        """Do a tool call; errors are results."""
+        ...
+
+    def parallel_safe(self, call: ToolCallBlock) -> bool:
+        """Whether the call may go on beside others."""
+        ...
+
+    def estimated_tokens(self) -> int:
+        """Return about how many tokens the last model call had, for providers that tell no usage."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TurnBegun:
+    """A model is asked; `draft` fills with what it says."""
+
+    draft: Draft
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """A model has spoken; without tool calls this is the answer. Tools are called when the consumer comes back."""
+
+    turn: Turn
+    spent: Spent
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEnded:
+    """A tool call has its result; in the order of the calls."""
+
+    call: ToolCallBlock
+    result: ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class Limited:
+    """A limit forbids another model call; the last event."""
+
+    hit: LimitHit
+
+
+LoopEvent = ModelEvent | TurnBegun | TurnEnded | ToolEnded | Limited
+
+
+async def agent_loop(ports: Ports, limits: Limits) -> AsyncGenerator[LoopEvent, None]:
+    """Run turns until the model answers in plain text or a limit is reached.
+
+    Raises:
+        ModelError: The model failed for good; a conversation that is too long is tried once more, shortened harder.
+    """
+    spent = Spent()
+    harder = False
+    while True:
+        hit = limit_reached(limits, spent)
+        if hit is not None:
+            yield Limited(hit)
+            return
+        draft = Draft()
+        yield TurnBegun(draft)
+        try:
+            # Providers' streams are asynchronous generators, which must be closed for the call to end.
+            stream = cast("AsyncGenerator[ModelEvent, None]", ports.stream(harder=harder))
+            async with aclosing(stream) as events:
+                async for event in events:
+                    draft.add(event)
+                    yield event
+        except ContextOverflow:
+            if harder or draft.begun:
+                raise
+            harder = True
+            continue
+        turn = draft.turn()
+        spent = spent.plus(turn.usage, ports.estimated_tokens())
+        yield TurnEnded(turn, spent)
+        if not turn.calls:
+            return
+        async with aclosing(_tools(ports, turn.calls)) as ended:
+            async for result in ended:
+                yield result
+
+
+async def _tools(ports: Ports, calls: Sequence[ToolCallBlock]) -> AsyncGenerator[ToolEnded, None]:
+    """Do the calls of one turn: side by side when all of them may be, else one after the other."""
+    doing, beyond = calls[:CALLS_LIMIT], calls[CALLS_LIMIT:]
+    if len(doing) > 1 and all(ports.parallel_safe(call) for call in doing):
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(ports.invoke(call)) for call in doing]
+        for call, task in zip(doing, tasks, strict=True):
+            yield ToolEnded(call, task.result())
+    else:
+        for call in doing:
+            yield ToolEnded(call, await ports.invoke(call))
+    for call in beyond:
+        text = (
+            f"error: only {CALLS_LIMIT} calls are done at once; this one was not. Call it again if it is still needed."
+        )
+        yield ToolEnded(call, ToolResult(text, is_error=True))

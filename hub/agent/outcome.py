@@ -1,0 +1,48 @@
+"""How a run ends: an answer, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hub.agent.limits import LimitHit
+from hub.agent.run_request import RunStatus
+from hub.core.errors import HubError
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ends; `error` as `HubError.as_dict` shows it, None for an answer."""
+
+    status: RunStatus = RunStatus.OK
+    stop: str = "end"
+    error: Mapping[str, Any] | None = None
+
+    @classmethod
+    def failed(cls, error: HubError) -> Outcome:
+        """An error ended it."""
+        return cls(RunStatus.ERROR, "error", error.as_dict())
+
+    @classmethod
+    def broken(cls, code: str, message: str, stop: str = "error") -> Outcome:
+        """Something without an error of its own ended it."""
+        return cls(RunStatus.ERROR, stop, {"code": code, "message": message})
+
+    @classmethod
+    def aborted(cls) -> Outcome:
+        """Somebody stopped it."""
+        return cls(RunStatus.ABORTED, "aborted", {"code": "ABORTED", "message": "The run was stopped on request."})
+
+    @classmethod
+    def limited(cls, hit: LimitHit) -> Outcome:
+        """A limit ended it."""
+        details = {"limit": f"agents[].limits.{hit.name}", "value": hit.limit}
+        return cls(RunStatus.ERROR, "limit", {"code": "LIMIT_EXCEEDED", "message": hit.message, "details": details})
+
+    @classmethod
+    def timed_out(cls, seconds: float, *, asked_for: bool) -> Outcome:
+        """It took longer than the agent's limit, or than was asked for."""
+        limit = LimitHit("seconds", seconds, seconds)
+        message = f"This run was stopped after {seconds:g} seconds, as was asked for." if asked_for else limit.message
+        return cls(RunStatus.TIMEOUT, "timeout", {"code": "TIMEOUT", "message": message})

@@ -1,0 +1,98 @@
+"""What a run works with, handed from the runner to each execution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import Protocol
+
+from hub.agent.agents import Agents
+from hub.agent.conversation import Conversation
+from hub.agent.prompt import PromptFile, system_prompt
+from hub.agent.workspace import Workspaces
+from hub.core.clock import Clock
+from hub.core.events import EventBus
+from hub.core.tasks import TaskOwner
+from hub.models.contract import Usage
+from hub.models.registry import ModelRegistry
+from hub.security.redaction import Redactor
+from hub.sessions.store import SessionStore
+from hub.sessions.transcript import Transcript
+from hub.tools.contract import Tool
+from hub.tools.registry import ToolRegistry
+
+CONVERSATIONS_KEPT = 64
+PROMPTS_KEPT = 32
+
+
+class UsageLog(Protocol):
+    """Where the usage of model calls is kept; `hub.storage.history.History` is one."""
+
+    def record_usage(
+        self, agent_id: str, session_key: str | None, run_id: str | None, model: str, usage: Usage, time: float
+    ) -> None:
+        """Record what was used; must not block."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of the hub that a run stands on."""
+
+    sessions: SessionStore
+    agents: Agents
+    workspaces: Workspaces
+    models: ModelRegistry
+    tools: ToolRegistry
+    bus: EventBus
+    clock: Clock
+    history: UsageLog | None
+    redactor: Redactor
+    tasks: TaskOwner
+    zone: Callable[[], tzinfo]
+    conversations: Conversations
+    prompts: Prompts
+
+    def now_ms(self) -> int:
+        """Milliseconds since the epoch."""
+        return int(self.clock.time() * 1_000)
+
+
+class Conversations:
+    """The conversations that were looked at last, each prepared for models as far as it goes."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, Conversation] = {}
+
+    def of(self, session_id: str, transcript: Transcript, zone: tzinfo) -> Conversation:
+        """Return the conversation of a transcript, the same as long as both stay the same."""
+        known = self._kept.pop(session_id, None)
+        if known is None or known.transcript is not transcript:
+            known = Conversation(transcript, zone)
+        self._kept[session_id] = known
+        if len(self._kept) > CONVERSATIONS_KEPT:
+            del self._kept[next(iter(self._kept))]
+        return known
+
+    def knows(self, session_id: str, transcript: Transcript) -> bool:
+        """Whether the conversation was looked at before, since its transcript was opened."""
+        known = self._kept.get(session_id)
+        return known is not None and known.transcript is transcript
+
+
+class Prompts:
+    """System prompts that were made before; the same string, so that nothing of it is done twice."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, tuple[PromptFile, ...], tuple[str, ...]], str] = {}
+
+    def of(self, name: str, files: tuple[PromptFile, ...], tools: list[Tool], extra: str | None) -> str:
+        """Return the system prompt for an agent's name, files and tools; `extra` is put behind it."""
+        key = (name, files, tuple(tool.name for tool in tools))
+        known = self._kept.get(key)
+        if known is None:
+            known = self._kept[key] = system_prompt(name, files, key[2])
+            if len(self._kept) > PROMPTS_KEPT:
+                del self._kept[next(iter(self._kept))]
+        return f"{known}\n\n{extra.strip()}" if extra and extra.strip() else known

@@ -1,0 +1,137 @@
+"""What a run leaves in its transcript: entries made, stored, and told to the bus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hub.agent.conversation import RUN_ENDED, RUN_RESTARTED, said_data
+from hub.agent.outcome import Outcome
+from hub.agent.parts import Parts
+from hub.agent.run_request import RunRequest
+from hub.agent.untrusted import speaks_from_outside
+from hub.core.context import Context
+from hub.models.contract import Message, Role, Text, ToolCallBlock, Usage, tool_result
+from hub.sessions.entry import Entry, Provenance, event_entry, message_entry
+from hub.sessions.transcript import Transcript
+from hub.tools.contract import ToolResult
+
+MODEL = Provenance(trusted=True, source="model")
+HUB = Provenance(trusted=True, source="hub")
+
+
+class Record:
+    """The entries of one run.
+
+    Args:
+        transcript: Where they go.
+
+    Attributes:
+        messages: What was added behind the user's words.
+        text: What the model said last.
+    """
+
+    def __init__(self, parts: Parts, request: RunRequest, context: Context, transcript: Transcript) -> None:
+        self.transcript = transcript
+        self.messages: list[Message] = []
+        self.text = ""
+        self._parts = parts
+        self._request = request
+        self._context = context
+
+    async def hear(self) -> None:
+        """Store the user's words; those that an earlier attempt of this run had heard are taken up again."""
+        request = self._request
+        trusted = not speaks_from_outside(request.context.authority)
+        said = message_entry(
+            request.message,
+            self._parts.now_ms(),
+            id=f"{request.run_id}-user",
+            run_id=request.run_id,
+            inbox_id=request.inbox_id,
+            data=said_data(channel=request.channel, sender=request.sender_name, trusted=trusted),
+            provenance=Provenance(trusted, request.channel or ""),
+        )
+        if self.transcript.get(said.id) is None:
+            await self.store([said])
+            return
+        branch = self.transcript.branch()
+        heard = next((at for at, entry in enumerate(branch) if entry.id == said.id), len(branch))
+        after = branch[heard + 1 :]
+        if after and all(entry.run_id == request.run_id for entry in after):
+            again = event_entry(RUN_RESTARTED, self._parts.now_ms(), run_id=request.run_id, parent_id=said.id)
+            await self.transcript.append(again)
+
+    async def store(self, entries: Iterable[Entry], *, sync: bool = False) -> None:
+        """Append entries and tell of them.
+
+        Args:
+            entries: In order.
+            sync: Whether to wait until they are on the disk.
+
+        Raises:
+            Unavailable: The disk did not take them.
+        """
+        for stored in await self.transcript.append(entries, sync=sync):
+            self._tell(stored)
+
+    def said(
+        self, message: Message, model: str | None, usage: Usage | None, data: Mapping[str, Any] | None = None
+    ) -> Entry:
+        """Return the entry of what a model said."""
+        return self._entry(message, MODEL, model=model, usage=usage, data=data or {})
+
+    def answered(self, call: ToolCallBlock, result: ToolResult) -> Entry:
+        """Return the entry of a tool's result."""
+        message = Message(
+            Role.TOOL,
+            (Text(result.output), *result.media),
+            tool_call_id=call.id,
+            tool_name=call.name,
+            is_error=result.is_error,
+        )
+        return self._entry(message, Provenance(result.trusted, call.name))
+
+    def unanswered(self, call: ToolCallBlock, why: str) -> Entry:
+        """Return the entry of a result that a call never had."""
+        return self._entry(tool_result(call, why, is_error=True), HUB)
+
+    def ended(self, outcome: Outcome) -> Entry:
+        """Return the entry that tells why a run gave no answer."""
+        error = outcome.error or {}
+        data = {
+            "status": outcome.status.value,
+            "stop": outcome.stop,
+            "code": error.get("code", ""),
+            "message": error.get("message", ""),
+        }
+        request = self._request
+        return event_entry(RUN_ENDED, self._parts.now_ms(), data, run_id=request.run_id, inbox_id=request.inbox_id)
+
+    def _entry(self, message: Message, provenance: Provenance, **fields: Any) -> Entry:
+        return message_entry(
+            message,
+            self._parts.now_ms(),
+            run_id=self._request.run_id,
+            inbox_id=self._request.inbox_id,
+            provenance=provenance,
+            **fields,
+        )
+
+    def _tell(self, entry: Entry) -> None:
+        """Count a stored entry in, and tell the bus of it."""
+        message = entry.message
+        if message is None:
+            return
+        if message.role is not Role.USER:
+            self.messages.append(message)
+        if message.role is Role.ASSISTANT:
+            self.text = message.text.strip() or self.text
+        told = {
+            "run_id": self._request.run_id,
+            "session_key": self._request.session_key,
+            "agent_id": self._request.agent_id,
+            "message": message.as_dict(),
+            "entry_id": entry.id,
+        }
+        self._parts.bus.fire("run_message", told, self._context)

@@ -1,0 +1,111 @@
+"""What to do about runs that a stop or a crash left open: a pure decision over their rows and transcripts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from hub.agent.conversation import RUN_ENDED
+from hub.agent.run_request import Kind, RunResult, RunStatus
+from hub.models.contract import Role, Usage
+from hub.sessions.entry import Entry
+
+
+class Verdict(StrEnum):
+    """What becomes of a run that was left open."""
+
+    COMPLETED = "completed"
+    """It had ended in its transcript: the row follows, and what was to be sent is sent."""
+    INTERRUPTED = "interrupted"
+    """It is not run again, and somebody is told."""
+    RERUN = "rerun"
+    """Nothing happened that could happen twice: it is run again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a transcript tells of a run.
+
+    Attributes:
+        final: Its last entry, when it had ended.
+        changed: Whether a tool that may change things had been asked for.
+        usage: Of the model calls that are there.
+        reply: What it said last.
+        model: The model that said it.
+    """
+
+    final: Entry | None = None
+    changed: bool = False
+    usage: Usage = field(default_factory=Usage)
+    reply: str = ""
+    model: str | None = None
+
+
+def gather(entries: Iterable[Entry], run_id: str, read_only: Callable[[str], bool]) -> Evidence:
+    """Read a run's traces in its transcript.
+
+    Args:
+        entries: All of them, in the order in which they were written.
+        run_id: The run.
+        read_only: Whether a tool of this name changes nothing; False for one that is not known.
+    """
+    final: Entry | None = None
+    changed = False
+    usage, reply, model = Usage(), "", None
+    for entry in entries:
+        if entry.run_id != run_id:
+            continue
+        if is_final(entry):
+            final = entry
+        if entry.usage is not None:
+            usage = usage + entry.usage
+        message = entry.message
+        if message is None or message.role is not Role.ASSISTANT:
+            continue
+        model = entry.model or model
+        reply = message.text or reply
+        # What stands in the transcript was written before the tool was started; more than that nobody knows.
+        changed = changed or any(not read_only(call.name) for call in message.tool_calls)
+    return Evidence(final, changed, usage, reply, model)
+
+
+def decide(kind: Kind, evidence: Evidence) -> Verdict:
+    """Return what becomes of a run that was left open."""
+    if evidence.final is not None:
+        return Verdict.COMPLETED
+    if kind == "request" or evidence.changed:
+        return Verdict.INTERRUPTED
+    return Verdict.RERUN
+
+
+def is_final(entry: Entry) -> bool:
+    """Whether a run ends with this entry: an answer, or an event that tells why there is none."""
+    return entry.data.get("final") is True or entry.data.get("name") == RUN_ENDED
+
+
+def result_of(run_id: str, session_key: str, evidence: Evidence) -> RunResult:
+    """Return the result that a transcript tells of.
+
+    Raises:
+        ValueError: The run had not ended.
+    """
+    if evidence.final is None:
+        raise ValueError(f"run {run_id} has not ended")
+    data = evidence.final.data
+    known = {status.value for status in RunStatus}
+    status = RunStatus(data["status"]) if data.get("status") in known else RunStatus.ERROR
+    error: dict[str, Any] | None = None
+    if status is not RunStatus.OK:
+        error = {"code": str(data.get("code", "INTERNAL")), "message": str(data.get("message", "It failed."))}
+    return RunResult(
+        run_id,
+        session_key,
+        status,
+        evidence.reply,
+        usage=evidence.usage,
+        stop=str(data.get("stop", "end")),
+        error=error,
+        model=evidence.model,
+    )

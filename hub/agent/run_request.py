@@ -1,0 +1,131 @@
+"""What a run is asked to do, and what became of it: plain data."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal
+
+from hub.core.context import Context
+from hub.core.lanes import MAIN, Priority
+from hub.models.contract import Message, Usage
+
+Kind = Literal["message", "request"]
+
+
+class RunStatus(StrEnum):
+    """How a run ended."""
+
+    OK = "ok"
+    ERROR = "error"
+    ABORTED = "aborted"
+    TIMEOUT = "timeout"
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What became of a run.
+
+    Attributes:
+        run_id: The run.
+        session_key: The conversation it happened in.
+        status: How it ended.
+        reply: What it said last; with a status other than ok, what it had said until then.
+        messages: What it added to the conversation behind the user's message, in order; empty when read from storage.
+        usage: Of all its model calls.
+        stop: Why it stopped: end, length, refused, aborted, limit, timeout, error.
+        error: `{code, message, …}` unless the status is ok.
+        model: `provider/id` of the model that spoke last.
+    """
+
+    run_id: str
+    session_key: str
+    status: RunStatus
+    reply: str = ""
+    messages: tuple[Message, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    stop: str = "end"
+    error: Mapping[str, Any] | None = None
+    model: str | None = None
+
+
+OnFinal = Callable[[sqlite3.Connection, RunResult], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """One activation of an agent that somebody wants.
+
+    Attributes:
+        run_id: Names the run and is its idempotency key: asking twice runs once.
+        agent_id: Who answers.
+        session_key: The conversation.
+        message: What is said.
+        context: Why, and with whose authority.
+        model: Instead of the session's and the agent's.
+        thinking: off | minimal | low | medium | high, instead of the session's and the agent's.
+        extra_system_prompt: Put behind the agent's own prompt.
+        history: The conversation so far, for an ephemeral run, which leaves no transcript; None for a session.
+        inbox_id: The inbox row it answers.
+        kind: `message` is run again after a crash when that is safe; `request` never is.
+        lane: The shared lane it runs in.
+        priority: Whether a person waits for it.
+        timeout_s: Instead of the agent's limit, when it is shorter.
+        sender_name: For the envelope; never authorises.
+        channel: For the envelope.
+        on_final: Called in the transaction that ends the run, whatever the end; in the database's thread.
+    """
+
+    run_id: str
+    agent_id: str
+    session_key: str
+    message: Message
+    context: Context
+    model: str | None = None
+    thinking: str | None = None
+    extra_system_prompt: str | None = None
+    history: tuple[Message, ...] | None = None
+    inbox_id: str | None = None
+    kind: Kind = "request"
+    lane: str = MAIN
+    priority: Priority = Priority.INTERACTIVE
+    timeout_s: float | None = None
+    sender_name: str | None = None
+    channel: str | None = None
+    on_final: OnFinal | None = None
+
+    @property
+    def ephemeral(self) -> bool:
+        """Whether it leaves no transcript."""
+        return self.history is not None
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveRun:
+    """A run that waits for its turn (`queued`) or goes on (`running`); times in ms since the epoch."""
+
+    run_id: str
+    session_key: str
+    agent_id: str
+    kind: Kind
+    state: str
+    created_ms: int
+    started_ms: int | None = None
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """Ids of the runs that a stop or a crash had left open, by what became of them.
+
+    Attributes:
+        rerun: Nothing was lost: `run()` is to be called again with the same request.
+        interrupted: They had begun to change things; not run again, and somebody should be told.
+        completed: They had been answered; `run()` with the same request returns the answer and calls `on_final`.
+    """
+
+    rerun: tuple[str, ...] = ()
+    interrupted: tuple[str, ...] = ()
+    completed: tuple[str, ...] = ()

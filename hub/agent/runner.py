@@ -1,0 +1,351 @@
+"""The runner: takes requests, runs each once, and sees every one of them to its end.
+
+Order of what is made durable: the user's words are in the transcript before the first model call; the final entry is on
+the disk before the row says that the run has ended; what the request wants done then is in the same transaction.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+from collections import OrderedDict
+from contextlib import AsyncExitStack
+from typing import Any
+
+from hub.agent.active import Active, Phase
+from hub.agent.agents import Agents
+from hub.agent.execution import Execution
+from hub.agent.left_open import settle_left_open
+from hub.agent.outcome import Outcome
+from hub.agent.parts import Conversations, Parts, Prompts, UsageLog
+from hub.agent.run_request import ActiveRun, Recovered, RunRequest, RunResult, RunStatus
+from hub.agent.runs import RunState, RunStore
+from hub.agent.workspace import Workspaces
+from hub.core.clock import Clock
+from hub.core.context import Context
+from hub.core.errors import HubError, NotFound
+from hub.core.events import EventBus
+from hub.core.ids import new_id
+from hub.core.lanes import Lanes
+from hub.core.tasks import TaskOwner
+from hub.models.registry import ModelRegistry
+from hub.security.redaction import Redactor
+from hub.sessions.store import SessionStore
+from hub.storage.database import Database
+from hub.tools.registry import ToolRegistry
+
+__all__ = ["ActiveRun", "AgentRunner", "Recovered", "RunRequest", "RunResult", "RunStatus"]
+
+_log = logging.getLogger(__name__)
+
+ANNOUNCED_KEPT = 10_000
+RESULTS_KEPT = 200
+"""Results kept in memory for those who ask again; older ones are read from the database, without their messages."""
+
+
+class AgentRunner:
+    """Runs agents.
+
+    Args:
+        db: The hub database.
+        sessions: Where conversations are kept.
+        agents: Who can answer.
+        workspaces: Their files, and the home's time zone.
+        models: The models they ask.
+        tools: The tools they use.
+        lanes: How many run at once.
+        bus: Told of everything that happens in a run.
+        clock: Time.
+        history: Where usage is kept, when it is.
+        redactor: Takes secrets out of what tools give back.
+        tasks: Owner of the runs.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917  the composition root hands each part; they are bundled right below
+        self,
+        db: Database,
+        sessions: SessionStore,
+        agents: Agents,
+        workspaces: Workspaces,
+        models: ModelRegistry,
+        tools: ToolRegistry,
+        lanes: Lanes,
+        bus: EventBus,
+        clock: Clock,
+        history: UsageLog | None,
+        redactor: Redactor,
+        tasks: TaskOwner,
+    ) -> None:
+        self._db = db
+        self._lanes = lanes
+        self._tasks = tasks
+        self._parts = Parts(
+            sessions,
+            agents,
+            workspaces,
+            models,
+            tools,
+            bus,
+            clock,
+            history,
+            redactor,
+            tasks,
+            workspaces.zone,
+            Conversations(),
+            Prompts(),
+        )
+        self._runs = RunStore(db, self._parts.now_ms)
+        self._active: dict[str, Active] = {}
+        self._announced: OrderedDict[str, None] = OrderedDict()
+        self._results: OrderedDict[str, RunResult] = OrderedDict()
+        self._undelivered: dict[str, RunResult] = {}
+
+    # -- asking ----------------------------------------------------------------------------------------------------
+
+    def insert_queued(self, connection: sqlite3.Connection, request: RunRequest) -> None:
+        """Write the row of a run that `run` is about to be called for; in the caller's transaction and thread."""
+        self._runs.insert(connection, request, request.context, RunState.QUEUED)
+        self._announced[request.run_id] = None
+
+    async def run(self, request: RunRequest) -> RunResult:
+        """Run once and return the result; errors, limits and aborts are results too.
+
+        A run id that is known already is not run again: a caller joins the run that goes on, or gets the result that
+        there was.
+
+        Raises:
+            HubError: The database could not be asked whether the run is known.
+
+        Cancelling it leaves the run going; `abort` stops it.
+        """
+        if request.run_id not in self._active and (known := await self._known(request)) is not None:
+            return known
+        # Whoever asked at the same time may have been first.
+        active = self._active.get(request.run_id)
+        task = active.task if active is not None and active.task is not None else self._start(request)
+        return await asyncio.shield(task)
+
+    def abort(self, run_id: str | None = None, session_key: str | None = None) -> list[str]:
+        """Stop a run, or all of a conversation; return the ids of those that are stopped.
+
+        They end by themselves soon after: what was said and done until then stays in the transcript.
+        """
+        chosen = [
+            active
+            for active in self._active.values()
+            if active.request.run_id == run_id
+            or (session_key is not None and active.request.session_key == session_key)
+        ]
+        return [active.request.run_id for active in chosen if active.stop(Outcome.aborted())]
+
+    def active(self) -> list[ActiveRun]:
+        """Return the runs that wait or go on, oldest first."""
+        return [active.shown() for active in self._active.values()]
+
+    async def wait(self, run_id: str, timeout_s: float | None = None) -> RunResult | None:
+        """Return the result of a run once it has ended; None when that takes longer than `timeout_s` seconds.
+
+        Raises:
+            NotFound: There is no such run.
+        """
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self._wait(run_id)
+        except TimeoutError:
+            return None
+
+    async def _wait(self, run_id: str) -> RunResult:
+        while True:
+            active = self._active.get(run_id)
+            if active is not None and active.task is not None:
+                return await asyncio.shield(active.task)
+            if (kept := self._results.get(run_id)) is not None:
+                return kept
+            ended = asyncio.ensure_future(self._parts.bus.wait_for("run_queued", {"run_id": run_id}))
+            try:
+                found = await self._runs.find(run_id)
+                if isinstance(found, RunResult):
+                    return found
+                if found is None and run_id not in self._active:
+                    raise NotFound(f"there is no run {run_id[:100]!r}", details={"run_id": run_id[:100]})
+                if run_id not in self._active:
+                    await ended
+            finally:
+                ended.cancel()
+
+    async def recover(self) -> Recovered:
+        """Compare every run that a stop or a crash left open with its transcript, and settle what can be settled here.
+
+        To be called once, before anything runs, when tools are registered.
+
+        Raises:
+            HubError: The database cannot be read or written.
+        """
+        recovered, self._undelivered = await settle_left_open(self._parts, self._runs, self._active)
+        return recovered
+
+    # -- running ---------------------------------------------------------------------------------------------------
+
+    async def _known(self, request: RunRequest) -> RunResult | None:
+        """Return the result of a run that has ended; delivers one that a crash had cut off from its end."""
+        run_id = request.run_id
+        if run_id in self._announced:
+            del self._announced[run_id]
+            return None
+        if (kept := self._results.get(run_id)) is not None:
+            return kept
+        if (answered := self._undelivered.get(run_id)) is not None:
+            await self._db.write(self._runs.ended(request, request.context, answered))
+            self._undelivered.pop(run_id, None)
+            self._keep(answered)
+            return answered
+        found = await self._runs.find(run_id)
+        return found if isinstance(found, RunResult) else None
+
+    def _start(self, request: RunRequest) -> asyncio.Task[RunResult]:
+        context = request.context.child()
+        active = Active(request, context, self._parts.now_ms())
+        self._active[request.run_id] = active
+        while len(self._announced) > ANNOUNCED_KEPT:
+            self._announced.popitem(last=False)
+        self._parts.bus.fire("run_queued", _facts(request), context)
+        active.task = self._tasks.spawn(self._perform(active), name=f"run {request.run_id}")
+        return active.task
+
+    async def _perform(self, active: Active) -> RunResult:
+        """Do one run; only the hub's stop gets through as an exception."""
+        try:
+            async with AsyncExitStack() as lanes:
+                outcome = await self._queue(active, lanes) or await self._execute(active)
+                result = await self._end(active, outcome)
+        finally:
+            del self._active[active.request.run_id]
+        self._tell_end(active, result)
+        return result
+
+    async def _queue(self, active: Active, lanes: AsyncExitStack) -> Outcome | None:
+        """Wait for the run's turn; return how it ended when it never came."""
+        request = active.request
+        names = [request.lane] if request.ephemeral else [f"session:{request.session_key}", request.lane]
+        try:
+            for name in names:
+                await lanes.enter_async_context(self._lanes.hold(name, active.context, request.priority))
+        except HubError as error:
+            active.phase = Phase.ENDING
+            return Outcome.failed(error)
+        except asyncio.CancelledError:
+            active.phase = Phase.ENDING
+            if (stopped := active.stopped()) is None:
+                raise
+            return stopped
+        return None
+
+    async def _execute(self, active: Active) -> Outcome:
+        """Do the work of a run and return how it ended."""
+        request, parts = active.request, self._parts
+        active.phase = Phase.RUNNING
+        active.started_ms = parts.now_ms()
+        execution = active.execution = Execution(parts, request, active.context)
+        timer: asyncio.TimerHandle | None = None
+        try:
+            prepared = await execution.prepare()
+            seconds = prepared.limits.seconds
+            late = Outcome.timed_out(seconds, asked_for=seconds == request.timeout_s)
+            timer = asyncio.get_running_loop().call_later(seconds, active.stop, late)
+            parts.bus.fire("run_started", {**_facts(request), "model": execution.model}, active.context)
+            return await execution.work(prepared, self._record_start(request, execution, active.context))
+        except asyncio.CancelledError:
+            if (stopped := active.stopped()) is None:
+                await execution.leave()
+                raise
+            return stopped
+        except HubError as error:
+            _log.warning("run %s failed: %s: %s", request.run_id, error.code, error.message)
+            return Outcome.failed(error)
+        except Exception:  # whatever a part does wrong, the run must end, and whoever waits must be told
+            reference = new_id()
+            _log.exception("run %s failed (reference %s)", request.run_id, reference)
+            return Outcome.broken(
+                "INTERNAL", f"Something went wrong inside the hub; its log has the reason under {reference}."
+            )
+        finally:
+            active.phase = Phase.ENDING
+            if timer is not None:
+                timer.cancel()
+
+    def _record_start(self, request: RunRequest, execution: Execution, context: Context) -> asyncio.Task[None] | None:
+        """Note in the database that a run has begun; return what to wait for before a tool is started.
+
+        A message's row is on disk already; so is its session's, unless this run made it. Then nobody waits.
+        """
+        session = execution.session
+        write = self._runs.started(request, context, session.session_id if session is not None else None)
+        if request.ephemeral or (request.kind == "message" and not execution.is_new):
+            self._db.post(write)
+            return None
+        return self._tasks.spawn(self._db.write(write), name=f"record run {request.run_id}")
+
+    async def _end(self, active: Active, outcome: Outcome) -> RunResult:
+        """Make the end durable: the transcript first, then row and `on_final` together."""
+        request = active.request
+        execution = active.execution or Execution(self._parts, request, active.context)
+        try:
+            result = await execution.finish(outcome)
+        except HubError as error:
+            _log.error("run %s: its end cannot be written into the transcript: %s", request.run_id, error.message)
+            result = execution.result(outcome if outcome.error is not None else Outcome.failed(error))
+        write = self._runs.ended(request, active.context, result)
+        try:
+            if request.ephemeral and request.on_final is None:
+                self._db.post(write)
+            else:
+                await self._db.write(write)
+        except (HubError, sqlite3.Error) as error:
+            _log.error("run %s: its end cannot be written into the database: %s", request.run_id, error)
+            result = execution.result(Outcome.broken("STORAGE", f"The answer could not be kept: {error}"))
+        return result
+
+    def _tell_end(self, active: Active, result: RunResult) -> None:
+        """Tell everybody that a run has ended, and then do what nobody waits for."""
+        request, parts = active.request, self._parts
+        self._keep(result)
+        told = {
+            **_facts(request),
+            "status": result.status.value,
+            "reply": result.reply,
+            "usage": result.usage.as_dict(),
+            "error": dict(result.error) if result.error is not None else None,
+            "stop": result.stop,
+            "model": result.model,
+        }
+        parts.bus.fire("run_finished", told, active.context)
+        execution = active.execution
+        if execution is None:
+            return
+        if parts.history is not None:
+            now = parts.clock.time()
+            for model, usage in execution.calls:
+                parts.history.record_usage(request.agent_id, request.session_key, request.run_id, model, usage, now)
+        if execution.session is None or parts.sessions.get(request.session_key) is None:
+            return
+        parts.sessions.add_usage(
+            request.session_key, result.usage, turns=len(execution.calls), context_tokens=execution.context_tokens
+        )
+        if execution.session.tainted is not execution.tainted:
+            self._tasks.spawn(self._note_taint(request.session_key, execution.tainted), name="note a session's taint")
+
+    async def _note_taint(self, session_key: str, tainted: bool) -> None:
+        try:
+            await self._parts.sessions.patch(session_key, tainted=tainted)
+        except NotFound:
+            _log.debug("session %s was deleted before its taint was noted", session_key)
+
+    def _keep(self, result: RunResult) -> None:
+        self._results[result.run_id] = result
+        if len(self._results) > RESULTS_KEPT:
+            self._results.popitem(last=False)
+
+
+def _facts(request: RunRequest) -> dict[str, Any]:
+    return {"run_id": request.run_id, "session_key": request.session_key, "agent_id": request.agent_id}

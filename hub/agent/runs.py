@@ -1,0 +1,219 @@
+"""The rows of runs in the hub database: what was asked, and what became of it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import orjson
+
+from hub.agent.run_request import Kind, RunRequest, RunResult, RunStatus
+from hub.core.context import Context
+from hub.models.contract import Usage
+from hub.storage.database import Database
+
+
+class RunState(StrEnum):
+    """Where a run stands."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    ANSWERED = "answered"
+    FAILED = "failed"
+    ABORTED = "aborted"
+    INTERRUPTED = "interrupted"
+
+
+OPEN = (RunState.QUEUED, RunState.RUNNING)
+INTERRUPTED_ERROR = {
+    "code": "INTERRUPTED",
+    "message": "The hub stopped while this was going on. It was not done again, since part of it may have been done.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run that a stop or a crash left open."""
+
+    id: str
+    agent_id: str
+    session_key: str
+    session_id: str | None
+    inbox_id: str | None
+    kind: Kind
+    state: RunState
+
+
+class RunStore:
+    """Reads and writes the rows of runs.
+
+    Args:
+        db: The hub database.
+        now_ms: Milliseconds since the epoch.
+    """
+
+    def __init__(self, db: Database, now_ms: Callable[[], int]) -> None:
+        self._db = db
+        self._now_ms = now_ms
+
+    def insert(self, connection: sqlite3.Connection, request: RunRequest, context: Context, state: RunState) -> None:
+        """Write a run's row unless it is there; in the caller's transaction."""
+        connection.execute(
+            "INSERT INTO runs(id, agent_id, session_key, inbox_id, kind, state, lane, authority, context_id, parent_id,"
+            " created_ms) VALUES (?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(id) DO NOTHING",
+            (
+                request.run_id,
+                request.agent_id,
+                request.session_key,
+                request.inbox_id,
+                request.kind,
+                state.value,
+                request.lane,
+                orjson.dumps(context.authority.as_dict()).decode(),
+                context.id,
+                context.parent_id,
+                self._now_ms(),
+            ),
+        )
+
+    def started(self, request: RunRequest, context: Context, session_id: str | None) -> Callable[[Any], None]:
+        """Return the work that notes that a run has begun."""
+        now = self._now_ms()
+
+        def write(connection: sqlite3.Connection) -> None:
+            self.insert(connection, request, context, RunState.RUNNING)
+            connection.execute(
+                "UPDATE runs SET state = 'running', session_id = ?, started_ms = ?"
+                " WHERE id = ? AND state IN ('queued', 'running')",
+                (session_id, now, request.run_id),
+            )
+
+        return write
+
+    def ended(self, request: RunRequest, context: Context, result: RunResult) -> Callable[[Any], None]:
+        """Return the work that ends a run and calls its `on_final`: both are done or neither."""
+        now = self._now_ms()
+
+        def write(connection: sqlite3.Connection) -> None:
+            self.insert(connection, request, context, RunState.RUNNING)
+            ended = connection.execute(
+                "UPDATE runs SET state = ?, ended_ms = ?, model = ?, usage = ?, error = ?, reply = ?"
+                " WHERE id = ? AND state IN ('queued', 'running')",
+                (state_of(result).value, now, *_told(result), result.run_id),
+            )
+            if ended.rowcount and request.on_final is not None:
+                request.on_final(connection, result)
+
+        return write
+
+    async def find(self, run_id: str) -> RunResult | RunState | None:
+        """Return the result of a run that has ended, the state of one that has not, None for an unknown one."""
+        return await self._db.read(lambda connection: _find(connection, run_id))
+
+    async def open_rows(self) -> list[RunRow]:
+        """Return the runs that have not ended, oldest first."""
+        rows = await self._db.read(
+            lambda connection: connection.execute(
+                "SELECT id, agent_id, session_key, session_id, inbox_id, kind, state FROM runs"
+                " WHERE state IN ('queued', 'running') ORDER BY rowid"
+            ).fetchall()
+        )
+        return [RunRow(*row) for row in rows]
+
+    async def settle(self, run_id: str, result: RunResult) -> None:
+        """End a run that a stop or a crash left open and that nobody waits for."""
+        interrupted = (result.error or {}).get("code") == INTERRUPTED_ERROR["code"]
+        state = RunState.INTERRUPTED if interrupted else state_of(result)
+        now = self._now_ms()
+        await self._db.write(
+            lambda connection: (
+                connection.execute(
+                    "UPDATE runs SET state = ?, ended_ms = ?, model = ?, usage = ?, error = ?, reply = ? WHERE id = ?",
+                    (state.value, now, *_told(result), run_id),
+                ).rowcount
+            )
+        )
+
+    async def queue_again(self, run_ids: list[str]) -> None:
+        """Put runs back into the state in which they wait for their turn."""
+        if run_ids:
+            await self._db.write(
+                lambda connection: (
+                    connection.executemany(
+                        "UPDATE runs SET state = 'queued', started_ms = NULL WHERE id = ?", [(id,) for id in run_ids]
+                    ).rowcount
+                )
+            )
+
+
+def _told(result: RunResult) -> tuple[str | None, str, str | None, str]:
+    """Return the columns model, usage, error and reply."""
+    error = orjson.dumps(dict(result.error), default=str).decode() if result.error else None
+    return result.model, orjson.dumps(result.usage.as_dict()).decode(), error, result.reply
+
+
+def state_of(result: RunResult) -> RunState:
+    """Return the state of a run that ended like this."""
+    match result.status:
+        case RunStatus.OK:
+            return RunState.ANSWERED
+        case RunStatus.ABORTED:
+            return RunState.ABORTED
+        case _:
+            return RunState.FAILED
+
+
+def _find(connection: sqlite3.Connection, run_id: str) -> RunResult | RunState | None:
+    row = connection.execute(
+        "SELECT session_key, state, usage, error, reply, model FROM runs WHERE id = ?", (run_id,)
+    ).fetchone()
+    if row is None:
+        return None
+    session_key, stored, usage, error, reply, model = row
+    state = RunState(stored)
+    if state in OPEN:
+        return state
+    told = orjson.loads(error) if error else None
+    return RunResult(
+        run_id,
+        session_key,
+        _status(state, told),
+        reply or "",
+        usage=_usage(usage),
+        stop=_stop(state, told),
+        error=told,
+        model=model,
+    )
+
+
+def _status(state: RunState, error: dict[str, Any] | None) -> RunStatus:
+    match state:
+        case RunState.ANSWERED:
+            return RunStatus.OK
+        case RunState.ABORTED:
+            return RunStatus.ABORTED
+        case _:
+            return RunStatus.TIMEOUT if (error or {}).get("code") == "TIMEOUT" else RunStatus.ERROR
+
+
+def _stop(state: RunState, error: dict[str, Any] | None) -> str:
+    code = (error or {}).get("code")
+    known = {"TIMEOUT": "timeout", "LIMIT_EXCEEDED": "limit"}
+    match state:
+        case RunState.ANSWERED:
+            return "end"
+        case RunState.ABORTED:
+            return "aborted"
+        case _:
+            return known.get(str(code), "error")
+
+
+def _usage(stored: str | None) -> Usage:
+    data = orjson.loads(stored) if stored else {}
+    input, output, read, written = (
+        int(data.get(f"{name}_tokens", 0)) for name in ("input", "output", "cache_read", "cache_write")
+    )
+    return Usage(input, output, read, written, data.get("cost_usd"))

@@ -1,0 +1,100 @@
+"""Configuration of agents: `agents:`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hub.agent.limits import DEFAULT_COST_USD, DEFAULT_SECONDS, DEFAULT_TOKENS, DEFAULT_TURNS
+from hub.config.sections import Section
+from hub.core.schema import (
+    All,
+    Described,
+    In,
+    Invalid,
+    Length,
+    Optional,
+    Range,
+    Required,
+    Schema,
+    boolean,
+    ensure_list,
+    integer,
+    number,
+    positive_seconds,
+    slug,
+    string,
+)
+from hub.models.schema import model_ref
+from hub.tools.schema import POLICY_KEYS
+
+AGENTS_LIMIT = 100
+THINKING = ("off", "minimal", "low", "medium", "high")
+
+
+def _directory(value: Any) -> str:
+    if isinstance(value, str) and value.strip() and "\0" not in value and len(value) <= 1_024:
+        return value
+    raise Invalid("expected a directory, relative to the configuration directory or absolute")
+
+
+def _consistent(agents: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Refuse two agents of one id, two defaults, and two agents in one workspace."""
+    seen: dict[str, set[str]] = {"id": set(), "workspace": set()}
+    default: str | None = None
+    for index, agent in enumerate(agents):
+        for key, values in seen.items():
+            if key not in agent:
+                continue
+            if agent[key] in values:
+                raise Invalid(f"there are two agents with the {key} {agent[key]}", path=[index, key])
+            values.add(agent[key])
+        if not agent["default"]:
+            continue
+        if default is not None:
+            raise Invalid(f"{default} is the default agent already; only one can be", path=[index, "default"])
+        default = agent["id"]
+    return agents
+
+
+def _or_empty(value: Any) -> Any:
+    return {} if value is None else value
+
+
+_mapping = Described(_or_empty, {}, "mapping")
+
+LIMITS_SCHEMA = {
+    Optional("turns", default=DEFAULT_TURNS, description="Model calls of one run"): All(
+        integer, Range(min=1, max=10_000)
+    ),
+    Optional("tokens", default=DEFAULT_TOKENS, description="Tokens of one run, in and out"): All(
+        integer, Range(min=1_000, max=10_000_000_000)
+    ),
+    Optional("cost_usd", default=DEFAULT_COST_USD, description="US dollars of one run, where prices are known"): All(
+        number, Range(min=0, min_included=False, max=1_000_000)
+    ),
+    Optional("seconds", default=DEFAULT_SECONDS, description="Time of one run, from its start"): All(
+        positive_seconds, Range(max=604_800)
+    ),
+}
+
+AGENT_SCHEMA = {
+    Required("id", description="Short name used in session keys and storage"): slug,
+    Optional("name", description="How the agent calls itself"): All(string, Length(min=1, max=100)),
+    Optional("default", default=False, description="Whether it answers where no binding names another"): boolean,
+    Optional("model", description="auto, provider/model or an alias; without it models.default"): model_ref,
+    Optional("workspace", description="Its directory; without it workspace, or workspace-ID for further agents"): (
+        Described(_directory, {"type": "string"}, "directory")
+    ),
+    Optional("tools", default=dict, description="Which tools it may use, within `tools:`"): All(_mapping, POLICY_KEYS),
+    Optional("thinking", description="How much it thinks before it answers, where the model can"): In(list(THINKING)),
+    Optional("limits", default=dict, description="Bounds on one run"): All(_mapping, LIMITS_SCHEMA),
+    Optional("params", default=dict, description="Further parameters of its model calls, sent as they are"): All(
+        _mapping, {string: object}
+    ),
+}
+
+AGENTS_SCHEMA = Schema(All(ensure_list(AGENT_SCHEMA), Length(max=AGENTS_LIMIT), _consistent))
+
+SECTIONS = (
+    Section("agents", AGENTS_SCHEMA, critical=True, default=[], description="Agents: who answers, and with what"),
+)

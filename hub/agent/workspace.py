@@ -1,0 +1,211 @@
+"""Workspaces: an agent's own directory, how it is first furnished, what of it stands in prompts, and who sees what."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, tzinfo
+from importlib.resources import files
+from pathlib import Path
+
+from hub.agent.agents import Agent, Agents
+from hub.agent.prompt import FILE_LIMIT, PromptFile
+from hub.core.clock import Clock
+from hub.core.context import Authority
+from hub.security.jail_path import PathRefused
+from hub.security.people import People
+from hub.security.root import Root
+from hub.sessions.privacy import is_private
+from hub.storage.errors import StorageError
+from hub.storage.files import write_atomic
+from hub.storage.homedir import Home
+
+_log = logging.getLogger(__name__)
+
+SEEDED = ("AGENTS.md", "SOUL.md", "IDENTITY.md", "USER.md", "TOOLS.md", "HEARTBEAT.md")
+BOOTSTRAP = "BOOTSTRAP.md"
+ALWAYS = ("AGENTS.md", "SOUL.md", "IDENTITY.md", "USER.md", "TOOLS.md")
+"""In every prompt, with a mark when missing. HEARTBEAT.md is for heartbeats alone."""
+
+MEMORY = "MEMORY.md"
+MEMORY_FOLDER = "memory"
+PRIVATE = (MEMORY, MEMORY_FOLDER)
+"""What only an owner's private session sees as files."""
+
+PROTECTED = (*SEEDED, BOOTSTRAP, *PRIVATE)
+UNTRUSTED_MARK = "· untrusted_"
+"""How a memory file marks an entry that holds words from outside; such a file never stands in a system prompt."""
+
+READ_BYTES = 4 * FILE_LIMIT
+DAYS = 2
+
+_Sign = tuple[tuple[str, int, int, int], ...]
+
+
+class Workspaces:
+    """The workspaces of all agents.
+
+    Args:
+        agents: The agents as configured now.
+        people: The people of this home as configured now; decides which sessions are private.
+        home: Where it is noted which workspaces were furnished.
+        clock: Tells the day, for the memory of today and yesterday.
+        zone: The home's time zone, as configured now.
+    """
+
+    def __init__(
+        self,
+        agents: Agents,
+        people: Callable[[], People],
+        home: Home,
+        clock: Clock,
+        zone: Callable[[], tzinfo] = lambda: UTC,
+    ) -> None:
+        self._agents = agents
+        self._people = people
+        self._home = home
+        self._clock = clock
+        self.zone = zone
+        self._ready: set[tuple[str, Path]] = set()
+        self._files: dict[tuple[str, bool], tuple[_Sign, tuple[PromptFile, ...]]] = {}
+
+    def is_private(self, session_key: str, authority: Authority) -> bool:
+        """Whether a session is an owner's private one, which alone sees the home's memory."""
+        return is_private(session_key, authority, self._people())
+
+    def is_ready(self, agent_id: str) -> bool:
+        """Whether `ensure` was done for an agent since the start."""
+        return (agent_id, self._agents.get(agent_id).workspace) in self._ready
+
+    def ensure(self, agent_id: str) -> list[str]:
+        """Make and furnish an agent's workspace, once; what is there is never overwritten, what was deleted stays so.
+
+        Blocks; call it in a thread where others wait.
+
+        Returns:
+            The files that were written.
+
+        Raises:
+            NotFound: There is no such agent.
+            StorageError: The directory cannot be made or written.
+        """
+        agent = self._agents.get(agent_id)
+        try:
+            written = self._furnish(agent)
+        except OSError as error:
+            raise StorageError(
+                f"The workspace {agent.workspace} of agent {agent.id} cannot be made: {error.strerror or error}. "
+                "Choose another with agents[].workspace, or mend its permissions.",
+                details={"file": str(agent.workspace)},
+            ) from error
+        self._ready.add((agent.id, agent.workspace))
+        return written
+
+    def view(self, agent_id: str, session_key: str, authority: Authority) -> Root:
+        """Return the workspace as a session may see it: memory only in an owner's private one.
+
+        Raises:
+            NotFound: There is no such agent.
+            StorageError: The workspace cannot be made.
+        """
+        if not self.is_ready(agent_id):
+            self.ensure(agent_id)
+        hidden = () if self.is_private(session_key, authority) else PRIVATE
+        return Root(self._agents.get(agent_id).workspace, hidden)
+
+    def prompt_files(self, agent_id: str, private: bool) -> tuple[PromptFile, ...]:
+        """Return the files that stand in an agent's prompts, those that change most often last.
+
+        The same object is returned until one of them changes: a call costs a look at each file's facts.
+
+        Args:
+            agent_id: The agent.
+            private: Whether it is for an owner's private session, which sees the memory.
+        """
+        agent = self._agents.get(agent_id)
+        names = [*ALWAYS, BOOTSTRAP]
+        if private:
+            names += [MEMORY, *self._days()]
+        sign = tuple(_facts(agent.workspace, name) for name in names)
+        key = (agent_id, private)
+        known = self._files.get(key)
+        if known is not None and known[0] == sign:
+            return known[1]
+        root = Root(agent.workspace)
+        found = tuple(
+            file
+            for (_, _, size, _), name in zip(sign, names, strict=True)
+            if (file := _prompt_file(root, name, size)) is not None
+        )
+        self._files[key] = (sign, found)
+        return found
+
+    def _days(self) -> list[str]:
+        today = datetime.fromtimestamp(self._clock.time(), self.zone()).date()
+        return [f"{MEMORY_FOLDER}/{today - timedelta(days=back):%Y-%m-%d}.md" for back in reversed(range(DAYS))]
+
+    def _furnish(self, agent: Agent) -> list[str]:
+        workspace = agent.workspace
+        fresh = not workspace.exists() or not any(workspace.iterdir())
+        workspace.mkdir(mode=0o700, parents=True, exist_ok=True)
+        note = self._home.agent(agent.id) / "furnished"
+        if not fresh and note.exists() and note.read_text(encoding="utf-8", errors="replace") == str(workspace):
+            return []
+        names = (*SEEDED, BOOTSTRAP) if fresh else SEEDED
+        written = []
+        for name in names:
+            path = workspace / name
+            if path.exists() or path.is_symlink():
+                continue
+            write_atomic(path, template(name))
+            written.append(name)
+        note.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_atomic(note, str(workspace).encode())
+        if written:
+            _log.info("furnished the workspace %s of agent %s", workspace, agent.id)
+        return written
+
+
+def template(name: str) -> bytes:
+    """Return what a workspace file says at first."""
+    return files("hub.agent").joinpath("templates", name).read_bytes()
+
+
+def _facts(workspace: Path, name: str) -> tuple[str, int, int, int]:
+    """Return what tells whether a file changed; its size is -1 when there is none."""
+    try:
+        found = os.stat(f"{workspace}/{name}", follow_symlinks=False)
+    except OSError:
+        return (name, 0, -1, 0)
+    return (name, found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+def _prompt_file(root: Root, name: str, size: int) -> PromptFile | None:
+    """Return a file for the prompt; None for one that need not be there, or has nothing to say."""
+    needed = name in ALWAYS
+    if size <= 0 and not needed:
+        return None
+    if size < 0:
+        return PromptFile(name, None)
+    try:
+        text = _read(root, name)
+    except FileNotFoundError:
+        return PromptFile(name, None) if needed else None
+    except (OSError, PathRefused) as error:
+        return PromptFile(name, "", note=f"cannot be read: {error}")
+    if name.startswith((MEMORY, f"{MEMORY_FOLDER}/")) and UNTRUSTED_MARK in text:
+        return PromptFile(name, "", note="holds words from outside and is not shown here; memory_get reads it")
+    if not text.strip() and not needed:
+        return None
+    return PromptFile(name, text[:FILE_LIMIT], max(len(text), size if size > READ_BYTES else 0))
+
+
+def _read(root: Root, name: str) -> str:
+    descriptor = root.open(name)
+    try:
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            data = file.read(READ_BYTES)
+    finally:
+        os.close(descriptor)
+    return data.decode("utf-8", "replace").lstrip("\ufeff")
