@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
-from hub.config.sections import Section
+from hub.config.sections import Report, Section
 from hub.core.schema import (
     All,
     AnyOf,
@@ -157,3 +158,16 @@ SECTIONS = (
         description="Models and those who run them",
     ),
 )
+
+
+def check_references(config: Any, report: Report) -> None:
+    """Warn of models that nothing has the name of; no error, since a key may be in the environment another time."""
+    from hub.models.selection import doubtful_references
+
+    section = config.get("models")
+    if isinstance(section, Mapping):
+        for keys, message in doubtful_references(section):
+            report.warning(("models", *keys), message)
+
+
+CROSS_CHECKS = {"models": check_references}

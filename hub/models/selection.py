@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any
 
-from hub.core.errors import InvalidRequest, NotFound
-from hub.models.provider_config import Origin, ProviderConfig
+from hub.core.errors import HubError, InvalidRequest, NotFound
+from hub.models.provider_config import Origin, ProviderConfig, read_providers
 from hub.models.schema import AUTO
+from hub.models.vendors import VENDORS
 
 ALIAS_DEPTH = 8
 
@@ -74,6 +76,24 @@ def choose_named(
         reasons.append(f"{ref} was asked for")
         return Choice(provider, model_id, "; ".join(reasons))
     raise InvalidRequest(f"models.aliases: {' → '.join([*list(aliases)[:3], '…'])} lead in a circle at {ref}.")
+
+
+def doubtful_references(section: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield where a `models:` section names a model that nothing stands behind, and what is wrong with it.
+
+    A vendor that is known by name passes, even without its key: the key may come from the environment.
+    """
+    aliases: Mapping[str, str] = section["aliases"]
+    providers = read_providers(section, {})
+    known = {**{name: ProviderConfig(name, vendor.api) for name, vendor in VENDORS.items()}, **providers}
+    named: list[tuple[tuple[str | int, ...], str]] = [(("default",), section["default"])]
+    named += [(("fallbacks", place), ref) for place, ref in enumerate(section["fallbacks"])]
+    named += [(("aliases", alias), ref) for alias, ref in aliases.items()]
+    for keys, ref in named:
+        try:
+            choose_named(ref, known, aliases, section["default"])
+        except HubError as error:
+            yield keys, error.message
 
 
 def _split(ref: str, providers: Mapping[str, ProviderConfig], aliases: Mapping[str, str]) -> tuple[str, str | None]:
