@@ -1,8 +1,11 @@
-"""The top of the command line: which module holds which command."""
+"""The top of the command line: which module holds which command, and how every failure is told."""
 
 from __future__ import annotations
 
 import json
+import os
+import sys
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
@@ -10,6 +13,8 @@ import click
 
 from hub import __version__
 from hub.cli.exits import CommandFailed, Exit
+from hub.cli.groups import Group
+from hub.core.errors import HubError
 
 COMMANDS = {
     "init": "hub.cli.init",
@@ -27,7 +32,7 @@ COMMANDS = {
 }
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Group):
     """A group that imports a command when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -39,17 +44,6 @@ class LazyGroup(click.Group):
         command: click.Command = import_module(COMMANDS[cmd_name]).command
         return command
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS:
-            from difflib import get_close_matches
-
-            near = get_close_matches(args[0], COMMANDS, n=1)
-            hint = f" Did you mean {near[0]}?" if near else " `homarus --help` lists the commands."
-            raise click.UsageError(f"There is no command {args[0]!r}.{hint}", ctx)
-        return super().resolve_command(ctx, args)
-
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, "-V", "--version", prog_name="homarus", message="%(prog)s %(version)s")
@@ -60,30 +54,53 @@ def app() -> None:
     Example:
       homarus start            run the hub in the foreground
       homarus chat "hello"     talk to it from a second terminal
+
+    \b
+    Exit codes: 0 all is well, 1 something was found, 2 wrong usage, 3 the
+    configuration is not valid, 4 the hub cannot be reached, 5 not authorised.
     """
 
 
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code."""
+    as_json = "--json" in arguments
     try:
         code: Any = app.main(arguments, prog_name="homarus", standalone_mode=False)
+        sys.stdout.flush()
         return int(code) if isinstance(code, int) else Exit.OK
     except CommandFailed as failure:
-        _tell(failure.message, failure.code, as_json="--json" in arguments)
-        return failure.code
+        return _tell(failure.message, failure.code, as_json=as_json, details=failure.details)
+    except HubError as error:
+        return _tell(error.message, Exit.FINDINGS, as_json=as_json, details={"code": error.code})
     except click.exceptions.Abort:
         click.echo("Stopped.", err=True)
         return Exit.FINDINGS
     except click.exceptions.Exit as stop:
         return stop.exit_code
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return Exit.USAGE
+    except click.ClickException as error:
+        error.show()
+        if as_json:
+            _print_error(error.format_message(), Exit.USAGE, {})
+        return Exit.USAGE
+    except ModuleNotFoundError as error:
+        told = f"A part of Homarus is missing: {error.name}. Install what it needs with script/setup, and try again."
+        return _tell(told, Exit.FINDINGS, as_json=as_json, details={"module": error.name})
     except BrokenPipeError:
+        # Whoever read the output has seen enough; the interpreter must not stumble over it again when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.OK
 
 
-def _tell(message: str, code: Exit, *, as_json: bool) -> None:
+def _tell(message: str, code: Exit, *, as_json: bool, details: Mapping[str, Any]) -> int:
     if as_json:
-        click.echo(json.dumps({"error": {"message": message, "exit": int(code)}}, ensure_ascii=False))
+        _print_error(message, code, details)
     click.echo(message, err=True)
+    return code
+
+
+def _print_error(message: str, code: Exit, details: Mapping[str, Any]) -> None:
+    told = {"error": {**details, "message": message, "exit": int(code)}}
+    click.echo(json.dumps(told, ensure_ascii=False, indent=2, default=str))

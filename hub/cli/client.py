@@ -5,16 +5,22 @@ from __future__ import annotations
 import http.client
 import json
 import ssl
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from hub.cli.exits import CommandFailed, Exit
+from hub.cli.options import command_on
 from hub.security.hub_token import hub_token
 from hub.storage.instance_lock import Running, read_running
 
 CALL_LIMIT_S = 60.0
-_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104  read, not bound
+START_LIMIT_S = 15.0
+"""How long a hub that has only just begun may take until it says where it listens."""
+ANSWER_LIMIT_BYTES = 256 * 1024 * 1024
+LOOK_AGAIN_S = 0.05
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1", None: "127.0.0.1"}  # noqa: S104  read, not bound
 _AUTH_CODES = {"UNAUTHORIZED", "FORBIDDEN"}
 
 
@@ -22,11 +28,13 @@ class CallFailed(CommandFailed):
     """The hub answered with an error."""
 
     def __init__(self, error: Mapping[str, Any], status: int) -> None:
-        self.error = dict(error)
+        self.error: dict[str, Any] = dict(error)
+        self.status = status
         refused = status in (401, 403) or error.get("code") in _AUTH_CODES
         super().__init__(
             f"{error.get('code', 'ERROR')}: {error.get('message', 'no reason given')}",
             Exit.NOT_AUTHORISED if refused else Exit.FINDINGS,
+            {key: self.error[key] for key in ("code", "details") if key in self.error},
         )
 
 
@@ -37,17 +45,12 @@ class HubClient:
         home: The home directory.
 
     Raises:
-        CommandFailed: No hub runs there; the message says how to start one.
+        CommandFailed: No hub runs there, and the message says how to start one; or it has been starting for too long.
     """
 
     def __init__(self, home: Path) -> None:
-        running = read_running(home)
-        if running is None:
-            raise CommandFailed(
-                f"No hub runs on {home}. Start one with: homarus start --config {home}", Exit.NOT_REACHABLE
-            )
         self._home = home
-        self._running: Running = running
+        self._running = _listening(home)
         self._token = hub_token(home).reveal()
 
     def call(self, method: str, params: Mapping[str, Any] | None = None, *, timeout_s: float = CALL_LIMIT_S) -> Any:
@@ -58,7 +61,13 @@ class HubClient:
             CommandFailed: It did not answer.
         """
         response = self._post("/api/rpc", {"method": method, "params": dict(params or {})}, {}, timeout_s)
-        text = response.read()
+        try:
+            text = response.read(ANSWER_LIMIT_BYTES)
+        except (OSError, http.client.HTTPException) as error:
+            raise self._unreachable(error, timeout_s) from error
+        finally:
+            response.close()
+            self._connection.close()
         answer = self._json(text)
         if response.status != 200 or not answer.get("ok", True):
             raise CallFailed(answer.get("error", {}), response.status)
@@ -77,7 +86,9 @@ class HubClient:
                 raise CallFailed(self._json(response.read()).get("error", {}), response.status)
             for line in response:
                 if line.startswith(b"data: ") and line[6:].strip() != b"[DONE]":
-                    yield json.loads(line[6:])
+                    yield self._json(line[6:])
+        except (OSError, http.client.HTTPException) as error:
+            raise self._unreachable(error, timeout_s) from error
         finally:
             response.close()
             self._connection.close()
@@ -85,7 +96,7 @@ class HubClient:
     def _post(
         self, path: str, body: Mapping[str, Any], headers: Mapping[str, str], timeout_s: float
     ) -> http.client.HTTPResponse:
-        host = _EVERYWHERE.get(self._running.host, self._running.host)
+        host = _EVERYWHERE.get(self._running.host) or str(self._running.host)
         if self._running.tls:
             # The certificate is this machine's own and names it by its LAN name, not by its loopback address.
             context = ssl._create_unverified_context()  # noqa: S323
@@ -102,14 +113,17 @@ class HubClient:
                 {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json", **headers},
             )
             return self._connection.getresponse()
-        except TimeoutError as error:
-            raise CommandFailed(f"The hub did not answer within {timeout_s:g} s.", Exit.NOT_REACHABLE) from error
         except (OSError, http.client.HTTPException) as error:
-            raise CommandFailed(
-                f"The hub on {self._home} (process {self._running.pid}) cannot be reached at "
-                f"{host}:{self._running.port}: {error}",
-                Exit.NOT_REACHABLE,
-            ) from error
+            raise self._unreachable(error, timeout_s) from error
+
+    def _unreachable(self, error: Exception, timeout_s: float) -> CommandFailed:
+        if isinstance(error, TimeoutError):
+            return CommandFailed(f"The hub did not answer within {timeout_s:g} s.", Exit.NOT_REACHABLE)
+        return CommandFailed(
+            f"The hub on {self._home} (process {self._running.pid}) cannot be reached at {self._running.address}: "
+            f"{str(error) or type(error).__name__}. Is it still there? {command_on(self._home, 'homarus doctor')}",
+            Exit.NOT_REACHABLE,
+        )
 
     def _json(self, text: bytes) -> dict[str, Any]:
         try:
@@ -117,3 +131,21 @@ class HubClient:
         except ValueError:
             answer = {"error": {"code": "BAD_ANSWER", "message": text[:200].decode(errors="replace")}}
         return answer if isinstance(answer, dict) else {"payload": answer}
+
+
+def _listening(home: Path) -> Running:
+    """Return the hub that runs on `home`, waiting while it is still starting."""
+    deadline = time.monotonic() + START_LIMIT_S
+    while (running := read_running(home)) is not None:
+        if running.port is not None:
+            return running
+        if time.monotonic() > deadline:
+            raise CommandFailed(
+                f"The hub on {home} (process {running.pid}) has been starting for a while and does not listen yet. "
+                "Its log says why.",
+                Exit.NOT_REACHABLE,
+            )
+        time.sleep(LOOK_AGAIN_S)
+    raise CommandFailed(
+        f"No hub runs on {home}. Start one with: {command_on(home, 'homarus start')}", Exit.NOT_REACHABLE
+    )

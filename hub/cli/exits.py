@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntEnum
+from typing import Any
 
 
 class Exit(IntEnum):
@@ -17,9 +19,16 @@ class Exit(IntEnum):
 
 
 class CommandFailed(Exception):
-    """A command cannot go on; `message` says what to do and `code` is the exit code."""
+    """A command cannot go on.
 
-    def __init__(self, message: str, code: Exit = Exit.FINDINGS) -> None:
+    Args:
+        message: What happened and what to do.
+        code: The exit code.
+        details: Facts for `--json`, beside the message.
+    """
+
+    def __init__(self, message: str, code: Exit = Exit.FINDINGS, details: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.code = code
+        self.details = dict(details or {})

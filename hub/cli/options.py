@@ -1,35 +1,36 @@
-"""What many commands share: where the home is, and whether to answer in JSON."""
+"""What many commands share: where the home is, whether to answer in JSON, and how answers are printed."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 DEFAULT_HOME = Path("~/.homarus")
+HOME_VARIABLE = "HOMARUS_CONFIG"
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def home_option(command: Command) -> Command:
-    """Add `--config DIR`; the command gets it as `home: Path`."""
+    """Add `--config DIR`; the command gets it as `home: Path`. Given to a group, it holds for the group's commands."""
     return click.option(
         "--config",
         "home",
         metavar="DIR",
-        default=lambda: os.environ.get("HOMARUS_CONFIG") or str(DEFAULT_HOME),
-        callback=lambda _context, _option, value: Path(value).expanduser().absolute(),
-        help="The home directory.  [default: $HOMARUS_CONFIG or ~/.homarus]",
+        callback=_home,
+        help=f"The home directory.  [default: ${HOME_VARIABLE} or {DEFAULT_HOME}]",
     )(command)
 
 
 def json_option(command: Command) -> Command:
-    """Add `--json`; the command gets it as `as_json: bool`."""
-    return click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")(command)
+    """Add `--json`; the command gets it as `as_json: bool`. Given to a group, it holds for the group's commands."""
+    return click.option("--json", "as_json", is_flag=True, callback=_as_json, help="Answer in JSON.")(command)
 
 
 def print_json(data: Any) -> None:
@@ -37,8 +38,28 @@ def print_json(data: Any) -> None:
     click.echo(json.dumps(data, ensure_ascii=False, indent=2, default=str))
 
 
-def print_table(rows: list[tuple[str, ...]], header: tuple[str, ...]) -> None:
+def print_table(rows: Sequence[tuple[str, ...]], header: tuple[str, ...]) -> None:
     """Print rows under a header, in columns as wide as they need."""
     widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
     for row in [header, *rows]:
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def command_on(home: Path, command: str) -> str:
+    """Return a command as it is typed for a home directory, which is named unless it is the usual one."""
+    usual = home == DEFAULT_HOME.expanduser().absolute()
+    return command if usual else f"{command} --config {shlex.quote(str(home))}"
+
+
+def _home(ctx: click.Context, _option: click.Parameter, value: str | None) -> Path:
+    if value == "":
+        raise click.BadParameter("it is empty; name a directory")
+    if value is None and ctx.parent is not None and isinstance(ctx.parent.params.get("home"), Path):
+        inherited: Path = ctx.parent.params["home"]
+        return inherited
+    chosen = value or os.environ.get(HOME_VARIABLE) or str(DEFAULT_HOME)
+    return Path(chosen).expanduser().absolute()
+
+
+def _as_json(ctx: click.Context, _option: click.Parameter, value: bool) -> bool:
+    return value or bool(ctx.parent is not None and ctx.parent.params.get("as_json"))

@@ -1,0 +1,82 @@
+"""`homarus doctor`: look at everything a person can mend, whether or not the hub runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hub.cli.client import HubClient
+from hub.cli.exits import CommandFailed, Exit
+from hub.cli.options import command_on, home_option, json_option, print_json
+from hub.core.errors import HubError, Unavailable
+
+if TYPE_CHECKING:
+    from hub.doctor.examination import Report
+    from hub.doctor.patient import Patient
+
+
+@click.command("doctor")
+@click.option("--fix", is_flag=True, help="Mend permissions of files; nothing else is ever changed.")
+@home_option
+@json_option
+@click.pass_context
+def command(ctx: click.Context, fix: bool, home: Path, as_json: bool) -> None:
+    r"""Check the home, its configuration and the machine, and say how to mend what is wrong. Exits 1 on findings.
+
+    \b
+    Example:
+      homarus doctor
+      homarus doctor --fix
+    """
+    from hub.doctor.examination import Report, examine, mend
+    from hub.doctor.registry import CHECKS
+
+    report = examine(_patient(home), CHECKS)
+    if fix:
+        fixed = mend(report)
+        report = Report(examine(_patient(home), CHECKS).looked, tuple(fixed))
+    if as_json:
+        print_json(report.as_dict())
+    else:
+        _tell(home, report, fix=fix)
+    ctx.exit(Exit.OK if report.healthy else Exit.FINDINGS)
+
+
+def _patient(home: Path) -> Patient:
+    from hub.cli.configured import checked_home
+    from hub.doctor.patient import Patient
+    from hub.sections import needed_domains
+    from hub.storage.homedir import Home
+
+    def ask(method: str) -> Mapping[str, Any]:
+        try:
+            payload: Mapping[str, Any] = HubClient(home).call(method)
+        except CommandFailed as failure:
+            raise Unavailable(failure.message) from failure
+        if not isinstance(payload, Mapping):
+            raise HubError(f"the hub answered {method} with something else")
+        return payload
+
+    return Patient(Home(home), lambda: checked_home(home), needed_domains, ask)
+
+
+def _tell(home: Path, report: Report, *, fix: bool) -> None:
+    for each in report.looked:
+        mark = click.style("look", fg="yellow") if each.findings else click.style("ok  ", fg="green")
+        click.echo(f"{mark}  {each.check.title}")
+    for finding in report.fixed:
+        click.echo(f"\nmended: {finding.where}")
+    for _, finding in report.findings:
+        colour = {"warning": "yellow"}.get(finding.severity.value, "red")
+        click.echo(f"\n{click.style(finding.severity.value, fg=colour)}: {finding.what}")
+        if finding.where:
+            click.echo(f"  at    {finding.where}")
+        if finding.command:
+            click.echo(f"  mend  {finding.command}")
+    if report.healthy:
+        click.echo(f"\nNothing is wrong with {home}.")
+    elif not fix and any(finding.mend for _, finding in report.findings):
+        click.echo(f"\nPermissions are set right by: {command_on(home, 'homarus doctor --fix')}")

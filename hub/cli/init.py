@@ -1,0 +1,169 @@
+"""`homarus init`: make a home directory with a starter configuration; what exists is never overwritten."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hub.cli.exits import CommandFailed, Exit
+from hub.cli.options import command_on, home_option, json_option, print_json
+
+LANGUAGES = ("en", "zh-CN")
+_LATER = "Not now: it answers offline what it can, or with a local Ollama"
+_SERVER = "An OpenAI-compatible server of my own"
+_USUAL = ("anthropic", "openai", "gemini", "openrouter", "mistral", "deepseek")
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What a new home is made with.
+
+    Attributes:
+        name: Of the home.
+        time_zone: IANA name.
+        language: Such as en.
+        provider: Name and settings of a model provider, without its key.
+        key: The provider's key.
+    """
+
+    name: str
+    time_zone: str
+    language: str
+    provider: tuple[str, dict[str, Any]] | None = None
+    key: str = ""
+
+
+@click.command("init")
+@click.option("--name", help="The name of the home.  [default: Home]")
+@click.option("--time-zone", metavar="ZONE", help="IANA time zone.  [default: this machine's]")
+@click.option("--language", help="Such as en or zh-CN.  [default: en]")
+@click.option("--yes", is_flag=True, help="Ask nothing; take the defaults for what is not given.")
+@home_option
+@json_option
+def command(
+    name: str | None, time_zone: str | None, language: str | None, yes: bool, home: Path, as_json: bool
+) -> None:
+    r"""Make a home: its directory, a starter configuration, and a model key if you like.
+
+    \b
+    Example:
+      homarus init
+      homarus init --yes --config /srv/home --name "Our home" --time-zone Europe/Berlin
+    """
+    from hub.config.files import ROOT_FILE
+    from hub.config.seed import local_time_zone
+
+    if (home / ROOT_FILE).exists():
+        _tell(home, [], as_json=as_json)
+        return
+    defaults = Choices(name or "Home", time_zone or local_time_zone(), language or "en")
+    _check(defaults)
+    asks = not yes and not as_json and sys.stdin.isatty() and sys.stdout.isatty()
+    chosen = _ask(defaults, given={"name": name, "time_zone": time_zone, "language": language}) if asks else defaults
+    _tell(home, make_home(home, chosen), as_json=as_json)
+
+
+def make_home(home: Path, chosen: Choices) -> list[str]:
+    """Make a home directory; return the names of the files that were written."""
+    from hub.cli.configured import editor_of
+    from hub.config.edit import set_value
+    from hub.config.files import SECRETS_FILE
+    from hub.config.seed import seed
+    from hub.config.spans import Tagged
+    from hub.storage.homedir import Home, restrict_umask
+
+    restrict_umask()
+    Home(home).create()
+    written = seed(home, zone=chosen.time_zone)
+    editor = editor_of(home)
+    for key, value in (("name", chosen.name), ("time_zone", chosen.time_zone), ("language", chosen.language)):
+        editor.set_value(("hub", key), value)
+    if chosen.provider is not None:
+        provider, settings = chosen.provider
+        if chosen.key:
+            secret = f"{provider}_key"
+            text, base = editor.read_file(SECRETS_FILE, admin=True)
+            editor.write_file(SECRETS_FILE, set_value(text, (secret,), chosen.key), base)
+            settings = {**settings, "api_key": Tagged("!secret", secret)}
+        editor.set_value(("models", "providers", provider), settings)
+    return written
+
+
+def _check(choices: Choices) -> None:
+    from hub.config.hub_section import HUB_SCHEMA
+    from hub.core.schema import SchemaError, each_error
+
+    try:
+        HUB_SCHEMA({"name": choices.name, "time_zone": choices.time_zone, "language": choices.language})
+    except SchemaError as error:
+        told = "; ".join(f"--{str(each.path[0]).replace('_', '-')}: {each.msg}" for each in each_error(error))
+        raise CommandFailed(told, Exit.USAGE) from error
+
+
+def _ask(defaults: Choices, given: dict[str, str | None]) -> Choices:
+    """Ask on the terminal what was not given on the command line."""
+    import questionary
+
+    def answer(question: Any) -> Any:
+        told = question.ask()
+        if told is None:  # Ctrl+C
+            raise click.exceptions.Abort
+        return told
+
+    name = given["name"] or answer(questionary.text("What is the name of this home?", default=defaults.name))
+    zone = given["time_zone"] or answer(
+        questionary.text("Its time zone?", default=defaults.time_zone, validate=_valid("time_zone"))
+    )
+    language = given["language"] or answer(
+        questionary.select("The language of the assistant and the dashboard?", list(LANGUAGES), default="en")
+    )
+    who = answer(questionary.select("Add a key for a model?", [_LATER, *_USUAL, _SERVER]))
+    if who == _LATER:
+        return Choices(name, zone, language)
+    if who == _SERVER:
+        url = answer(questionary.text("Its address?", default="http://127.0.0.1:8000/v1", validate=_is_url))
+        model = answer(questionary.text("The id of a model it serves?", validate=bool))
+        key = answer(questionary.password("Its key (empty when it needs none)?"))
+        return Choices(name, zone, language, ("my_server", {"base_url": url, "models": [{"id": model}]}), key)
+    key = answer(questionary.password(f"The key of {who}? It is kept in secrets.yaml."))
+    return Choices(name, zone, language, (who, {}) if key else None, key)
+
+
+def _valid(field: str) -> Callable[[str], bool | str]:
+    from hub.config.hub_section import HUB_SCHEMA
+    from hub.core.schema import SchemaError, each_error
+
+    def check(value: str) -> bool | str:
+        try:
+            HUB_SCHEMA({field: value})
+        except SchemaError as error:
+            return next(str(each.msg) for each in each_error(error))
+        return True
+
+    return check
+
+
+def _is_url(value: str) -> bool | str:
+    from hub.core.schema import SchemaError, url
+
+    try:
+        url(value)
+    except SchemaError as error:
+        return str(error.msg)
+    return True
+
+
+def _tell(home: Path, written: list[str], *, as_json: bool) -> None:
+    if as_json:
+        print_json({"home": str(home), "written": written})
+        return
+    if written:
+        click.echo(f"The home {home} is made: {', '.join(written)}.")
+    else:
+        click.echo(f"{home} has a configuration already; nothing was changed.")
+    click.echo(f"Start it with: {command_on(home, 'homarus start')}")

@@ -1,0 +1,28 @@
+"""Whether the configuration is valid; each error is told with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hub.config.errors import ConfigError
+from hub.core.repairs import Severity
+from hub.doctor.finding import Check, Finding
+from hub.doctor.patient import Patient
+
+
+def _look(patient: Patient) -> Iterator[Finding]:
+    checked = patient.checked
+    bad = Severity.CRITICAL if checked.config.recovery else Severity.ERROR
+    for problem in checked.errors:
+        yield _finding(problem, bad, patient)
+    for problem in checked.warnings:
+        yield _finding(problem, Severity.WARNING, patient)
+
+
+def _finding(problem: ConfigError, severity: Severity, patient: Patient) -> Finding:
+    told = f"{problem.path}: {problem.message}" if problem.path else problem.message
+    told = f"{told} ({problem.hint})" if problem.hint else told
+    return Finding(severity, told, f"{problem.file}:{problem.line}:{problem.column}", patient.command("check"))
+
+
+CONFIGURATION = Check("configuration", "The configuration", _look)

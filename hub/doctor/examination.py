@@ -1,0 +1,109 @@
+"""Runs the checks one after the other; one that fails is itself a finding."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hub.core.errors import HubError
+from hub.core.repairs import Severity
+from hub.doctor.finding import Check, Finding, critical, error
+from hub.doctor.patient import Patient
+
+_log = logging.getLogger(__name__)
+
+FINDING_LIMIT = 50
+"""Findings of one check that are told; the rest is counted."""
+
+_RANK = {Severity.CRITICAL: 0, Severity.ERROR: 1, Severity.WARNING: 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What came of one check."""
+
+    check: Check
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What came of all checks.
+
+    Attributes:
+        looked: Each check that was made, in order.
+        fixed: What was mended before these checks were made.
+    """
+
+    looked: tuple[Looked, ...]
+    fixed: tuple[Finding, ...] = ()
+
+    @property
+    def findings(self) -> list[tuple[Check, Finding]]:
+        """Every finding with its check, the worst first."""
+        found = [(each.check, finding) for each in self.looked for finding in each.findings]
+        return sorted(found, key=lambda pair: _RANK[pair[1].severity])
+
+    @property
+    def healthy(self) -> bool:
+        """Whether nothing was found."""
+        return not any(each.findings for each in self.looked)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as `homarus doctor --json` prints it."""
+        return {
+            "healthy": self.healthy,
+            "checks": [
+                {"name": each.check.name, "title": each.check.title, "ok": not each.findings} for each in self.looked
+            ],
+            "findings": [{"check": check.name, **finding.as_dict()} for check, finding in self.findings],
+            "fixed": [finding.as_dict() for finding in self.fixed],
+        }
+
+
+def examine(patient: Patient, checks: Sequence[Check]) -> Report:
+    """Make the checks on a home; nothing is changed."""
+    if not patient.home.path.is_dir():
+        told = critical(
+            "There is no home directory; a hub makes one when it starts.",
+            str(patient.home),
+            patient.command("init"),
+        )
+        home = Check("home", "Home directory", lambda _: (told,), needs_home=False)
+        return Report((Looked(home, (told,)), *(_look(patient, each) for each in checks if not each.needs_home)))
+    return Report(tuple(_look(patient, each) for each in checks))
+
+
+def mend(report: Report) -> list[Finding]:
+    """Mend what can be mended without a person: permissions. Returns what was mended.
+
+    Raises:
+        OSError: A permission could not be set.
+    """
+    mended = []
+    for _, finding in report.findings:
+        if finding.mend is not None:
+            finding.mend()
+            mended.append(finding)
+    return mended
+
+
+def _look(patient: Patient, check: Check) -> Looked:
+    try:
+        found = list(check.look(patient))
+    except (HubError, OSError) as problem:
+        told = problem.message if isinstance(problem, HubError) else str(problem)
+        found = [error(f"This could not be looked at: {told}", str(patient.home))]
+    except Exception as problem:  # a mistake in one check must not hide what the others find
+        _log.exception("the check %s failed", check.name)
+        found = [error(f"This check failed itself: {type(problem).__name__}: {problem}", check.name)]
+    return Looked(check, tuple(_bounded(found)))
+
+
+def _bounded(found: list[Finding]) -> Iterable[Finding]:
+    yield from found[:FINDING_LIMIT]
+    if len(found) > FINDING_LIMIT:
+        worst = min((finding.severity for finding in found[FINDING_LIMIT:]), key=_RANK.__getitem__)
+        yield Finding(worst, f"And {len(found) - FINDING_LIMIT} more like these.")

@@ -1,0 +1,73 @@
+"""What the doctor finds, and the checks that find it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from hub.core.repairs import Severity
+from hub.doctor.patient import Patient
+
+Mend = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that wants mending.
+
+    Attributes:
+        severity: How bad it is.
+        what: What is wrong and what follows from it, in a sentence.
+        where: The file, key or address.
+        command: What mends it, to be typed in a terminal; may be empty.
+        mend: Mends it; only for permissions, which `--fix` sets.
+    """
+
+    severity: Severity
+    what: str
+    where: str = ""
+    command: str = ""
+    mend: Mend | None = field(default=None, compare=False, repr=False)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The finding as `homarus doctor --json` prints it."""
+        return {
+            "severity": self.severity.value,
+            "what": self.what,
+            "where": self.where,
+            "command": self.command,
+            "fixable": self.mend is not None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing the doctor looks at.
+
+    Attributes:
+        name: Short, stable.
+        title: For people.
+        look: Returns what it finds; changes nothing.
+        needs_home: Whether it makes sense only when the home directory is there.
+    """
+
+    name: str
+    title: str
+    look: Callable[[Patient], Iterable[Finding]]
+    needs_home: bool = True
+
+
+def critical(what: str, where: str = "", command: str = "", mend: Mend | None = None) -> Finding:
+    """Return a finding with which the hub cannot run, or is open to others."""
+    return Finding(Severity.CRITICAL, what, where, command, mend)
+
+
+def error(what: str, where: str = "", command: str = "", mend: Mend | None = None) -> Finding:
+    """Return a finding with which something does not work."""
+    return Finding(Severity.ERROR, what, where, command, mend)
+
+
+def warning(what: str, where: str = "", command: str = "", mend: Mend | None = None) -> Finding:
+    """Return a finding that should be looked at."""
+    return Finding(Severity.WARNING, what, where, command, mend)

@@ -1,0 +1,88 @@
+"""Whether the integrations in use have what they need, and whether one's own can be loaded; none is run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from hub.config.sections import SchemaProblem
+from hub.core.errors import LimitExceeded
+from hub.doctor.finding import Check, Finding, error
+from hub.doctor.patient import Patient
+from hub.integration.catalog import Found
+from hub.integration.errors import MissingRequirement
+from hub.integration.requirements import check_requirements
+from hub.integration.schemas import IntegrationSchemas
+from hub.storage.files import read_bounded
+
+SOURCE_LIMIT_BYTES = 1024 * 1024
+ENTRY = "__init__.py"
+NEEDED = ("setup", "unload")
+
+
+def _requirements(patient: Patient) -> Iterator[Finding]:
+    for domain in sorted(patient.used & patient.catalog.keys()):
+        manifest = patient.catalog[domain].manifest
+        if manifest is None:
+            continue
+        for name in manifest.dependencies:
+            if name not in patient.catalog:
+                yield error(f"The integration {domain} needs {name}, which does not exist.", domain)
+        try:
+            check_requirements(manifest)
+        except MissingRequirement as problem:
+            yield error(f"The integration {problem.message.split('; run:')[0]}.", domain, problem.command)
+
+
+def _custom(patient: Patient) -> Iterator[Finding]:
+    schemas = IntegrationSchemas(patient.catalog)
+    for found in patient.catalog.values():
+        if not found.custom:
+            continue
+        if found.manifest is None:
+            yield error(f"The integration cannot be used: {found.error}.", str(found.path))
+            continue
+        try:
+            schemas.section(found.domain)
+        except SchemaProblem as problem:
+            yield error(f"Its configuration cannot be checked: {problem.message}.", str(found.path))
+        yield from _source(found)
+
+
+def _source(found: Found) -> Iterator[Finding]:
+    """Judge the code of an integration by reading it."""
+    path = found.path / ENTRY
+    if not path.is_file():
+        yield error(f"The integration has no {ENTRY}.", str(found.path))
+        return
+    for file in sorted(found.path.rglob("*.py")):
+        tree = _parsed(file)
+        if isinstance(tree, Finding):
+            yield tree
+            continue
+        if file != path:
+            continue
+        there = {node.name for node in tree.body if isinstance(node, ast.AsyncFunctionDef)} | _imported(tree)
+        for name in NEEDED:
+            if name not in there:
+                yield error(f"It has no `async def {name}`.", str(path))
+
+
+def _parsed(file: Path) -> ast.Module | Finding:
+    try:
+        return ast.parse(read_bounded(file, SOURCE_LIMIT_BYTES), filename=str(file))
+    except SyntaxError as problem:
+        return error(f"This is not Python: {problem.msg}.", f"{file}:{problem.lineno or 1}")
+    except (LimitExceeded, ValueError) as problem:
+        return error(f"This is not Python: {problem}.", str(file))
+
+
+def _imported(tree: ast.Module) -> set[str]:
+    return {
+        alias.asname or alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+
+
+REQUIREMENTS = Check("requirements", "What the integrations in use need", _requirements)
+CUSTOM = Check("custom", "Integrations of your own", _custom)

@@ -1,0 +1,111 @@
+"""Whether the hub would listen safely: bind, sign-in, TLS, and whether its port is free."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import stat
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from hub.core.errors import HubError
+from hub.doctor.finding import Check, Finding, critical, error, warning
+from hub.doctor.patient import Patient
+from hub.gateway.settings import HttpSettings, refuse_unsafe
+from hub.security.passwords import refuse_weak_password
+
+CERTIFICATE_LIMIT_BYTES = 1024 * 1024
+ENDS_SOON = timedelta(days=14)
+_WHERE = "configuration.yaml: http"
+
+
+def _look(patient: Patient) -> Iterator[Finding]:
+    section = patient.config.get("http")
+    if section is None:
+        return  # it is broken, and the configuration's errors say how
+    settings = HttpSettings.from_config(section, patient.home.path)
+    yield from _refusals(settings)
+    if patient.running is None and not settings.loopback and settings.tls is None:  # a running hub says so itself
+        yield warning(
+            f"The hub listens on {settings.host} without TLS: whoever shares the network can read along. Set http.tls, "
+            "or keep 127.0.0.1 and put a reverse proxy with TLS in front.",
+            f"{_WHERE}.tls",
+        )
+    if settings.tls is not None:
+        yield from _tls(*settings.tls)
+    if patient.running is None:
+        yield from _port(settings)
+
+
+def _refusals(settings: HttpSettings) -> Iterator[Finding]:
+    """Tell what keeps a hub with these settings from starting."""
+    try:
+        refuse_unsafe(settings)
+        if settings.password is not None:
+            refuse_weak_password(settings.password)
+    except HubError as problem:
+        yield critical(problem.message, _WHERE)
+
+
+def _tls(certificate: Path, key: Path) -> Iterator[Finding]:
+    for file, what in ((certificate, "certificate"), (key, "key")):
+        if not file.is_file():
+            return  # the refusal names it
+        if not os.access(file, os.R_OK):
+            yield critical(f"The TLS {what} cannot be read.", str(file), f"ls -l {file}")
+            return
+    mode = stat.S_IMODE(key.stat().st_mode)
+    if mode & 0o077:
+        yield error("The TLS key is not for its owner alone.", f"{key} (mode {mode:o})", f"chmod 600 {key}")
+    yield from certificate_findings(certificate, datetime.now(UTC))
+
+
+def certificate_findings(certificate: Path, now: datetime) -> Iterator[Finding]:
+    """Judge a certificate by its dates."""
+    from cryptography import x509
+
+    try:
+        with certificate.open("rb") as file:
+            read = x509.load_pem_x509_certificate(file.read(CERTIFICATE_LIMIT_BYTES))
+    except ValueError as problem:
+        yield critical(f"The TLS certificate is not one in PEM form: {problem}.", str(certificate))
+        return
+    ends, begins = read.not_valid_after_utc, read.not_valid_before_utc
+    if now > ends:
+        yield error(f"The TLS certificate ended on {ends:%Y-%m-%d}.", str(certificate))
+    elif now + ENDS_SOON > ends:
+        yield warning(f"The TLS certificate ends on {ends:%Y-%m-%d}.", str(certificate))
+    elif now < begins:
+        yield error(f"The TLS certificate is valid only from {begins:%Y-%m-%d}. Is the clock right?", str(certificate))
+
+
+def _port(settings: HttpSettings) -> Iterator[Finding]:
+    """Tell when something else has the port, by taking it for a moment."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    where = f"{settings.host} port {settings.port}"
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((settings.host, settings.port))
+        except OSError as problem:
+            if problem.errno == errno.EADDRINUSE:
+                yield error(
+                    "Another program listens there, so that the hub cannot start. Stop it, or set http.port.",
+                    where,
+                    f"ss -ltnp 'sport = :{settings.port}'",
+                )
+            elif problem.errno == errno.EADDRNOTAVAIL:
+                yield critical(
+                    "This machine has no such address. Set http.host to one of its own.", where, "ip address"
+                )
+            elif problem.errno == errno.EACCES:
+                yield critical(
+                    "This user may not listen there; ports below 1024 are for the system. Set http.port.", where
+                )
+            else:
+                yield error(f"The hub cannot listen there: {problem.strerror}.", where)
+
+
+NETWORK = Check("network", "How the hub listens", _look)

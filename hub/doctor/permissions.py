@@ -1,0 +1,127 @@
+"""Who else on this machine can read or change the home: nobody should."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from hub.doctor.finding import Check, Finding, error, warning
+from hub.doctor.patient import Patient
+
+OTHERS = 0o077
+OTHERS_WRITE = 0o022
+WALK_LIMIT = 20_000
+
+
+def _look(patient: Patient) -> Iterator[Finding]:
+    home = patient.home
+    yield from _home(home.path)
+    for path in (home.secrets, home.configuration, home.custom_integrations):
+        yield from _top(path, secret=path == home.secrets)
+    yield from _storage(home.storage)
+
+
+def _home(path: Path) -> Iterator[Finding]:
+    found = path.stat()
+    yield from _owner(path, found)
+    mode = stat.S_IMODE(found.st_mode)
+    if mode & OTHERS_WRITE:
+        yield error(
+            "Other users of this machine can change what is in the home directory.",
+            _shown(path, mode),
+            f"chmod 700 {path}",
+            partial(_narrow, path),
+        )
+    elif mode & OTHERS:
+        yield warning(
+            "Other users of this machine can look into the home directory.",
+            _shown(path, mode),
+            f"chmod 700 {path}",
+            partial(_narrow, path),
+        )
+
+
+def _top(path: Path, *, secret: bool) -> Iterator[Finding]:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return
+    yield from _owner(path, found)
+    mode = stat.S_IMODE(found.st_mode)
+    if secret and mode & OTHERS:
+        yield error(
+            "The file of secrets is not for its owner alone.",
+            _shown(path, mode),
+            f"chmod 600 {path}",
+            partial(_narrow, path),
+        )
+    elif mode & OTHERS_WRITE:
+        yield error(
+            "Others can change it, and the hub does what it says.",
+            _shown(path, mode),
+            f"chmod go-w {path}",
+            partial(_narrow, path),
+        )
+
+
+def _storage(storage: Path) -> Iterator[Finding]:
+    """Look at all that the hub keeps for itself; links are not followed."""
+    looked = 0
+    folders = [storage]
+    while folders:
+        folder = folders.pop()
+        try:
+            found = folder.lstat()
+        except FileNotFoundError:
+            continue
+        yield from _private(folder, found)
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except PermissionError as problem:
+            yield error(f"This directory cannot be read: {problem.strerror}.", str(folder))
+            continue
+        for entry in entries:
+            looked += 1
+            if looked > WALK_LIMIT:
+                return
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(Path(entry.path))
+            elif not entry.is_symlink():
+                yield from _private(Path(entry.path), entry.stat(follow_symlinks=False))
+
+
+def _private(path: Path, found: os.stat_result) -> Iterator[Finding]:
+    yield from _owner(path, found)
+    mode = stat.S_IMODE(found.st_mode)
+    if mode & OTHERS:
+        wanted = "700" if stat.S_ISDIR(found.st_mode) else "600"
+        yield error(
+            "Others on this machine can reach what the hub keeps for itself.",
+            _shown(path, mode),
+            f"chmod {wanted} {path}",
+            partial(_narrow, path),
+        )
+
+
+def _owner(path: Path, found: os.stat_result) -> Iterator[Finding]:
+    if found.st_uid != os.geteuid():
+        yield error(
+            f"It belongs to another user ({found.st_uid}), and this one ({os.geteuid()}) runs the hub.",
+            str(path),
+            f"sudo chown -R {os.geteuid()} {path}",
+        )
+
+
+def _narrow(path: Path) -> None:
+    """Take every right of group and others away."""
+    path.chmod(stat.S_IMODE(path.stat().st_mode) & ~OTHERS)
+
+
+def _shown(path: Path, mode: int) -> str:
+    return f"{path} (mode {mode:o})"
+
+
+PERMISSIONS = Check("permissions", "Files are private to their owner", _look)

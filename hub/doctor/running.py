@@ -1,0 +1,108 @@
+"""The hub that runs, if one does: whether it answers, and what it says is wrong; else what it left behind."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from hub.core.errors import HubError
+from hub.core.repairs import Severity
+from hub.doctor.finding import Check, Finding, critical, error, warning
+from hub.doctor.patient import Patient
+from hub.storage.instance_lock import READ_LIMIT_BYTES, Running
+
+ANSWER_LIMIT_S = 5.0
+STARTING_LIMIT_S = 60.0
+_READY = "/readyz"
+_CONFIGURATION = "config"
+
+
+def _lock(patient: Patient) -> Iterator[Finding]:
+    """Tell of a lock that a hub left behind when it was killed."""
+    path = patient.home.lock
+    if patient.running is not None or not path.exists():
+        return
+    with path.open("rb") as file:
+        left = file.read(READ_LIMIT_BYTES).strip(b"\0 \n")
+    if not left:
+        return
+    try:
+        pid = json.loads(left)["pid"]
+    except (ValueError, KeyError, TypeError):
+        yield warning("The lock holds something that no hub wrote; the next start writes it anew.", str(path))
+        return
+    yield warning(
+        f"The last hub (process {pid}) ended without stopping. Nothing it acknowledged is lost: the next start goes on "
+        "from there.",
+        str(path),
+        patient.command("start"),
+    )
+
+
+def _running(patient: Patient) -> Iterator[Finding]:
+    running = patient.running
+    if running is None:
+        return
+    if running.port is None:
+        if time.time() - running.started > STARTING_LIMIT_S:
+            yield error(f"The hub (process {running.pid}) has been starting for a while. Its log says why.")
+        return
+    problem = _unready(running)
+    if problem is not None:
+        yield critical(
+            f"The hub (process {running.pid}) does not answer: {problem}.", str(running.address), f"kill {running.pid}"
+        )
+        return
+    try:
+        status = patient.ask("status")
+    except HubError as refused:
+        yield error(f"The hub answers and does not say how it is: {refused.message}", str(running.address))
+        return
+    if status.get("state") == "recovery":
+        yield critical(
+            "The hub is in recovery mode: the dashboard and its editor work, nothing else runs.",
+            str(running.address),
+            patient.command("check"),
+        )
+    for repair in status.get("repairs") or ():
+        if repair.get("source") != _CONFIGURATION or not repair.get("location"):  # else found in the files already
+            yield _repair(repair)
+
+
+def _unready(running: Running) -> str | None:
+    """Return why the hub is not ready, or None."""
+    kind = http.client.HTTPSConnection if running.tls else http.client.HTTPConnection
+    options: dict[str, Any] = {"timeout": ANSWER_LIMIT_S}
+    if running.tls:
+        options["context"] = ssl._create_unverified_context()  # noqa: S323  only whether it answers is asked
+    address = str(running.address).partition("://")[2]
+    connection = kind(address, **options)
+    try:
+        connection.request("GET", _READY)
+        status = connection.getresponse().status
+    except TimeoutError:
+        return f"nothing within {ANSWER_LIMIT_S:g} s"
+    except (OSError, http.client.HTTPException) as problem:
+        return str(problem) or type(problem).__name__
+    finally:
+        connection.close()
+    return None if status == 200 else f"it is not ready (HTTP {status})"
+
+
+def _repair(repair: Mapping[str, Any]) -> Finding:
+    try:
+        severity = Severity(repair.get("severity", "error"))
+    except ValueError:
+        severity = Severity.ERROR
+    place = repair.get("location") or {}
+    where = f"{place['file']}:{place.get('line', 1)}" if "file" in place else str(repair.get("source") or "")
+    told = ": ".join(part for part in (str(repair.get("title") or ""), str(repair.get("text") or "")) if part)
+    return Finding(severity, told, where, str(repair.get("command") or ""))
+
+
+LOCK = Check("lock", "The lock on the home directory", _lock)
+RUNNING = Check("running", "The running hub", _running)

@@ -1,0 +1,58 @@
+"""The ground everything runs on: Python, SQLite, the YAML parser."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from collections.abc import Iterator
+
+from hub.doctor.finding import Check, Finding, critical
+from hub.doctor.patient import Patient
+
+PYTHON_MIN = (3, 11)
+SQLITE_MIN = (3, 35, 0)
+
+
+def _look(_patient: Patient) -> Iterator[Finding]:
+    yield from python_findings(sys.version_info[:3])
+    yield from sqlite_findings(sqlite3.sqlite_version_info)
+    yield from yaml_findings()
+
+
+def python_findings(version: tuple[int, ...]) -> Iterator[Finding]:
+    """Judge a version of Python."""
+    if version < PYTHON_MIN:
+        yield critical(
+            f"Python is {_dotted(version)}, and Homarus needs {_dotted(PYTHON_MIN)} or newer.",
+            sys.executable,
+            "script/setup",
+        )
+
+
+def sqlite_findings(version: tuple[int, ...]) -> Iterator[Finding]:
+    """Judge a version of the SQLite library."""
+    if version < SQLITE_MIN:
+        yield critical(
+            f"SQLite is {_dotted(version)}, and Homarus needs {_dotted(SQLITE_MIN)} or newer. "
+            "Use a Python that was built with a newer one.",
+            "sqlite3",
+        )
+
+
+def yaml_findings() -> Iterator[Finding]:
+    """Judge whether YAML is read by the C parser."""
+    try:
+        from ruamel.yaml.cyaml import CParser  # type: ignore[attr-defined]  # noqa: F401
+    except ImportError:
+        yield critical(
+            "The C parser for YAML is missing, and the configuration is read by no other.",
+            "ruamel.yaml",
+            "uv pip install 'ruamel.yaml[oldlibyaml]'",
+        )
+
+
+def _dotted(version: tuple[int, ...]) -> str:
+    return ".".join(str(part) for part in version)
+
+
+RUNTIME = Check("runtime", "Python, SQLite and the YAML parser", _look, needs_home=False)

@@ -1,0 +1,37 @@
+"""The hub token: there, whole, and nobody else's."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+
+from hub.core.errors import HubError
+from hub.doctor.finding import Check, Finding, critical
+from hub.doctor.patient import Patient
+from hub.doctor.permissions import OTHERS
+from hub.security.hub_token import hub_token
+
+
+def _look(patient: Patient) -> Iterator[Finding]:
+    path = patient.home.hub_token
+    if not path.exists() and not path.is_symlink():
+        if patient.running is not None:
+            yield critical(
+                "The hub runs and its token is gone; no command can ask it. Start it again and a new one is made.",
+                str(path),
+                patient.command("start"),
+            )
+        return  # it is made on first need
+    if stat.S_IMODE(path.lstat().st_mode) & OTHERS:
+        return  # told among the permissions; reading it in the ordinary way would set them
+    try:
+        hub_token(patient.home.path)
+    except HubError as problem:
+        yield critical(_sentence(problem.message), str(path), f"rm {path}")
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:].rstrip(".") + "."
+
+
+HUB_TOKEN = Check("token", "The hub token", _look)

@@ -1,0 +1,40 @@
+"""Whether each agent can read and write its workspace."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from hub.agent.agents import Agents
+from hub.doctor.finding import Check, Finding, error, warning
+from hub.doctor.patient import Patient
+
+
+def _look(patient: Patient) -> Iterator[Finding]:
+    home = patient.home.path
+    for agent in Agents(patient.config.get("agents"), patient.home).all():
+        path = agent.workspace
+        where = f"{path} (agent {agent.id})"
+        if path == home or path in home.parents or path == patient.home.storage or patient.home.storage in path.parents:
+            yield error(
+                "The workspace holds the hub's own files, which an agent must not reach. Give it a directory of its "
+                "own, such as workspace.",
+                where,
+                patient.command("check"),
+            )
+            continue
+        if not path.exists():
+            if path.is_symlink():
+                yield error("The workspace is a link that leads nowhere.", where, f"ls -l {path}")
+            continue  # made when the agent first runs
+        if not path.is_dir():
+            yield error("The workspace is not a directory.", where, f"ls -ld {path}")
+        elif not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+            yield error("The workspace cannot be written.", where, f"chmod u+rwx {path}")
+        else:
+            for name in ("MEMORY.md", "memory"):
+                if (path / name).exists() and not os.access(path / name, os.R_OK | os.W_OK):
+                    yield warning("The agent cannot write its memory.", str(path / name), f"chmod u+rw {path / name}")
+
+
+WORKSPACES = Check("workspaces", "Workspaces of the agents", _look)
