@@ -141,7 +141,7 @@ class Writer:
     def _run(self, opened: asyncio.Future[None]) -> None:
         try:
             connection = self._open_connection()
-        except BaseException as error:
+        except BaseException as error:  # whoever waits for the opening is told of any failure
             self._tell(_fail, opened, error)
             self._tell(_succeed, self._ended, None)
             return
@@ -228,7 +228,9 @@ class Writer:
             connection.execute("SAVEPOINT work")
         try:
             result = job.work(connection)
-        except Exception as error:  # the work's own failure goes to whoever asked for it
+        except (
+            BaseException
+        ) as error:  # it goes to whoever asked; even SystemExit must not end the thread of all others
             if not connection.in_transaction:
                 raise _Lost from error
             if alone:
@@ -243,7 +245,11 @@ class Writer:
             connection.execute("RELEASE work")
         return job, result, None
 
-    def _explain(self, error: BaseException) -> BaseException:
+    def _explain(self, error: BaseException) -> Exception:
+        if not isinstance(error, Exception):
+            wrapped = RuntimeError(f"a write to {self._path.name} ended with {error!r}; it was undone")
+            wrapped.__cause__ = error
+            return wrapped
         if not isinstance(error, sqlite3.Error):
             return error
         if is_damage(error):

@@ -146,3 +146,13 @@ async def test_stopping_writes_what_waits(writer: Writer) -> None:
 
     assert await asyncio.gather(*waiting) == [1] * 10
     await busy
+
+
+async def test_work_that_wants_to_exit_ends_nothing_but_itself(writer: Writer) -> None:
+    def leave(_connection: sqlite3.Connection) -> None:
+        raise SystemExit(3)
+
+    with pytest.raises(RuntimeError, match="SystemExit"):
+        await writer.submit(leave)
+
+    assert await writer.submit(put(1)) == 1
