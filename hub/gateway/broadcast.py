@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from hub.gateway.connection import Connection
 from hub.gateway.contract import READ, Push
@@ -14,26 +15,31 @@ class Broadcast:
 
     def __init__(self) -> None:
         self._connections: dict[str, Connection] = {}
+        self.redact: Callable[[Any], Any] | None = None
+        """Takes secrets out of a payload before it is sent."""
         self._watched: list[Callable[[bool], None]] = []
-        self._readers = 0
+        self.watchers = 0
+        """How many clients may see chats and are watched by a person."""
+        self.programs = 0
+        """How many clients may see chats and are not."""
 
     @property
     def readers(self) -> int:
         """How many clients may see chats."""
-        return self._readers
+        return self.watchers + self.programs
 
     def on_watched(self, listener: Callable[[bool], None]) -> None:
         """Call `listener(True)` when the first client that may see chats comes, with False when the last has left."""
         self._watched.append(listener)
-        if self._readers:
+        if self.readers:
             listener(True)
 
     def add(self, connection: Connection) -> None:
         """Let a client have events from now on."""
         self._connections[connection.id] = connection
         if connection.authority.has(READ):
-            self._readers += 1
-            if self._readers == 1:
+            self._count(connection, 1)
+            if self.readers == 1:
                 self._tell(watched=True)
 
     def remove(self, connection: Connection) -> None:
@@ -41,8 +47,8 @@ class Broadcast:
         if self._connections.pop(connection.id, None) is None:
             return
         if connection.authority.has(READ):
-            self._readers -= 1
-            if not self._readers:
+            self._count(connection, -1)
+            if not self.readers:
                 self._tell(watched=False)
 
     def push(self, push: Push, *, topic: str | None = None, ui: bool | None = None) -> int:
@@ -67,14 +73,17 @@ class Broadcast:
             if ui is not None and connection.client.is_ui is not ui:
                 continue
             if encoded is None:
-                encoded = encode_event(push.event, push.payload, push.state_version)
+                payload = self.redact(push.payload) if self.redact is not None and scope is not None else push.payload
+                encoded = encode_event(push.event, payload, push.state_version)
             connection.outlet.send_event(encoded, droppable=push.droppable)
             count += 1
         return count
 
-    def has(self, *, ui: bool) -> bool:
-        """Whether any client that may see chats is, or is not, watched by a person."""
-        return any(each.client.is_ui is ui and each.authority.has(READ) for each in self._connections.values())
+    def _count(self, connection: Connection, by: int) -> None:
+        if connection.client.is_ui:
+            self.watchers += by
+        else:
+            self.programs += by
 
     def _tell(self, *, watched: bool) -> None:
         for listener in self._watched:

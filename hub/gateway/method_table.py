@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from hub.core.context import SCOPES
 from hub.core.errors import Conflict, InvalidRequest
-from hub.core.schema import All, Length, Optional, string
+from hub.core.schema import All, Length, Optional, Schema, string
 from hub.gateway.contract import Method
 
 NODE = "node"
@@ -50,8 +50,8 @@ class MethodTable:
         if other is not None:
             raise Conflict(f"method {method.name} belongs to {other.owner} already; {method.owner} cannot have it")
         if method.acts and IDEMPOTENCY_KEY not in method.schema.schema:
-            schema = method.schema.extend({Optional(IDEMPOTENCY_KEY): IDEMPOTENCY_KEY_SCHEMA})
-            method = replace(method, schema=schema)
+            keys = {**method.schema.schema, Optional(IDEMPOTENCY_KEY): IDEMPOTENCY_KEY_SCHEMA}
+            method = replace(method, schema=Schema(keys, extra=method.schema.extra))
         self._methods[method.name] = method
 
         def remove() -> None:

@@ -188,9 +188,10 @@ class Gateway:
         """Let everybody in: the hub runs, or is in recovery mode."""
         self.state = state
 
-    def configure(self, settings: HttpSettings) -> None:
-        """Put in force what may change while the hub runs: allowed hosts and trusted proxies."""
+    def configure(self, settings: HttpSettings, people: People) -> None:
+        """Put in force what may change while the hub runs: people, allowed hosts and trusted proxies."""
         self.ingress.configure(settings)
+        self.authenticator.people = people
 
     async def stop(self, reason: str = "stopping", restart_expected_ms: int | None = None) -> None:
         """Tell clients, close connections and stop listening."""

@@ -8,7 +8,9 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from tests.gateway.house import FullRig, living
 from tests.gateway.rig import Rig, running
+from tests.servers.openai_server import OpenAIServer
 
 
 @pytest.fixture
@@ -23,3 +25,10 @@ async def http() -> AsyncIterator[aiohttp.ClientSession]:
     """An HTTP client without cookies."""
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
         yield session
+
+
+@pytest.fixture
+async def house(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[FullRig]:
+    """A gateway with all it serves."""
+    async with living(tmp_path, openai_server) as rig:
+        yield rig

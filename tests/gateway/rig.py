@@ -21,7 +21,7 @@ from hub.core.repairs import Repairs
 from hub.core.tasks import TaskOwner
 from hub.gateway.devices import Devices
 from hub.gateway.http_api.rpc import rpc_routes
-from hub.gateway.http_api.sign_in import sign_in_routes
+from hub.gateway.http_api.sign_in import SignIn
 from hub.gateway.idempotency import Idempotency
 from hub.gateway.server import Gateway
 from hub.gateway.settings import HttpSettings
@@ -71,7 +71,7 @@ class Rig:
         gateway.attach(self.tokens, self.web_sessions, self.devices, self.idempotency)
         routes = [
             *rpc_routes(gateway.dispatcher),
-            *sign_in_routes(gateway.ingress, gateway.authenticator, self.codes, self.web_sessions),
+            *SignIn(gateway.ingress, gateway.authenticator, self.codes, self.web_sessions).routes(),
         ]
         for route in routes:
             gateway.routes.add(route)

@@ -14,6 +14,7 @@ from hub.gateway.settings import AuthMode
 from hub.security.login_codes import LoginCodes
 from hub.security.web_sessions import EXPIRES_S, WebSessions
 
+BODY_LIMIT_BYTES = 4096
 LOGIN_SCHEMA = Schema(
     {
         Optional("code"): All(str, Length(min=1, max=64)),
@@ -23,35 +24,76 @@ LOGIN_SCHEMA = Schema(
 LOGOUT_SCHEMA = Schema({})
 
 
-def sign_in_routes(
-    ingress: Ingress, authenticator: Authenticator, codes: LoginCodes, sessions: WebSessions
-) -> list[Route]:
-    """Return `POST /api/login {code | password}` and `POST /api/logout {}`."""
+class SignIn:
+    """`POST /api/login {code | password}` and `POST /api/logout {}`.
 
-    async def login(call: HttpCall) -> web.StreamResponse:
-        client = ingress.client_of(call.request)
+    Args:
+        ingress: Tells where a request comes from.
+        authenticator: Counts attempts and knows the password.
+        codes: One-time codes.
+        sessions: What a cookie stands for.
+    """
+
+    def __init__(
+        self, ingress: Ingress, authenticator: Authenticator, codes: LoginCodes, sessions: WebSessions
+    ) -> None:
+        self._ingress = ingress
+        self._authenticator = authenticator
+        self._codes = codes
+        self._sessions = sessions
+
+    def routes(self) -> list[Route]:
+        """Return the routes."""
+        login = Route(
+            "POST",
+            "/api/login",
+            self.login,
+            "gateway",
+            scope=Open.PUBLIC,
+            body=LOGIN_SCHEMA,
+            body_limit=BODY_LIMIT_BYTES,
+        )
+        logout = Route(
+            "POST",
+            "/api/logout",
+            self.logout,
+            "gateway",
+            scope=Open.SIGNED_IN,
+            body=LOGOUT_SCHEMA,
+            body_limit=BODY_LIMIT_BYTES,
+            cookie=True,
+        )
+        return [login, logout]
+
+    async def login(self, call: HttpCall) -> web.StreamResponse:
+        """Trade `call.body["code"]`, or in password mode `call.body["password"]`, for a cookie.
+
+        Raises:
+            Unauthorized: It is not valid; `details.code` says which.
+            LimitExceeded: Too many failures.
+            InvalidRequest: Neither was sent.
+        """
+        client = self._ingress.client_of(call.request)
         body = call.body
-        authenticator.reserve(client)
+        with_password = "password" in body and self._authenticator.mode is AuthMode.PASSWORD
+        if "code" not in body and not with_password:
+            raise InvalidRequest("send the sign-in code as `code`")
+        self._authenticator.reserve(client)
         if "code" in body:
-            scopes = await codes.redeem(body["code"])
+            scopes = await self._codes.redeem(body["code"])
             if scopes is None:
                 raise Unauthorized(
                     "this code is not valid, or no longer; get a new one with `homarus dashboard`",
                     details={"code": "LOGIN_CODE_INVALID"},
                 )
-            authenticator.succeed(client)
-        elif "password" in body and authenticator.mode is AuthMode.PASSWORD:
-            await authenticator.check_password(body["password"], client)
-            scopes = SCOPES
+            self._authenticator.succeed(client)
         else:
-            authenticator.succeed(client)
-            raise InvalidRequest("send the sign-in code as `code`")
-        _, cookie = await sessions.create("owner", scopes)
-        response = web.Response(
-            body=b'{"ok":true}', content_type="application/json", headers={"Cache-Control": "no-store"}
-        )
+            await self._authenticator.check_password(body["password"], client)
+            scopes = SCOPES
+        _, cookie = await self._sessions.create("owner", scopes)
+        response = _done()
         response.set_cookie(
-            authenticator.cookie_name,
+            self._authenticator.cookie_name,
             cookie.reveal(),
             max_age=int(EXPIRES_S),
             path="/",
@@ -61,26 +103,15 @@ def sign_in_routes(
         )
         return response
 
-    async def logout(call: HttpCall) -> web.StreamResponse:
+    async def logout(self, call: HttpCall) -> web.StreamResponse:
+        """End the caller's dashboard session, wherever it is open."""
         kind, _, id = call.known_caller.credential_id.partition(":")
         if kind == "cookie":
-            await sessions.revoke(id)
-        response = web.Response(
-            body=b'{"ok":true}', content_type="application/json", headers={"Cache-Control": "no-store"}
-        )
-        response.del_cookie(authenticator.cookie_name, path="/", httponly=True, samesite="Strict")
+            await self._sessions.revoke(id)
+        response = _done()
+        response.del_cookie(self._authenticator.cookie_name, path="/", httponly=True, samesite="Strict")
         return response
 
-    return [
-        Route("POST", "/api/login", login, "gateway", scope=Open.PUBLIC, body=LOGIN_SCHEMA, body_limit=4096),
-        Route(
-            "POST",
-            "/api/logout",
-            logout,
-            "gateway",
-            scope=Open.SIGNED_IN,
-            body=LOGOUT_SCHEMA,
-            body_limit=4096,
-            cookie=True,
-        ),
-    ]
+
+def _done() -> web.Response:
+    return web.Response(body=b'{"ok":true}', content_type="application/json", headers={"Cache-Control": "no-store"})

@@ -1,0 +1,173 @@
+"""The shapes of the OpenAI API: what clients send, and errors as they read them."""
+
+from __future__ import annotations
+
+import binascii
+import re
+from base64 import b64decode
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hub.agent.agents import Agents
+from hub.core.errors import HubError, InvalidRequest, NotFound
+from hub.models.contract import Block, Image, Message, Role, Text, Usage
+
+MODEL = "homarus"
+MESSAGES_LIMIT = 2_000
+BODY_LIMIT_BYTES = 26_214_400
+
+_DATA_URL = re.compile(r"^data:(image/[a-z0-9.+-]{1,40});base64,([A-Za-z0-9+/=\s]+)$", re.IGNORECASE)
+_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    409: "invalid_request_error",
+    413: "invalid_request_error",
+    429: "rate_limit_error",
+}
+_STATUS_OF_CODE = {
+    "INVALID_REQUEST": 400,
+    "NOT_FOUND": 404,
+    "FORBIDDEN": 403,
+    "LIMIT_EXCEEDED": 429,
+    "MODEL_RATE_LIMITED": 429,
+    "MODEL_CONTEXT_OVERFLOW": 400,
+    "MODEL_OVERLOADED": 503,
+    "MODEL_TIMEOUT": 504,
+    "TIMEOUT": 504,
+    "UNAVAILABLE": 503,
+}
+FINISH_REASONS = {"end": "stop", "length": "length", "limit": "length", "refused": "content_filter"}
+
+
+class RunFailed(HubError):
+    """A run ended without an answer; code and status are those of its error."""
+
+    def __init__(self, error: Mapping[str, Any] | None, status: str) -> None:
+        error = error or {}
+        super().__init__(str(error.get("message") or f"the run ended: {status}"))
+        self.code = str(error.get("code") or ("TIMEOUT" if status == "timeout" else "INTERNAL"))
+        fallback = 502 if self.code.startswith("MODEL_") else 500
+        self.http_status = _STATUS_OF_CODE.get(self.code, fallback)
+
+
+def show_error(error: HubError) -> Mapping[str, Any]:
+    """Return an error in OpenAI's shape; `code` is ours."""
+    status = error.http_status
+    return {
+        "error": {
+            "message": error.message,
+            "type": _TYPES.get(status, "invalid_request_error" if status < 500 else "server_error"),
+            "param": error.details.get("param"),
+            "code": error.code,
+        }
+    }
+
+
+def agent_of(model: str, agents: Agents) -> str | None:
+    """Return the agent a model name means: `homarus/<agent>`; None for `homarus`, the default agent.
+
+    Raises:
+        NotFound: It is neither; the message says which there are.
+    """
+    if model == MODEL:
+        return None
+    prefix, _, agent = model.partition("/")
+    if prefix == MODEL and agent:
+        return agents.get(agent).id
+    known = ", ".join([MODEL, *(f"{MODEL}/{each.id}" for each in agents.all())])
+    raise NotFound(f"there is no model {model[:80]!r} here; there are: {known}", details={"param": "model"})
+
+
+def refuse(body: Mapping[str, Any], names: Iterable[str], reason: str) -> None:
+    """Raise when a parameter is used that cannot be honoured.
+
+    Raises:
+        InvalidRequest: It is; `reason` says why it cannot.
+    """
+    for name in names:
+        if body.get(name):
+            raise InvalidRequest(f"{name}: {reason}", details={"param": name})
+
+
+def blocks_of(content: Any, place: str, kinds: Mapping[str, str]) -> tuple[Block, ...]:
+    """Return the blocks of a message's content.
+
+    Args:
+        content: Text, or a list of parts.
+        place: Where it stands, for errors.
+        kinds: Type of part → `text` or `image`.
+
+    Raises:
+        InvalidRequest: A part is of another kind, or malformed.
+    """
+    if isinstance(content, str):
+        return (Text(content),)
+    if not isinstance(content, list):
+        raise InvalidRequest(f"{place}: expected text or a list of parts", details={"param": place})
+    return tuple(_block(part, f"{place}[{index}]", kinds) for index, part in enumerate(content))
+
+
+def joined(messages: Iterable[Message]) -> Message:
+    """Return several messages of a user as one."""
+    blocks: list[Block] = []
+    for message in messages:
+        if blocks and isinstance(blocks[-1], Text):
+            blocks.append(Text("\n\n"))
+        blocks.extend(message.content)
+    return Message(Role.USER, tuple(blocks))
+
+
+def split_new(messages: list[Message], *, persistent: bool) -> tuple[tuple[Message, ...], Message]:
+    """Return the history and the message to answer.
+
+    With a session of their own only what stands after the last assistant message is new; without one everything but
+    the last message is history.
+
+    Raises:
+        InvalidRequest: The last message is not the user's.
+    """
+    if not messages or messages[-1].role is not Role.USER:
+        raise InvalidRequest("messages: the last one must be the user's", details={"param": "messages"})
+    if not persistent:
+        return tuple(messages[:-1]), messages[-1]
+    begin = len(messages)
+    while begin > 0 and messages[begin - 1].role is Role.USER:
+        begin -= 1
+    return tuple(messages[:begin]), joined(messages[begin:])
+
+
+def prompt_tokens(usage: Usage) -> int:
+    """Return the tokens that went in, those from a cache too."""
+    return usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
+
+
+def _block(part: Any, place: str, kinds: Mapping[str, str]) -> Block:
+    if not isinstance(part, Mapping):
+        raise InvalidRequest(f"{place}: expected an object", details={"param": place})
+    kind = kinds.get(str(part.get("type")))
+    if kind == "text" and isinstance(part.get("text"), str):
+        return Text(part["text"])
+    if kind == "image":
+        return _image(part.get("image_url"), place)
+    raise InvalidRequest(
+        f"{place}: a part of the type {str(part.get('type'))[:40]!r} is not taken; send text, or images as data: URLs",
+        details={"param": place},
+    )
+
+
+def _image(source: Any, place: str) -> Image:
+    url = source.get("url") if isinstance(source, Mapping) else source
+    match = _DATA_URL.match(url) if isinstance(url, str) else None
+    if match is None:
+        raise InvalidRequest(
+            f"{place}: images are taken as data: URLs in base64; the hub fetches no addresses for clients",
+            details={"param": place},
+        )
+    data = "".join(match[2].split())
+    try:
+        b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        raise InvalidRequest(f"{place}: the image is not base64", details={"param": place}) from None
+    return Image(match[1].lower(), data)

@@ -1,0 +1,110 @@
+"""`models.list`, `agents.list`, `agent.identity.get`, `tools.catalog`: what there is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.agent.agents import Agent, Agents
+from hub.core.schema import All, Length, Optional, Schema
+from hub.gateway.contract import READ, Method, MethodCall
+from hub.models.contract import ModelInfo
+from hub.models.registry import ModelRegistry
+from hub.sessions.keys import SessionKey, main_key
+from hub.tools.registry import ToolRegistry
+
+OWNER = "gateway"
+
+
+class CatalogMethods:
+    """The methods about what there is.
+
+    Args:
+        agents: Who there is.
+        models: What they can run on.
+        tools: What they can do.
+    """
+
+    def __init__(self, agents: Agents, models: ModelRegistry, tools: ToolRegistry) -> None:
+        self._agents = agents
+        self._models = models
+        self._tools = tools
+
+    def methods(self) -> list[Method]:
+        """Return the methods."""
+        identity = Schema(
+            {
+                Optional("agentId"): All(str, Length(min=1, max=64)),
+                Optional("sessionKey"): All(str, Length(min=1, max=2048)),
+            }
+        )
+        return [
+            Method("models.list", self._models_list, OWNER, Schema({}), READ),
+            Method("agents.list", self._agents_list, OWNER, Schema({}), READ),
+            Method("agent.identity.get", self._identity, OWNER, identity, READ),
+            Method("tools.catalog", self._catalog, OWNER, Schema({Optional("agentId"): str}), READ),
+        ]
+
+    def models_status(self) -> dict[str, Any]:
+        """Return the models as `status` shows them."""
+        status = self._models.status()
+        resolved = status.get("resolved") or {}
+        return {
+            "default": resolved.get("ref"),
+            "reason": resolved.get("reason"),
+            "configured": status["default"],
+            "aliases": dict(status["aliases"]),
+            "fallbacks": status["fallbacks"],
+            "providers": status["providers"],
+        }
+
+    async def _models_list(self, call: MethodCall) -> Mapping[str, Any]:
+        return {"models": [_model(info) for info in await self._models.list()]}
+
+    async def _agents_list(self, call: MethodCall) -> Mapping[str, Any]:
+        default = self._agents.default()
+        return {
+            "defaultId": default.id,
+            "mainKey": "main",
+            "scope": "per-sender",
+            "agents": [agent.as_dict() | {"identity": _identity(agent)} for agent in self._agents.all()],
+        }
+
+    async def _identity(self, call: MethodCall) -> Mapping[str, Any]:
+        params = call.params
+        default = self._agents.default().id
+        agent_id = params.get("agentId") or default
+        if "sessionKey" in params and "agentId" not in params:
+            agent_id = SessionKey.parse(params["sessionKey"], default_agent=default).agent
+        agent = self._agents.get(agent_id)
+        return {"agentId": agent.id, "mainSessionKey": main_key(agent.id), **_identity(agent)}
+
+    async def _catalog(self, call: MethodCall) -> Mapping[str, Any]:
+        agent = self._agents.get(call.params.get("agentId") or self._agents.default().id)
+        usable = {tool.name for tool in self._tools.available(call.caller.authority, agent.tool_policies)}
+        entries = [entry | {"available": entry["name"] in usable} for entry in self._tools.catalog()]
+        groups: dict[str, list[dict[str, Any]]] = {}
+        for entry in entries:
+            groups.setdefault(entry["group"], []).append(entry)
+        return {
+            "agentId": agent.id,
+            "tools": entries,
+            "groups": [{"id": group, "label": group, "tools": tools} for group, tools in groups.items()],
+        }
+
+
+def _model(info: ModelInfo) -> dict[str, Any]:
+    return {
+        "id": info.ref,
+        "name": info.name or info.id,
+        "provider": info.provider,
+        "contextWindow": info.context_window,
+        "maxOutputTokens": info.max_output_tokens,
+        "reasoning": info.thinking,
+        "input": ["text", "image"] if info.images else ["text"],
+        "tools": info.tools,
+    }
+
+
+def _identity(agent: Agent) -> dict[str, Any]:
+    return {"name": agent.name}

@@ -1,0 +1,165 @@
+"""`chat.send|history|abort|inject`: a conversation as people have it; messages go through the inbox."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.agent.runner import AgentRunner
+from hub.core.clock import Clock
+from hub.core.errors import Conflict
+from hub.core.lanes import Lanes
+from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer
+from hub.gateway.contract import ADMIN, READ, WRITE, Method, MethodCall
+from hub.gateway.events import RunEvents
+from hub.gateway.method_table import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_SCHEMA
+from hub.gateway.methods.attachments import ATTACHMENTS_SCHEMA, images_of
+from hub.gateway.methods.session_shapes import shown_messages
+from hub.gateway.methods.sessions import MESSAGES_LIMIT, THINKING, SessionMethods
+from hub.messaging.contract import Address, InboundMessage
+from hub.messaging.inbox import Inbox
+from hub.models.contract import Message, Role, Text
+from hub.sessions.entry import Entry, EntryType, Provenance
+from hub.sessions.store import SessionStore
+
+OWNER = "gateway"
+CHANNEL = "webchat"
+TEXT_LIMIT = 1_000_000
+
+_KEY = All(str, Length(min=1, max=2048))
+_TEXT = All(str, Length(max=TEXT_LIMIT))
+
+
+class ChatMethods:
+    """The methods of a conversation.
+
+    Args:
+        keys: Knows sessions by any form of their key.
+        sessions: The store.
+        inbox: Takes messages.
+        runner: Stops runs.
+        lanes: Keeps an injected message out of a turn that goes on.
+        events: Tells clients what a command answered.
+    """
+
+    def __init__(
+        self,
+        keys: SessionMethods,
+        sessions: SessionStore,
+        inbox: Inbox,
+        runner: AgentRunner,
+        lanes: Lanes,
+        events: RunEvents,
+        clock: Clock,
+    ) -> None:
+        self._keys = keys
+        self._sessions = sessions
+        self._inbox = inbox
+        self._runner = runner
+        self._lanes = lanes
+        self._events = events
+        self._clock = clock
+
+    def methods(self) -> list[Method]:
+        """Return the methods."""
+        send = Schema(
+            {
+                Required("sessionKey"): _KEY,
+                Required("message"): _TEXT,
+                Required(IDEMPOTENCY_KEY): IDEMPOTENCY_KEY_SCHEMA,
+                Optional("attachments", default=list): ATTACHMENTS_SCHEMA,
+                Optional("model"): AnyOf(None, All(str, Length(min=1, max=200))),
+                Optional("thinking"): AnyOf(None, In(list(THINKING))),
+                Optional("timeoutMs"): AnyOf(None, All(integer, Range(min=0, max=86_400_000))),
+                # Clients of the protocol say that they show the answer themselves; there is no other way here.
+                Optional("deliver"): All(boolean, In([False])),
+            }
+        )
+        history = Schema(
+            {
+                Required("sessionKey"): _KEY,
+                Optional("limit", default=200): All(integer, Range(min=1, max=MESSAGES_LIMIT)),
+            }
+        )
+        abort = Schema({Required("sessionKey"): _KEY, Optional("runId"): All(str, Length(min=1, max=256))})
+        inject = Schema(
+            {
+                Required("sessionKey"): _KEY,
+                Required("message"): All(str, Length(min=1, max=TEXT_LIMIT)),
+                Optional("label"): AnyOf(None, All(str, Length(max=100))),
+            }
+        )
+        return [
+            Method("chat.send", self._send, OWNER, send, WRITE, acts=True, repeatable=True),
+            Method("chat.history", self._history, OWNER, history, READ),
+            Method("chat.abort", self._abort, OWNER, abort, WRITE),
+            Method("chat.inject", self._inject, OWNER, inject, ADMIN, acts=True),
+        ]
+
+    async def _send(self, call: MethodCall) -> Mapping[str, Any]:
+        params = call.params
+        session_key = self._keys.full_key(params["sessionKey"])
+        run_id = params[IDEMPOTENCY_KEY]
+        principal = call.caller.authority.principal
+        options = {
+            "model": params.get("model"),
+            "thinking": params.get("thinking"),
+            "timeout_s": params["timeoutMs"] / 1000 if params.get("timeoutMs") else None,
+        }
+        message = InboundMessage(
+            address=Address(CHANNEL, session_key),
+            message_id=f"{principal}/{run_id}",
+            sender=f"{CHANNEL}:user:{principal}",
+            text=params["message"],
+            images=images_of(params["attachments"]),
+            sent_at=self._clock.time(),
+            session_key=session_key,
+            run_id=run_id,
+            options={name: value for name, value in options.items() if value is not None},
+        )
+        receipt = await self._inbox.receive(message, call.context)
+        if not receipt.accepted:
+            raise Conflict(receipt.reply or receipt.reason or "the message was not taken")
+        key = receipt.session_key or session_key
+        if receipt.run_id is not None:
+            return {"runId": receipt.run_id, "status": "started", "sessionKey": key}
+        reply = receipt.reply or ""
+        self._events.chat_final(run_id, key, reply)
+        return {"runId": run_id, "status": "ok", "sessionKey": key, "reply": reply}
+
+    async def _history(self, call: MethodCall) -> Mapping[str, Any]:
+        key = self._keys.full_key(call.params["sessionKey"])
+        session = self._sessions.get(key)
+        if session is None:
+            return {"sessionKey": key, "sessionId": None, "messages": [], "thinkingLevel": None}
+        transcript = await self._sessions.open_transcript(session)
+        return {
+            "sessionKey": key,
+            "sessionId": session.session_id,
+            "messages": shown_messages(transcript.branch(), call.params["limit"]),
+            "thinkingLevel": session.thinking,
+        }
+
+    async def _abort(self, call: MethodCall) -> Mapping[str, Any]:
+        key = self._keys.full_key(call.params["sessionKey"])
+        stopped = self._keys.stop(key, call.params.get("runId"))
+        return {"ok": True, "aborted": bool(stopped), "runIds": stopped}
+
+    async def _inject(self, call: MethodCall) -> Mapping[str, Any]:
+        params = call.params
+        key = self._keys.full_key(params["sessionKey"])
+        label = params.get("label")
+        text = f"[{label}]\n\n{params['message']}" if label else params["message"]
+        async with self._lanes.hold(f"session:{key}", call.context.child()):
+            session = await self._sessions.ensure(key, person=call.caller.authority.person)
+            transcript = await self._sessions.open_transcript(session)
+            entry = Entry(
+                EntryType.MESSAGE,
+                int(self._clock.time() * 1000),
+                message=Message(Role.ASSISTANT, (Text(text),)),
+                provenance=Provenance(trusted=call.caller.authority.owner, source="chat.inject"),
+            )
+            await transcript.append(entry, sync=True)
+        self._sessions.touch(key)
+        self._events.chat_final(f"inject-{entry.id}", key, text)
+        return {"ok": True, "messageId": entry.id}

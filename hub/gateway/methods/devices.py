@@ -1,0 +1,85 @@
+"""`device.pair.*` and `device.token.*`: who may connect with a key of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.core.errors import Forbidden, NotFound
+from hub.core.schema import All, In, Length, Optional, Required, Schema
+from hub.gateway.contract import Method, MethodCall
+from hub.gateway.devices import ROLES, Devices, Grant
+
+OWNER = "gateway"
+PAIRING = "operator.pairing"
+
+_DEVICE_ID = All(str, Length(min=1, max=128))
+_REQUEST = Schema({Required("requestId"): All(str, Length(min=1, max=64))})
+
+
+class DeviceMethods:
+    """The methods about devices.
+
+    Args:
+        devices: Where they are kept.
+    """
+
+    def __init__(self, devices: Devices) -> None:
+        self._devices = devices
+
+    def methods(self) -> list[Method]:
+        """Return the methods."""
+        remove = Schema({Required("deviceId"): _DEVICE_ID, Optional("role"): In(list(ROLES))})
+        token = Schema({Required("deviceId"): _DEVICE_ID, Optional("role", default="operator"): In(list(ROLES))})
+        return [
+            Method("device.pair.list", self._list, OWNER, Schema({}), PAIRING),
+            Method("device.pair.approve", self._approve, OWNER, _REQUEST, PAIRING, acts=True),
+            Method("device.pair.reject", self._reject, OWNER, _REQUEST, PAIRING, acts=True),
+            Method("device.pair.remove", self._remove, OWNER, remove, PAIRING, acts=True),
+            Method("device.token.rotate", self._rotate, OWNER, token, PAIRING),
+            Method("device.token.revoke", self._revoke, OWNER, token, PAIRING, acts=True),
+        ]
+
+    async def _list(self, call: MethodCall) -> Mapping[str, Any]:
+        return {
+            "pending": [request.as_dict() for request in self._devices.pending()],
+            "paired": [grant.as_dict() for grant in self._devices.grants()],
+        }
+
+    async def _approve(self, call: MethodCall) -> Mapping[str, Any]:
+        grant = await self._devices.approve(call.params["requestId"], call.caller.authority)
+        return {"requestId": call.params["requestId"], "device": grant.as_dict()}
+
+    async def _reject(self, call: MethodCall) -> Mapping[str, Any]:
+        request = await self._devices.reject(call.params["requestId"])
+        return {"requestId": request.id, "deviceId": request.device_id}
+
+    async def _remove(self, call: MethodCall) -> Mapping[str, Any]:
+        device, role = call.params["deviceId"], call.params.get("role")
+        for each in ROLES if role is None else (role,):
+            self._judge(call, device, each)
+        if not await self._devices.remove(device, role):
+            raise NotFound(f"there is no paired device {device[:80]}")
+        return {"deviceId": device}
+
+    async def _rotate(self, call: MethodCall) -> Mapping[str, Any]:
+        device, role = call.params["deviceId"], call.params["role"]
+        self._judge(call, device, role)
+        grant = await self._devices.rotate(device, role)
+        own = call.caller.authority.principal == f"device:{device}"
+        # Only the device itself is shown its new token; it is given to it anyway when it next connects with its key.
+        shown = {"token": self._devices.token(grant)} if own else {}
+        return {"deviceId": device, "role": role, "scopes": list(grant.scopes), **shown}
+
+    async def _revoke(self, call: MethodCall) -> Mapping[str, Any]:
+        device, role = call.params["deviceId"], call.params["role"]
+        self._judge(call, device, role)
+        if not await self._devices.remove(device, role):
+            raise NotFound(f"there is no paired device {device[:80]} in the role {role}")
+        return {"deviceId": device, "role": role}
+
+    def _judge(self, call: MethodCall, device: str, role: str) -> None:
+        """Refuse to touch a device that may do more than the caller."""
+        grant: Grant | None = self._devices.grant(device, role)
+        if grant is not None and not set(grant.scopes) <= call.caller.authority.scopes:
+            raise Forbidden("this device may do more than you, so you cannot change what it has")

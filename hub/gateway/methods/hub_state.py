@@ -1,0 +1,130 @@
+"""`health`, `status`, `system-presence`, `logs.tail`, `dashboard.link`: how the hub is, and the way in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hub.core.errors import Unavailable
+from hub.core.repairs import Repairs
+from hub.core.schema import All, AnyOf, Optional, Range, Schema, boolean, integer
+from hub.gateway.contract import ADMIN, READ, Method, MethodCall
+from hub.gateway.log_tail import LogTail
+from hub.gateway.server import Gateway
+from hub.security.login_codes import EXPIRES_S, LoginCodes
+
+OWNER = "gateway"
+LINES_LIMIT = 5_000
+BYTES_LIMIT = 4_194_304
+
+Facts = Callable[[], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class HubFacts:
+    """Where the facts of `status` come from; what does not stand in recovery mode gives an empty list.
+
+    Attributes:
+        integrations, agents: Lists of plain data.
+        models: Mapping with at least `default` and `reason`.
+        sessions: Mapping with `count`.
+        session_defaults: Of the handshake's snapshot.
+    """
+
+    integrations: Facts
+    agents: Facts
+    models: Facts
+    sessions: Facts
+    session_defaults: Facts
+
+
+class HubState:
+    """The methods about the hub itself.
+
+    Args:
+        gateway: Whose state it is.
+        repairs: What wants mending.
+        codes: Makes sign-in codes.
+        log: The latest lines.
+        facts: Of the parts.
+    """
+
+    def __init__(
+        self, gateway: Gateway, repairs: Repairs, codes: LoginCodes, log: LogTail | None, facts: HubFacts
+    ) -> None:
+        self._gateway = gateway
+        self._repairs = repairs
+        self._codes = codes
+        self._log = log
+        self.facts = facts
+
+    def methods(self) -> list[Method]:
+        """Return the methods."""
+        nothing = Schema({})
+        tail = Schema(
+            {
+                Optional("cursor"): AnyOf(None, All(integer, Range(min=0))),
+                Optional("limit", default=500): All(integer, Range(min=1, max=LINES_LIMIT)),
+                Optional("maxBytes", default=1_000_000): All(integer, Range(min=1, max=BYTES_LIMIT)),
+            }
+        )
+        return [
+            Method("health", self._health, OWNER, Schema({Optional("probe"): boolean}), READ, quick=True),
+            Method("status", self._status, OWNER, nothing, READ),
+            Method("system-presence", self._presence, OWNER, nothing, READ, quick=True),
+            Method("logs.tail", self._tail, OWNER, tail, ADMIN),
+            Method("dashboard.link", self._link, OWNER, nothing, ADMIN),
+        ]
+
+    def health(self) -> dict[str, Any]:
+        """Return the payload of `health`, which is also an event's and the snapshot's."""
+        state = self._gateway.state.value
+        return {
+            "ok": state == "running",
+            "state": state,
+            "ts": int(self._gateway.clock.time() * 1000),
+            "uptimeMs": self._gateway.welcomer.uptime_ms,
+            "version": self._gateway.version,
+            "repairs": len(self._repairs.all()),
+        }
+
+    def status(self) -> dict[str, Any]:
+        """Return the payload of `status`."""
+        gateway = self._gateway
+        return {
+            "version": gateway.version,
+            "state": gateway.state.value,
+            "uptime_s": gateway.welcomer.uptime_ms / 1000,
+            "address": gateway.url,
+            "connections": len(gateway.connections),
+            "integrations": self.facts.integrations(),
+            "agents": self.facts.agents(),
+            "models": self.facts.models(),
+            "sessions": self.facts.sessions(),
+            "repairs": [repair.as_dict() for repair in self._repairs.all()],
+        }
+
+    async def link(self) -> dict[str, Any]:
+        """Return a fresh sign-in link: `url`, `code`, `valid_s`."""
+        code = await self._codes.create()
+        return {"url": f"{self._gateway.url}/login#{code}", "code": code, "valid_s": EXPIRES_S}
+
+    async def _health(self, call: MethodCall) -> Mapping[str, Any]:
+        return self.health()
+
+    async def _status(self, call: MethodCall) -> Mapping[str, Any]:
+        return self.status()
+
+    async def _presence(self, call: MethodCall) -> list[dict[str, Any]]:
+        return self._gateway.presence.list()
+
+    async def _tail(self, call: MethodCall) -> Mapping[str, Any]:
+        if self._log is None:
+            raise Unavailable("this hub keeps no log in memory")
+        tail = self._log.read(call.params.get("cursor"), call.params["limit"], call.params["maxBytes"])
+        size = sum(len(line) + 1 for line in tail.lines)
+        return {"file": None, "cursor": tail.cursor, "size": size, "lines": tail.lines, "truncated": tail.lost}
+
+    async def _link(self, call: MethodCall) -> Mapping[str, Any]:
+        return await self.link()

@@ -1,0 +1,79 @@
+"""Sessions and transcript entries as the protocol shows them. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+
+from hub.sessions.entry import Entry
+from hub.sessions.keys import SessionKey
+from hub.sessions.session import Session
+
+HISTORY_BYTES = 8_388_608
+"""Of one answer; older messages are left out beyond it."""
+
+
+def shown_session(session: Session) -> dict[str, Any]:
+    """Return a session's row."""
+    usage = session.usage
+    return {
+        "key": session.key,
+        "kind": SessionKey.parse(session.key).kind.value,
+        "sessionId": session.session_id,
+        "agentId": session.agent_id,
+        "title": session.title,
+        "label": session.title,
+        "displayName": session.title or session.key,
+        "model": session.model,
+        "thinkingLevel": session.thinking,
+        "createdAt": session.created_ms,
+        "updatedAt": session.updated_ms,
+        "inputTokens": usage.input_tokens,
+        "outputTokens": usage.output_tokens,
+        "totalTokens": usage.total_tokens,
+        "contextTokens": session.context_tokens,
+        "costUsd": usage.cost_usd,
+        "turns": session.turns,
+        "tainted": session.tainted,
+        "person": session.person,
+    }
+
+
+def shown_messages(entries: Iterable[Entry], limit: int) -> list[dict[str, Any]]:
+    """Return the last `limit` messages, oldest first, as many as fit into 8 MiB."""
+    found = [entry for entry in entries if entry.message is not None][-limit:]
+    shown: list[dict[str, Any]] = []
+    size = 0
+    for entry in reversed(found):
+        message = shown_message(entry)
+        size += len(orjson.dumps(message))
+        if size > HISTORY_BYTES:
+            break
+        shown.append(message)
+    shown.reverse()
+    return shown
+
+
+def shown_message(entry: Entry) -> dict[str, Any]:
+    """Return one message with when it was said and by which run."""
+    message: dict[str, Any] = entry.message.as_dict() if entry.message is not None else {}
+    message |= {"timestamp": entry.ts_ms, "id": entry.id}
+    if entry.run_id is not None:
+        message["runId"] = entry.run_id
+    if entry.model is not None:
+        message["model"] = entry.model
+    if entry.usage is not None:
+        message["usage"] = entry.usage.as_dict()
+    return message
+
+
+def preview(entries: Iterable[Entry], limit: int, characters: int) -> list[dict[str, str]]:
+    """Return the last texts of a conversation, cut."""
+    items = [
+        {"role": entry.message.role.value, "text": entry.message.text[:characters]}
+        for entry in entries
+        if entry.message is not None and entry.message.text.strip()
+    ]
+    return items[-limit:]

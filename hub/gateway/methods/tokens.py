@@ -1,0 +1,65 @@
+"""`token.create|list|revoke`: scoped tokens for programs and other machines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.core.schema import All, AnyOf, Length, Optional, Required, Schema, positive_seconds
+from hub.gateway.contract import ADMIN, Method, MethodCall
+from hub.security.tokens import Token, TokenStore
+
+OWNER = "gateway"
+
+
+class TokenMethods:
+    """The methods about tokens.
+
+    Args:
+        tokens: Where they are kept.
+    """
+
+    def __init__(self, tokens: TokenStore) -> None:
+        self._tokens = tokens
+
+    def methods(self) -> list[Method]:
+        """Return the methods."""
+        create = Schema(
+            {
+                Required("name"): All(str, Length(min=1, max=100)),
+                Required("scopes"): All([str], Length(min=1, max=16)),
+                Optional("expires"): AnyOf(None, positive_seconds),
+            }
+        )
+        one = Schema({Required("id"): All(str, Length(min=1, max=64))})
+        return [
+            Method("token.create", self._create, OWNER, create, ADMIN),
+            Method("token.list", self._list, OWNER, Schema({}), ADMIN),
+            Method("token.revoke", self._revoke, OWNER, one, ADMIN, acts=True),
+        ]
+
+    async def _create(self, call: MethodCall) -> Mapping[str, Any]:
+        params = call.params
+        token, secret = await self._tokens.create(
+            params["name"], params["scopes"], params.get("expires"), by=call.caller.authority
+        )
+        return _shown(token) | {"token": secret.reveal()}
+
+    async def _list(self, call: MethodCall) -> Mapping[str, Any]:
+        return {"tokens": [_shown(token) for token in self._tokens.list()]}
+
+    async def _revoke(self, call: MethodCall) -> Mapping[str, Any]:
+        return _shown(await self._tokens.revoke(call.params["id"]))
+
+
+def _shown(token: Token) -> dict[str, Any]:
+    return {
+        "id": token.id,
+        "name": token.name,
+        "scopes": sorted(token.scopes),
+        "generation": token.generation,
+        "createdAtMs": token.created_ms,
+        "lastUsedAtMs": token.last_used_ms,
+        "expiresAtMs": token.expires_ms,
+        "revokedAtMs": token.revoked_ms,
+    }

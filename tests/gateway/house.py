@@ -1,0 +1,128 @@
+"""A gateway with everything it serves: real agents, sessions, tools and messaging over a scripted model server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC
+from pathlib import Path
+from typing import Any
+
+from hub.agent.agents import Agents
+from hub.agent.runner import AgentRunner
+from hub.agent.workspace import Workspaces
+from hub.config.store import ConfigStore
+from hub.core.lanes import Lanes
+from hub.gateway.log_tail import LogTail
+from hub.gateway.serve import Ground, House, Served, serve
+from hub.gateway.settings import HttpSettings
+from hub.messaging.access import AccessPolicy
+from hub.messaging.channels import ChannelRegistry
+from hub.messaging.commands import Commands, add_session_commands
+from hub.messaging.inbox import Inbox
+from hub.messaging.outbox import Outbox
+from hub.messaging.router import MessagingSettings, Router
+from hub.models.registry import ModelRegistry
+from hub.models.vendors import OPENAI_API
+from hub.sections import all_sections
+from hub.security.people import People
+from hub.security.redaction import Redactor
+from hub.sessions.store import SessionStore
+from hub.tools.registry import ToolRegistry
+from integrations.channels.webchat.channel import WebChat
+from integrations.models.openai_compatible.model import OpenAIProvider
+from tests.gateway.rig import Rig
+from tests.servers.openai_server import OpenAIServer
+
+AGENTS = [{"id": "main", "default": True}, {"id": "kitchen"}]
+
+
+class FullRig(Rig):
+    """A gateway with all it serves."""
+
+    def __init__(self, path: Path, server: OpenAIServer, settings: HttpSettings | None = None) -> None:
+        super().__init__(path, settings)
+        self.home.create()
+        self.redactor = Redactor()
+        self.config = ConfigStore(self.home, all_sections(), self.bus, self.repairs)
+        (self.home.path / "configuration.yaml").write_text("hub:\n  name: Test\n")
+        self.config.load()
+        people = People()
+        section: dict[str, Any] = {
+            "default": "test/model",
+            "providers": {"test": {"api": "openai", "base_url": server.base_url, "api_key": "sk-test-not-a-secret"}},
+        }
+        self.models = ModelRegistry(section, self.bus, self.clock, self.repairs)
+        self.models.register_api(OPENAI_API, lambda name, config: OpenAIProvider(name, config, self.clock))
+        self.sessions = SessionStore(self.db, self.home, self.clock, self.bus)
+        self.agents = Agents(AGENTS, self.home)
+        self.tools = ToolRegistry(self.bus)
+        self.lanes = Lanes()
+        self.workspaces = Workspaces(self.agents, lambda: people, self.home, self.clock, lambda: UTC)
+        self.runner = AgentRunner(
+            db=self.db,
+            sessions=self.sessions,
+            agents=self.agents,
+            workspaces=self.workspaces,
+            models=self.models,
+            tools=self.tools,
+            lanes=self.lanes,
+            bus=self.bus,
+            clock=self.clock,
+            history=None,
+            redactor=self.redactor,
+            tasks=self.tasks,
+        )
+        self.channels = ChannelRegistry(self.bus)
+        commands = Commands(lambda: "en")
+        add_session_commands(commands, self.sessions, self.runner, self.models, lambda: people, lambda: "en")
+        self.outbox = Outbox(self.db, self.channels, self.bus, self.clock, self.tasks, self.repairs)
+        router = Router(self.channels, self.agents, lambda: people, lambda: MessagingSettings())
+        self.inbox = Inbox(self.db, router, self.runner, commands, self.outbox, self.bus, self.clock, self.tasks)
+        self.channels.connect(self.inbox.receive)
+        self.log = LogTail(self.redactor)
+        self.served: Served | None = None
+
+    async def attach(self) -> None:
+        await self.db.open()
+        for part in (self.tokens, self.web_sessions, self.codes, self.devices, self.sessions, self.outbox):
+            await part.open()
+        await self.models.start()
+        await self.channels.add(WebChat(self.bus), AccessPolicy())
+        self.gateway.attach(self.tokens, self.web_sessions, self.devices, self.idempotency)
+        ground = Ground(
+            self.db,
+            self.config,
+            self.repairs,
+            self.tokens,
+            self.web_sessions,
+            self.codes,
+            self.redactor,
+            self.tasks,
+            list,
+            self.log,
+        )
+        house = House(
+            self.agents, self.sessions, self.models, self.tools, self.runner, self.inbox, self.outbox, self.lanes
+        )
+        self.served = serve(self.gateway, ground, house)
+
+    async def close(self) -> None:
+        await self.gateway.stop()
+        await self.outbox.close()
+        await self.models.close()
+        await self.tasks.cancel_all()
+        await self.sessions.close()
+        await self.db.close()
+
+
+@asynccontextmanager
+async def living(path: Path, server: OpenAIServer, settings: HttpSettings | None = None) -> AsyncIterator[FullRig]:
+    rig = FullRig(path, server, settings or HttpSettings(port=0))
+    await rig.gateway.start()
+    try:
+        await rig.attach()
+        rig.gateway.open()
+        yield rig
+    finally:
+        await rig.close()
