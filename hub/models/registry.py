@@ -367,14 +367,13 @@ class ModelRegistry:
     async def _warm_up(self) -> None:
         try:
             resolved = await self.resolve(None)
+            _log.info("default model %s (%s)", resolved.ref, resolved.reason)
+            managed = self._managed.get(resolved.info.provider)
+            warm_up = getattr(managed.inner, WARM_UP, None) if managed is not None else None
+            if warm_up is not None:
+                await warm_up()
         except HubError as error:
-            _log.info("no default model yet: %s", error.message)
-            return
-        _log.info("default model %s (%s)", resolved.ref, resolved.reason)
-        managed = self._managed.get(resolved.info.provider)
-        warm_up = getattr(managed.inner, WARM_UP, None) if managed is not None else None
-        if warm_up is not None:
-            await warm_up()
+            _log.warning("the default model is not ready: %s", error.message)
 
 
 def _integration(config: ProviderConfig) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +31,7 @@ class Player:
     listed: list[ModelInfo] = field(default_factory=list)
     asked: list[ModelRequest] = field(default_factory=list)
     closed: bool = False
+    warm: bool = False
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         self.asked.append(request)
@@ -41,6 +42,9 @@ class Player:
 
     async def models(self) -> list[ModelInfo]:
         return self.listed
+
+    async def warm_up(self) -> None:
+        self.warm = True
 
     async def close(self) -> None:
         self.closed = True
@@ -83,6 +87,3 @@ async def world() -> AsyncIterator[World]:
     for registry in made.registries:
         await registry.close()
     await tasks.cancel_all()
-
-
-RequestFor = Callable[[Any], ModelRequest]

@@ -311,3 +311,14 @@ async def test_an_integrations_mistake_becomes_a_model_error(world: World) -> No
 
     with pytest.raises(HubError, match="mine failed in an unexpected way"):
         assert not [event async for event in resolved.provider.stream(request())]
+
+
+async def test_starting_loads_the_default_models_provider_and_no_other(world: World) -> None:
+    registry = world.registry({"default": "mine", "providers": {"mine": MINE, "other": MINE}})
+
+    await registry.start()
+    async with asyncio.timeout(10):
+        while not (world.made.get("mine") and world.made["mine"].warm):
+            await asyncio.sleep(0)
+
+    assert "other" not in world.made
