@@ -37,8 +37,6 @@ def components(path: str) -> tuple[str, ...]:
         raise PathRefused(path, "a path is text")
     if path.startswith("/"):
         raise PathRefused(path, "it is absolute; give it relative to the directory")
-    if path == "~" or path.startswith("~/"):
-        raise PathRefused(path, "it begins with ~; give it relative to the directory")
     try:
         size_bytes = len(path.encode())
     except UnicodeEncodeError:
@@ -48,6 +46,8 @@ def components(path: str) -> tuple[str, ...]:
     names = tuple(name for name in path.split("/") if name not in ("", "."))
     if len(names) > DEPTH_LIMIT:
         raise PathRefused(path, f"it is deeper than {DEPTH_LIMIT} directories")
+    if names and names[0] == "~":
+        raise PathRefused(path, "it begins with ~; give it relative to the directory")
     for name in names:
         _check(name, path)
     return names

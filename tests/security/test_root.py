@@ -26,6 +26,7 @@ LEXICAL = {
     "absolute": "/etc/passwd",
     "absolute twice": "//etc/passwd",
     "home": "~/secret",
+    "home behind a dot": "./~/secret",
     "zero byte": "sub/file\x00.txt",
     "newline": "sub/fi\nle",
     "escape sequence": "sub/\x1b[31mfile",
