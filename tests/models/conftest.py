@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,7 +32,7 @@ class Player:
     listed: list[ModelInfo] = field(default_factory=list)
     asked: list[ModelRequest] = field(default_factory=list)
     closed: bool = False
-    warm: bool = False
+    warmed: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         self.asked.append(request)
@@ -44,7 +45,7 @@ class Player:
         return self.listed
 
     async def warm_up(self) -> None:
-        self.warm = True
+        self.warmed.set()
 
     async def close(self) -> None:
         self.closed = True

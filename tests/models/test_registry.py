@@ -317,8 +317,8 @@ async def test_starting_loads_the_default_models_provider_and_no_other(world: Wo
     registry = world.registry({"default": "mine", "providers": {"mine": MINE, "other": MINE}})
 
     await registry.start()
+    await registry.resolve()
     async with asyncio.timeout(10):
-        while not (world.made.get("mine") and world.made["mine"].warm):
-            await asyncio.sleep(0)
+        await world.made["mine"].warmed.wait()
 
     assert "other" not in world.made
