@@ -1,0 +1,162 @@
+"""Start and stop of the process: lock, logging, signals, recovery mode and the way out of it."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from hub import __version__
+from hub.config.seed import seed
+from hub.core.errors import HubError
+from hub.core.stages import Stage
+from hub.gateway.log_tail import LogTail
+from hub.hub import Hub
+from hub.security.redaction import RedactingFilter, Redactor
+from hub.storage.homedir import Home, restrict_umask
+from hub.storage.instance_lock import AlreadyRunning, InstanceLock
+from web.dashboard import Dashboard
+
+_log = logging.getLogger(__name__)
+
+LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+EXIT_OK = 0
+EXIT_FAILED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class StartOptions:
+    """What the command line says.
+
+    Attributes:
+        home: The home directory; made when it is not there.
+        host: Address to serve, over the configuration's.
+        port: Port to serve, over the configuration's.
+        verbose: Whether to log more.
+    """
+
+    home: Path
+    host: str | None = None
+    port: int | None = None
+    verbose: bool = False
+
+
+class _Ending(Enum):
+    STOP = "stop"
+    RESTART = "restart"
+
+
+def run(options: StartOptions) -> int:
+    """Run the hub until it is told to stop; return the exit code."""
+    restrict_umask()
+    redactor = Redactor()
+    log = _set_up_logging(redactor, verbose=options.verbose)
+    home = Home(options.home)
+    try:
+        home.create()
+        lock = InstanceLock(home)
+        lock.acquire()
+    except AlreadyRunning as error:
+        _say(error.message)
+        return EXIT_FAILED
+    except HubError as error:
+        _say(f"The hub cannot start: {error.message}")
+        return EXIT_FAILED
+    try:
+        seed(home)
+        return asyncio.run(_live(options, home, lock, redactor, log))
+    except HubError as error:
+        _say(f"The hub cannot start: {error.message}")
+        return EXIT_FAILED
+    finally:
+        lock.release()
+
+
+async def _live(options: StartOptions, home: Home, lock: InstanceLock, redactor: Redactor, log: LogTail) -> int:
+    """Run hubs one after the other until one is told to stop: leaving recovery mode takes a new one."""
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(each, stopping.set)
+    port = options.port
+    while True:
+        hub = Hub(home, redactor=redactor, host=options.host, port=port, log=log)
+        ending, at = await _run_one(hub, lock, stopping)
+        if ending is _Ending.STOP:
+            return EXIT_OK
+        # Whoever was connected comes back to where they were, also when the system chose the port.
+        port = at if options.port is not None else None
+
+
+async def _run_one(hub: Hub, lock: InstanceLock, stopping: asyncio.Event) -> tuple[_Ending, int]:
+    restart = asyncio.Event()
+    dashboard: Dashboard | None = None
+
+    async def open_dashboard() -> None:
+        nonlocal dashboard
+        dashboard = Dashboard(hub)
+
+    async def close_dashboard() -> None:
+        if dashboard is not None:
+            await dashboard.close()
+
+    try:
+        stages = [Stage("dashboard", open_dashboard, close_dashboard)]
+        await hub.start(on_restart=restart.set, before_open=stages)
+        host, port = hub.gateway.address
+        lock.update(host, port)
+        # What was built at start stays; looking through it again at each collection would cost every message.
+        gc.collect()
+        gc.freeze()
+        await _tell(hub)
+        await _first_of(stopping, restart)
+    finally:
+        slow = await hub.stop(restarting=restart.is_set() and not stopping.is_set())
+        if slow:
+            _log.warning("stopped without waiting for: %s", ", ".join(slow))
+    return _Ending.STOP if stopping.is_set() else _Ending.RESTART, port
+
+
+async def _first_of(*events: asyncio.Event) -> None:
+    waiting = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+
+async def _tell(hub: Hub) -> None:
+    """Say where the dashboard is; not through the log, because the code signs in."""
+    link = await hub.login_link()
+    _say(f"\nHomarus {__version__} runs on {hub.home}  (process {os.getpid()})")
+    if hub.config.current.recovery:
+        _say("RECOVERY MODE: the configuration is broken. Mend it in the dashboard, or see: homarus check")
+    _say(f"Dashboard: {link.url}")
+    _say(f"The link signs in once, within {int(link.valid_s // 60)} minutes; or type the code {link.code} there.")
+    _say("Another link: homarus dashboard · talk here: homarus chat · stop: Ctrl+C\n")
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def _set_up_logging(redactor: Redactor, *, verbose: bool) -> LogTail:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter(LOG_FORMAT))
+    handler.addFilter(RedactingFilter(redactor))
+    root = logging.getLogger()
+    tail = LogTail(redactor)
+    root.handlers[:] = [handler, tail]
+    root.setLevel(logging.DEBUG if verbose else logging.INFO)
+    for noisy in ("asyncio", "watchfiles", "aiohttp.access"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+    return tail

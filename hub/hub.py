@@ -1,0 +1,389 @@
+"""The composition root: builds every part, hands each what it needs, starts and stops them in order.
+
+Nothing below imports this file; integrations and the dashboard are given the `Hub`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from zoneinfo import ZoneInfo
+
+from hub import __version__
+from hub.agent.agents import Agents
+from hub.agent.runner import AgentRunner
+from hub.agent.workspace import Workspaces
+from hub.config.store import ConfigStore, ReloadResult
+from hub.core.clock import Clock
+from hub.core.errors import HubError, Unavailable
+from hub.core.events import EventBus
+from hub.core.lanes import MAIN, Lanes
+from hub.core.repairs import Repairs
+from hub.core.services import ServiceRegistry
+from hub.core.stages import Stage, Stages
+from hub.core.states import StateMachine
+from hub.core.tasks import TaskOwner
+from hub.gateway.devices import Devices
+from hub.gateway.idempotency import Idempotency
+from hub.gateway.log_tail import LogTail
+from hub.gateway.serve import Ground, House, Served, serve
+from hub.gateway.server import Gateway, GatewayState
+from hub.gateway.settings import HttpSettings
+from hub.integration.catalog import find
+from hub.integration.manager import IntegrationManager
+from hub.integration.schemas import IntegrationSchemas
+from hub.memory.registry import MemoryRegistry
+from hub.messaging.channels import ChannelRegistry
+from hub.messaging.commands import Commands, add_session_commands
+from hub.messaging.inbox import Inbox
+from hub.messaging.outbox import Outbox
+from hub.messaging.router import MessagingSettings, Router
+from hub.messaging.routing import Binding, DmScope
+from hub.models.registry import ModelRegistry
+from hub.sections import all_sections, needed_domains
+from hub.security.hub_token import hub_token
+from hub.security.login_codes import LoginCodes
+from hub.security.people import People
+from hub.security.redaction import Redactor
+from hub.security.tokens import TokenStore
+from hub.security.web_sessions import WebSessions
+from hub.sessions.store import SessionStore
+from hub.storage.database import Database
+from hub.storage.history import History, Retention
+from hub.storage.homedir import Home
+from hub.storage.migrations import HUB_MIGRATIONS
+from hub.storage.recorder import Recorder
+from hub.tools.policy import ToolRules
+from hub.tools.registry import ToolRegistry
+
+_log = logging.getLogger(__name__)
+
+EVENT_STARTED = "hub_started"
+EVENT_STOPPING = "hub_stopping"
+STOP_LIMIT_S = 2.0
+DRAIN_LIMIT_S = 2.5
+
+
+def _nothing() -> None:
+    """What is done when nobody wants to be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoginLink:
+    """A way to sign in to the dashboard once: the address with the code behind `#`, or the code typed in."""
+
+    url: str
+    code: str
+    valid_s: float
+
+
+class Hub:
+    """Everything that stands.
+
+    Args:
+        home: The home directory.
+        redactor: Stands at every sink; the secrets of the configuration are registered with it.
+        host, port: Over the configuration's `http`.
+        clock: Time.
+        log: The latest log lines, for those who may see them.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        *,
+        redactor: Redactor | None = None,
+        host: str | None = None,
+        port: int | None = None,
+        clock: Clock | None = None,
+        log: LogTail | None = None,
+    ) -> None:
+        self.home = home
+        self.version = __version__
+        self.clock = clock or Clock()
+        self.redactor = redactor or Redactor()
+        self.tasks = TaskOwner("hub")
+        self.bus = EventBus(self.tasks, self.clock.time)
+        self.states = StateMachine(self.bus, self.clock.time)
+        self.services = ServiceRegistry(self.bus)
+        self.repairs = Repairs(self.bus, self.clock.time)
+        self._host, self._port = host, port
+
+        catalog = find(home)
+        schemas = IntegrationSchemas(catalog)
+        self.config = ConfigStore(home, all_sections(schemas), self.bus, self.repairs, wall_time=self.clock.time)
+        self.config.load()
+        self._register_secrets()
+        section = self.config.current.or_default
+
+        self.people = People.from_config(section("people"))
+        self.lanes = Lanes({MAIN: section("messages")["parallel_runs"]})
+        self.db = Database(home.hub_db, HUB_MIGRATIONS)
+        self.history = History(home.history_db, retention=Retention.from_config(section("hub")["history"]))
+        self.models = ModelRegistry(section("models"), self.bus, self.clock, self.repairs)
+        self.tools = ToolRegistry(self.bus, ToolRules.from_config(section("tools")))
+        self.memory = MemoryRegistry()
+        self.sessions = SessionStore(
+            self.db,
+            home,
+            self.clock,
+            self.bus,
+            redact=self.redactor.redact,
+            open_transcripts=section("session")["open_transcripts"],
+        )
+        self.agents = Agents(section("agents"), home)
+        self.workspaces = Workspaces(self.agents, self._people, home, self.clock, self._zone)
+        self._runs = TaskOwner("runs")
+        self.runner = AgentRunner(
+            self.db,
+            self.sessions,
+            self.agents,
+            self.workspaces,
+            self.models,
+            self.tools,
+            self.lanes,
+            self.bus,
+            self.clock,
+            self.history,
+            self.redactor,
+            self._runs,
+        )
+        self.channels = ChannelRegistry(self.bus)
+        self.commands = Commands(self._language)
+        add_session_commands(self.commands, self.sessions, self.runner, self.models, self._people, self._language)
+        self.outbox = Outbox(self.db, self.channels, self.bus, self.clock, self.tasks, self.repairs)
+        self._messaging = self._messaging_settings()
+        self.router = Router(self.channels, self.agents, self._people, lambda: self._messaging)
+        self.inbox = Inbox(
+            self.db, self.router, self.runner, self.commands, self.outbox, self.bus, self.clock, self._runs
+        )
+        self.channels.connect(self.inbox.receive)
+        self.integrations = IntegrationManager(
+            self, catalog, self.repairs, self.bus, self.clock, self.tasks, schemas=schemas
+        )
+
+        token = hub_token(home.path)
+        self.redactor.register(token)
+        self.gateway = Gateway(
+            HttpSettings.from_config(section("http"), home.path, host=host, port=port),
+            self.people,
+            token,
+            self.clock,
+            self.bus,
+            self.tasks,
+            self.repairs,
+            __version__,
+        )
+        self._devices = Devices(self.db, self.clock, self.bus, token)
+        self._ground = Ground(
+            self.db,
+            self.config,
+            self.repairs,
+            TokenStore(self.db, self.clock),
+            WebSessions(self.db, self.clock),
+            LoginCodes(self.db, self.clock),
+            self.redactor,
+            self.tasks,
+            self.integrations.statuses,
+            log,
+        )
+        self._served: Served | None = None
+        self._on_restart: Callable[[], None] = _nothing
+        self._stages = Stages([])
+
+    # --- facts ---
+
+    @property
+    def recovery(self) -> bool:
+        """Whether the configuration is so broken that only its editor runs."""
+        return self.config.current.recovery
+
+    @property
+    def time_zone(self) -> str:
+        """The home's IANA time zone."""
+        return str(self.config.current.or_default("hub")["time_zone"])
+
+    @property
+    def language(self) -> str:
+        """The home's language."""
+        return str(self.config.current.or_default("hub")["language"])
+
+    async def login_link(self) -> LoginLink:
+        """Return a fresh link that signs in to the dashboard once."""
+        if self._served is None:
+            raise Unavailable("the hub does not serve yet")
+        made = await self._served.state.link()
+        return LoginLink(made["url"], made["code"], made["valid_s"])
+
+    # --- life ---
+
+    async def start(self, *, on_restart: Callable[[], None] = _nothing, before_open: Sequence[Stage] = ()) -> None:
+        """Bring everything up, in order; the gateway answers health from the first moment on.
+
+        Args:
+            on_restart: Called when a mended configuration needs a new hub in this one's place.
+            before_open: Further stages, behind all parts and before anybody is let in.
+
+        Raises:
+            HubError: A part could not be brought up; call `stop`.
+        """
+        self._on_restart = on_restart
+        self._stages = Stages([*self._ground_stages(), *self._house_stages(), *before_open, self._opening()])
+        await self._stages.start()
+        self.bus.fire(EVENT_STARTED, {"version": self.version, "recovery": self.recovery})
+
+    async def stop(self, *, restarting: bool = False) -> list[str]:
+        """Take everything down in reverse; return the names of what did not stop in time."""
+        self.bus.fire(EVENT_STOPPING, {"restarting": restarting})
+        slow = await self._stages.stop()
+        return slow + await self.tasks.cancel_all(timeout_s=STOP_LIMIT_S)
+
+    def _ground_stages(self) -> list[Stage]:
+        recorder = Recorder(self.bus, self.history)
+
+        async def open_history() -> None:
+            await self.history.open()
+            recorder.start()
+
+        async def close_history() -> None:
+            recorder.stop()
+            await self.history.close()
+
+        return [
+            Stage("gateway", self.gateway.start, self.gateway.stop),
+            Stage("hub database", self._open_database, self.db.close, start_limit_s=120.0),
+            Stage("history", open_history, close_history),
+            Stage("credentials", self._open_credentials),
+        ]
+
+    def _house_stages(self) -> list[Stage]:
+        if self.recovery:
+            return [Stage("watch of the configuration", self._watch)]
+        return [
+            Stage("sessions", self.sessions.open, self.sessions.close),
+            Stage("workspaces", self._ensure_workspaces),
+            Stage("integrations", self._start_integrations, self.integrations.stop, 90.0, 6.0),
+            Stage("models", self.models.start, self.models.close),
+            Stage("runs", self._start_runs, self._stop_runs, stop_limit_s=6.0),
+            Stage("watch of the configuration", self._watch),
+        ]
+
+    def _opening(self) -> Stage:
+        async def let_in() -> None:
+            self.gateway.open(GatewayState.RECOVERY if self.recovery else GatewayState.RUNNING)
+
+        return Stage("the door", let_in, self.gateway.stop)
+
+    async def _open_database(self) -> None:
+        await self.db.open()
+        if self.db.damage is not None:
+            self.repairs.raise_("storage", "hub_db", "The hub database was damaged", self.db.damage.text)
+
+    async def _open_credentials(self) -> None:
+        ground = self._ground
+        await ground.tokens.open()
+        await ground.web_sessions.open()
+        await ground.codes.open()
+        await self._devices.open()
+        idempotency = Idempotency(self.db, self.clock, self.tasks)
+        self.gateway.attach(ground.tokens, ground.web_sessions, self._devices, idempotency)
+        self._served = serve(self.gateway, ground, None if self.recovery else self._house())
+
+    async def _ensure_workspaces(self) -> None:
+        for agent in self.agents.all():
+            try:
+                self.workspaces.ensure(agent.id)
+                self.repairs.clear("agents", agent.id)
+            except HubError as error:
+                title = f"The workspace of the agent {agent.id} cannot be used"
+                self.repairs.raise_("agents", agent.id, title, error.message)
+
+    async def _start_integrations(self) -> None:
+        await self.integrations.start(self.config.current, needed_domains(self.config.current))
+
+    async def _start_runs(self) -> None:
+        await self.outbox.open()
+        again = await self.inbox.recover()
+        if again:
+            _log.info("%d messages that were not answered before the stop are answered now", again)
+
+    async def _stop_runs(self) -> None:
+        """Let what goes on end if it is quick; what is cut off is taken up at the next start."""
+        if not await self._runs.drain(timeout_s=DRAIN_LIMIT_S):
+            await self._runs.cancel_all(timeout_s=DRAIN_LIMIT_S)
+        await self.outbox.close()
+
+    async def _watch(self) -> None:
+        await self.config.watch(self.tasks, self.apply)
+
+    # --- change ---
+
+    async def apply(self, result: ReloadResult) -> None:
+        """Put a changed configuration into force: only what changed is set up again."""
+        if result.left_recovery:
+            self._on_restart()
+            return
+        if not result.applied or self.recovery or not result.changed:
+            return
+        self._register_secrets()
+        section = self.config.current.or_default
+        changed = result.changed
+        if "people" in changed:
+            self.people = People.from_config(section("people"))
+        if changed & {"people", "http"}:
+            settings = HttpSettings.from_config(section("http"), self.home.path, host=self._host, port=self._port)
+            self.gateway.configure(settings, self.people)
+        if "models" in changed:
+            self.models.configure(section("models"))
+        if "tools" in changed:
+            self.tools.configure(section("tools"))
+        if "agents" in changed:
+            self.agents.configure(section("agents"))
+            await self._ensure_workspaces()
+        if "hub" in changed:
+            self.history.set_retention(Retention.from_config(section("hub")["history"]))
+        if "session" in changed:
+            self.sessions.configure(open_transcripts=section("session")["open_transcripts"])
+        if "messages" in changed:
+            self.lanes.set_limits({MAIN: section("messages")["parallel_runs"]})
+        self._messaging = self._messaging_settings()
+        await self.integrations.apply(changed, self.config.current, needed_domains(self.config.current))
+
+    # --- inside ---
+
+    def _people(self) -> People:
+        return self.people
+
+    def _language(self) -> str:
+        return self.language
+
+    def _zone(self) -> tzinfo:
+        return ZoneInfo(self.time_zone)
+
+    def _register_secrets(self) -> None:
+        for secret in self.config.current.secrets:
+            self.redactor.register(secret)
+
+    def _messaging_settings(self) -> MessagingSettings:
+        section = self.config.current.or_default
+        return MessagingSettings(
+            bindings=tuple(Binding.from_config(each) for each in section("bindings") or ()),
+            dm_scope=DmScope(section("session")["dm_scope"]),
+            queue_limit=section("messages")["queue_limit"],
+            text_limit=section("messages")["text_limit"],
+            language=self.language,
+        )
+
+    def _house(self) -> House:
+        return House(
+            self.agents,
+            self.sessions,
+            self.models,
+            self.tools,
+            self.runner,
+            self.inbox,
+            self.outbox,
+            self.lanes,
+        )

@@ -1,0 +1,96 @@
+"""Who may talk to the assistant: a pure decision over a message, its sender and the account's policy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hub.core.context import Authority, Context
+from hub.messaging.contract import ChatType, InboundMessage
+from hub.security.people import People
+
+
+class DmPolicy(StrEnum):
+    """Who may write directly."""
+
+    OWNER = "owner"
+    PEOPLE = "people"
+    ALLOWLIST = "allowlist"
+    OPEN = "open"
+
+
+class GroupPolicy(StrEnum):
+    """Which groups are answered."""
+
+    DISABLED = "disabled"
+    ALLOWLIST = "allowlist"
+
+
+@dataclass(frozen=True, slots=True)
+class AccessPolicy:
+    """The policy of one account of a channel; the defaults let in the owner alone.
+
+    Attributes:
+        dm: Who may write directly.
+        allow_from: Further identities that may, typed (`telegram:user:123`).
+        group: Which groups are answered.
+        groups: Peers of the groups on the allow-list.
+        require_mention: Whether a group message must address the assistant.
+    """
+
+    dm: DmPolicy = DmPolicy.OWNER
+    allow_from: frozenset[str] = frozenset()
+    group: GroupPolicy = GroupPolicy.DISABLED
+    groups: frozenset[str] = frozenset()
+    require_mention: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a message may be handled, with whose authority, or why not."""
+
+    authority: Authority | None
+    reason: str | None = None
+
+
+def authorize(message: InboundMessage, context: Context, policy: AccessPolicy, people: People) -> Verdict:
+    """Decide on one message; every kind of inbound event passes through here.
+
+    A caller whom the gateway authenticated comes with operator scopes and is let in by `operator.write`. Everybody
+    else is known by their typed identity alone; an empty or malformed one matches nobody.
+    """
+    caller = context.authority
+    if caller.scopes:
+        if caller.has("operator.write"):
+            return Verdict(caller)
+        return Verdict(None, "the credential may not write")
+    if not _well_formed(message.sender):
+        return Verdict(None, "the sender has no identity")
+    person = people.by_identity(message.sender)
+    authority = people.authority_for(message.sender)
+    if message.address.chat_type is not ChatType.DIRECT:
+        return _authorize_group(message, policy, authority)
+    if message.sender in policy.allow_from or (person is not None and person.owner):
+        return Verdict(authority)
+    match policy.dm:
+        case DmPolicy.OPEN:
+            return Verdict(authority)
+        case DmPolicy.PEOPLE if person is not None:
+            return Verdict(authority)
+    return Verdict(None, f"{message.sender} is not on the list of those who may write (dm_policy: {policy.dm})")
+
+
+def _authorize_group(message: InboundMessage, policy: AccessPolicy, authority: Authority) -> Verdict:
+    if policy.group is GroupPolicy.DISABLED:
+        return Verdict(None, "groups are not answered (group_policy: disabled)")
+    if message.address.peer not in policy.groups:
+        return Verdict(None, f"the group {message.address.peer} is not on the list (groups)")
+    if policy.require_mention and not message.mentioned:
+        return Verdict(None, "the assistant was not addressed (require_mention)")
+    # In a group others read along and write along: an owner keeps the name there, not the rights.
+    return Verdict(authority.narrow(owner=False))
+
+
+def _well_formed(sender: str) -> bool:
+    parts = sender.split(":", 2)
+    return len(parts) == 3 and all(part.strip() for part in parts)

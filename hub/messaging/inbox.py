@@ -1,0 +1,287 @@
+"""The inbox: every message, from every channel, enters the hub here and is on disk before it is acknowledged.
+
+One database row holds what was received, what was decided about it and which run answers it; the run's own row is
+written in the same transaction, so that nothing can fall between the two.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+from hub.agent.run_request import RunRequest, RunResult
+from hub.agent.runner import AgentRunner
+from hub.core.clock import Clock
+from hub.core.context import Authority, Context
+from hub.core.events import EventBus
+from hub.core.ids import new_id
+from hub.core.tasks import TaskOwner
+from hub.messaging.commands import CommandCall, Commands
+from hub.messaging.contract import ChatType, InboundMessage, Receipt
+from hub.messaging.outbox import Outbox
+from hub.messaging.router import Refused, Routed, Router
+from hub.messaging.stored import dump_message, load_message
+from hub.messaging.texts import say
+from hub.models.contract import Block, Message, Role, Text
+from hub.sessions.keys import SessionKey
+from hub.storage.database import Database
+
+EVENT_MESSAGE_RECEIVED = "message_received"
+EVENT_MESSAGE_REJECTED = "message_rejected"
+
+
+class Inbox:
+    """Receives messages, decides about them and sees to it that each is answered once.
+
+    Args:
+        router: Decides about each message.
+        tasks: Owner of the runs that answer.
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        router: Router,
+        runner: AgentRunner,
+        commands: Commands,
+        outbox: Outbox,
+        bus: EventBus,
+        clock: Clock,
+        tasks: TaskOwner,
+    ) -> None:
+        self._db = db
+        self._router = router
+        self._runner = runner
+        self._commands = commands
+        self._outbox = outbox
+        self._bus = bus
+        self._clock = clock
+        self._tasks = tasks
+        self._waiting: Counter[str] = Counter()
+
+    async def receive(self, message: InboundMessage, context: Context) -> Receipt:
+        """Take one message; when this returns it is on disk and may be acknowledged to the platform.
+
+        Args:
+            message: As the channel received it.
+            context: Why; with the gateway's authority for its callers, with none for platforms.
+
+        Returns:
+            What was decided. A message seen before gets the first one's receipt, marked as a duplicate.
+
+        Raises:
+            InvalidRequest, NotFound: A client of the gateway named a session or agent that cannot be.
+        """
+        decided = self._router.decide(message, context)
+        if isinstance(decided, Refused):
+            return await self._reject(message, context, decided.reason, answer=decided.answer)
+        if parsed := self._commands.parse(message.text):
+            return await self._command(
+                CommandCall(*parsed, message, decided.agent_id, decided.session_key, decided.context)
+            )
+        settings = self._router.settings
+        if self._waiting[decided.session_key] >= settings.queue_limit:
+            text = say("queue.full", settings.language, limit=settings.queue_limit)
+            return await self._reject(message, context, text, answer=text)
+        return await self._queue(message, decided)
+
+    async def recover(self) -> int:
+        """Take up what a stop or a crash left: queued messages are answered, interrupted ones are told.
+
+        Returns:
+            How many messages are answered again.
+        """
+        recovered = await self._runner.recover()
+        for run_id in recovered.interrupted:
+            await self._tell_interrupted(run_id)
+        rows = await self._db.read(
+            lambda connection: connection.execute(
+                "SELECT id, session_key, run_id, principal, context_id, parent_id, message FROM inbox"
+                " WHERE state = 'queued' ORDER BY rowid"
+            ).fetchall()
+        )
+        for inbox_id, session_key, run_id, principal, context_id, parent_id, stored in rows:
+            message = load_message(stored)
+            context = Context(Authority.from_dict(json.loads(principal)), context_id, parent_id)
+            routed = Routed(SessionKey.parse(session_key).agent, session_key, context)
+            self._start(self._request(message, routed, inbox_id, run_id), message)
+        return len(rows)
+
+    async def _queue(self, message: InboundMessage, routed: Routed) -> Receipt:
+        inbox_id, run_id = new_id(), message.run_id or new_id()
+        request = self._request(message, routed, inbox_id, run_id)
+        session_key = routed.session_key
+
+        def write(connection: sqlite3.Connection) -> Receipt | None:
+            known = self._insert(connection, message, routed.context, inbox_id, "queued", None, session_key, run_id)
+            if known is None:
+                self._runner.insert_queued(connection, request)
+            return known
+
+        known = await self._db.write(write)
+        if known is not None:
+            return known
+        self._told(message, inbox_id, session_key)
+        self._start(request, message)
+        return Receipt(inbox_id, accepted=True, session_key=session_key, run_id=run_id)
+
+    def _request(self, message: InboundMessage, routed: Routed, inbox_id: str, run_id: str) -> RunRequest:
+        options = message.options
+        content: tuple[Block, ...] = (Text(message.text), *message.images)
+        address = message.address
+
+        def on_final(connection: sqlite3.Connection, result: RunResult) -> None:
+            connection.execute("UPDATE inbox SET state = 'done' WHERE id = ?", (inbox_id,))
+            if text := self._answer(result):
+                self._outbox.insert(
+                    connection,
+                    address,
+                    text,
+                    session_key=routed.session_key,
+                    run_id=run_id,
+                    reply_to=message.message_id if address.chat_type is not ChatType.DIRECT else None,
+                )
+
+        return RunRequest(
+            run_id=run_id,
+            agent_id=routed.agent_id,
+            session_key=routed.session_key,
+            message=Message(Role.USER, content),
+            context=routed.context,
+            model=options.get("model"),
+            thinking=options.get("thinking"),
+            extra_system_prompt=options.get("extra_system_prompt"),
+            timeout_s=options.get("timeout_s"),
+            inbox_id=inbox_id,
+            kind="message",
+            sender_name=message.sender_name,
+            channel=address.channel,
+            on_final=on_final,
+        )
+
+    def _answer(self, result: RunResult) -> str | None:
+        if result.status == "ok":
+            return result.reply or None
+        if result.status == "aborted":
+            return None
+        language = self._router.settings.language
+        error = (result.error or {}).get("message") or result.status
+        return "\n\n".join(filter(None, [result.reply, say("run.failed", language, error=error)]))
+
+    def _start(self, request: RunRequest, message: InboundMessage) -> None:
+        self._waiting[request.session_key] += 1
+        self._tasks.spawn(self._run(request, message), name=f"run {request.run_id}")
+
+    async def _run(self, request: RunRequest, message: InboundMessage) -> None:
+        try:
+            await self._runner.run(request)
+        finally:
+            self._waiting[request.session_key] -= 1
+            if not self._waiting[request.session_key]:
+                del self._waiting[request.session_key]
+        self._outbox.notify(message.address)
+
+    async def _command(self, call: CommandCall) -> Receipt:
+        message, inbox_id = call.message, new_id()
+        known = await self._db.write(
+            lambda connection: self._insert(
+                connection, message, call.context, inbox_id, "command", None, call.session_key, None
+            )
+        )
+        if known is not None:
+            return known
+        self._told(message, inbox_id, call.session_key)
+        reply = await self._commands.run(call)
+        await self._outbox.send(message.address, reply, call.context, session_key=call.session_key)
+        return Receipt(inbox_id, accepted=True, session_key=call.session_key, reply=reply)
+
+    async def _reject(
+        self, message: InboundMessage, context: Context, reason: str, *, answer: str | None = None
+    ) -> Receipt:
+        inbox_id = new_id()
+        bare = replace(message, text="", images=()) if answer is None else message
+        known = await self._db.write(
+            lambda connection: self._insert(connection, bare, context, inbox_id, "rejected", reason, None, None)
+        )
+        if known is not None:
+            return known
+        self._bus.fire(EVENT_MESSAGE_REJECTED, _facts(message, inbox_id, None) | {"reason": reason}, context)
+        if answer is not None:
+            await self._outbox.send(message.address, answer, context)
+        return Receipt(inbox_id, accepted=False, reason=reason, reply=answer)
+
+    async def _tell_interrupted(self, run_id: str) -> None:
+        """Close the inbox row of an interrupted run and tell the person that it was not done again."""
+        text = say("run.interrupted", self._router.settings.language)
+
+        def write(connection: sqlite3.Connection) -> None:
+            row = connection.execute(
+                "SELECT id, session_key, message FROM inbox WHERE run_id = ? AND state = 'queued'", (run_id,)
+            ).fetchone()
+            if row is None:
+                return
+            connection.execute("UPDATE inbox SET state = 'done', reason = 'interrupted' WHERE id = ?", (row[0],))
+            self._outbox.insert(connection, load_message(row[2]).address, text, session_key=row[1], run_id=run_id)
+
+        await self._db.write(write)
+
+    def _insert(
+        self,
+        connection: sqlite3.Connection,
+        message: InboundMessage,
+        context: Context,
+        inbox_id: str,
+        state: str,
+        reason: str | None,
+        session_key: str | None,
+        run_id: str | None,
+    ) -> Receipt | None:
+        """Write the row, or return the receipt of the one that is there."""
+        address = message.address
+        cursor = connection.execute(
+            "INSERT INTO inbox(id, channel, account, peer, message_id, received_ms, state, reason, session_key, run_id,"
+            " principal, context_id, parent_id, message) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+            " ON CONFLICT(channel, account, peer, message_id) DO NOTHING",
+            (
+                inbox_id,
+                address.channel,
+                address.account,
+                address.peer,
+                message.message_id,
+                int(self._clock.time() * 1000),
+                state,
+                reason,
+                session_key,
+                run_id,
+                json.dumps(context.authority.as_dict()),
+                context.id,
+                context.parent_id,
+                dump_message(message),
+            ),
+        )
+        if cursor.rowcount:
+            return None
+        found = connection.execute(
+            "SELECT id, state, reason, session_key, run_id FROM inbox"
+            " WHERE channel = ? AND account = ? AND peer = ? AND message_id = ?",
+            (address.channel, address.account, address.peer, message.message_id),
+        ).fetchone()
+        return Receipt(found[0], found[1] != "rejected", True, found[2], found[3], found[4])
+
+    def _told(self, message: InboundMessage, inbox_id: str, session_key: str) -> None:
+        self._bus.fire(EVENT_MESSAGE_RECEIVED, _facts(message, inbox_id, session_key))
+
+
+def _facts(message: InboundMessage, inbox_id: str, session_key: str | None) -> dict[str, Any]:
+    return {
+        "inbox_id": inbox_id,
+        "channel": message.address.channel,
+        "account": message.address.account,
+        "peer": message.address.peer,
+        "sender": message.sender,
+        "session_key": session_key,
+        "text_chars": len(message.text),
+    }

@@ -1,0 +1,100 @@
+"""Configuration of messaging: `bindings:` and `messages:`, and what every channel account may say about access."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from hub.config.sections import CrossCheck, Report, Section
+from hub.core.schema import All, In, Optional, Range, Required, Schema, boolean, ensure_list, integer, slug, string
+from hub.messaging.access import AccessPolicy, DmPolicy, GroupPolicy
+from hub.messaging.contract import ChatType
+
+QUEUE_LIMIT = 50
+TEXT_LIMIT = 100_000
+PARALLEL_RUNS = 16
+
+BINDING_SCHEMA = Schema(
+    {
+        Required("agent", description="Id of the agent that answers."): slug,
+        Required("match", description="All that is stated must fit; the most specific binding wins."): {
+            Optional("channel", description="Name of a channel, for example telegram."): slug,
+            Optional("account", description="Account of that channel."): string,
+            Optional("peer", description="The platform's id of a person or group."): string,
+            Optional("chat_type", description="direct, group or channel."): In([each.value for each in ChatType]),
+        },
+    }
+)
+BINDINGS_SCHEMA = Schema([BINDING_SCHEMA])
+
+MESSAGES_SCHEMA = Schema(
+    {
+        Optional(
+            "queue_limit", default=QUEUE_LIMIT, description="Messages of one session that may wait for their turn."
+        ): All(integer, Range(min=1, max=1_000)),
+        Optional(
+            "parallel_runs", default=PARALLEL_RUNS, description="Runs that go on at once, over all sessions."
+        ): All(integer, Range(min=1, max=256)),
+        Optional("text_limit", default=TEXT_LIMIT, description="Characters of one message that are read."): All(
+            integer, Range(min=1_000, max=1_000_000)
+        ),
+    }
+)
+
+SECTIONS = (
+    Section(
+        "bindings",
+        BINDINGS_SCHEMA,
+        default=[],
+        description="Which agent answers where; the default agent where nothing is said",
+        each_item=True,
+    ),
+    Section(
+        "messages",
+        MESSAGES_SCHEMA,
+        default={},
+        description="Bounds on messages and on how many are answered at once",
+    ),
+)
+
+
+def _bound_agents_exist(config: Mapping[str, Any], report: Report) -> None:
+    agents = [agent["id"] for agent in config.get("agents") or ()]
+    for index, binding in enumerate(config.get("bindings") or ()):
+        if agents and binding["agent"] not in agents:
+            near = get_close_matches(binding["agent"], agents, n=1)
+            report.error(
+                ("bindings", index, "agent"),
+                f"there is no agent {binding['agent']!r}",
+                f"Did you mean {near[0]}?" if near else f"There are: {', '.join(agents)}.",
+            )
+
+
+CROSS_CHECKS: Mapping[str, CrossCheck] = {"bindings": _bound_agents_exist}
+
+ACCESS_KEYS: Mapping[Any, Any] = {
+    Optional("dm_policy", default="owner", description="Who may write directly: owner, people, allowlist or open."): In(
+        [each.value for each in DmPolicy]
+    ),
+    Optional("allow_from", default=list, description="Further identities that may, such as telegram:user:123."): (
+        ensure_list(string)
+    ),
+    Optional("group_policy", default="disabled", description="Which groups are answered: disabled or allowlist."): In(
+        [each.value for each in GroupPolicy]
+    ),
+    Optional("groups", default=list, description="Ids of the groups on the allow-list."): ensure_list(string),
+    Optional("require_mention", default=True, description="Whether a group message must address it."): boolean,
+}
+"""Keys that every channel's account schema takes in, so that access reads the same everywhere."""
+
+
+def access_policy(account: Mapping[str, Any]) -> AccessPolicy:
+    """Return the policy that a validated account states."""
+    return AccessPolicy(
+        dm=DmPolicy(account["dm_policy"]),
+        allow_from=frozenset(account["allow_from"]),
+        group=GroupPolicy(account["group_policy"]),
+        groups=frozenset(account["groups"]),
+        require_mention=account["require_mention"],
+    )

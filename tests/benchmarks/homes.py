@@ -1,0 +1,42 @@
+"""Home directories for benchmarks: the starter configuration with a scripted model server as the only model."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.servers.hub_process import HubProcess
+from tests.servers.openai_server import OpenAIServerProcess
+
+ANSWER = "All is well at home."
+
+
+@contextmanager
+def empty_home() -> Iterator[Path]:
+    """A directory in which a hub may make its home."""
+    with tempfile.TemporaryDirectory(prefix="homarus-bench-") as folder:
+        yield Path(folder) / "home"
+
+
+def write_configuration(home: Path, base_url: str) -> None:
+    """Make a home that talks to the scripted server and to nobody else."""
+    home.mkdir(mode=0o700, parents=True)
+    (home / "configuration.yaml").write_text(
+        "hub:\n  name: Bench\n"
+        "models:\n  default: bench/instant\n  providers:\n    bench:\n      api: openai\n"
+        f"      base_url: {base_url}\n      api_key: bench-key-0123456789\n"
+        "      models: [{id: instant, context_window: 200000}]\n"
+        "agents:\n  - {id: main, default: true}\n"
+    )
+
+
+@contextmanager
+def bench_hub() -> Iterator[tuple[HubProcess, OpenAIServerProcess]]:
+    """A hub that runs, with a scripted server that answers at once."""
+    with empty_home() as home, OpenAIServerProcess() as server:
+        server.set_default({"text": ANSWER})
+        write_configuration(home, server.base_url)
+        with HubProcess(home) as hub:
+            yield hub, server

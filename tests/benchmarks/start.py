@@ -1,0 +1,34 @@
+"""Process start to HTTP ready, and to the first reply, on the starter configuration."""
+
+from __future__ import annotations
+
+import time
+
+from tests.benchmarks.homes import empty_home
+from tests.benchmarks.table import Row, row
+from tests.servers.hub_process import HubProcess
+
+RUNS = 10
+
+
+def measure() -> list[Row]:
+    """Start hubs on the starter configuration: the first makes its home, the others find it."""
+    ready, replied, fresh = [], [], []
+    with empty_home() as home:
+        for run in range(RUNS + 1):
+            hub = HubProcess(home)
+            begun = time.perf_counter()
+            took = hub.start()
+            hub.post("/v1/chat/completions", {"model": "homarus", "messages": [{"role": "user", "content": "hello"}]})
+            first = time.perf_counter() - begun
+            hub.stop()
+            if run:
+                ready.append(took)
+                replied.append(first)
+            else:
+                fresh.append(took)
+    return [
+        row("start, empty home: process to ready", "s", fresh),
+        row("start: process to HTTP ready", "s", ready, "< 0.45"),
+        row("start: process to first reply (offline model)", "s", replied, "< 0.6"),
+    ]
