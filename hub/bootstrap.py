@@ -8,9 +8,11 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 from hub import __version__
 from hub.config.seed import seed
@@ -39,12 +41,14 @@ class StartOptions:
         host: Address to serve, over the configuration's.
         port: Port to serve, over the configuration's.
         verbose: Whether to log more.
+        on_ready: Told where the hub listens and how to sign in, each time it is ready.
     """
 
     home: Path
     host: str | None = None
     port: int | None = None
     verbose: bool = False
+    on_ready: Callable[[Mapping[str, Any]], None] | None = None
 
 
 class _Ending(Enum):
@@ -87,14 +91,14 @@ async def _live(options: StartOptions, home: Home, lock: InstanceLock, redactor:
     port = options.port
     while True:
         hub = Hub(home, redactor=redactor, host=options.host, port=port, log=log)
-        ending, at = await _run_one(hub, lock, stopping)
+        ending, at = await _run_one(hub, lock, stopping, options)
         if ending is _Ending.STOP:
             return EXIT_OK
         # Whoever was connected comes back to where they were, also when the system chose the port.
         port = at if options.port is not None else None
 
 
-async def _run_one(hub: Hub, lock: InstanceLock, stopping: asyncio.Event) -> tuple[_Ending, int]:
+async def _run_one(hub: Hub, lock: InstanceLock, stopping: asyncio.Event, options: StartOptions) -> tuple[_Ending, int]:
     restart = asyncio.Event()
     dashboard: Dashboard | None = None
 
@@ -110,11 +114,11 @@ async def _run_one(hub: Hub, lock: InstanceLock, stopping: asyncio.Event) -> tup
         stages = [Stage("dashboard", open_dashboard, close_dashboard)]
         await hub.start(on_restart=restart.set, before_open=stages)
         host, port = hub.gateway.address
-        lock.update(host, port)
+        lock.update(host, port, tls=hub.gateway.settings.tls is not None)
         # What was built at start stays; looking through it again at each collection would cost every message.
         gc.collect()
         gc.freeze()
-        await _tell(hub)
+        await _tell(hub, options)
         await _first_of(stopping, restart)
     finally:
         slow = await hub.stop(restarting=restart.is_set() and not stopping.is_set())
@@ -133,9 +137,13 @@ async def _first_of(*events: asyncio.Event) -> None:
         await asyncio.gather(*waiting, return_exceptions=True)
 
 
-async def _tell(hub: Hub) -> None:
+async def _tell(hub: Hub, options: StartOptions) -> None:
     """Say where the dashboard is; not through the log, because the code signs in."""
     link = await hub.login_link()
+    if options.on_ready is not None:
+        state = "recovery" if hub.config.current.recovery else "running"
+        told = {"pid": os.getpid(), "address": hub.gateway.url, "state": state, "url": link.url, "code": link.code}
+        options.on_ready(told)
     _say(f"\nHomarus {__version__} runs on {hub.home}  (process {os.getpid()})")
     if hub.config.current.recovery:
         _say("RECOVERY MODE: the configuration is broken. Mend it in the dashboard, or see: homarus check")

@@ -5,6 +5,7 @@ Nothing below imports this file; integrations and the dashboard are given the `H
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from hub.core.clock import Clock
 from hub.core.errors import HubError, Unavailable
 from hub.core.events import EventBus
 from hub.core.lanes import MAIN, Lanes
-from hub.core.repairs import Repairs
+from hub.core.repairs import Repairs, Severity
 from hub.core.services import ServiceRegistry
 from hub.core.stages import Stage, Stages
 from hub.core.states import StateMachine
@@ -115,14 +116,19 @@ class Hub:
         schemas = IntegrationSchemas(catalog)
         self.config = ConfigStore(home, all_sections(schemas), self.bus, self.repairs, wall_time=self.clock.time)
         self.config.load()
-        self._register_secrets()
         section = self.config.current.or_default
 
         self.people = People.from_config(section("people"))
         self.lanes = Lanes({MAIN: section("messages")["parallel_runs"]})
         self.db = Database(home.hub_db, HUB_MIGRATIONS)
-        self.history = History(home.history_db, retention=Retention.from_config(section("hub")["history"]))
+        self.history = History(
+            home.history_db,
+            retention=Retention.from_config(section("hub")["history"]),
+            redact=self.redactor.redact,
+            wall_time=self.clock.time,
+        )
         self.models = ModelRegistry(section("models"), self.bus, self.clock, self.repairs)
+        self._register_secrets()
         self.tools = ToolRegistry(self.bus, ToolRules.from_config(section("tools")))
         self.memory = MemoryRegistry()
         self.sessions = SessionStore(
@@ -277,6 +283,12 @@ class Hub:
         return Stage("the door", let_in, self.gateway.stop)
 
     async def _open_database(self) -> None:
+        loop = asyncio.get_running_loop()
+
+        def met_damage() -> None:
+            loop.call_soon_threadsafe(self._tell_suspect)
+
+        self.db.on_damage(met_damage)
         await self.db.open()
         if self.db.damage is not None:
             self.repairs.raise_("storage", "hub_db", "The hub database was damaged", self.db.damage.text)
@@ -327,7 +339,6 @@ class Hub:
             return
         if not result.applied or self.recovery or not result.changed:
             return
-        self._register_secrets()
         section = self.config.current.or_default
         changed = result.changed
         if "people" in changed:
@@ -348,10 +359,21 @@ class Hub:
             self.sessions.configure(open_transcripts=section("session")["open_transcripts"])
         if "messages" in changed:
             self.lanes.set_limits({MAIN: section("messages")["parallel_runs"]})
+        self._register_secrets()
         self._messaging = self._messaging_settings()
         await self.integrations.apply(changed, self.config.current, needed_domains(self.config.current))
 
     # --- inside ---
+
+    def _tell_suspect(self) -> None:
+        self.repairs.raise_(
+            "storage",
+            "hub_db",
+            "The hub database is damaged",
+            f"A page of {self.home.hub_db} cannot be read. Restart the hub: it saves what can be read and keeps the "
+            "damaged file beside it.",
+            severity=Severity.CRITICAL,
+        )
 
     def _people(self) -> People:
         return self.people
@@ -363,7 +385,7 @@ class Hub:
         return ZoneInfo(self.time_zone)
 
     def _register_secrets(self) -> None:
-        for secret in self.config.current.secrets:
+        for secret in (*self.config.current.secrets, *self.models.secrets()):
             self.redactor.register(secret)
 
     def _messaging_settings(self) -> MessagingSettings:

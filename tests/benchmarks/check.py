@@ -111,7 +111,7 @@ def write_home(home: Path, items: int = ITEMS) -> None:
     (folder / "manifest.json").write_text(json.dumps(manifest | {"documentation": "https://example.org"}))
     (folder / "schema.py").write_text(SCHEMA)
     (folder / "__init__.py").write_text(
-        '"""Rules for a benchmark."""\n\n\nasync def setup(hub, config):\n    pass\n\n\nasync def unload(hub):\n    pass\n'
+        '"""Rules for a benchmark."""\n\nasync def setup(hub, config):\n    pass\n\nasync def unload(hub):\n    pass\n'
     )
     (home / "configuration.yaml").write_text("hub: {name: Bench}\nruleset: !include rules.yaml\n")
     (home / "rules.yaml").write_text("".join(ITEM.format(n=n, m=n % 60) for n in range(items)))

@@ -17,7 +17,7 @@ from tests.servers.openai_server import OpenAIServerProcess
 ROUNDS = 20
 SETTLE_LIMIT_S = 20.0
 
-SLOW_TEXT = [{"text": "I am thinking "}, {"delay_s": 0.15}, {"text": "about it."}]
+SLOW_TEXT: list[dict[str, Any]] = [{"text": "I am thinking "}, {"delay_s": 0.15}, {"text": "about it."}]
 READS = {"tool_call": {"name": "ls", "arguments": {}}}
 WRITES = {"tool_call": {"name": "write", "arguments": {"path": "note.txt", "content": "once"}}}
 
@@ -85,7 +85,7 @@ def test_twenty_kills_in_the_middle_of_a_turn_lose_nothing(hub: HubProcess, serv
             server.queue(SLOW_TEXT)
         else:
             server.queue(READS if kind == "reads" else WRITES, SLOW_TEXT)
-        run_id, text = f"kill-{number}", f"message {number}"
+        run_id, text = f"kill-{number}", f"message <{number}>"
         hub.rpc("chat.send", {"sessionKey": "main", "message": text, "idempotencyKey": run_id})
         sent[run_id] = text
         time.sleep(chance.uniform(0.0, 0.2))
@@ -160,6 +160,7 @@ def test_a_request_that_was_cut_off_is_interrupted_and_never_run_again(
     with sqlite3.connect(f"file:{hub.home / '.storage' / 'hub.db'}?mode=ro", uri=True) as connection:
         states = connection.execute("SELECT kind, state FROM runs").fetchall()
     assert states == [("request", "interrupted")]
+    assert_every_call_has_its_result(transcript(hub))
     assert server.requests() == []
 
 
@@ -183,7 +184,7 @@ def begin_request(hub: HubProcess) -> socket.socket:
     connection = socket.create_connection(("127.0.0.1", hub.port))
     connection.sendall(
         f"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:{hub.port}\r\nAuthorization: Bearer {hub.token}\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+        f"x-homarus-session: main\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
     )
     return connection
 

@@ -6,12 +6,14 @@ It needs no configuration and has none.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hub.hub import Hub
-
 from hub.messaging.access import AccessPolicy
 from integrations.channels.webchat.channel import WebChat
+
+if TYPE_CHECKING:
+    from hub.hub import Hub
 
 DOMAIN = "webchat"
 
