@@ -14,7 +14,7 @@ import click
 from hub import __version__
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
-from hub.core.errors import HubError
+from hub.core.errors import HubError, InvalidRequest
 
 COMMANDS = {
     "init": "hub.cli.init",
@@ -71,7 +71,8 @@ def run(arguments: list[str]) -> int:
     except CommandFailed as failure:
         return _tell(failure.message, failure.code, as_json=as_json, details=failure.details)
     except HubError as error:
-        return _tell(error.message, Exit.FINDINGS, as_json=as_json, details={"code": error.code})
+        code = Exit.USAGE if isinstance(error, InvalidRequest) and error.code == InvalidRequest.code else Exit.FINDINGS
+        return _tell(error.message, code, as_json=as_json, details={"code": error.code})
     except click.exceptions.Abort:
         click.echo("Stopped.", err=True)
         return Exit.FINDINGS

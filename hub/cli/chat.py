@@ -15,6 +15,7 @@ from hub.cli.options import home_option, json_option, print_json
 from hub.core.ids import new_id
 
 ANSWER_LIMIT_S = 900.0
+TEXT_LIMIT = 1_000_000
 _LEAVE = {"/quit", "/exit", "/q"}
 
 
@@ -35,14 +36,14 @@ def command(
       homarus chat "remember that the boiler was serviced on 12 May"
       homarus chat --agent main --session main
     """
-    client = HubClient(home)
-    talk = _Talk(client, _session_key(session, agent))
-    if not text and as_json:
+    session_key = _session_key(session, agent)
+    if not text and as_json and sys.stdin.isatty():
         raise CommandFailed("--json needs a TEXT to send", Exit.USAGE)
+    talk = _Talk(HubClient(home), session_key)
     if not text and sys.stdin.isatty():
         _interactive(talk)
         return
-    said = " ".join(text) or sys.stdin.read()
+    said = " ".join(text) or sys.stdin.read(TEXT_LIMIT)
     if not said.strip():
         raise CommandFailed("There is nothing to send.", Exit.USAGE)
     answer = talk.ask(said)
@@ -66,8 +67,13 @@ class _Talk:
         """Send a message, wait for the run that answers it and return the answer."""
         params = {"sessionKey": self._session_key, "message": text, "idempotencyKey": new_id()}
         sent = self._client.call("chat.send", params)
-        if "reply" in sent:
-            return {"reply": sent["reply"], "run_id": None, "session_key": sent["sessionKey"], "usage": None}
+        if "reply" in sent:  # a slash command, which no model answers
+            return {
+                "reply": sent["reply"],
+                "run_id": sent["runId"],
+                "session_key": sent.get("sessionKey", self._session_key),
+                "usage": None,
+            }
         ended = self._client.call(
             "agent.wait",
             {"runId": sent["runId"], "timeoutMs": int(ANSWER_LIMIT_S * 1000)},
@@ -91,7 +97,7 @@ class _Talk:
             {"x-homarus-session": self._session_key},
             timeout_s=ANSWER_LIMIT_S,
         )
-        with contextlib.closing(chunks):  # type: ignore[type-var]
+        with contextlib.closing(chunks):
             for chunk in chunks:
                 if error := chunk.get("error"):
                     raise CommandFailed(str(error.get("message", error)))
@@ -128,8 +134,16 @@ def _interactive(talk: _Talk) -> None:
 
 
 def _session_key(session: str | None, agent: str | None) -> str:
+    """Return the session that is meant.
+
+    Raises:
+        CommandFailed: The session belongs to another agent than the one that is named.
+    """
     if agent is None:
         return session or "main"
-    if session is None or session == "main":
-        return f"agent:{agent}:main"
-    return session if session.startswith("agent:") else f"agent:{agent}:{session}"
+    prefix = f"agent:{agent}:"
+    if session is None or not session.startswith("agent:"):
+        return f"{prefix}{session or 'main'}"
+    if not session.startswith(prefix):
+        raise CommandFailed(f"--session {session} is not one of the agent {agent}.", Exit.USAGE)
+    return session

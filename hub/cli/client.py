@@ -6,7 +6,7 @@ import http.client
 import json
 import ssl
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,12 @@ START_LIMIT_S = 15.0
 ANSWER_LIMIT_BYTES = 256 * 1024 * 1024
 LOOK_AGAIN_S = 0.05
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1", None: "127.0.0.1"}  # noqa: S104  read, not bound
-_AUTH_CODES = {"UNAUTHORIZED", "FORBIDDEN"}
+_EXITS = {
+    "UNAUTHORIZED": Exit.NOT_AUTHORISED,
+    "FORBIDDEN": Exit.NOT_AUTHORISED,
+    "INVALID_REQUEST": Exit.USAGE,
+    "CONFIG_INVALID": Exit.INVALID_CONFIGURATION,
+}
 
 
 class CallFailed(CommandFailed):
@@ -30,10 +35,9 @@ class CallFailed(CommandFailed):
     def __init__(self, error: Mapping[str, Any], status: int) -> None:
         self.error: dict[str, Any] = dict(error)
         self.status = status
-        refused = status in (401, 403) or error.get("code") in _AUTH_CODES
         super().__init__(
             f"{error.get('code', 'ERROR')}: {error.get('message', 'no reason given')}",
-            Exit.NOT_AUTHORISED if refused else Exit.FINDINGS,
+            Exit.NOT_AUTHORISED if status in (401, 403) else _EXITS.get(str(error.get("code")), Exit.FINDINGS),
             {key: self.error[key] for key in ("code", "details") if key in self.error},
         )
 
@@ -75,7 +79,7 @@ class HubClient:
 
     def stream(
         self, path: str, body: Mapping[str, Any], headers: Mapping[str, str], *, timeout_s: float
-    ) -> Iterator[dict[str, Any]]:
+    ) -> Generator[dict[str, Any], None, None]:
         """Post a request that is answered with server-sent events and yield their data.
 
         Closing the iterator closes the connection, which stops what was asked for.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hub.cli.client import CallFailed, HubClient
+from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
 from hub.cli.options import command_on, home_option, json_option, print_json, print_table
@@ -222,12 +222,7 @@ def _write(home: Path, file: str, text: str, base_hash: str | None, *, must_be_v
         if must_be_valid:
             _refuse_new_errors(home, file, text)
         params = {"file": file, "raw": text, "baseHash": base_hash}
-        try:
-            saved: Mapping[str, Any] = HubClient(home).call("config.set", params)
-        except CallFailed as failure:
-            if failure.error.get("code") == _REFUSED:
-                failure.code = Exit.INVALID_CONFIGURATION
-            raise
+        saved: Mapping[str, Any] = HubClient(home).call("config.set", params)
         return saved
     try:
         return editor_of(home).write_file(file, text, base_hash, must_be_valid=must_be_valid).as_dict()

@@ -15,7 +15,7 @@ from hub.cli.options import home_option, json_option, print_json
 @home_option
 @json_option
 def command(open_: bool, home: Path, as_json: bool) -> None:
-    r"""Print a link that signs in to the dashboard, once, within ten minutes.
+    r"""Print a link that signs in to the dashboard, once.
 
     \b
     Example:
@@ -26,6 +26,10 @@ def command(open_: bool, home: Path, as_json: bool) -> None:
         print_json(link)
         return
     click.echo(link["url"])
-    click.echo(f"Or type the code at {link['url'].split('#')[0]}: {link['code']}", err=True)
+    click.echo(
+        f"It signs in once, within {int(link['valid_s'] // 60)} minutes. Or type the code at "
+        f"{link['url'].partition('#')[0]}: {link['code']}",
+        err=True,
+    )
     if open_:
         click.launch(link["url"])

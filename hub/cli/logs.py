@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
@@ -21,18 +22,20 @@ POLL_S = 1.0
 def command(lines: int, follow: bool, home: Path, as_json: bool) -> None:
     r"""Show the latest lines of the log; secrets are already taken out of it.
 
+    With --json they come as a list, and with --follow too as one JSON string a line.
+
     \b
     Example:
       homarus logs -f
     """
     client = HubClient(home)
     answer = client.call("logs.tail", {"limit": lines})
-    if as_json:
-        print_json(answer)
+    if as_json and not follow:
+        print_json(answer["lines"])
         return
     while True:
         for line in answer["lines"]:
-            click.echo(line)
+            click.echo(json.dumps(line, ensure_ascii=False) if as_json else line)
         if not follow:
             return
         time.sleep(POLL_S)

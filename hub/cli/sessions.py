@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -9,25 +11,32 @@ from typing import Any
 import click
 
 from hub.cli.client import HubClient
+from hub.cli.groups import Group
 from hub.cli.options import home_option, json_option, print_json, print_table
 
 
-@click.group("sessions")
+@click.group("sessions", cls=Group)
 def command() -> None:
     r"""List, show, reset and delete conversations.
 
     \b
     Example:
+      homarus sessions list
       homarus sessions show main --json
     """
 
 
 @command.command("list")
-@click.option("--agent", help="Only those of this agent.")
+@click.option("--agent", metavar="ID", help="Only those of this agent.")
 @home_option
 @json_option
 def list_(agent: str | None, home: Path, as_json: bool) -> None:
-    """List the sessions, the latest first."""
+    r"""List the sessions, the latest first.
+
+    \b
+    Example:
+      homarus sessions list --agent main
+    """
     sessions = HubClient(home).call("sessions.list", {"agentId": agent} if agent else {})["sessions"]
     if as_json:
         print_json(sessions)
@@ -46,12 +55,18 @@ def list_(agent: str | None, home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def show(key: str, home: Path, as_json: bool) -> None:
-    """Show the transcript of the session KEY; with --json its entries as stored."""
+    r"""Show the transcript of the session KEY; with --json its entries as stored. Its file is named on stderr.
+
+    \b
+    Example:
+      homarus sessions show main
+      homarus sessions show agent:main:main --json
+    """
     answer = HubClient(home).call("sessions.transcript", {"key": key})
+    click.echo(f"# {answer['key']}\n# {answer['file']}", err=True)
     if as_json:
         print_json(answer["entries"])
         return
-    click.echo(f"# {answer['key']}\n# {answer['file']}\n")
     for entry in answer["entries"]:
         message = entry.get("message")
         if message:
@@ -63,7 +78,12 @@ def show(key: str, home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def reset(key: str, home: Path, as_json: bool) -> None:
-    """Begin the session KEY anew; the old transcript is kept."""
+    r"""Begin the session KEY anew; the old transcript is kept.
+
+    \b
+    Example:
+      homarus sessions reset main
+    """
     answer = HubClient(home).call("sessions.reset", {"key": key})
     print_json(answer) if as_json else click.echo(f"{key} begins anew.")
 
@@ -74,9 +94,14 @@ def reset(key: str, home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def delete(key: str, yes: bool, home: Path, as_json: bool) -> None:
-    """Delete the session KEY; its transcript is set aside, not destroyed."""
+    r"""Delete the session KEY; its transcript is set aside, not destroyed.
+
+    \b
+    Example:
+      homarus sessions delete agent:main:webchat:direct:guest --yes
+    """
     client = HubClient(home)
-    if not yes and not as_json:
+    if not yes and not as_json and sys.stdin.isatty():
         click.confirm(f"Delete {key}?", abort=True)
     answer = client.call("sessions.delete", {"key": key})
     print_json(answer) if as_json else click.echo(f"{key} is deleted.")
@@ -88,12 +113,12 @@ def _when(ms: int | None) -> str:
 
 def _text(message: dict[str, Any]) -> str:
     parts = []
-    for block in message["content"]:
+    for block in message.get("content", ()):
         match block.get("type"):
             case "text":
                 parts.append(block["text"])
             case "toolCall":
-                parts.append(f"[{block['name']} {block['arguments']}]")
+                parts.append(f"[{block['name']} {json.dumps(block['arguments'], ensure_ascii=False)}]")
             case "image":
                 parts.append("[image]")
     return " ".join(parts)

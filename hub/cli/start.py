@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,14 +18,33 @@ from hub.cli.options import home_option
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to serve, over http.port; 0 lets the system choose.")
 @click.option("--verbose", "-v", is_flag=True, help="Log more.")
 @home_option
+@click.option("--json", "as_json", is_flag=True, help="Tell address and sign-in link in a line of JSON on stdout.")
 @click.pass_context
-def command(ctx: click.Context, host: str | None, port: int | None, verbose: bool, home: Path) -> None:
+def command(ctx: click.Context, host: str | None, port: int | None, verbose: bool, home: Path, as_json: bool) -> None:
     r"""Run the hub on a home directory, which is made when it is not there; stop it with Ctrl+C.
 
     \b
     Example:
-      homarus start --config ~/.homarus --port 18789
+      homarus start
+      homarus start --config /srv/home --host 0.0.0.0 --port 18789
     """
     from hub.bootstrap import StartOptions, run
 
-    ctx.exit(run(StartOptions(home=home, host=host, port=port, verbose=verbose)))
+    host = None if host is None else _checked_host(host)
+    on_ready = _print_line if as_json else None
+    ctx.exit(run(StartOptions(home=home, host=host, port=port, verbose=verbose, on_ready=on_ready)))
+
+
+def _checked_host(host: str) -> str:
+    from hub.core.schema import SchemaError
+    from hub.gateway.schema import bind_address
+
+    try:
+        return bind_address(host)
+    except SchemaError as error:
+        raise click.BadParameter(str(error.msg), param_hint="--host") from error
+
+
+def _print_line(told: Mapping[str, Any]) -> None:
+    click.echo(json.dumps(told, ensure_ascii=False))
+    sys.stdout.flush()

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import click
 
 from hub.cli.client import HubClient
+from hub.cli.groups import Group
 from hub.cli.options import home_option, json_option, print_json, print_table
 from hub.security.hub_token import hub_token
 
 
-@click.group("token", invoke_without_command=True)
+@click.group("token", cls=Group, invoke_without_command=True)
 @home_option
 @json_option
 @click.pass_context
@@ -24,10 +28,12 @@ def command(ctx: click.Context, home: Path, as_json: bool) -> None:
       homarus token create --name phone --scopes operator.write
     """
     if ctx.invoked_subcommand is not None:
-        ctx.obj = home
         return
     token = hub_token(home).reveal()
-    print_json({"token": token}) if as_json else click.echo(token)
+    if as_json:
+        print_json({"token": token})
+        return
+    click.echo(token)
 
 
 @command.command("create")
@@ -37,7 +43,12 @@ def command(ctx: click.Context, home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def create(name: str, scopes: str, expires: str | None, home: Path, as_json: bool) -> None:
-    """Make a scoped token; it is shown this once."""
+    r"""Make a scoped token, for another machine or a program; it is shown this once.
+
+    \b
+    Example:
+      homarus token create --name phone --scopes operator.read,operator.write --expires 90d
+    """
     params = {"name": name, "scopes": [scope.strip() for scope in scopes.split(",") if scope.strip()]}
     answer = HubClient(home).call("token.create", params | ({"expires": expires} if expires else {}))
     if as_json:
@@ -51,12 +62,21 @@ def create(name: str, scopes: str, expires: str | None, home: Path, as_json: boo
 @home_option
 @json_option
 def list_(home: Path, as_json: bool) -> None:
-    """List the scoped tokens."""
+    r"""List the scoped tokens, without their secrets.
+
+    \b
+    Example:
+      homarus token list
+    """
     tokens = HubClient(home).call("token.list")["tokens"]
     if as_json:
         print_json(tokens)
         return
-    print_table([(each["id"], each["name"], ",".join(each["scopes"])) for each in tokens], ("id", "name", "scopes"))
+    if not tokens:
+        click.echo("No scoped tokens. Make one: homarus token create --name phone --scopes operator.write")
+        return
+    rows = [(each["id"], each["name"], ",".join(each["scopes"]), _state(each)) for each in tokens]
+    print_table(rows, ("id", "name", "scopes", "state"))
 
 
 @command.command("revoke")
@@ -64,6 +84,27 @@ def list_(home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def revoke(token_id: str, home: Path, as_json: bool) -> None:
-    """Revoke a token; connections that use it are closed."""
+    r"""Revoke the token TOKEN_ID; connections that use it are closed.
+
+    \b
+    Example:
+      homarus token revoke 019aa5c1f2d0b7c1
+    """
     answer = HubClient(home).call("token.revoke", {"id": token_id})
-    print_json(answer) if as_json else click.echo(f"{token_id} is revoked.")
+    if as_json:
+        print_json(answer)
+        return
+    click.echo(f"{token_id} is revoked.")
+
+
+def _state(token: Mapping[str, Any]) -> str:
+    """Say whether a token works, and until when."""
+    if token.get("revokedAtMs"):
+        return f"revoked {_day(token['revokedAtMs'])}"
+    if token.get("expiresAtMs"):
+        return f"until {_day(token['expiresAtMs'])}"
+    return f"used {_day(token['lastUsedAtMs'])}" if token.get("lastUsedAtMs") else "never used"
+
+
+def _day(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000).astimezone().strftime("%Y-%m-%d")

@@ -1,0 +1,1 @@
+"""The command line: as a person types it, in this process or as one of its own."""

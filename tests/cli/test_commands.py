@@ -1,0 +1,203 @@
+"""Every command explains itself, answers in JSON and fails with the code that says why."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from hub import __version__
+from tests.cli.terminal import Terminal, command_at, every_command
+
+COMMANDS = sorted(every_command())
+# What must be given for the command to get as far as asking a hub.
+ARGUMENTS = {
+    ("call",): ["health"],
+    ("chat",): ["hello"],
+    ("sessions", "show"): ["main"],
+    ("sessions", "reset"): ["main"],
+    ("sessions", "delete"): ["main"],
+    ("token", "create"): ["--name", "phone", "--scopes", "operator.read"],
+    ("token", "revoke"): ["some-id"],
+    ("config", "set"): ["hub.name", "House"],
+}
+NEEDS_HUB = {
+    ("call",),
+    ("chat",),
+    ("dashboard",),
+    ("logs",),
+    ("sessions", "delete"),
+    ("sessions", "list"),
+    ("sessions", "reset"),
+    ("sessions", "show"),
+    ("status",),
+    ("token", "create"),
+    ("token", "list"),
+    ("token", "revoke"),
+}
+ALONE = sorted(set(COMMANDS) - NEEDS_HUB - {("start",)})
+
+
+def typed(path: tuple[str, ...]) -> str:
+    return " ".join(path)
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=typed)
+def test_help_says_what_it_does_and_shows_an_example(type_: Terminal, path: tuple[str, ...]) -> None:
+    ran = type_(*path, "--help")
+
+    assert ran.code == 0
+    assert "Example:" in ran.out
+    assert f"homarus {typed(path)}" in ran.out.split("Example:")[1]
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=typed)
+def test_it_takes_json_and_a_home(path: tuple[str, ...]) -> None:
+    options = {option for parameter in command_at(path).params for option in parameter.opts}
+
+    assert {"--json", "--config"} <= options
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=typed)
+def test_each_option_says_what_it_is_for(path: tuple[str, ...]) -> None:
+    silent = [each.name for each in command_at(path).params if isinstance(each, click.Option) and not each.help]
+
+    assert silent == []
+
+
+@pytest.mark.parametrize("path", sorted(NEEDS_HUB), ids=typed)
+def test_without_a_hub_it_says_how_to_start_one_and_exits_4(type_: Terminal, path: tuple[str, ...]) -> None:
+    ran = type_(*path, *ARGUMENTS.get(path, []))
+
+    assert ran.code == 4
+    assert ran.out == ""
+    assert f"homarus start --config {type_.home}" in ran.err
+
+
+@pytest.mark.parametrize("path", sorted(NEEDS_HUB), ids=typed)
+def test_without_a_hub_json_says_it_too(type_: Terminal, path: tuple[str, ...]) -> None:
+    ran = type_(*path, *ARGUMENTS.get(path, []), "--json")
+
+    assert ran.code == 4
+    assert ran.json["error"]["exit"] == 4
+    assert "homarus start" in ran.json["error"]["message"]
+
+
+@pytest.mark.parametrize("path", ALONE, ids=typed)
+def test_what_needs_no_hub_answers_in_json(type_: Terminal, path: tuple[str, ...]) -> None:
+    ran = type_(*path, *ARGUMENTS.get(path, []), "--json")
+
+    assert ran.code == 0
+    assert ran.json is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["tokn"], "Did you mean token?"),
+        (["token", "crate"], "Did you mean create?"),
+        (["sessions", "lst"], "Did you mean list?"),
+        (["status", "--jsn"], "Did you mean '--json'?"),
+        (["xyzzy"], "`homarus --help` lists the commands."),
+        (["config", "xyzzy"], "`homarus config --help` lists the commands."),
+        (["start", "--port", "70000"], "--port"),
+        (["config", "get", "--config", ""], "empty"),
+        (["call", "health", "--params", "{"], "--params is not JSON"),
+        (["call", "health", "--params", "[]"], "must be a JSON object"),
+        (["chat", "hi", "--agent", "one", "--session", "agent:two:main"], "is not one of the agent one"),
+        (["config", "get", "http..port"], "is not a path of keys"),
+    ],
+)
+def test_wrong_usage_is_explained(type_: Terminal, arguments: list[str], told: str) -> None:
+    ran = type_(*arguments)
+
+    assert ran.code == 2
+    assert told in ran.err
+
+
+def test_wrong_usage_is_json_too(type_: Terminal) -> None:
+    ran = type_("status", "--json", "--nonsense")
+
+    assert ran.code == 2
+    assert ran.json["error"]["exit"] == 2
+
+
+def test_nothing_at_all_shows_the_help(type_: Terminal) -> None:
+    ran = type_()
+
+    assert ran.code == 2
+    assert "doctor" in ran.err
+
+
+def test_the_home_of_a_group_holds_for_its_commands(type_: Terminal, tmp_path: Path) -> None:
+    ran = type_("token", "--config", str(tmp_path / "elsewhere"), "list")
+
+    assert ran.code == 4
+    assert str(tmp_path / "elsewhere") in ran.err
+
+
+def test_the_token_is_printed_alone_and_stays_the_same(type_: Terminal) -> None:
+    first, second = type_("token"), type_("token", "--json")
+
+    assert first.code == 0
+    assert first.out.strip() == second.json["token"]
+    assert (type_.home / ".storage" / "hub_token").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_token_that_cannot_be_trusted_is_an_error_and_no_traceback(type_: Terminal) -> None:
+    (type_.home / ".storage" / "hub_token").write_text("changeme\n")
+
+    ran = type_("token", "--json")
+
+    assert ran.code == 1
+    assert ran.json["error"]["code"] == "WEAK_SECRET"
+
+
+def process(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=60, check=False)
+
+
+def modules_after(*arguments: str) -> set[str]:
+    """What is loaded when a command has ended."""
+    code = f"import sys; from hub.cli.app import run; run({list(arguments)!r}); print(); print(*sys.modules)"
+    return set(process("-c", code).stdout.splitlines()[-1].split())
+
+
+def test_the_version_is_told_without_loading_anything() -> None:
+    code = "import sys; sys.argv = ['homarus', '--version']; from hub.cli import main; main(); print(*sys.modules)"
+
+    ran = process("-c", code)
+
+    version, modules = ran.stdout.splitlines()
+    assert version == f"homarus {__version__}"
+    assert not {"click", "json", "asyncio", "voluptuous"} & set(modules.split())
+
+
+@pytest.mark.parametrize("arguments", [["status", "--json"], ["token"], ["call", "health"], ["chat", "hello"]])
+def test_a_short_command_loads_no_schema_and_no_network_stack(home: Path, arguments: list[str]) -> None:
+    modules = modules_after(*arguments, "--config", str(home))
+
+    assert not {"aiohttp", "asyncio", "voluptuous", "ruamel.yaml", "cryptography", "rich"} & modules
+
+
+def test_a_check_loads_no_network_stack(home: Path) -> None:
+    modules = modules_after("check", "--config", str(home))
+
+    assert not {"aiohttp", "litellm", "cryptography", "rich", "http.client"} & modules
+
+
+def test_who_reads_no_more_is_no_error(home: Path) -> None:
+    ran = subprocess.run(
+        f"{sys.executable} -m hub config schema --config {home} | head -c 10",
+        shell=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert ran.returncode == 0
+    assert ran.stderr == ""
