@@ -96,6 +96,7 @@ class AgentRunner:
             Prompts(),
         )
         self._runs = RunStore(db, self._parts.now_ms)
+        self._asking = asyncio.Lock()
         self._active: dict[str, Active] = {}
         self._announced: OrderedDict[str, None] = OrderedDict()
         self._results: OrderedDict[str, RunResult] = OrderedDict()
@@ -119,11 +120,12 @@ class AgentRunner:
 
         Cancelling it leaves the run going; `abort` stops it.
         """
-        if request.run_id not in self._active and (known := await self._known(request)) is not None:
-            return known
-        # Whoever asked at the same time may have been first.
-        active = self._active.get(request.run_id)
-        task = active.task if active is not None and active.task is not None else self._start(request)
+        # One after the other, so that those who ask at the same time get their turns in the order in which they asked.
+        async with self._asking:
+            active = self._active.get(request.run_id)
+            if active is None and (known := await self._known(request)) is not None:
+                return known
+            task = active.task if active is not None and active.task is not None else self._start(request)
         return await asyncio.shield(task)
 
     def abort(self, run_id: str | None = None, session_key: str | None = None) -> list[str]:

@@ -1,0 +1,18 @@
+"""Fixtures of the agent's tests."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.agent.house import AgentHouse, standing
+from tests.servers.openai_server import OpenAIServer
+
+
+@pytest.fixture
+async def house(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[AgentHouse]:
+    """A runner with one agent over the scripted server."""
+    async with standing(AgentHouse(tmp_path / "home", openai_server.base_url)) as house:
+        yield house
