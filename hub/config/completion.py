@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from hub.config.files import ROOT_FILE
 from hub.config.marks import ConfigList, ConfigMapping
 from hub.config.paths import Key, KeyPath
 from hub.config.render import inline
@@ -48,7 +49,7 @@ def completions(
 
 def keys_of_file(raw: ConfigMapping, name: str) -> KeyPath:
     """Return the keys that lead to the content of an included file; empty for the root file and unknown ones."""
-    waiting: list[tuple[KeyPath, Any]] = [((), raw)]
+    waiting: list[tuple[KeyPath, Any]] = [((), raw)] if name != ROOT_FILE else []
     while waiting:
         keys, value = waiting.pop()
         if isinstance(value, (ConfigMapping, ConfigList)) and keys and value.mark[0].file == name:
@@ -113,7 +114,7 @@ def _way(lines: list[str], number: int, before: str) -> tuple[KeyPath, dict[str,
         inner = start + len(found["dashes"])
         if beside and inner == level and found["key"] is not None:
             present.setdefault(found["key"], lines[above][found.end() :].strip())
-        if beside and found["dashes"] and inner == level and start < level:
+        if found["dashes"] and inner == floor and start < floor:
             way[:0] = [0] * found["dashes"].count("-")
             floor, beside = start, False
         elif found["key"] is not None and (

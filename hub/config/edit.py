@@ -102,8 +102,8 @@ class _Edit:
             depth -= 1
         rest = keys[depth + 1 :]
         added = _nested(rest, value)
-        wanted = self._wanted(keys[: depth + 1], added)
-        return self._done(self._add(parent, keys[:depth], keys[depth], added), wanted)
+        text = self._add(parent, keys[:depth], keys[depth], added)
+        return self._done(text, self._wanted(keys[: depth + 1], added))
 
     def insert(self, keys: KeyPath, value: Any) -> str:
         root = self._root

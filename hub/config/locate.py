@@ -8,7 +8,7 @@ from hub.config.edit import EditRefused
 from hub.config.files import ROOT_FILE
 from hub.config.marks import ConfigList, ConfigMapping, Mark, place, value_at
 from hub.config.paths import KeyPath, format_path
-from hub.config.spans import Node, Tagged, find, path_to, path_to_key, read_spans
+from hub.config.spans import Node, Tagged, find, path_to, path_to_item, path_to_key, read_spans
 
 ReadText = Callable[[str], str]
 
@@ -44,7 +44,8 @@ def locate(raw: ConfigMapping, keys: KeyPath, read_text: ReadText) -> tuple[str,
 
 def _written(mark: Mark, keys: KeyPath, read_text: ReadText) -> tuple[str, KeyPath]:
     file, root, position = _position(mark, read_text)
-    path = path_to_key(root, position) if root is not None else None
+    search = path_to_item if isinstance(keys[-1], int) else path_to_key
+    path = search(root, position) if root is not None else None
     node = find(root, path) if root is not None and path is not None else None
     if path is None or node is None or (isinstance(keys[-1], str) and path[-1] != keys[-1]):
         raise EditRefused(f"{format_path(keys)} is brought in by an alias or a folder of files; edit it by hand")

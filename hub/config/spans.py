@@ -117,17 +117,28 @@ def path_to(root: Node, position: int) -> KeyPath | None:
 
 
 def path_to_key(root: Node, position: int) -> KeyPath | None:
-    """Return the path of the key, or the list item, that begins at a character."""
+    """Return the path of the key that begins at a character."""
     for index, item in enumerate(root.items):
-        if item.start == position:
-            return (index,)
-        if item.start < position <= item.end:
+        if item.start <= position <= item.end:
             return _prefixed(index, path_to_key(item, position))
     for key, value in root.entries:
         if key.start == position:
             return (str(key.data),)
         if value.start <= position <= value.end:
             return _prefixed(str(key.data), path_to_key(value, position))
+    return None
+
+
+def path_to_item(root: Node, position: int) -> KeyPath | None:
+    """Return the path of the list item that begins at a character."""
+    for index, item in enumerate(root.items):
+        if item.start == position:
+            return (index,)
+        if item.start < position <= item.end:
+            return _prefixed(index, path_to_item(item, position))
+    for key, value in root.entries:
+        if value.start <= position <= value.end:
+            return _prefixed(str(key.data), path_to_item(value, position))
     return None
 
 

@@ -37,7 +37,6 @@ async def watch_files(store: ConfigStore, on_reload: OnReload) -> None:
             step=STEP_MS,
             recursive=False,
             stop_event=stop,
-            raise_interrupt=False,
         )
         async for _ in changes:
             result = await store.reload()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +30,7 @@ def generated(kind: str) -> dict[str, str]:
     letters = "abcdefghijkl"
     if kind == "laughs":
         lines = ["a: &a [x, x, x, x, x, x, x, x, x, x]"]
-        lines += [
-            f"{one}: &{one} [{', '.join([f'*{two}'] * 10)}]" for two, one in zip(letters, letters[1:], strict=False)
-        ]
+        lines += [f"{one}: &{one} [{', '.join([f'*{two}'] * 10)}]" for two, one in pairwise(letters)]
         return {"configuration.yaml": "\n".join(lines) + "\n"}
     lines = ["k0: &k0 {x: 1}"]
     lines += [f"k{i}: &k{i} {{<<: *k{i - 1}, a{i}: *k{i - 1}, b{i}: *k{i - 1}}}" for i in range(1, 40)]
@@ -44,7 +42,7 @@ def differences(error: ConfigError | None, expected: dict[str, Any] | None) -> l
     if error is None or expected is None:
         return [f"got {error}, expected {expected}"]
     told = error.as_dict()
-    exact = {key: expected[key] for key in ("line", "column", "path") if key in expected}
+    exact: dict[str, Any] = {key: expected[key] for key in ("line", "column", "path") if key in expected}
     exact["file"] = expected.get("file", "configuration.yaml")
     wrong = [f"{key}: {told[key]!r} is not {value!r}" for key, value in exact.items() if told[key] != value]
     wrong += [f"{key}: {told[key]!r}" for key in ("message", "hint") if str(expected.get(key, "")) not in told[key]]
