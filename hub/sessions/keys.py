@@ -19,6 +19,10 @@ DEFAULT_AGENT = "main"
 
 _SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _HARMLESS = "@+!$=~"
+_PLAIN_NAME = re.compile(
+    r"(?!(?:agent|cron|hook|node|direct|group|channel|subagent)\Z|node-)[A-Za-z0-9][A-Za-z0-9_.-]{0,127}"
+)
+_AGENTS_PLAIN_NAME = re.compile(rf"agent:(?P<agent>{_SLUG.pattern}):(?P<name>{_PLAIN_NAME.pattern})")
 """Beside letters, digits and `_.-~`: what platforms put into ids and what no shell, URL path or log line minds."""
 
 
@@ -116,7 +120,8 @@ class SessionKey:
         """Read a key.
 
         Args:
-            text: A key as `str()` writes it, or a short form: `main`, `cron:<id>`, `hook:<id>`, `node-<id>`.
+            text: A key as `str()` writes it, or a short form: `main`, `cron:<id>`, `hook:<id>`, `node-<id>`, or a plain
+                name of letters and digits, which is a direct conversation called so.
             default_agent: The agent that short forms mean.
 
         Raises:
@@ -208,6 +213,10 @@ def _expand(text: str, default_agent: str) -> str:
         return f"agent:{default_agent}:node:{text.removeprefix('node-')}"
     if text.split(":", 1)[0] in (SessionKind.CRON, SessionKind.HOOK, SessionKind.NODE):
         return f"agent:{default_agent}:{text}"
+    if _PLAIN_NAME.fullmatch(text):
+        return f"agent:{default_agent}:direct:{text}"
+    if (named := _AGENTS_PLAIN_NAME.fullmatch(text)) and named["name"] != SessionKind.MAIN:
+        return f"agent:{named['agent']}:direct:{named['name']}"
     return text
 
 

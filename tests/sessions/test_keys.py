@@ -111,6 +111,10 @@ def test_each_form_of_the_plan_is_written(made: str, text: str) -> None:
         ("hook:door", "agent:cook:hook:door"),
         ("node-phone", "agent:cook:node:phone"),
         ("node:phone", "agent:cook:node:phone"),
+        ("shopping", "agent:cook:direct:shopping"),
+        ("My-List.2", "agent:cook:direct:My-List.2"),
+        ("agent:guide:trip", "agent:guide:direct:trip"),
+        ("agent:guide:main", "agent:guide:main"),
     ],
 )
 def test_a_short_form_means_the_default_agent(short: str, full: str) -> None:
@@ -154,6 +158,9 @@ def test_an_account_may_be_called_like_a_form() -> None:
         "agent:main:main:main",
         "cron:",
         "node-",
+        "two words",
+        ".hidden",
+        "-x",
         "agent:main:direct:" + "a" * 513,
         "agent:main:direct:" + "%2F" * 513,
         "x" * 5000,

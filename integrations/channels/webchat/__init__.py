@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from hub.hub import Hub
 from hub.messaging.access import AccessPolicy
 from integrations.channels.webchat.channel import WebChat
 
