@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Protocol
 
 from aiohttp import web
 
 from hub.core.context import SCOPES, Authority, expand_scopes
-from hub.core.errors import Unauthorized
+from hub.core.errors import LimitExceeded, Unauthorized
 from hub.core.secret import Secret
 from hub.gateway.contract import Caller
 from hub.gateway.settings import AuthMode, HttpSettings
@@ -74,11 +74,6 @@ class Presented:
     bearer: str | None = None
     cookie: str | None = None
     user: str | None = None
-
-    @property
-    def anything(self) -> bool:
-        """Whether there is any."""
-        return self.bearer is not None or self.cookie is not None or self.user is not None
 
     def is_cookie(self, caller: Caller) -> bool:
         """Whether it was the cookie that authenticated."""
@@ -147,47 +142,50 @@ class Authenticator:
         return Presented(bearer or None, cookie or None, user or None)
 
     def judge_rate(self, client: Client, presented: Presented) -> None:
-        """Reserve an attempt for a request with a credential; it is given back when the credential is good.
+        """Refuse a locked client that shows a secret, before anything else is looked at.
 
         The hub token itself is never locked out on its own machine: 256 bits are not guessed.
 
         Raises:
             LimitExceeded: This client failed too often; `retry_after_s` says when to come back.
         """
-        if presented.anything and not self.is_local_hub_token(client, presented.bearer):
-            self._limiter.reserve(client.limiter_key)
+        if presented.bearer is not None and not self.is_local_hub_token(client, presented.bearer):
+            self._limiter.check(client.limiter_key)
 
     def is_local_hub_token(self, client: Client, plain: str | None) -> bool:
         """Whether this is the hub token, on the hub's own machine."""
         return plain is not None and client.local and self._is_hub_token(plain)
 
     async def authenticate(self, client: Client, presented: Presented) -> Caller:
-        """Return who is calling; the attempt was reserved by `judge_rate`.
+        """Return who is calling.
 
         Raises:
             Unauthorized: No credential, or none that is valid.
+            LimitExceeded: Too many failures.
         """
         if self.mode is AuthMode.NONE and client.local:
             return self._owner(NO_CREDENTIAL, client)
         if presented.bearer is not None:
+            if not self.is_local_hub_token(client, presented.bearer):
+                self.reserve(client)
             return await self.check_secret(presented.bearer, client)
         if presented.cookie is not None:
-            return self._good(self._check_cookie(presented.cookie, client), client)
+            return self._check_cookie(presented.cookie, client)
         if presented.user is not None:
-            return self._good(self._check_proxy_user(presented.user, client), client)
+            return self._check_proxy_user(presented.user, client)
         raise Unauthorized("this needs a credential: sign in, or send a token as `Authorization: Bearer TOKEN`")
 
     async def try_authenticate(self, client: Client, presented: Presented) -> Caller | None:
-        """Return who is calling a public route, or None when nobody valid is."""
-        if not presented.anything and self.mode is not AuthMode.NONE:
-            return None
+        """Return who is calling a public route, or None; a secret in the headers is not looked at there."""
         try:
-            return await self.authenticate(client, presented)
-        except Unauthorized:
+            return await self.authenticate(client, replace(presented, bearer=None))
+        except (Unauthorized, LimitExceeded):
             return None
 
     async def check_secret(self, plain: str, client: Client) -> Caller:
         """Return who holds a bearer secret: hub token, scoped token, device token, or the password.
+
+        The attempt was reserved, unless it is the hub token on its own machine; it is given back when it was good.
 
         Raises:
             WrongCredential: It is none of them.
@@ -211,7 +209,7 @@ class Authenticator:
         return self._good(caller, client)
 
     async def check_password(self, plain: str, client: Client) -> Caller:
-        """Return the owner when the password is right.
+        """Return the owner when the password is right; the attempt was reserved, and is given back then.
 
         Raises:
             WrongCredential: It is not, or there is none.
@@ -252,10 +250,13 @@ class Authenticator:
         return self._holder(f"device:{found[0]}", found[1], client) if found is not None else None
 
     def _check_cookie(self, plain: str, client: Client) -> Caller:
-        if len(plain) > CREDENTIAL_LIMIT:
-            raise WrongCredential("you are signed out; sign in again")
+        """Return who a cookie stands for.
+
+        A tab that was signed out asks again and again; its old cookie locks neither the way in nor a new cookie.
+        """
         session = self._web_sessions.verify(plain) if self._web_sessions is not None else None
         if session is None:
+            self._limiter.reserve(f"cookie:{client_key(client.address)}")
             raise WrongCredential("you are signed out; sign in again")
         authority = self.people.owner_authority().narrow(scopes=expand_scopes(session.scopes))
         return Caller(authority, f"cookie:{session.id}", client.address, client.local)

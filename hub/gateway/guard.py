@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
+from aiohttp.web_request import BaseRequest
 
 from hub.gateway.hosts import plain_address
 from hub.gateway.settings import Limits
@@ -105,6 +106,21 @@ class Socket(RequestHandler):
         self._hold(data[room:])
         if room:
             super().data_received(data[:room])
+
+    def handle_error(
+        self, request: BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
+    ) -> web.StreamResponse:
+        """Answer what is not HTTP; anybody can send that, so it costs the log one quiet line."""
+        _log.debug("from %s: %d %s", self.group, status, message or exc)
+        code, text = ("INVALID_REQUEST", "this is not a valid HTTP request") if status < 500 else ("INTERNAL", "failed")
+        response = web.Response(
+            status=status,
+            body=b'{"error":{"code":"%b","message":"%b"}}' % (code.encode(), text.encode()),
+            content_type="application/json",
+            headers={"Server": "homarus", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"},
+        )
+        response.force_close()
+        return response
 
     def resume_writing(self) -> None:
         super().resume_writing()
@@ -204,6 +220,10 @@ class Guard:
     def unproved(self) -> int:
         """How many sockets have not proved themselves, without those in line."""
         return len(self._inside)
+
+    def unproved_sockets(self) -> list[Socket]:
+        """Return the sockets that have not proved themselves, oldest first."""
+        return list(self._inside)
 
     def arrive(self, socket: Socket, transport: asyncio.Transport) -> bool:
         """Take in a new socket, or have it stand in line; return False when it must go."""

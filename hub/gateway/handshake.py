@@ -207,8 +207,7 @@ class Handshake:
         if not secret and bootstrap:
             secret = bootstrap
         try:
-            shown = secret or presented.user is not None
-            if shown and not authenticator.is_local_hub_token(client, secret):
+            if secret and not authenticator.is_local_hub_token(client, secret):
                 authenticator.reserve(client)
             if not secret:
                 return await authenticator.authenticate(client, Presented(user=presented.user))

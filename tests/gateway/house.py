@@ -34,7 +34,7 @@ from integrations.models.openai_compatible.model import OpenAIProvider
 from tests.gateway.rig import Rig
 from tests.servers.openai_server import OpenAIServer
 
-AGENTS = [{"id": "main", "default": True}, {"id": "kitchen"}]
+AGENTS: list[dict[str, Any]] = [{"id": "main", "default": True}, {"id": "kitchen"}]
 
 
 class FullRig(Rig):
@@ -77,7 +77,7 @@ class FullRig(Rig):
         commands = Commands(lambda: "en")
         add_session_commands(commands, self.sessions, self.runner, self.models, lambda: people, lambda: "en")
         self.outbox = Outbox(self.db, self.channels, self.bus, self.clock, self.tasks, self.repairs)
-        router = Router(self.channels, self.agents, lambda: people, lambda: MessagingSettings())
+        router = Router(self.channels, self.agents, lambda: people, MessagingSettings)
         self.inbox = Inbox(self.db, router, self.runner, commands, self.outbox, self.bus, self.clock, self.tasks)
         self.channels.connect(self.inbox.receive)
         self.log = LogTail(self.redactor)

@@ -242,7 +242,7 @@ async def connected(rig: Rig, **changes: Any) -> AsyncIterator[Client]:
 async def until(condition: Callable[[], bool], limit_s: float = 10) -> None:
     """Wait until something is so."""
     async with asyncio.timeout(limit_s):
-        while not condition():
+        while not condition():  # noqa: ASYNC110  what is waited for is another side's doing
             await asyncio.sleep(0.005)
 
 

@@ -1,0 +1,336 @@
+"""A walk over every route and every method: what each answers to those who must not pass.
+
+New routes and methods are walked without being named here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+import orjson
+import pytest
+
+from hub.gateway.contract import Open, Route
+from hub.gateway.guard import RAW_LIMIT_BYTES
+from tests.gateway.house import FullRig
+from tests.gateway.rig import connected
+
+FOREIGN = "https://evil.example"
+FORWARDING = (
+    {"X-Forwarded-For": "127.0.0.1"},
+    {"Forwarded": "for=127.0.0.1"},
+    {"X-Real-IP": "127.0.0.1"},
+    {"X-Forwarded-Host": "localhost"},
+)
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def code(self) -> str:
+        error: Any = orjson.loads(self.body)["error"]
+        return str(error["code"])
+
+
+class Walker:
+    """Calls a route by hand, with exactly these headers."""
+
+    def __init__(self, rig: FullRig) -> None:
+        self.rig = rig
+
+    async def go(
+        self, route: Route, headers: Mapping[str, str] | None = None, body: bytes = b"", host: str | None = None
+    ) -> Answer:
+        path = route.path.replace("{path:*}", "x").replace("{id:*}", "homarus")
+        lines = {"Host": host or f"127.0.0.1:{self.rig.port}", "Connection": "close"} | dict(headers or {})
+        if route.websocket:
+            lines |= {
+                "Connection": "Upgrade",
+                "Upgrade": "websocket",
+                "Sec-WebSocket-Version": "13",
+                "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+            }
+        if route.method == "GET":
+            body = b""
+        else:
+            lines.setdefault("Content-Length", str(len(body)))
+            lines.setdefault("Content-Type", "application/json")
+        head = f"{route.method} {path} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+        return await self.raw(head.encode() + b"\r\n" + body)
+
+    async def raw(self, data: bytes) -> Answer:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.rig.port)
+        try:
+            writer.write(data)
+            async with asyncio.timeout(20):
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+                first, *rest = head.split("\r\n")
+                headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in rest)}
+                length = int(headers.get("content-length", 0))
+                body = await reader.readexactly(length) if length else b""
+            return Answer(int(first.split()[1]), headers, body)
+        finally:
+            writer.close()
+
+
+@pytest.fixture
+def walker(house: FullRig) -> Walker:
+    return Walker(house)
+
+
+def guarded(rig: FullRig) -> list[Route]:
+    """The routes that need a credential."""
+    return [route for route in rig.gateway.routes if route.scope not in (Open.PUBLIC, Open.SELF)]
+
+
+def with_body(rig: FullRig) -> list[Route]:
+    return [route for route in rig.gateway.routes if route.body is not None]
+
+
+async def test_the_walk_sees_the_whole_table(house: FullRig) -> None:
+    paths = {(route.method, route.path) for route in house.gateway.routes}
+
+    assert {
+        ("GET", "/"),
+        ("GET", "/ws"),
+        ("GET", "/healthz"),
+        ("GET", "/readyz"),
+        ("POST", "/api/rpc"),
+        ("POST", "/api/login"),
+        ("POST", "/api/logout"),
+        ("POST", "/v1/chat/completions"),
+        ("POST", "/v1/responses"),
+        ("GET", "/v1/models"),
+    } <= paths
+
+
+async def test_only_these_routes_are_open_without_a_credential(house: FullRig) -> None:
+    free = {route.path for route in house.gateway.routes if route.scope in (Open.PUBLIC, Open.SELF)}
+
+    assert free == {"/", "/ws", "/healthz", "/readyz", "/api/login"}
+
+
+async def test_no_credential_is_401_everywhere(house: FullRig, walker: Walker) -> None:
+    answers = {route.path: await walker.go(route, body=b"{}") for route in guarded(house)}
+
+    assert {path: answer.status for path, answer in answers.items()} == dict.fromkeys(answers, 401)
+    assert all("www-authenticate" in answer.headers for answer in answers.values())
+    assert {answer.code for answer in answers.values()} == {"UNAUTHORIZED"}
+
+
+async def test_an_empty_or_odd_credential_is_401_everywhere(house: FullRig, walker: Walker) -> None:
+    odd = ["", "Bearer", "Bearer  ", "Basic Og==", "Token x", "bearer\tx"]
+
+    statuses = [
+        (route.path, value, (await walker.go(route, {"Authorization": value}, b"{}")).status)
+        for route in guarded(house)
+        for value in odd
+    ]
+
+    assert [each for each in statuses if each[2] not in (401, 429)] == []
+
+
+async def test_a_bad_credential_is_401_and_then_429_everywhere(house: FullRig, walker: Walker) -> None:
+    statuses = [
+        (await walker.go(route, {"Authorization": "Bearer homtok_wrong"}, b"{}")).status
+        for route in guarded(house)
+        for _ in range(4)
+    ]
+
+    assert statuses[:10] == [401] * 10
+    assert set(statuses[10:]) == {429}
+
+
+async def test_a_wrong_scope_is_403_everywhere(house: FullRig, walker: Walker) -> None:
+    _, secret = await house.tokens.create("talker", ["operator.talk"])
+    bodies = {"/api/rpc": b'{"method":"status"}', "/api/logout": b"{}", "/v1/responses": b'{"input":"x"}'}
+
+    for route in guarded(house):
+        body = bodies.get(route.path, b'{"messages":[{"role":"user","content":"x"}]}')
+        answer = await walker.go(route, {"Authorization": f"Bearer {secret.reveal()}"}, body)
+
+        assert (answer.status == 403) is (route.path != "/api/logout"), route.path
+
+
+async def test_a_wrong_host_is_403_everywhere(house: FullRig, walker: Walker) -> None:
+    for host in ("evil.example", "localhost.evil.example", "127.0.0.1.nip.io", "[::2]", "127.0.0.1:x", "a b"):
+        for route in house.gateway.routes:
+            answer = await walker.go(route, house.bearer, b"{}", host=host)
+
+            assert answer.status in (400, 403), (host, route.path)
+
+
+async def test_a_missing_or_second_host_is_refused(house: FullRig, walker: Walker) -> None:
+    none = await walker.raw(b"GET /healthz HTTP/1.0\r\n\r\n")
+    two = await walker.raw(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: evil.example\r\n\r\n")
+
+    assert none.status in (400, 403)
+    assert two.status == 400
+
+
+async def test_a_foreign_origin_is_403_everywhere_before_any_upgrade(house: FullRig, walker: Walker) -> None:
+    own = f"http://127.0.0.1:{house.port}"
+    odd = (
+        FOREIGN,
+        "null",
+        f"{own}.evil.example",
+        "http://localhost",
+        f"https://127.0.0.1:{house.port}",
+        f"{own}/x",
+        "",
+    )
+    for origin in odd:
+        for route in house.gateway.routes:
+            answer = await walker.go(route, house.bearer | {"Origin": origin}, b"{}")
+
+            assert answer.status == 403, (origin, route.path)
+
+
+async def test_forwarded_headers_take_the_hub_token_its_worth_everywhere(house: FullRig, walker: Walker) -> None:
+    for headers in FORWARDING:
+        for route in guarded(house)[:2]:
+            answer = await walker.go(route, house.bearer | headers, b"{}")
+
+            assert answer.status in (401, 429), (headers, route.path)
+
+
+async def test_a_declared_oversize_body_is_413_everywhere(house: FullRig, walker: Walker) -> None:
+    for route in house.gateway.routes:
+        size = route.body_limit if route.scope not in tuple(Open) else min(route.body_limit, RAW_LIMIT_BYTES)
+        headers = house.bearer | {"Content-Length": str(max(size, route.body_limit) + 1)}
+
+        answer = await walker.go(route, headers)
+
+        assert answer.status == 413, route.path
+
+
+async def test_an_undeclared_oversize_body_is_413(house: FullRig, walker: Walker) -> None:
+    route = next(route for route in house.gateway.routes if route.path == "/api/logout")
+    chunk = b"1000\r\n" + b" " * 4096 + b"\r\n"
+    head = (
+        f"POST {route.path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {house.token}\r\n"
+        "Transfer-Encoding: chunked\r\n\r\n"
+    )
+
+    answer = await walker.raw(head.encode() + chunk * 3 + b"0\r\n\r\n")
+
+    assert answer.status == 413
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'"x"', b"\xff\xfe", b"[" * 2000, b'{"a":1e999}', b"NaN"])
+async def test_bad_json_is_400_everywhere(house: FullRig, walker: Walker, body: bytes) -> None:
+    for route in with_body(house):
+        answer = await walker.go(route, house.bearer, body)
+
+        assert answer.status == 400, (route.path, body)
+        assert answer.code == "INVALID_REQUEST"
+
+
+async def test_a_wrong_schema_is_400_and_names_the_path(house: FullRig, walker: Walker) -> None:
+    for route in with_body(house):
+        answer = await walker.go(route, house.bearer, b'{"method":1,"messages":"x","input":1,"code":[],"made_up":1}')
+
+        assert answer.status == 400, route.path
+        message = orjson.loads(answer.body)["error"]["message"]
+        assert any(name in message for name in ("method", "messages", "input", "code", "made_up")), message
+
+
+async def test_a_compressed_body_is_400_everywhere(house: FullRig, walker: Walker) -> None:
+    for route in with_body(house):
+        answer = await walker.go(route, house.bearer | {"Content-Encoding": "gzip"}, b"\x1f\x8b\x08\x00")
+
+        assert answer.status == 400, route.path
+
+
+async def test_errors_of_v1_have_openais_shape_and_the_others_ours(house: FullRig, walker: Walker) -> None:
+    for route in guarded(house):
+        error = orjson.loads((await walker.go(route, body=b"{}")).body)["error"]
+
+        assert ("type" in error) is route.path.startswith("/v1"), route.path
+
+
+async def test_what_is_not_there_is_404_and_a_wrong_verb_405(house: FullRig, walker: Walker) -> None:
+    missing = await walker.raw(b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    verb = await walker.raw(b"DELETE /api/rpc HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    options = await walker.raw(b"OPTIONS /api/rpc HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\n\r\n")
+
+    assert missing.status == 404
+    assert verb.status == 405
+    assert verb.headers["allow"] == "POST"
+    assert options.status == 403
+
+
+async def test_answers_carry_the_security_headers(house: FullRig, walker: Walker) -> None:
+    for route in house.gateway.routes:
+        if route.websocket:
+            continue
+        answer = await walker.go(route, body=b"{}")
+
+        assert answer.headers["x-content-type-options"] == "nosniff", route.path
+        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert "python" not in answer.headers["server"].lower()
+        assert "access-control-allow-origin" not in answer.headers
+
+
+async def test_every_method_refuses_a_caller_without_its_scope(house: FullRig) -> None:
+    async with connected(house, scopes=["operator.talk"]) as client:
+        for method in house.gateway.methods:
+            answer = await client.call(method.name, PARAMS.get(method.name, {}))
+
+            assert answer["ok"] is False, method.name
+            assert answer["error"]["code"] == "FORBIDDEN", (method.name, answer)
+
+
+async def test_every_method_refuses_params_it_does_not_know(house: FullRig) -> None:
+    async with connected(house) as client:
+        for method in house.gateway.methods:
+            for bad in ({"made_up": 1}, [], "x", 7, True):
+                answer = await client.call(method.name, bad)
+
+                assert answer["error"]["code"] == "INVALID_REQUEST", (method.name, bad, answer)
+                assert method.name in answer["error"]["message"]
+
+
+async def test_every_method_is_the_same_over_rpc(house: FullRig, http: aiohttp.ClientSession) -> None:
+    _, secret = await house.tokens.create("talker", ["operator.talk"])
+    headers = {"Authorization": f"Bearer {secret.reveal()}"}
+    for method in house.gateway.methods:
+        body = {"method": method.name, "params": PARAMS.get(method.name, {})}
+        async with http.post(f"{house.url}/api/rpc", json=body, headers=headers) as answer:
+            assert answer.status == 403, method.name
+
+
+PARAMS: dict[str, dict[str, Any]] = {
+    "agent": {"message": "x", "idempotencyKey": "k"},
+    "agent.wait": {"runId": "r"},
+    "chat.abort": {"sessionKey": "main"},
+    "chat.history": {"sessionKey": "main"},
+    "chat.inject": {"sessionKey": "main", "message": "x"},
+    "chat.send": {"sessionKey": "main", "message": "x", "idempotencyKey": "k"},
+    "config.set": {"raw": "", "baseHash": None},
+    "device.pair.approve": {"requestId": "r"},
+    "device.pair.reject": {"requestId": "r"},
+    "device.pair.remove": {"deviceId": "d"},
+    "device.token.revoke": {"deviceId": "d"},
+    "device.token.rotate": {"deviceId": "d"},
+    "sessions.abort": {"key": "main"},
+    "sessions.delete": {"key": "main"},
+    "sessions.get": {"key": "main"},
+    "sessions.messages.subscribe": {"key": "main"},
+    "sessions.messages.unsubscribe": {"key": "main"},
+    "sessions.patch": {"key": "main"},
+    "sessions.preview": {"keys": ["main"]},
+    "sessions.reset": {"key": "main"},
+    "sessions.transcript": {"key": "main"},
+    "token.create": {"name": "n", "scopes": ["operator.read"]},
+    "token.revoke": {"id": "t"},
+}
+"""Parameters that pass the schema, so that the scope is what refuses."""
