@@ -25,6 +25,7 @@ from web.routes import Pages, add_routes
 from web.texts import ACTIVITY
 
 if TYPE_CHECKING:
+    from hub.config.store import ReloadResult
     from hub.hub import Hub
 
 STOP_LIMIT_S = 2.0
@@ -63,9 +64,7 @@ class Dashboard:
                 lambda: hub.gateway.authenticator.mode == "password",
             ),
             overview=overview,
-            configuration=ConfigurationPage(
-                self._renderer, hub.config, lambda: self._setting("reload", "hybrid") != "off"
-            ),
+            configuration=ConfigurationPage(self._renderer, hub.config, self._put_into_force),
             chat=None if self._live_chat is None else self._make_chat(self._live_chat),
         )
         self._remove_routes = add_routes(hub.gateway.routes, self._renderer, self._assets, self._live, pages)
@@ -99,6 +98,13 @@ class Dashboard:
 
     def _hello(self) -> Sequence[Frame]:
         return ({"t": "hello"}, {"t": "version", "assets": self._assets.version})
+
+    async def _put_into_force(self) -> ReloadResult | None:
+        if self._setting("reload", "hybrid") == "off":
+            return None
+        result = await self._hub.config.reload()
+        await self._hub.apply(result)
+        return result
 
     def _changed(self, event: Event) -> None:
         self._live.changed("overview")

@@ -55,7 +55,7 @@ async def test_a_tool_call_is_a_card_that_opens_and_stays_open(page: Page, model
     await expect(card.get_by_text('"path": "."')).to_be_visible()
     await expect(card.get_by_text("AGENTS.md")).to_be_visible()
     model_server.release("end")
-    await expect(page.get_by_text("There are files.")).to_be_visible()
+    await expect(page.get_by_role("log").get_by_text("There are files.")).to_be_visible()
     await expect(card.get_by_text("AGENTS.md")).to_be_visible()
 
 
@@ -63,7 +63,7 @@ async def test_a_tool_call_is_a_card_that_opens_and_stays_open(page: Page, model
 async def test_a_run_can_be_stopped(page: Page, model_server: OpenAIServer, how: str) -> None:
     model_server.queue([{"text": "I begin to"}, {"hold": "never"}])
     await say(page, "write a book")
-    await expect(page.get_by_text("I begin to")).to_be_visible()
+    await expect(page.get_by_role("log").get_by_text("I begin to")).to_be_visible()
 
     if how == "button":
         await page.get_by_role("button", name="Stop").click()
@@ -77,13 +77,13 @@ async def test_a_run_can_be_stopped(page: Page, model_server: OpenAIServer, how:
 async def test_one_can_write_on_while_the_agent_works(page: Page, model_server: OpenAIServer) -> None:
     model_server.queue([{"text": "One "}, {"hold": "first"}, {"text": "done."}], "Two done.")
     await say(page, "first")
-    await expect(page.get_by_text("One")).to_be_visible()
+    await expect(page.get_by_role("log").get_by_text("One")).to_be_visible()
 
     await say(page, "second")
     await expect(page.get_by_role("list", name="Waiting to be sent").get_by_text("second")).to_be_visible()
     model_server.release("first")
 
-    await expect(page.get_by_text("Two done.")).to_be_visible()
+    await expect(page.get_by_role("log").get_by_text("Two done.")).to_be_visible()
     await expect(page.get_by_role("list", name="Waiting to be sent")).to_be_hidden()
     await expect(page.get_by_role("log").get_by_text("second", exact=True)).to_have_count(1)
 
@@ -101,16 +101,16 @@ async def test_a_page_opened_in_the_middle_of_a_run_shows_it_and_goes_on(
 ) -> None:
     model_server.queue([{"text": "Half of it, "}, {"hold": "half"}, {"text": "and the rest."}])
     await say(page, "go")
-    await expect(page.get_by_text("Half of it,")).to_be_visible()
+    await expect(page.get_by_role("log").get_by_text("Half of it,")).to_be_visible()
 
     other = await signed_in.new_page()
     await other.goto(page.url)
-    await expect(other.get_by_text("Half of it,")).to_be_visible()
+    await expect(other.get_by_role("log").get_by_text("Half of it,")).to_be_visible()
     await is_ready(other)
     model_server.release("half")
 
-    await expect(other.get_by_text("Half of it, and the rest.")).to_be_visible()
-    await expect(page.get_by_text("Half of it, and the rest.")).to_be_visible()
+    await expect(other.get_by_role("log").get_by_text("Half of it, and the rest.")).to_be_visible()
+    await expect(page.get_by_role("log").get_by_text("Half of it, and the rest.")).to_be_visible()
 
 
 async def test_an_error_of_the_model_is_told(page: Page, model_server: OpenAIServer) -> None:
@@ -170,7 +170,7 @@ async def test_a_message_written_while_the_hub_is_away_is_sent_when_it_is_back(
     await expect(page.get_by_role("list", name="Waiting to be sent").get_by_text("are you there?")).to_be_visible()
     await signed_in.set_offline(False)
 
-    await expect(page.get_by_text("Here again.")).to_be_visible()
+    await expect(page.get_by_role("log").get_by_text("Here again.")).to_be_visible()
     await expect(page.get_by_role("log").get_by_text("are you there?")).to_have_count(1)
 
 
@@ -184,7 +184,7 @@ async def test_two_tabs_recover_by_themselves_when_the_hub_restarts(
         await is_ready(tab)
     model_server.queue("Before.", "After.")
     await say(first, "one")
-    await expect(second.get_by_text("Before.")).to_be_visible()
+    await expect(second.get_by_role("log").get_by_text("Before.")).to_be_visible()
     await second.get_by_role("textbox", name="Message").fill("a draft")
 
     hub.stop()
@@ -196,8 +196,8 @@ async def test_two_tabs_recover_by_themselves_when_the_hub_restarts(
 
     for tab in (first, second):
         await is_ready(tab)
-        await expect(tab.get_by_text("After.")).to_be_visible()
-        await expect(tab.get_by_text("Before.")).to_have_count(1)
+        await expect(tab.get_by_role("log").get_by_text("After.")).to_be_visible()
+        await expect(tab.get_by_role("log").get_by_text("Before.")).to_have_count(1)
         await expect(tab.get_by_role("log").get_by_text("two", exact=True)).to_have_count(1)
         await expect(tab.locator("#link-state")).to_be_hidden()
     await expect(second.get_by_role("textbox", name="Message")).to_have_value("a draft")

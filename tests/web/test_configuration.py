@@ -61,9 +61,7 @@ async def test_an_error_is_shown_in_place_and_can_be_mended(editor: Page, hub: H
 
 
 async def test_a_saved_change_takes_effect_at_once(editor: Page) -> None:
-    await text_of(editor).focus()
-    await editor.keyboard.press("Control+Home")
-    await editor.get_by_text("name: Home").click()
+    await editor.locator(".cm-line", has_text="name: Home").click()
     await editor.keyboard.press("End")
     await editor.keyboard.insert_text("stead")
     await editor.get_by_role("button", name="Save").click()
@@ -79,7 +77,7 @@ async def test_keys_are_completed_from_the_schema(editor: Page) -> None:
 
     await editor.keyboard.type("sess", delay=30)
 
-    await expect(editor.locator(".cm-tooltip-autocomplete").get_by_text("session")).to_be_visible()
+    await expect(editor.locator(".cm-tooltip-autocomplete").get_by_text("session", exact=True)).to_be_visible()
 
 
 async def test_a_file_that_changed_meanwhile_is_not_overwritten_and_the_draft_stays(

@@ -43,7 +43,7 @@ async def fill_conversation(page: Page, model_server: OpenAIServer) -> None:
         "# Files\n\nThere are *some*:\n\n| name | size |\n|:--|--:|\n| a | 1 |\n\n```py\nprint('x')\n```\n\n> quoted",
     )
     await say(page, "what is there?")
-    await expect(page.get_by_text("quoted")).to_be_visible()
+    await expect(page.get_by_role("log").get_by_text("quoted")).to_be_visible()
     await page.get_by_role("log").locator("details.tool summary").last.click()
 
 
@@ -154,7 +154,7 @@ async def test_a_chinese_browser_is_answered_in_chinese(
     await page.get_by_role("textbox", name="消息").fill("记住：锅炉在5月12日保养过")
     await page.get_by_role("button", name="发送").click()
 
-    await expect(page.get_by_text("好的，记住了。")).to_be_visible()
+    await expect(page.get_by_role("log").get_by_text("好的，记住了。")).to_be_visible()
     assert await page.evaluate("document.documentElement.lang") == "zh-CN"
     await expect(page.get_by_role("link", name="概览")).to_be_visible()
     for path in ("/overview", "/config", "/chat/sessions"):
@@ -201,7 +201,7 @@ async def test_the_reader_of_the_readme_sees_this(
     await page.goto("/chat")
     await is_ready(page)
     await say(page, "When was the boiler serviced?")
-    await expect(page.get_by_text("Shall I remind you")).to_be_visible()
+    await expect(page.get_by_role("log").get_by_text("Shall I remind you")).to_be_visible()
     target = REPOSITORY / "docs" / "images" / "dashboard.png"
     target.parent.mkdir(parents=True, exist_ok=True)
 

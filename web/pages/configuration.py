@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -22,7 +22,7 @@ from web.render import Page, Renderer, json_response, see_other, wants_json
 if TYPE_CHECKING:
     from hub.config.files_editor import Saved
     from hub.config.history import Version
-    from hub.config.store import ConfigStore
+    from hub.config.store import ConfigStore, ReloadResult
 
 ROOT_FILE = "configuration.yaml"
 TEXT_LIMIT = 2_000_000
@@ -44,19 +44,21 @@ RESTORE = Schema(
     {Required("file"): FILE, Required("version"): All(string, Length(max=200)), Required("base_hash"): HASH}
 )
 
+PutIntoForce = Callable[[], Awaitable["ReloadResult | None"]]
+
 
 class ConfigurationPage:
     """Pages and forms of the configuration; who reaches them is an administrator.
 
     Args:
         config: The files, their checks and their history.
-        applies: Returns whether a saved change is put into force while the hub runs.
+        put_into_force: Reads what was saved and applies it; None is returned when the hub is told not to while it runs.
     """
 
-    def __init__(self, renderer: Renderer, config: ConfigStore, applies: Callable[[], bool]) -> None:
+    def __init__(self, renderer: Renderer, config: ConfigStore, put_into_force: PutIntoForce) -> None:
         self._renderer = renderer
         self._config = config
-        self._applies = applies
+        self._put_into_force = put_into_force
         self._writing = asyncio.Lock()
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
@@ -119,26 +121,10 @@ class ConfigurationPage:
             told = words.gettext("The file changed meanwhile. Nothing was saved; your text is still here.")
             found = str(conflict.details.get("hash") or "")
             return self._editor(call, name, text, found, {"kind": "bad", "text": told}, status=409)
-        told = await self._put_into_force(saved, words)
+        told = _outcome(saved, await self._put_into_force(), words)
         if wants_json(call.request):
             return json_response({"hash": saved.hash, "valid": not saved.errors, "message": told})
         return see_other(_path(name))
-
-    async def _put_into_force(self, saved: Saved, words: Catalogue) -> str:
-        """Apply what was saved, and return what became of it in words."""
-        if not self._applies():
-            return words.gettext("Saved. It takes effect when the hub is started again.")
-        result = await self._config.reload()
-        if not result.applied:
-            return words.gettext(
-                "Saved, but there are problems; until they are mended, the last good configuration stays in force."
-            )
-        if result.needs_restart:
-            names = ", ".join(sorted(result.needs_restart))
-            return words.gettext("Saved. Restart the hub for these to take effect: {names}.", names=names)
-        if saved.errors:
-            return words.gettext("Saved and in force, but for the parts that have problems.")
-        return words.gettext("Saved. The change is in force.")
 
     def _read(self, name: str) -> tuple[str, str]:
         try:
@@ -188,6 +174,22 @@ class ConfigurationPage:
             "when": self._renderer.when(ts_ms, seconds=True),
             "iso": self._renderer.iso(ts_ms),
         }
+
+
+def _outcome(saved: Saved, result: ReloadResult | None, words: Catalogue) -> str:
+    """Return in words what became of what was saved."""
+    if result is None:
+        return words.gettext("Saved. It takes effect when the hub is started again.")
+    if not result.applied:
+        return words.gettext(
+            "Saved, but there are problems; until they are mended, the last good configuration stays in force."
+        )
+    if result.needs_restart:
+        names = ", ".join(sorted(result.needs_restart))
+        return words.gettext("Saved. Restart the hub for these to take effect: {names}.", names=names)
+    if saved.errors:
+        return words.gettext("Saved and in force, but for the parts that have problems.")
+    return words.gettext("Saved. The change is in force.")
 
 
 def _problem(error: ConfigError, severity: str) -> dict[str, Any]:
