@@ -1,0 +1,127 @@
+"""The validators that the hub's schemas share, and how their errors are chosen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hub.core.schema import (
+    AnyOf,
+    Invalid,
+    Required,
+    Schema,
+    SchemaError,
+    boolean,
+    describe_error,
+    each_error,
+    entity_id,
+    integer,
+    number,
+    port,
+    positive_seconds,
+    secret,
+    slug,
+    string,
+    time_zone,
+    url,
+)
+from hub.core.secret import Secret
+
+
+def paths(schema: Any, value: Any) -> list[list[Any]]:
+    with pytest.raises(SchemaError) as raised:
+        Schema(schema)(value)
+    return [list(map(str, error.path)) for error in each_error(raised.value)]
+
+
+@pytest.mark.parametrize(
+    ("validator", "value", "valid"),
+    [
+        (boolean, "yes", True),
+        (boolean, "Off", False),
+        (string, 5, "5"),
+        (integer, -3, -3),
+        (number, 1.5, 1.5),
+        (port, 0, 0),
+        (positive_seconds, "1h 30m", 5400),
+        (positive_seconds, "00:10:00", 600),
+        (positive_seconds, 5, 5),
+        (slug, "a-b_1", "a-b_1"),
+        (entity_id, "light.kitchen", "light.kitchen"),
+        (time_zone, "Europe/Berlin", "Europe/Berlin"),
+        (url, "http://x/v1/", "http://x/v1"),
+    ],
+)
+def test_what_is_meant_is_accepted(validator: Any, value: Any, valid: Any) -> None:
+    assert validator(value) == valid
+
+
+@pytest.mark.parametrize(
+    ("validator", "value"),
+    [
+        (boolean, "maybe"),
+        (boolean, 1),
+        (string, True),
+        (string, None),
+        (string, []),
+        (integer, True),
+        (integer, 1.0),
+        (number, float("nan")),
+        (number, float("inf")),
+        (number, "5"),
+        (port, 65536),
+        (port, True),
+        (positive_seconds, 0),
+        (positive_seconds, "soon"),
+        (positive_seconds, ""),
+        (slug, "A"),
+        (slug, "a" * 65),
+        (entity_id, "kitchen"),
+        (time_zone, "Mars/Olympus"),
+        (time_zone, "../../etc/passwd"),
+        (url, "ftp://x"),
+        (url, "http://user@x"),
+        (secret, ""),
+        (secret, 5),
+    ],
+)
+def test_what_is_not_meant_is_refused(validator: Any, value: Any) -> None:
+    with pytest.raises(Invalid, match="expected"):
+        validator(value)
+
+
+def test_a_secret_is_wrapped_and_never_shown() -> None:
+    assert secret("abc") == Secret("abc")
+    with pytest.raises(Invalid) as raised:
+        Schema(url)(Secret("http://token"))
+    assert "token" not in str(raised.value)
+
+
+def test_all_items_of_a_list_are_told() -> None:
+    schema = [{Required("id"): slug, "inner": [{"n": integer}]}]
+
+    found = paths(schema, [{"id": "A"}, {"id": "ok"}, {"inner": [{"n": "x"}, {"n": 1}, {"n": "y"}]}])
+
+    assert sorted(found) == [["0", "id"], ["2", "id"], ["2", "inner", "0", "n"], ["2", "inner", "2", "n"]]
+
+
+def test_the_alternative_whose_constant_fits_is_explained() -> None:
+    alternatives = AnyOf({Required("type"): "time", Required("at"): string}, {Required("type"): "event", "name": slug})
+
+    assert paths(alternatives, {"type": "event", "name": "A B"}) == [["name"]]
+    assert paths(alternatives, {"type": "event", "nmae": "x"}) == [["nmae"]]
+    assert paths([alternatives], [{"type": "time"}]) == [["0", "at"]]
+
+
+def test_the_first_alternative_that_fits_is_taken() -> None:
+    assert Schema(AnyOf(integer, string))("5") == "5"
+    assert Schema(AnyOf(string, integer))(5) == "5"
+
+
+def test_a_schema_error_fits_on_a_line() -> None:
+    with pytest.raises(SchemaError) as raised:
+        Schema({"a": [integer], "b": integer})({"a": ["x"], "b": "y"})
+
+    assert describe_error(raised.value).count("expected a whole number") == 2
+    assert "\n" not in describe_error(raised.value)
