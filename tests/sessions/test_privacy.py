@@ -44,7 +44,7 @@ STRANGER = Authority("peer:telegram:user:9")
         ("agent:main:telegram:channel:-100:topic:1", ME, NOBODY),
         ("agent:main:hook:door", ME, NOBODY),
         ("agent:main:node:phone", ME, NOBODY),
-        ("nonsense", ME, NOBODY),
+        ("no key", ME, NOBODY),
         ("", ME, NOBODY),
     ],
 )

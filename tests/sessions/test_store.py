@@ -66,7 +66,7 @@ async def test_a_session_is_made_once_and_found_after_a_restart(world: World) ->
     assert world.told == [(MAIN, "created")]
 
 
-@pytest.mark.parametrize("key", ["main", "nonsense", "agent:main:direct:a/b", ""])
+@pytest.mark.parametrize("key", ["main", "no key", "agent:main:direct:a/b", ""])
 async def test_what_is_no_full_key_makes_no_session(world: World, key: str) -> None:
     store = await world.store()
 
@@ -225,7 +225,7 @@ async def test_a_row_that_cannot_be_read_does_not_keep_the_others_away(world: Wo
     store = await world.store()
     await store.ensure(MAIN)
     await store.close()
-    bad = [("agent:main:direct:a", "../x", "{}"), ("nonsense", "a1", "{}"), ("agent:main:direct:b", "b1", "{")]
+    bad = [("agent:main:direct:a", "../x", "{}"), ("no key", "a1", "{}"), ("agent:main:direct:b", "b1", "{")]
 
     def spoil(connection: object) -> None:
         for key, session_id, data in bad:
