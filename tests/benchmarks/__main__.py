@@ -9,7 +9,19 @@ from importlib import import_module
 
 from tests.benchmarks.table import Row, machine, print_table
 
-NAMES = ("start", "memory", "cli", "bus", "message", "throughput", "tool_gap", "prompt_size", "check", "sockets")
+NAMES = (
+    "start",
+    "memory",
+    "cli",
+    "bus",
+    "relay",
+    "message",
+    "throughput",
+    "tool_gap",
+    "prompt_size",
+    "check",
+    "sockets",
+)
 
 
 def main() -> None:

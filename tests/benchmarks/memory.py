@@ -7,7 +7,7 @@ import time
 import psutil
 
 from tests.benchmarks.homes import bench_hub, empty_home
-from tests.benchmarks.message import Client
+from tests.benchmarks.message import Client, served_by
 from tests.benchmarks.table import Row, row
 from tests.servers.hub_process import HubProcess
 
@@ -28,7 +28,7 @@ def measure() -> list[Row]:
         cpu = (after.user + after.system - before.user - before.system) / IDLE_S * 100
     with bench_hub() as (hub, _server):
         process = psutil.Process(hub.pid)
-        client = Client(hub)
+        client = Client(served_by(hub))
         for turn in range(TURNS):
             client.ask("hello", f"bench-{turn % SESSIONS}")
         client.close()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 
 from tests.benchmarks.homes import bench_hub
-from tests.benchmarks.message import Client
+from tests.benchmarks.message import Client, served_by
 from tests.benchmarks.table import Row, row
 
 
 def measure() -> list[Row]:
     """Say hello twice in one session and compare."""
     with bench_hub() as (hub, server):
-        client = Client(hub)
+        client = Client(served_by(hub))
         client.ask("hello", "size")
         client.ask("hello again", "size")
         first, second = server.requests()

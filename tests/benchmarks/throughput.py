@@ -8,8 +8,8 @@ import time
 import aiohttp
 
 from tests.benchmarks.homes import bench_hub
+from tests.benchmarks.message import Served, served_by
 from tests.benchmarks.table import Row, row
-from tests.servers.hub_process import HubProcess
 
 MESSAGES = 1_500
 
@@ -18,21 +18,23 @@ def measure() -> list[Row]:
     """Twenty, then a hundred sessions, each sending its next message when it has the answer to the last."""
     rows: list[Row] = []
     with bench_hub() as (hub, _server):
-        asyncio.run(_load(hub, 20, 200))
+        served = served_by(hub)
+        asyncio.run(load(served, 20, 200))
         for sessions in (20, 100):
-            rate, waits = asyncio.run(_load(hub, sessions, MESSAGES))
+            rate, waits = asyncio.run(load(served, sessions, MESSAGES))
             rows.append(row(f"{sessions} sessions at once", "msg/s", [rate], "> 300"))
             goal = "p50 < 400" if sessions == 100 else ""
             rows.append(row(f"{sessions} sessions at once: wait for an answer", "ms", waits, goal))
     return rows
 
 
-async def _load(hub: HubProcess, sessions: int, messages: int) -> tuple[float, list[float]]:
+async def load(served: Served, sessions: int, messages: int) -> tuple[float, list[float]]:
+    """Return messages per second and each wait in milliseconds."""
     waits: list[float] = []
-    headers = {"Authorization": f"Bearer {hub.token}"}
+    headers = {"Authorization": f"Bearer {served.token}"}
     body = {"model": "homarus", "messages": [{"role": "user", "content": "hello"}]}
     connector = aiohttp.TCPConnector(limit=0)
-    async with aiohttp.ClientSession(hub.url, headers=headers, connector=connector) as client:
+    async with aiohttp.ClientSession(served.url, headers=headers, connector=connector) as client:
 
         async def talk(number: int) -> None:
             for turn in range(messages // sessions):

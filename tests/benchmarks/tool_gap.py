@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.benchmarks.homes import bench_hub
-from tests.benchmarks.message import Client
+from tests.benchmarks.message import Client, served_by
 from tests.benchmarks.table import Row, row
 
 TURNS = 100
@@ -13,7 +13,7 @@ def measure() -> list[Row]:
     """The model lists the workspace and then answers; both calls arrive at the scripted server."""
     call = {"tool_call": {"name": "ls", "arguments": {}}}
     with bench_hub() as (hub, server):
-        client = Client(hub)
+        client = Client(served_by(hub))
         for turn in range(10):
             server.queue(call, {"text": "done"})
             client.ask("look", f"warm-{turn}")
