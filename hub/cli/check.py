@@ -10,6 +10,7 @@ import click
 
 from hub.cli.exits import Exit
 from hub.cli.options import home_option, json_option, print_json
+from hub.security.redaction import Redactor
 
 if TYPE_CHECKING:
     from hub.config.checked import Checked
@@ -53,9 +54,11 @@ def show_error(error: ConfigError, home: Path, *, kind: str = "", texts: Mapping
     line = None if error.file == _SECRETS else _line(home, error, texts or {})
     if line is not None:
         number = str(error.line)
-        shown, column = _window(line, error.column - 1)
+        safe = Redactor().redact(line)
+        shown, column = _window(safe, error.column - 1)
         told.append(f"  {number} | {shown}")
-        told.append(f"  {' ' * len(number)} | {_pad(shown, column)}^")
+        if safe == line:  # else the place has moved
+            told.append(f"  {' ' * len(number)} | {_pad(shown, column)}^")
     if error.hint:
         told.append(f"  {error.hint}")
     return "\n".join(told)

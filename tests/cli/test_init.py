@@ -1,0 +1,139 @@
+"""`homarus init` makes a home, asks on a terminal, and overwrites nothing."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.terminal import Terminal
+
+DOWN = b"\x1b[B"
+ANSWER_LIMIT_S = 30.0
+
+
+def test_it_makes_a_home_that_is_private_and_valid(type_: Terminal, tmp_path: Path) -> None:
+    place = tmp_path / "new"
+
+    ran = type_("init", "--yes", "--config", str(place), "--name", "Our home", "--time-zone", "Asia/Shanghai")
+
+    assert ran.code == 0
+    assert place.stat().st_mode & 0o777 == 0o700
+    assert (place / "secrets.yaml").stat().st_mode & 0o777 == 0o600
+    assert type_("check", "--config", str(place)).code == 0
+    assert type_("config", "get", "hub.name", "--config", str(place)).out == "Our home\n"
+    assert type_("config", "get", "hub.time_zone", "--config", str(place)).out == "Asia/Shanghai\n"
+
+
+def test_it_keeps_the_comments_of_the_starter_configuration(type_: Terminal, tmp_path: Path) -> None:
+    type_("init", "--yes", "--config", str(tmp_path / "new"), "--language", "zh-CN")
+
+    text = (tmp_path / "new" / "configuration.yaml").read_text(encoding="utf-8")
+
+    assert "# Who lives here." in text
+    assert "language: zh-CN" in text
+
+
+def test_a_home_that_is_there_is_left_alone(type_: Terminal) -> None:
+    (type_.home / "configuration.yaml").write_text("hub: {name: Mine}\n", encoding="utf-8")
+
+    ran = type_("init", "--yes", "--name", "Yours", "--json")
+
+    assert ran.code == 0
+    assert ran.json["written"] == []
+    assert (type_.home / "configuration.yaml").read_text(encoding="utf-8") == "hub: {name: Mine}\n"
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--time-zone", "Europe/Atlantis"), ("--language", "english"), ("--name", "x" * 101)]
+)
+def test_a_wrong_value_is_refused_before_anything_is_made(
+    type_: Terminal, tmp_path: Path, option: str, value: str
+) -> None:
+    ran = type_("init", "--yes", "--config", str(tmp_path / "new"), option, value)
+
+    assert ran.code == 2
+    assert option in ran.err
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_file_in_the_place_of_the_home_is_named(type_: Terminal, tmp_path: Path) -> None:
+    (tmp_path / "new").touch()
+
+    ran = type_("init", "--yes", "--config", str(tmp_path / "new"))
+
+    assert ran.code == 1
+    assert str(tmp_path / "new") in ran.err
+
+
+class Person:
+    """Somebody at a terminal, in front of a process of its own."""
+
+    def __init__(self, *arguments: str) -> None:
+        self._pid, self._terminal = pty.fork()
+        if self._pid == 0:
+            os.execve(sys.executable, [sys.executable, "-m", "hub", *arguments], {**os.environ, "TERM": "xterm"})
+        self._seen = ""
+
+    def wait_for(self, words: str) -> None:
+        """Read until these words are on the screen, and forget what came before."""
+        deadline = time.monotonic() + ANSWER_LIMIT_S
+        while words not in self._seen:
+            assert time.monotonic() < deadline, self._seen
+            if not select.select([self._terminal], [], [], 0.1)[0]:
+                continue
+            self._seen += os.read(self._terminal, 65_536).decode("utf-8", "replace")
+            if "\x1b[6n" in self._seen:
+                self._seen = self._seen.replace("\x1b[6n", "")
+                os.write(self._terminal, b"\x1b[1;1R")  # where the cursor is, as a terminal tells
+        self._seen = self._seen.split(words, 1)[1]
+
+    def press(self, keys: bytes) -> None:
+        os.write(self._terminal, keys)
+
+    def leave(self) -> int:
+        """Wait for the end of the process and return its exit code."""
+        while True:
+            try:
+                if not os.read(self._terminal, 65_536):
+                    break
+            except OSError:
+                break
+        os.close(self._terminal)
+        return os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+
+
+def test_on_a_terminal_it_asks_and_keeps_the_key_in_the_file_of_secrets(type_: Terminal, tmp_path: Path) -> None:
+    place = tmp_path / "new"
+    person = Person("init", "--config", str(place), "--time-zone", "Europe/Paris")
+
+    person.wait_for("name of this home")
+    person.press(b"\x15La maison\r")
+    person.wait_for("language of the assistant")
+    person.press(b"\r")
+    person.wait_for("Add a key")
+    person.press(DOWN + b"\r")
+    person.wait_for("The key of anthropic")
+    person.press(b"sesame-open-now-please\r")
+    code = person.leave()
+
+    assert code == 0
+    assert "sesame-open-now-please" in (place / "secrets.yaml").read_text(encoding="utf-8")
+    assert "sesame" not in (place / "configuration.yaml").read_text(encoding="utf-8")
+    assert type_("config", "get", "hub.name", "--config", str(place)).out == "La maison\n"
+    assert type_("check", "--config", str(place)).code == 0
+
+
+def test_who_stops_in_the_middle_has_no_home_yet(tmp_path: Path) -> None:
+    person = Person("init", "--config", str(tmp_path / "new"))
+
+    person.wait_for("name of this home")
+    person.press(b"\x03")
+
+    assert person.leave() == 1
+    assert not (tmp_path / "new").exists()

@@ -1,0 +1,325 @@
+"""The commands that ask a hub, against one that runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.terminal import Terminal
+from tests.cli.test_commands import ARGUMENTS, NEEDS_HUB, typed
+from tests.cli.test_init import Person
+from tests.servers.hub_process import HubProcess
+
+
+def test_status_says_what_scripts_rely_on(ask: Terminal) -> None:
+    ran = ask("status", "--json")
+
+    assert ran.code == 0
+    assert {"version", "uptime_s", "state", "integrations", "agents", "models"} <= ran.json.keys()
+    assert ran.json["state"] == "running"
+
+
+def test_status_for_people_names_model_agents_and_integrations(ask: Terminal) -> None:
+    ran = ask("status")
+
+    assert "running" in ran.out
+    assert "offline/homarus" in ran.out
+    assert "Agents: main" in ran.out
+    assert "notes" in ran.out
+
+
+def test_a_message_is_answered(ask: Terminal) -> None:
+    told = ask("chat", "remember that the boiler was serviced on 12 May", "--json")
+    asked = ask("chat", "when was the boiler serviced?", "--json")
+
+    assert told.json.keys() == {"reply", "run_id", "session_key", "usage"}
+    assert told.json["session_key"] == "agent:main:main"
+    assert "12 May" in asked.json["reply"]
+
+
+def test_words_are_one_message_and_the_answer_is_all_there_is(ask: Terminal) -> None:
+    ran = ask("chat", "what", "is", "6", "*", "7?")
+
+    assert ran.code == 0
+    assert "42" in ran.out
+
+
+def test_a_message_can_come_through_a_pipe(hub: HubProcess) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "hub", "chat", "--config", str(hub.home)],
+        input="what is 6 * 7?",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert ran.returncode == 0
+    assert "42" in ran.stdout
+
+
+def test_nothing_is_not_sent(ask: Terminal) -> None:
+    ran = ask("chat", " ")
+
+    assert ran.code == 2
+    assert "nothing to send" in ran.err
+
+
+def test_a_slash_command_is_answered_at_once(ask: Terminal) -> None:
+    ran = ask("chat", "/status", "--json")
+
+    assert ran.code == 0
+    assert "Agent: main" in ran.json["reply"]
+
+
+def test_a_session_of_ones_own_is_told_apart(ask: Terminal) -> None:
+    ran = ask("chat", "hello", "--session", "agent:main:direct:guest", "--json")
+
+    assert ran.json["session_key"] == "agent:main:direct:guest"
+
+
+def test_an_agent_that_does_not_exist_is_named(ask: Terminal) -> None:
+    ran = ask("chat", "hello", "--agent", "nobody", "--json")
+
+    assert ran.code in (1, 2)
+    assert "nobody" in ran.json["error"]["message"]
+
+
+def test_a_conversation_at_a_terminal(hub: HubProcess) -> None:
+    person = Person("chat", "--config", str(hub.home))
+
+    person.wait_for("> ")
+    person.press(b"what is 6 * 7?\r")
+    person.wait_for("42")
+    person.wait_for("> ")
+    person.press(b"/status\r")
+    person.wait_for("Agent: main")
+    person.press(b"/quit\r")
+
+    assert person.leave() == 0
+
+
+def test_the_transcript_is_shown_as_stored(ask: Terminal) -> None:
+    ask("chat", "hello", "--session", "agent:main:direct:shown")
+
+    ran = ask("sessions", "show", "agent:main:direct:shown", "--json")
+
+    file = Path(ran.err.splitlines()[-1].removeprefix("# "))
+    stored = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    assert ran.json == [entry for entry in stored if entry["type"] != "header"]
+    assert ran.json[0]["message"]["role"] == "user"
+
+
+def test_the_transcript_is_shown_for_people_too(ask: Terminal) -> None:
+    ask("chat", "remember that the key is under the mat", "--session", "agent:main:direct:read")
+
+    ran = ask("sessions", "show", "agent:main:direct:read")
+
+    assert "user: remember that the key is under the mat" in ran.out
+    assert "[remember {" in ran.out
+
+
+def test_sessions_are_listed_begun_anew_and_deleted(ask: Terminal) -> None:
+    key = "agent:main:direct:passing"
+    ask("chat", "hello", "--session", key)
+    before = ask("sessions", "list", "--json").json
+    reset = ask("sessions", "reset", key)
+    emptied = ask("sessions", "show", key, "--json").json
+    deleted = ask("sessions", "delete", key, "--yes")
+    after = ask("sessions", "list", "--json").json
+
+    assert key in [each["key"] for each in before]
+    assert reset.code == 0
+    assert emptied == []
+    assert deleted.code == 0
+    assert key not in [each["key"] for each in after]
+
+
+def test_a_session_that_does_not_exist_is_a_finding(ask: Terminal) -> None:
+    ran = ask("sessions", "show", "agent:main:direct:nobody", "--json")
+
+    assert ran.code == 1
+    assert ran.json["error"]["code"] == "NOT_FOUND"
+
+
+def test_any_method_can_be_called(ask: Terminal) -> None:
+    ran = ask("call", "chat.history", "--params", '{"sessionKey": "main", "limit": 1}')
+
+    assert ran.code == 0
+    assert ran.json["sessionKey"] == "agent:main:main"
+
+
+@pytest.mark.parametrize("arguments", [["nosuch"], ["chat.history", "--params", '{"limit": "many"}']])
+def test_a_wrong_call_is_wrong_usage(ask: Terminal, arguments: list[str]) -> None:
+    ran = ask("call", *arguments, "--json")
+
+    assert ran.code == 2
+    assert ran.json["error"]["code"] == "INVALID_REQUEST"
+
+
+def test_a_scoped_token_is_made_listed_and_revoked(ask: Terminal, hub: HubProcess) -> None:
+    made = ask("token", "create", "--name", "phone", "--scopes", "operator.read", "--expires", "90d", "--json").json
+    listed = ask("token", "list")
+    status, _ = hub.post("/api/rpc", {"method": "status"}, headers={"Authorization": f"Bearer {made['token']}"})
+    revoked = ask("token", "revoke", made["id"])
+    refused, _ = hub.post("/api/rpc", {"method": "status"}, headers={"Authorization": f"Bearer {made['token']}"})
+
+    assert made["scopes"] == ["operator.read"]
+    assert made["id"] in listed.out
+    assert made["token"] not in listed.out
+    assert (status, revoked.code, refused) == (200, 0, 401)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--scopes", "operator.everything"), ("--expires", "soon"), ("--scopes", ",")]
+)
+def test_a_token_with_a_wrong_option_is_not_made(ask: Terminal, option: str, value: str) -> None:
+    options = {"--name": "x", "--scopes": "operator.read", option: value}
+
+    ran = ask("token", "create", *[part for pair in options.items() for part in pair])
+
+    assert ran.code == 2
+    assert "x" not in [each["name"] for each in ask("token", "list", "--json").json]
+
+
+def test_the_dashboard_link_signs_in_once(ask: Terminal, hub: HubProcess) -> None:
+    link = ask("dashboard", "--json").json
+
+    first, _ = hub.post("/api/login", {"code": link["code"]}, headers={"Origin": hub.url})
+    second, _ = hub.post("/api/login", {"code": link["code"]}, headers={"Origin": hub.url})
+
+    assert link["url"] == f"{hub.url}/login#{link['code']}"
+    assert (first, second) == (200, 401)
+
+
+def test_the_log_is_shown(ask: Terminal) -> None:
+    ran = ask("logs", "-n", "50", "--json")
+
+    assert ran.code == 0
+    assert any("INFO" in line for line in ran.json)
+
+
+def test_the_log_is_followed(hub: HubProcess) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "hub", "logs", "-f", "-n", "5", "--json", "--config", str(hub.home)],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as following:
+        assert following.stdout is not None
+        line = json.loads(following.stdout.readline())
+        following.send_signal(signal.SIGINT)
+
+    assert isinstance(line, str)
+    assert following.returncode == 1
+
+
+def test_a_value_is_set_through_the_hub_and_in_force_at_once(ask: Terminal, hub: HubProcess) -> None:
+    ran = ask("config", "set", "hub.name", "House of tests", "--json")
+
+    got = hub.rpc("config.get")
+    assert ran.code == 0
+    assert ran.json["hash"] == got["hash"]
+    assert "name: House of tests" in got["raw"]
+    assert "# Who lives here." in got["raw"]
+
+
+def test_what_would_not_be_valid_is_refused_by_the_hub_too(ask: Terminal, hub: HubProcess) -> None:
+    before = hub.rpc("config.get")["hash"]
+
+    ran = ask("config", "set", "http.port", "99999")
+
+    assert ran.code == 3
+    assert "http.port" in ran.err
+    assert hub.rpc("config.get")["hash"] == before
+
+
+def test_an_earlier_version_is_restored_through_the_hub(ask: Terminal, hub: HubProcess) -> None:
+    first = hub.rpc("config.get")["raw"]
+    ask("config", "set", "hub.name", "House for a moment")
+
+    ran = ask("config", "history", "--restore", "1")
+
+    assert ran.code == 0
+    assert hub.rpc("config.get")["raw"] == first
+
+
+def test_a_healthy_home_with_a_hub_has_no_findings(ask: Terminal) -> None:
+    ran = ask("doctor", "--json")
+
+    assert ran.json["findings"] == []
+    assert ran.code == 0
+
+
+@pytest.fixture
+def wrong_token(hub: HubProcess) -> Iterator[None]:
+    """Another token in the file than the one the hub took from it."""
+    file = hub.home / ".storage" / "hub_token"
+    right = file.read_text(encoding="utf-8")
+    file.write_text(right.strip()[:-8] + "AbCdEfGh\n", encoding="utf-8")
+    yield
+    file.write_text(right, encoding="utf-8")
+
+
+@pytest.mark.usefixtures("wrong_token")
+@pytest.mark.parametrize("path", sorted(NEEDS_HUB)[::2], ids=typed)  # ten wrong ones would lock this machine out
+def test_a_wrong_token_is_not_authorised(ask: Terminal, path: tuple[str, ...]) -> None:
+    ran = ask(*path, *ARGUMENTS.get(path, []), "--json")
+
+    assert ran.code == 5
+    assert ran.json["error"]["exit"] == 5
+
+
+def test_start_tells_scripts_where_it_listens_and_stops_when_told(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "hub", "start", "--json", "--port", "0", "--config", str(tmp_path / "new")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as started:
+        assert started.stdout is not None
+        told = json.loads(started.stdout.readline())
+        started.terminate()
+        code = started.wait(15)
+
+    assert told["state"] == "running"
+    assert told["url"].startswith(told["address"])
+    assert told["pid"] == started.pid
+    assert code == 0
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
+
+
+def test_a_second_hub_on_the_same_home_names_the_first(ask: Terminal, hub: HubProcess) -> None:
+    ran = hub.cli("start", "--port", "0")
+
+    assert ran.returncode == 1
+    assert str(hub.pid) in ran.stderr
+
+
+def test_a_hub_that_hangs_cannot_be_reached(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    terminal = Terminal(capsys, tmp_path / "home")
+    with HubProcess(tmp_path / "home") as hub:
+        os.kill(hub.pid, signal.SIGSTOP)
+        ran = terminal("call", "health", "--timeout", "0.5", "--config", str(hub.home), "--json")
+        os.kill(hub.pid, signal.SIGCONT)
+
+    assert ran.code == 4
+    assert "did not answer" in ran.json["error"]["message"]
+
+
+def test_a_killed_hub_counts_as_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    terminal = Terminal(capsys, tmp_path / "home")
+    with HubProcess(tmp_path / "home") as hub:
+        hub.kill()
+
+    ran = terminal("status", "--config", str(hub.home))
+
+    assert ran.code == 4
+    assert "No hub runs" in ran.err
