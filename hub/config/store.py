@@ -264,10 +264,10 @@ class ConfigStore:
                 "text": "What changed there takes effect when the hub is started again.",
                 "severity": Severity.WARNING,
             }
-        critical = {section.name for section in self.sections.core() if section.critical}
+        critical = {section.name for section in self.sections.core() if section.critical} & checked.config.broken.keys()
         for error in checked.errors[:REPAIRS_SHOWN]:
             name = error.section or error.file
-            grave = in_force and (name in critical or not error.keys)
+            grave = in_force and checked.config.recovery and (name in critical or not error.keys)
             wanted[f"{error.file}:{error.line}:{error.column}:{error.path}"] = {
                 "title": f"{name} is not valid" if in_force else f"{name} has an error",
                 "text": str(error),

@@ -29,6 +29,7 @@ _log = logging.getLogger(__name__)
 
 EVENT_INTEGRATION_CHANGED = "integration_changed"
 SOURCE = "integration"
+DISABLED = "hub.disabled"
 SETUP_LIMIT_S = 60.0
 SLOW_AFTER_S = 10.0
 UNLOAD_LIMIT_S = 8.0
@@ -173,6 +174,13 @@ class IntegrationManager:
             status = self._statuses.setdefault(domain, Status(self._catalog[domain]))
             self._set(status, State.DISABLED, "hub: disabled names it")
             self._repairs.clear(SOURCE, domain)
+        unknown = sorted(self._disabled() - self._catalog.keys())
+        if not unknown:
+            self._repairs.clear(SOURCE, DISABLED)
+            return
+        text = f"There is no integration {', '.join(unknown)}, so that nothing is disabled by it."
+        title = "hub: disabled names what does not exist"
+        self._repairs.raise_(SOURCE, DISABLED, title, text, severity=Severity.WARNING)
 
     async def _again(self, changed: set[str], new: set[str] = frozenset()) -> None:  # type: ignore[assignment]
         affected = changed | dependents(changed, self._statuses.keys(), self._catalog)

@@ -83,6 +83,15 @@ async def test_a_default_can_be_disabled(kit: Kit) -> None:
     assert kit.hub.log == []
 
 
+async def test_a_typo_among_the_disabled_is_told(kit: Kit) -> None:
+    kit.add("usual", default=True)
+
+    await kit.start("hub: {disabled: usaul}\n")
+
+    assert kit.states() == {"usual": "set_up"}
+    assert [repair.id for repair in kit.repairs.all()] == ["hub.disabled"]
+
+
 async def test_dependencies_come_first_and_are_brought_along(kit: Kit) -> None:
     kit.add("top", dependencies=["middle"])
     kit.add("middle", dependencies=["bottom"], after_dependencies=["other"])
