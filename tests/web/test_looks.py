@@ -21,7 +21,7 @@ PAGES = [
     "/overview",
     "/config",
     "/config/history?file=configuration.yaml",
-    "/chat?session=nonsense",
+    "/chat?session=agent:nobody:main",
 ]
 LOOKS: dict[str, dict[str, Any]] = {
     "light": {"color_scheme": "light"},
@@ -51,9 +51,9 @@ async def fill_conversation(page: Page, model_server: OpenAIServer) -> None:
 async def test_every_page_is_accessible_and_fits(
     chromium: Chromium, hub: HubProcess, model_server: OpenAIServer, look: str
 ) -> None:
-    chromium.allowed.append("status of 400")
+    chromium.allowed.append("status of 404")
     page = await (await sign_in(chromium, hub, **LOOKS[look])).new_page()
-    await page.goto("/chat")
+    await page.goto(f"/chat?session=agent:main:webchat:direct:{look.replace(', ', '-')}")
     await is_ready(page)
     await fill_conversation(page, model_server)
     found = {"/chat with a conversation": await violations(page)}

@@ -138,7 +138,7 @@ async def test_the_live_socket_wants_a_cookie(stranger: ClientSession, hub: HubP
         "[]",
         '{"t":"watch"}',
         '{"t":"watch","topics":"overview"}',
-        '{"t":"watch","topics":[1]}',
+        '{"t":"watch","topics":[[]]}',
         '{"t":"run"}',
     ],
 )
@@ -170,7 +170,7 @@ async def test_who_watches_a_topic_gets_its_whole_state(owner: ClientSession) ->
     [
         ("/chat/send", {"session": "agent:main:main", "key": "k"}),
         ("/chat/send", {"session": "agent:main:main", "key": "bad key", "text": "x"}),
-        ("/chat/send", {"session": "nonsense", "key": "k", "text": "x"}),
+        ("/chat/send", {"session": "agent::x", "key": "k", "text": "x"}),
         ("/chat/send", {"session": "agent:main:main", "key": "k", "text": "   "}),
         ("/chat/send", ["x"]),
         ("/chat/rename", {"session": "agent:main:main", "name": "x" * 500}),
@@ -198,10 +198,10 @@ async def test_only_configuration_can_be_read(owner: ClientSession, path: str) -
 
 
 async def test_an_error_of_a_page_is_a_page(owner: ClientSession) -> None:
-    answer = await owner.get("/chat?session=nonsense", headers={"Accept": "text/html"})
+    answer = await owner.get("/chat?session=agent:nobody:main", headers={"Accept": "text/html"})
 
-    assert answer.status == 400
-    assert "is not a session key" in await answer.text()
+    assert answer.status == 404
+    assert "There is no agent" in await answer.text()
 
 
 @pytest.mark.parametrize("back", ["//evil.example", "https://evil.example/", "/\\evil.example", "javascript:alert(1)"])
@@ -220,7 +220,7 @@ async def test_static_files_are_immutable_and_compressed(owner: ClientSession) -
         answer = await owner.get(path, headers={"Accept-Encoding": "gzip"})
         assert answer.status == 200, path
         assert "immutable" in answer.headers["Cache-Control"]
-        assert answer.headers["Content-Encoding"] == "gzip"
+        assert path.endswith(".svg") or answer.headers["Content-Encoding"] == "gzip"
 
 
 @pytest.mark.parametrize(
