@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 from hub.agent.agents import Agents
 from hub.doctor.finding import Check, Finding, error, warning
@@ -13,7 +14,7 @@ from hub.doctor.patient import Patient
 def _look(patient: Patient) -> Iterator[Finding]:
     home = patient.home.path
     for agent in Agents(patient.config.get("agents"), patient.home).all():
-        path = agent.workspace
+        path = Path(os.path.normpath(agent.workspace))
         where = f"{path} (agent {agent.id})"
         if path == home or path in home.parents or path == patient.home.storage or patient.home.storage in path.parents:
             yield error(

@@ -258,6 +258,38 @@ def test_a_healthy_home_with_a_hub_has_no_findings(ask: Terminal) -> None:
     assert ran.code == 0
 
 
+def test_the_doctor_tells_the_repairs_of_the_hub(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "home" / "custom_integrations" / "doorbell"
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_text(
+        '{"domain": "doorbell", "name": "Doorbell", "kind": "tool", "version": "1.0.0", "default": true}', "utf-8"
+    )
+    (folder / "__init__.py").write_text(
+        "async def setup(hub, config):\n    raise ValueError('no bell here')\n\n\nasync def unload(hub): ...\n", "utf-8"
+    )
+    with HubProcess(tmp_path / "home") as hub:
+        ran = Terminal(capsys, hub.home)("doctor", "--config", str(hub.home), "--json")
+
+    told = [finding for finding in ran.json["findings"] if finding["check"] == "running"]
+    assert ran.code == 1
+    assert len(told) == 1
+    assert "no bell here" in told[0]["what"]
+
+
+def test_the_doctor_says_that_a_hub_is_in_recovery_mode(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "home").mkdir(mode=0o700)
+    (tmp_path / "home" / "configuration.yaml").write_text("hub: [\n", "utf-8")
+    with HubProcess(tmp_path / "home") as hub:
+        ran = Terminal(capsys, hub.home)("doctor", "--config", str(hub.home), "--json")
+        status = Terminal(capsys, hub.home)("status", "--config", str(hub.home))
+
+    told = {finding["check"] for finding in ran.json["findings"]}
+    assert ran.code == 1
+    assert told == {"configuration", "running"}
+    assert status.code == 1
+    assert "recovery" in status.out
+
+
 @pytest.fixture
 def wrong_token(hub: HubProcess) -> Iterator[None]:
     """Another token in the file than the one the hub took from it."""
