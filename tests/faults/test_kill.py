@@ -182,10 +182,15 @@ def begin_request(hub: HubProcess) -> socket.socket:
     """Send a request to `/v1` and return the open connection without waiting for the answer."""
     body = json.dumps({"model": "homarus", "messages": [{"role": "user", "content": "hello"}]})
     connection = socket.create_connection(("127.0.0.1", hub.port))
-    connection.sendall(
-        f"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:{hub.port}\r\nAuthorization: Bearer {hub.token}\r\n"
-        f"x-homarus-session: main\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
-    )
+    head = [
+        "POST /v1/chat/completions HTTP/1.1",
+        f"Host: 127.0.0.1:{hub.port}",
+        f"Authorization: Bearer {hub.token}",
+        "x-homarus-session: main",
+        "Content-Type: application/json",
+        f"Content-Length: {len(body)}",
+    ]
+    connection.sendall("\r\n".join([*head, "", body]).encode())
     return connection
 
 
