@@ -52,7 +52,8 @@ class Dashboard:
         self._live = Live(
             self._tasks, hello=self._hello, language=lambda call: self._renderer.preferences(call).language
         )
-        self._facts = Facts(hub, int(hub.clock.time() * 1000))
+        self._started_ms = int(hub.clock.time() * 1000)
+        self._facts = Facts(hub, self._started_ms)
         overview = OverviewPage(self._renderer, self._facts.overview)
         self._live.add_topic("overview", overview.state)
         self._live_chat = None if self._facts.recovery else self._make_live_chat()
@@ -97,7 +98,7 @@ class Dashboard:
         return section.get(name, default) if isinstance(section, Mapping) else default
 
     def _hello(self) -> Sequence[Frame]:
-        return ({"t": "hello"}, {"t": "version", "assets": self._assets.version})
+        return ({"t": "hello"}, {"t": "version", "assets": self._assets.version, "boot": self._started_ms})
 
     async def _put_into_force(self) -> ReloadResult | None:
         if self._setting("reload", "hybrid") == "off":

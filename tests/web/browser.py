@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from playwright.async_api import Browser, BrowserContext, Page, Playwright, async_playwright
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright, async_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = [
@@ -72,8 +72,12 @@ class Chromium:
 
     def _watch(self, page: Page) -> None:
         page.on("pageerror", lambda error: self.faults.append(f"page error: {error}"))
-        page.on("console", lambda message: message.type == "error" and self.faults.append(f"console: {message.text}"))
+        page.on("console", self._listen)
         page.on("request", lambda request: self._judge(request.url))
+
+    def _listen(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.faults.append(f"console: {message.text}")
 
     def _judge(self, url: str) -> None:
         if url.startswith(("data:", "blob:", "about:")) or urlsplit(url).netloc == urlsplit(self.base_url).netloc:

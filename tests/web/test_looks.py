@@ -192,16 +192,31 @@ async def test_the_reader_of_the_readme_sees_this(
     if not request.config.getoption("--screenshot", default=False):
         pytest.skip("makes docs/images/dashboard.png, with --screenshot")
     page = await signed_in.new_page()
-    call = {"name": "memory_search", "arguments": {"query": "boiler"}}
+    for number, words in enumerate(("Plan a weekend in the Harz", "What is left in the freezer?")):
+        model_server.queue("Gladly.")
+        await page.goto(f"/chat?session=agent:main:webchat:direct:shown-{number}")
+        await is_ready(page)
+        await say(page, words)
+        await expect(page.get_by_role("log").get_by_text("Gladly.")).to_be_visible()
+    fact = "The boiler was serviced on 12 May."
     model_server.queue(
-        [{"text": "Let me look at what I remember."}, {"tool_call": call}],
-        "The boiler was serviced on **12 May**. The next service is due in about half a year:\n\n"
-        "- order the filter (the last one was a *BX-20*)\n- ask Anna for a date\n\nShall I remind you in October?",
+        {"tool_call": {"name": "remember", "arguments": {"text": fact}}},
+        "I will remember that.",
+        [
+            {"text": "Let me look at what I know."},
+            {"tool_call": {"name": "memory_search", "arguments": {"query": "boiler"}}},
+        ],
+        "The boiler was serviced on **12 May**. Before winter, you may want to:\n\n"
+        "- order a filter *(the last one was a BX-20)*\n- ask for a date in October",
     )
     await page.goto("/chat")
     await is_ready(page)
+    await say(page, "Remember that the boiler was serviced on 12 May")
+    await expect(page.get_by_role("log").get_by_text("I will remember that.")).to_be_visible()
     await say(page, "When was the boiler serviced?")
-    await expect(page.get_by_role("log").get_by_text("Shall I remind you")).to_be_visible()
+    await expect(page.get_by_role("log").get_by_text("ask for a date in October")).to_be_visible()
+    await page.get_by_role("log").locator("details.tool summary").last.click()
+    await expect(page.get_by_role("link", name="Main conversation")).to_be_visible()
     target = REPOSITORY / "docs" / "images" / "dashboard.png"
     target.parent.mkdir(parents=True, exist_ok=True)
 

@@ -156,7 +156,7 @@ async def test_who_watches_a_topic_gets_its_whole_state(owner: ClientSession) ->
     async with owner.ws_connect("/live") as socket:
         await socket.send_json({"t": "watch", "topics": ["overview", "session:agent:main:main", "no-such-topic"]})
 
-        shown = set()
+        shown: set[str] = set()
         while shown < {"overview", "log", "run-state"}:
             frame = await socket.receive_json(timeout=10)
             if frame["t"] == "html":

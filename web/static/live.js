@@ -104,7 +104,10 @@ class Live {
 export const live = new Live();
 
 live.on("html", (frame) => morph(frame.id, frame.html));
+let boot = 0;
 live.on("version", (frame) => {
+  if (boot && boot !== frame.boot && document.querySelector("[data-recovery]")) location.reload();
+  boot = frame.boot;
   const mine = new URL(import.meta.url).pathname.split("/")[2];
   if (frame.assets !== mine) live.show(t("The hub was updated. Reload the page when it suits you."));
 });
