@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Any
 
 from hub.core.errors import NotFound
 from hub.core.events import Event, EventBus, Unsubscribe
+from hub.core.ids import new_id
 from hub.core.tasks import TaskOwner
 from hub.sessions.keys import SessionKey, SessionKind
 from hub.sessions.store import SessionStore
@@ -22,6 +23,8 @@ DELTA_INTERVAL_S = 0.15
 """At most one frame of new text per run in this time."""
 
 OUTCOME_LIMIT = 500
+NOTED_SESSIONS = 100
+NOTES_PER_SESSION = 20
 
 _log = logging.getLogger(__name__)
 
@@ -54,6 +57,7 @@ class LiveChat:
         self._runs: dict[str, LiveRun] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._outcomes: OrderedDict[str, tuple[str, str | None]] = OrderedDict()
+        self._notes: OrderedDict[str, deque[Turn]] = OrderedDict()
         self._unsubscribe: list[Unsubscribe] = [
             bus.listen("run_started", self._started),
             bus.listen("run_delta", self._delta),
@@ -84,10 +88,23 @@ class LiveChat:
         turns = turns_of([] if transcript is None else [entry.as_dict() for entry in transcript.branch()])
         for turn in turns:
             self._mark(turn)
+        if (notes := self._notes.get(session_key)) is not None:
+            turns = sorted([*turns, *notes], key=lambda turn: turn.ts_ms)
         live = self.run_of(session_key)
         if live is None:
             return turns
         return [turn for turn in turns if turn.id != live.turn.id] + [live.snapshot()]
+
+    def add_command(self, session_key: str, said: str, reply: str) -> None:
+        """Show a command and what it was answered; neither is part of the conversation that is stored."""
+        id, ts_ms = new_id(), int(self._wall_time() * 1000)
+        if session_key not in self._notes and len(self._notes) >= NOTED_SESSIONS:
+            self._notes.popitem(last=False)
+        notes = self._notes.setdefault(session_key, deque(maxlen=NOTES_PER_SESSION))
+        for turn in (Turn(f"u-{id}", "user", ts_ms=ts_ms), Turn(f"n-{id}", "note", ts_ms=ts_ms)):
+            turn.parts.append(Part("text", f"p-{turn.id}-0", text=said if turn.role == "user" else reply))
+            notes.append(turn)
+            self._send_turn(session_key, turn)
 
     def shown(self, turn: Turn) -> dict[str, Any]:
         """Return a turn as templates want it."""

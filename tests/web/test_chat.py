@@ -207,3 +207,14 @@ async def test_a_conversation_has_an_address(page: Page) -> None:
     key = parse_qs(urlsplit(page.url).query)["session"][0]
 
     assert key.startswith("agent:main:webchat:direct:")
+
+
+async def test_a_command_is_answered_beside_the_conversation(page: Page) -> None:
+    await say(page, "/help")
+
+    await expect(page.get_by_role("log").locator(".turn.note")).to_contain_text("/status")
+    await expect(page.get_by_role("list", name="Waiting to be sent")).to_be_hidden()
+    await page.reload()
+    await expect(page.get_by_role("log").get_by_role("article")).to_have_text(
+        [re.compile("/help"), re.compile("/status")]
+    )

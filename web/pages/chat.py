@@ -26,9 +26,8 @@ from web.render import Page, Renderer, json_response, see_other, wants_json
 from web.texts import SUGGESTIONS
 
 if TYPE_CHECKING:
-    from hub.agent.runner import AgentRunner
-
     from hub.agent.agents import Agents
+    from hub.agent.runner import AgentRunner
 
 TURN_LIMIT = 100
 """Turns shown at once; earlier ones are a link away."""
@@ -101,6 +100,8 @@ class ChatPage:
         receipt = await self._receive(message, context)
         if not receipt.accepted:
             raise LimitExceeded(receipt.reason or "the message was refused")
+        if receipt.reply is not None and not receipt.duplicate:
+            self._live_chat.add_command(receipt.session_key or key, text, receipt.reply)
         if wants_json(call.request):
             return json_response({"run_id": receipt.run_id, "session": receipt.session_key, "reply": receipt.reply})
         return see_other(_path(receipt.session_key or key))
