@@ -48,14 +48,12 @@ class LazyGroup(Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, "-V", "--version", prog_name="homarus", message="%(prog)s %(version)s")
 def app() -> None:
-    r"""A personal AI assistant that lives in your home.
+    """A personal AI assistant that lives in your home.
 
-    \b
     Example:
       homarus start            run the hub in the foreground
       homarus chat "hello"     talk to it from a second terminal
 
-    \b
     Exit codes: 0 all is well, 1 something was found, 2 wrong usage, 3 the
     configuration is not valid, 4 the hub cannot be reached, 5 not authorised.
     """

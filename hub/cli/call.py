@@ -9,19 +9,19 @@ import click
 
 from hub.cli.client import CALL_LIMIT_S, HubClient
 from hub.cli.exits import CommandFailed, Exit
+from hub.cli.groups import Command
 from hub.cli.options import home_option, json_option, print_json
 
 
-@click.command("call")
+@click.command("call", cls=Command)
 @click.argument("method")
 @click.option("--params", metavar="JSON", default="{}", help="Parameters, a JSON object.")
 @click.option("--timeout", "timeout_s", type=float, default=CALL_LIMIT_S, show_default=True, help="Seconds to wait.")
 @home_option
 @json_option
 def command(method: str, params: str, timeout_s: float, home: Path, as_json: bool) -> None:
-    r"""Call METHOD of the running hub and print its payload as JSON.
+    """Call METHOD of the running hub and print its payload as JSON.
 
-    \b
     Example:
       homarus call chat.history --params '{"sessionKey": "main", "limit": 5}'
     """

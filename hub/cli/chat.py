@@ -11,6 +11,7 @@ import click
 
 from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
+from hub.cli.groups import Command
 from hub.cli.options import home_option, json_option, print_json
 from hub.core.ids import new_id
 
@@ -19,7 +20,7 @@ TEXT_LIMIT = 1_000_000
 _LEAVE = {"/quit", "/exit", "/q"}
 
 
-@click.command("chat")
+@click.command("chat", cls=Command)
 @click.argument("text", nargs=-1)
 @click.option("--session", "session", metavar="KEY", help="The conversation.  [default: the agent's main one]")
 @click.option("--agent", metavar="ID", help="The agent.  [default: the default agent]")
@@ -29,9 +30,8 @@ _LEAVE = {"/quit", "/exit", "/q"}
 def command(
     ctx: click.Context, text: tuple[str, ...], session: str | None, agent: str | None, home: Path, as_json: bool
 ) -> None:
-    r"""Send TEXT and print the answer; without TEXT, talk line by line.
+    """Send TEXT and print the answer; without TEXT, talk line by line.
 
-    \b
     Example:
       homarus chat "remember that the boiler was serviced on 12 May"
       homarus chat --agent main --session main

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hub.cli.exits import Exit
+from hub.cli.groups import Command
 from hub.cli.options import home_option, json_option, print_json
 from hub.security.redaction import Redactor
 
@@ -20,14 +21,13 @@ SHOWN_WIDTH = 100
 _SECRETS = "secrets.yaml"
 
 
-@click.command("check")
+@click.command("check", cls=Command)
 @home_option
 @json_option
 @click.pass_context
 def command(ctx: click.Context, home: Path, as_json: bool) -> None:
-    r"""Check the configuration and tell every mistake in it. Exits 3 when there is one.
+    """Check the configuration and tell every mistake in it. Exits 3 when there is one.
 
-    \b
     Example:
       homarus check --config ~/.homarus
     """

@@ -30,9 +30,8 @@ _REFUSED = "CONFIG_INVALID"
 
 @click.group("config", cls=Group)
 def command() -> None:
-    r"""Read and change the configuration.
+    """Read and change the configuration.
 
-    \b
     Example:
       homarus config get http.port
       homarus config set hub.name "Our home"
@@ -44,9 +43,8 @@ def command() -> None:
 @home_option
 @json_option
 def get(path: str, home: Path, as_json: bool) -> None:
-    r"""Print the value at PATH, or all of it; what is not written has its default. Secrets are shown by name.
+    """Print the value at PATH, or all of it; what is not written has its default. Secrets are shown by name.
 
-    \b
     Example:
       homarus config get agents[0].model
     """
@@ -73,11 +71,10 @@ def get(path: str, home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def set_(path: str, value: str, home: Path, as_json: bool) -> None:
-    r"""Set the value at PATH to VALUE, written as in YAML; comments stay, and what was before is kept.
+    """Set the value at PATH to VALUE, written as in YAML; comments stay, and what was before is kept.
 
     A value with which the configuration would not be valid is refused (exit 3).
 
-    \b
     Example:
       homarus config set models.default anthropic/claude-opus-4-6
       homarus config set models.providers.anthropic '{api_key: !secret anthropic_key}'
@@ -106,9 +103,8 @@ def set_(path: str, value: str, home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def schema(home: Path, as_json: bool) -> None:
-    r"""Print JSON Schema of the whole configuration, integrations of your own included.
+    """Print JSON Schema of the whole configuration, integrations of your own included.
 
-    \b
     Example:
       homarus config schema > homarus.schema.json
     """
@@ -122,9 +118,8 @@ def schema(home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def reference(home: Path, as_json: bool) -> None:
-    r"""Print the reference of every section and key, as Markdown.
+    """Print the reference of every section and key, as Markdown.
 
-    \b
     Example:
       homarus config reference | less
     """
@@ -145,9 +140,8 @@ def reference(home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def history(file: str, diff: str | None, restore: str | None, home: Path, as_json: bool) -> None:
-    r"""List what FILE was before the hub changed it, the newest first; compare or restore a version.
+    """List what FILE was before the hub changed it, the newest first; compare or restore a version.
 
-    \b
     Example:
       homarus config history
       homarus config history configuration.yaml --diff 1

@@ -7,17 +7,17 @@ from pathlib import Path
 import click
 
 from hub.cli.client import HubClient
+from hub.cli.groups import Command
 from hub.cli.options import home_option, json_option, print_json
 
 
-@click.command("dashboard")
+@click.command("dashboard", cls=Command)
 @click.option("--open", "open_", is_flag=True, help="Open it in the browser of this machine.")
 @home_option
 @json_option
 def command(open_: bool, home: Path, as_json: bool) -> None:
-    r"""Print a link that signs in to the dashboard, once.
+    """Print a link that signs in to the dashboard, once.
 
-    \b
     Example:
       homarus dashboard --open
     """

@@ -10,6 +10,7 @@ import click
 
 from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
+from hub.cli.groups import Command
 from hub.cli.options import command_on, home_option, json_option, print_json
 from hub.core.errors import HubError, Unavailable
 
@@ -18,15 +19,14 @@ if TYPE_CHECKING:
     from hub.doctor.patient import Patient
 
 
-@click.command("doctor")
+@click.command("doctor", cls=Command)
 @click.option("--fix", is_flag=True, help="Mend permissions of files; nothing else is ever changed.")
 @home_option
 @json_option
 @click.pass_context
 def command(ctx: click.Context, fix: bool, home: Path, as_json: bool) -> None:
-    r"""Check the home, its configuration and the machine, and say how to mend what is wrong. Exits 1 on findings.
+    """Check the home, its configuration and the machine, and say how to mend what is wrong. Exits 1 on findings.
 
-    \b
     Example:
       homarus doctor
       homarus doctor --fix

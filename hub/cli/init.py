@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from hub.cli.exits import CommandFailed, Exit
+from hub.cli.groups import Command
 from hub.cli.options import command_on, home_option, json_option, print_json
 
 LANGUAGES = ("en", "zh-CN")
@@ -38,7 +39,7 @@ class Choices:
     key: str = ""
 
 
-@click.command("init")
+@click.command("init", cls=Command)
 @click.option("--name", help="The name of the home.  [default: Home]")
 @click.option("--time-zone", metavar="ZONE", help="IANA time zone.  [default: this machine's]")
 @click.option("--language", help="Such as en or zh-CN.  [default: en]")
@@ -48,9 +49,8 @@ class Choices:
 def command(
     name: str | None, time_zone: str | None, language: str | None, yes: bool, home: Path, as_json: bool
 ) -> None:
-    r"""Make a home: its directory, a starter configuration, and a model key if you like.
+    """Make a home: its directory, a starter configuration, and a model key if you like.
 
-    \b
     Example:
       homarus init
       homarus init --yes --config /srv/home --name "Our home" --time-zone Europe/Berlin

@@ -9,22 +9,22 @@ from pathlib import Path
 import click
 
 from hub.cli.client import HubClient
+from hub.cli.groups import Command
 from hub.cli.options import home_option, json_option, print_json
 
 POLL_S = 1.0
 
 
-@click.command("logs")
+@click.command("logs", cls=Command)
 @click.option("--lines", "-n", type=click.IntRange(1, 5_000), default=100, show_default=True, help="How many.")
 @click.option("--follow", "-f", is_flag=True, help="Go on showing new lines until stopped.")
 @home_option
 @json_option
 def command(lines: int, follow: bool, home: Path, as_json: bool) -> None:
-    r"""Show the latest lines of the log; secrets are already taken out of it.
+    """Show the latest lines of the log; secrets are already taken out of it.
 
     With --json they come as a list, and with --follow too as one JSON string a line.
 
-    \b
     Example:
       homarus logs -f
     """

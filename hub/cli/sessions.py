@@ -17,9 +17,8 @@ from hub.cli.options import home_option, json_option, print_json, print_table
 
 @click.group("sessions", cls=Group)
 def command() -> None:
-    r"""List, show, reset and delete conversations.
+    """List, show, reset and delete conversations.
 
-    \b
     Example:
       homarus sessions list
       homarus sessions show main --json
@@ -31,9 +30,8 @@ def command() -> None:
 @home_option
 @json_option
 def list_(agent: str | None, home: Path, as_json: bool) -> None:
-    r"""List the sessions, the latest first.
+    """List the sessions, the latest first.
 
-    \b
     Example:
       homarus sessions list --agent main
     """
@@ -55,9 +53,8 @@ def list_(agent: str | None, home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def show(key: str, home: Path, as_json: bool) -> None:
-    r"""Show the transcript of the session KEY; with --json its entries as stored. Its file is named on stderr.
+    """Show the transcript of the session KEY; with --json its entries as stored. Its file is named on stderr.
 
-    \b
     Example:
       homarus sessions show main
       homarus sessions show agent:main:main --json
@@ -78,9 +75,8 @@ def show(key: str, home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def reset(key: str, home: Path, as_json: bool) -> None:
-    r"""Begin the session KEY anew; the old transcript is kept.
+    """Begin the session KEY anew; the old transcript is kept.
 
-    \b
     Example:
       homarus sessions reset main
     """
@@ -94,9 +90,8 @@ def reset(key: str, home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def delete(key: str, yes: bool, home: Path, as_json: bool) -> None:
-    r"""Delete the session KEY; its transcript is set aside, not destroyed.
+    """Delete the session KEY; its transcript is set aside, not destroyed.
 
-    \b
     Example:
       homarus sessions delete agent:main:webchat:direct:guest --yes
     """

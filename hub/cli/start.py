@@ -10,10 +10,11 @@ from typing import Any
 
 import click
 
+from hub.cli.groups import Command
 from hub.cli.options import home_option
 
 
-@click.command("start")
+@click.command("start", cls=Command)
 @click.option("--host", help="Address to serve, over http.host of the configuration.")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to serve, over http.port; 0 lets the system choose.")
 @click.option("--verbose", "-v", is_flag=True, help="Log more.")
@@ -21,9 +22,8 @@ from hub.cli.options import home_option
 @click.option("--json", "as_json", is_flag=True, help="Tell address and sign-in link in a line of JSON on stdout.")
 @click.pass_context
 def command(ctx: click.Context, host: str | None, port: int | None, verbose: bool, home: Path, as_json: bool) -> None:
-    r"""Run the hub on a home directory, which is made when it is not there; stop it with Ctrl+C.
+    """Run the hub on a home directory, which is made when it is not there; stop it with Ctrl+C.
 
-    \b
     Example:
       homarus start
       homarus start --config /srv/home --host 0.0.0.0 --port 18789

@@ -8,17 +8,17 @@ import click
 
 from hub.cli.client import HubClient
 from hub.cli.exits import Exit
+from hub.cli.groups import Command
 from hub.cli.options import home_option, json_option, print_json, print_table
 
 
-@click.command("status")
+@click.command("status", cls=Command)
 @home_option
 @json_option
 @click.pass_context
 def command(ctx: click.Context, home: Path, as_json: bool) -> None:
-    r"""Show the running hub: integrations, agents, models, repairs. Exits 1 when something wants mending.
+    """Show the running hub: integrations, agents, models, repairs. Exits 1 when something wants mending.
 
-    \b
     Example:
       homarus status --json
     """

@@ -20,9 +20,8 @@ from hub.security.hub_token import hub_token
 @json_option
 @click.pass_context
 def command(ctx: click.Context, home: Path, as_json: bool) -> None:
-    r"""Print the hub token, which works on this machine alone; or manage scoped tokens.
+    """Print the hub token, which works on this machine alone; or manage scoped tokens.
 
-    \b
     Example:
       homarus token
       homarus token create --name phone --scopes operator.write
@@ -43,9 +42,8 @@ def command(ctx: click.Context, home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def create(name: str, scopes: str, expires: str | None, home: Path, as_json: bool) -> None:
-    r"""Make a scoped token, for another machine or a program; it is shown this once.
+    """Make a scoped token, for another machine or a program; it is shown this once.
 
-    \b
     Example:
       homarus token create --name phone --scopes operator.read,operator.write --expires 90d
     """
@@ -62,9 +60,8 @@ def create(name: str, scopes: str, expires: str | None, home: Path, as_json: boo
 @home_option
 @json_option
 def list_(home: Path, as_json: bool) -> None:
-    r"""List the scoped tokens, without their secrets.
+    """List the scoped tokens, without their secrets.
 
-    \b
     Example:
       homarus token list
     """
@@ -84,9 +81,8 @@ def list_(home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def revoke(token_id: str, home: Path, as_json: bool) -> None:
-    r"""Revoke the token TOKEN_ID; connections that use it are closed.
+    """Revoke the token TOKEN_ID; connections that use it are closed.
 
-    \b
     Example:
       homarus token revoke 019aa5c1f2d0b7c1
     """
