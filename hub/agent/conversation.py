@@ -49,6 +49,10 @@ class Conversation:
         self.transcript = transcript
         self._zone = zone
         self._items: list[Item] = []
+        # Sums over the items, since nearly every look finds that all of them fit.
+        self._messages: list[Message] = []
+        self._tokens = 0
+        self._untrusted = 0
         self._seen: list[str] = []
         self._waiting: list[str] = []
         self._tidy = True
@@ -56,7 +60,10 @@ class Conversation:
     def window(self, budget: int, *, harder: bool = False) -> Window:
         """Return what fits into `budget` tokens of the conversation as it stands now."""
         self._refresh()
-        window = fit(self._items, budget, harder=harder)
+        if self._tokens <= budget and not harder:
+            window = Window(tuple(self._messages), self._tokens, self._untrusted > 0)
+        else:
+            window = fit(self._items, budget, harder=harder)
         if self._tidy and not self._waiting:
             return window
         return replace(window, messages=tuple(pair_results(window.messages)))
@@ -65,14 +72,20 @@ class Conversation:
         branch = self.transcript.branch()
         known = len(self._seen)
         if known > len(branch) or (known and branch[known - 1].id != self._seen[-1]):
-            self._items, self._seen, self._waiting, self._tidy, known = [], [], [], True, 0
+            self._items, self._messages, self._seen, self._waiting = [], [], [], []
+            self._tokens = self._untrusted = known = 0
+            self._tidy = True
         for entry in branch[known:]:
             self._seen.append(entry.id)
             message = self._message(entry)
             if message is None:
                 continue
             self._tidy = self._tidy and self._follows(message)
-            self._items.append(Item(message, estimate_message(message), entry.provenance.trusted))
+            item = Item(message, estimate_message(message), entry.provenance.trusted)
+            self._items.append(item)
+            self._messages.append(message)
+            self._tokens += item.tokens
+            self._untrusted += not item.trusted
 
     def _follows(self, message: Message) -> bool:
         """Whether results come right behind their calls, in their order, as models want it."""

@@ -86,8 +86,7 @@ class Execution:
         session, authority = self.session, request.context.authority
         candidates = await parts.models.candidates(request.model or (session and session.model) or agent.model)
         tools = parts.tools.available(authority, agent.tool_policies)
-        private = session is not None and parts.workspaces.is_private(session.key, authority)
-        files = parts.workspaces.prompt_files(agent.id, private)
+        files = parts.workspaces.prompt_files(agent.id, parts.workspaces.is_private(request.session_key, authority))
         system = parts.prompts.of(agent.name, files, tools, request.extra_system_prompt)
         thinking = request.thinking or (session and session.thinking) or agent.thinking
         ports = RunPorts(parts, request, self._context, conversation, Brief(agent, system, candidates, tools, thinking))

@@ -124,9 +124,8 @@ class Workspaces:
             private: Whether it is for an owner's private session, which sees the memory.
         """
         agent = self._agents.get(agent_id)
-        names = [*ALWAYS, BOOTSTRAP]
-        if private:
-            names += [MEMORY, *self._days()]
+        # The first conversation is the owner's; nobody else could write down what comes of it.
+        names = [*ALWAYS, BOOTSTRAP, MEMORY, *self._days()] if private else ALWAYS
         sign = tuple(_facts(agent.workspace, name) for name in names)
         key = (agent_id, private)
         known = self._files.get(key)
@@ -158,7 +157,7 @@ class Workspaces:
             path = workspace / name
             if path.exists() or path.is_symlink():
                 continue
-            write_atomic(path, template(name))
+            write_atomic(path, template(name, agent.name))
             written.append(name)
         note.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_atomic(note, str(workspace).encode())
@@ -167,9 +166,10 @@ class Workspaces:
         return written
 
 
-def template(name: str) -> bytes:
-    """Return what a workspace file says at first."""
-    return files("hub.agent").joinpath("templates", name).read_bytes()
+def template(name: str, agent_name: str) -> bytes:
+    """Return what a workspace file says at first, for an agent of this name."""
+    text = files("hub.agent").joinpath("templates", name).read_text(encoding="utf-8")
+    return text.replace("{name}", agent_name).encode()
 
 
 def _facts(workspace: Path, name: str) -> tuple[str, int, int, int]:

@@ -1,0 +1,93 @@
+"""Agents as configured, and what is wrong in their section."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hub.agent.agents import Agents
+from hub.agent.limits import Limits
+from hub.agent.schema import AGENTS_SCHEMA
+from hub.core.context import ToolPolicy
+from hub.core.errors import NotFound
+from hub.core.schema import SchemaError, describe_error
+from hub.storage.homedir import Home
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+def test_without_any_there_is_main(home: Home) -> None:
+    for section in (None, ()):
+        agents = Agents(section, home)
+
+        assert [agent.id for agent in agents.all()] == ["main"]
+        assert agents.default().name == "Homarus"
+        assert agents.default().limits == Limits()
+
+
+def test_all_that_is_configured_is_taken(home: Home) -> None:
+    agents = Agents(
+        [
+            {"id": "a"},
+            {
+                "id": "b",
+                "name": "Bee",
+                "default": True,
+                "model": "test/x",
+                "workspace": "bees",
+                "thinking": "low",
+                "tools": {"deny": ["write"]},
+                "limits": {"turns": 3, "seconds": "2m"},
+                "params": {"temperature": 0},
+            },
+        ],
+        home,
+    )
+
+    bee = agents.default()
+    assert (bee.id, bee.name, bee.model, bee.thinking, bee.params) == ("b", "Bee", "test/x", "low", {"temperature": 0})
+    assert bee.workspace == home.path / "bees"
+    assert bee.limits == Limits(turns=3, seconds=120)
+    assert bee.tool_policies == (ToolPolicy(deny=frozenset({"write"})),)
+    assert not agents.get("a").default
+
+
+def test_an_agent_that_is_not_there_is_told_with_the_nearest(home: Home) -> None:
+    with pytest.raises(NotFound, match="Did you mean kitchen"):
+        Agents([{"id": "kitchen"}], home).get("kichen")
+
+
+def test_a_new_configuration_takes_the_place_of_the_old(home: Home) -> None:
+    agents = Agents([{"id": "a"}], home)
+
+    agents.configure([{"id": "b"}])
+
+    assert [agent.id for agent in agents.all()] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("section", "words"),
+    [
+        ([{"id": "a"}, {"id": "a"}], "two agents with the id a"),
+        ([{"id": "a", "workspace": "w"}, {"id": "b", "workspace": "w"}], "two agents with the workspace w"),
+        ([{"id": "a", "default": True}, {"id": "b", "default": True}], "a is the default agent already"),
+        ([{"name": "x"}], "id"),
+        ([{"id": "A b"}], "identifier"),
+        ([{"id": "a", "limits": {"turns": 0}}], "limits.turns"),
+        ([{"id": "a", "limits": {"minutes": 3}}], "limits.minutes"),
+        ([{"id": "a", "thinking": "much"}], "thinking"),
+        ([{"id": "a", "workspace": ""}], "directory"),
+        ([{"id": "a", "tools": {"profile": "none"}}], "profile"),
+        ("main", "dictionary"),
+    ],
+)
+def test_what_is_wrong_is_told(section: Any, words: str) -> None:
+    with pytest.raises(SchemaError) as caught:
+        AGENTS_SCHEMA(section)
+
+    assert words in describe_error(caught.value)
