@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from hub.config.files import YAML_SUFFIXES
 
@@ -26,7 +26,7 @@ async def watch_files(store: ConfigStore, on_reload: OnReload) -> None:
         store: Whose files.
         on_reload: Awaited with each result that changed, or refused, something.
     """
-    watchfiles: Any = await asyncio.to_thread(importlib.import_module, "watchfiles")
+    watchfiles = await asyncio.to_thread(_load)
     while True:
         folders = _folders(store)
         stop = asyncio.Event()
@@ -44,6 +44,12 @@ async def watch_files(store: ConfigStore, on_reload: OnReload) -> None:
                 await on_reload(result)
             if _folders(store) != folders:
                 stop.set()
+
+
+def _load() -> ModuleType:
+    import watchfiles
+
+    return watchfiles
 
 
 def _folders(store: ConfigStore) -> list[Path]:

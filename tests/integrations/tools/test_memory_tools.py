@@ -83,7 +83,7 @@ def speakers(place: Standing) -> dict[str, tuple[Authority, str]]:
         "anna in the group": (place.anna, GROUP),
         "stranger": (place.stranger, "agent:main:telegram:direct:9"),
         "hook": (place.owner, "agent:main:hook:door"),
-        "nonsense": (place.owner, "nonsense"),
+        "nonsense": (place.owner, "no key"),
     }
 
 
