@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright, async_playwright
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, async_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = [
@@ -27,43 +29,49 @@ PHONE = {"width": 390, "height": 844}
 AXE = Path(__file__).parent / "vendor" / "axe.js"
 
 
+@asynccontextmanager
+async def launched() -> AsyncIterator[Browser]:
+    """Start the browser; profiles that are opened in it share nothing."""
+    path = next((found for name in NAMES if (found := shutil.which(name))), None)
+    assert path is not None, "these tests need Chromium: apt-get install chromium, or script/test installs it"
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield browser
+        await browser.close()
+
+
 class Chromium:
-    """The browser, its pages, and what went wrong in them.
+    """The profiles of one test, and what went wrong in their pages.
 
     Args:
+        browser: Where they are opened.
         base_url: The hub; a request to anywhere else is a failure.
     """
 
-    def __init__(self, base_url: str) -> None:
+    def __init__(self, browser: Browser, base_url: str) -> None:
         self.base_url = base_url
         self.faults: list[str] = []
         self.allowed: list[str] = []
         """Patterns of faults that a test causes on purpose."""
-        self._playwright: Playwright | None = None
-        self._browser: Browser | None = None
+        self._browser = browser
+        self._contexts: list[BrowserContext] = []
 
     async def __aenter__(self) -> Self:
-        path = next((found for name in NAMES if (found := shutil.which(name))), None)
-        assert path is not None, "these tests need Chromium: apt-get install chromium, or script/test installs it"
-        self._playwright = await async_playwright().start()
-        self._browser = await self._playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
-        if self._browser is not None:
-            await self._browser.close()
-        if self._playwright is not None:
-            await self._playwright.stop()
+        for context in self._contexts:
+            await context.close()
 
     async def context(self, **options: Any) -> BrowserContext:
         """Open a browser profile of its own; options are Playwright's."""
-        assert self._browser is not None
         defaults: dict[str, Any] = {"viewport": DESKTOP, "locale": "en-US", "base_url": self.base_url}
         context = await self._browser.new_context(**{**defaults, **options})
         context.set_default_timeout(WAIT_LIMIT_MS)
         context.on("page", self._watch)
+        self._contexts.append(context)
         return context
 
     def unexpected(self) -> list[str]:

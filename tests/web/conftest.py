@@ -6,11 +6,12 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.async_api import BrowserContext, Page
+import pytest_asyncio
+from playwright.async_api import Browser, BrowserContext, Page
 
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
-from tests.web.browser import Chromium, is_ready
+from tests.web.browser import Chromium, is_ready, launched
 
 CONFIGURATION = """\
 # The home of the browser tests.
@@ -48,20 +49,26 @@ def hub(model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) ->
         yield process
 
 
-@pytest.fixture
-async def chromium(hub: HubProcess, model_server: OpenAIServer) -> AsyncIterator[Chromium]:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with launched() as started:
+        yield started
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def chromium(browser: Browser, hub: HubProcess, model_server: OpenAIServer) -> AsyncIterator[Chromium]:
     model_server.reset()
-    async with Chromium(hub.url) as browser:
-        yield browser
-    assert browser.unexpected() == []
+    async with Chromium(browser, hub.url) as profiles:
+        yield profiles
+    assert profiles.unexpected() == []
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def signed_in(chromium: Chromium, hub: HubProcess) -> BrowserContext:
     return await sign_in(chromium, hub)
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def page(signed_in: BrowserContext) -> Page:
     """A signed-in page on a fresh conversation."""
     page = await signed_in.new_page()

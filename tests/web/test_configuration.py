@@ -3,17 +3,18 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import BrowserContext, Locator, Page, expect
 
 from tests.servers.hub_process import HubProcess
 from tests.web.browser import Chromium, is_ready
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 FILE = "configuration.yaml"
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def editor(signed_in: BrowserContext, hub: HubProcess) -> AsyncIterator[Page]:
     """The editor on a valid file, which is put back afterwards."""
     before = (hub.home / FILE).read_text()

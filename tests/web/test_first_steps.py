@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Browser, Page, expect
 
 from tests.servers.hub_process import HubProcess
 from tests.web.browser import Chromium, is_ready
 from tests.web.conftest import sign_in
 from tests.web.test_chat import say
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 
 async def first_page(chromium: Chromium, hub: HubProcess) -> Page:
@@ -22,9 +22,9 @@ async def first_page(chromium: Chromium, hub: HubProcess) -> Page:
     return page
 
 
-async def test_a_fresh_home_remembers_without_a_model_and_after_a_restart(tmp_path: Path) -> None:
+async def test_a_fresh_home_remembers_without_a_model_and_after_a_restart(browser: Browser, tmp_path: Path) -> None:
     with HubProcess(tmp_path / "home") as hub:
-        async with Chromium(hub.url) as chromium:
+        async with Chromium(browser, hub.url) as chromium:
             chromium.allowed.append("ERR_CONNECTION_REFUSED|WebSocket")
             page = await first_page(chromium, hub)
             answers = page.get_by_role("log").locator(".turn.assistant .text")
@@ -40,12 +40,12 @@ async def test_a_fresh_home_remembers_without_a_model_and_after_a_restart(tmp_pa
             assert chromium.unexpected() == []
 
 
-async def test_a_broken_configuration_is_mended_in_the_dashboard(tmp_path: Path) -> None:
+async def test_a_broken_configuration_is_mended_in_the_dashboard(browser: Browser, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir(mode=0o700)
     (home / "configuration.yaml").write_text("hub:\n  name: Home\nhttp:\n  auth: {mode: nonsense}\n")
     with HubProcess(home) as hub:
-        async with Chromium(hub.url) as chromium:
+        async with Chromium(browser, hub.url) as chromium:
             chromium.allowed.append("ERR_CONNECTION_REFUSED|WebSocket|status of 503")
             context = await chromium.context()
             page = await context.new_page()

@@ -12,7 +12,7 @@ from tests.web.browser import PHONE, Chromium, is_ready, violations
 from tests.web.conftest import sign_in
 from tests.web.test_chat import say
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 REPOSITORY = Path(__file__).parents[2]
 PAGES = [

@@ -1,16 +1,17 @@
 from __future__ import annotations
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 from tests.web.browser import Chromium
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def plain(chromium: Chromium, hub: HubProcess) -> Page:
     """A signed-in page in a browser without scripts."""
     page = await (await chromium.context(java_script_enabled=False)).new_page()
