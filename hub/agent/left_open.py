@@ -30,6 +30,7 @@ async def settle_left_open(
         HubError: The database cannot be read or written.
     """
     found: dict[Verdict, list[str]] = {verdict: [] for verdict in Verdict}
+    found[Verdict.INTERRUPTED] += await runs.untold()
     answered: dict[str, RunResult] = {}
     for row in await runs.open_rows():
         if row.id in active:

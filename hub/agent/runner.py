@@ -11,6 +11,7 @@ import logging
 import sqlite3
 from collections import OrderedDict
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import Any
 
 from hub.agent.active import Active, Phase
@@ -41,7 +42,7 @@ _log = logging.getLogger(__name__)
 
 ANNOUNCED_KEPT = 10_000
 RESULTS_KEPT = 200
-"""Results kept in memory for those who ask again; older ones are read from the database, without their messages."""
+"""Results kept in memory, without their messages, for those who ask again; older ones are read from the database."""
 
 
 class AgentRunner:
@@ -344,7 +345,7 @@ class AgentRunner:
             _log.debug("session %s was deleted before its taint was noted", session_key)
 
     def _keep(self, result: RunResult) -> None:
-        self._results[result.run_id] = result
+        self._results[result.run_id] = replace(result, messages=())
         if len(self._results) > RESULTS_KEPT:
             self._results.popitem(last=False)
 

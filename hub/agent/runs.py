@@ -123,6 +123,16 @@ class RunStore:
         )
         return [RunRow(*row) for row in rows]
 
+    async def untold(self) -> list[str]:
+        """Return the interrupted runs whose message still waits: a crash came before anybody was told."""
+        rows = await self._db.read(
+            lambda connection: connection.execute(
+                "SELECT runs.id FROM inbox JOIN runs ON runs.id = inbox.run_id"
+                " WHERE inbox.state = 'queued' AND runs.state = 'interrupted' ORDER BY inbox.rowid"
+            ).fetchall()
+        )
+        return [row[0] for row in rows]
+
     async def settle(self, run_id: str, result: RunResult) -> None:
         """End a run that a stop or a crash left open and that nobody waits for."""
         interrupted = (result.error or {}).get("code") == INTERRUPTED_ERROR["code"]

@@ -160,6 +160,23 @@ async def test_a_message_that_had_begun_to_change_things_is_interrupted_and_its_
     assert roles == ["system", "user", "assistant", "tool", "tool", "assistant", "user"]
 
 
+async def test_whoever_was_not_told_of_an_interruption_is_told_after_the_next_crash(left: Left) -> None:
+    await left.die("message", [HEARD, assistant(CHANGE)])
+
+    async with standing(left.house()) as house:
+        await house.db.write(
+            lambda connection: (
+                connection.execute(
+                    "INSERT INTO inbox(id, channel, account, peer, message_id, received_ms, state, run_id)"
+                    " VALUES ('i', 'webchat', 'default', 'x', 'm', 1, 'queued', 'r')"
+                ).rowcount
+            )
+        )
+        first, second = await house.runner.recover(), await house.runner.recover()
+
+    assert first.interrupted == second.interrupted == ("r",)
+
+
 @pytest.mark.parametrize("entries", [[HEARD], [HEARD, ANSWER]])
 async def test_a_request_is_never_run_again(left: Left, openai_server: OpenAIServer, entries: list[Entry]) -> None:
     await left.die("request", entries)
