@@ -90,7 +90,7 @@ def _rows(schema: JsonSchema, path: str, depth: int) -> Iterator[tuple[str, str,
     for name, inner in schema.get("properties", {}).items():
         inner_path = f"{path}.{name}"
         default = "required" if name in required else _default(inner)
-        yield inner_path, _kind(inner), default, _description(inner)
+        yield inner_path, _kind(inner) or _kind_of(inner.get("default")), default, _description(inner)
         yield from _rows(inner, inner_path, depth + 1)
     others = schema.get("additionalProperties")
     if isinstance(others, dict) and others:
@@ -141,6 +141,11 @@ def _kind(schema: JsonSchema) -> str:
     if kind is None:
         return ""
     return _WORDS.get(str(kind), str(kind)) + _bounds(schema)
+
+
+def _kind_of(default: Any) -> str:
+    """Return in words what a default is, where the schema does not say what it takes."""
+    return "text" if isinstance(default, str) else ""
 
 
 def _plural(kind: str) -> str:

@@ -102,8 +102,10 @@ HTTP_SCHEMA = Schema(
         Optional("port", default=DEFAULT_PORT, description="TCP port of everything; 0 lets the system choose."): port,
         Optional("auth", default=dict, description="How to sign in."): AUTH_SCHEMA,
         Optional("tls", description="Certificate and key files (PEM) to serve HTTPS."): {
-            Required("certificate"): All(string, Length(min=1)),
-            Required("key"): All(string, Length(min=1)),
+            Required(
+                "certificate", description="Certificate, with those that vouch for it; relative to the home."
+            ): All(string, Length(min=1)),
+            Required("key", description="Its private key; relative to the home."): All(string, Length(min=1)),
         },
         Optional("allowed_hosts", default=list, description="Further names by which browsers may reach the hub."): [
             host_name

@@ -1,0 +1,1 @@
+"""The documentation: generated pages are current, links lead somewhere, examples are valid."""

@@ -1,0 +1,136 @@
+"""The documentation is current: generated parts, links, and every example of a configuration."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hub.cli.configured import checked_home
+from tests.cli.terminal import command_at, every_command
+from tests.docs.pages import CHECKOUT, DOCS, generated, renewed
+
+PAGES = [CHECKOUT / "README.md", *sorted(DOCS.glob("*.md"))]
+_LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(r"# (\S+\.yaml)\n")
+_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(CHECKOUT).as_posix()
+
+
+def blocks(page: Path, language: str) -> Iterator[str]:
+    """The fenced blocks of a page in one language."""
+    for found, text in _FENCE.findall(page.read_text(encoding="utf-8")):
+        if found == language:
+            yield text
+
+
+def prose(page: Path) -> str:
+    """A page without its fenced blocks."""
+    return _FENCE.sub("", page.read_text(encoding="utf-8"))
+
+
+def anchors(page: Path) -> set[str]:
+    """What links into a page may name."""
+    return {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in _HEADING.findall(prose(page))}
+
+
+@pytest.mark.parametrize("page", sorted(generated()), ids=name_of)
+def test_the_generated_part_is_what_the_program_says(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+
+    assert text == renewed(page, generated()[page]), f"{name_of(page)} is out of date: run script/docs"
+
+
+def test_the_manual_names_every_command() -> None:
+    text = (DOCS / "cli.md").read_text(encoding="utf-8")
+
+    missing = [path for path in every_command() if f"# homarus {' '.join(path)}\n" not in text]
+
+    assert missing == []
+
+
+def test_the_reference_describes_every_key() -> None:
+    rows = [line for line in generated()[DOCS / "configuration.md"].splitlines() if line.startswith("| `")]
+
+    silent = [row for row in rows if row.endswith("|  |") and "NAME`" not in row]
+
+    assert len(rows) > 80
+    assert silent == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page: Path) -> None:
+    broken = []
+    for target in _LINK.findall(prose(page)):
+        if target.startswith("https://"):
+            continue
+        file, _, anchor = target.partition("#")
+        there = (page.parent / file).resolve() if file else page
+        if not there.exists() or (anchor and anchor not in anchors(there)):
+            broken.append(target)
+
+    assert broken == []
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=name_of)
+def test_the_readme_leads_to_every_page(page: Path) -> None:
+    assert f"(docs/{page.name})" in (CHECKOUT / "README.md").read_text(encoding="utf-8")
+
+
+def examples() -> Iterator[tuple[str, str, dict[str, str]]]:
+    """Each example of a configuration: its place, its text, and the files that its page shows beside it."""
+    for page in PAGES:
+        found = list(blocks(page, "yaml"))
+        beside = {match[1]: text for text in found if (match := _FILE.match(text))}
+        for number, text in enumerate(found, 1):
+            if not _FILE.match(text):
+                yield f"{name_of(page)}-{number}", text, beside
+
+
+@pytest.mark.parametrize(("place", "text", "beside"), [pytest.param(*each, id=each[0]) for each in examples()])
+def test_an_example_of_a_configuration_is_valid(tmp_path: Path, place: str, text: str, beside: dict[str, str]) -> None:
+    secrets = sorted(set(re.findall(r"!secret (\w+)", text)))
+    (tmp_path / "secrets.yaml").write_text("".join(f"{name}: sesame-open-now\n" for name in secrets), encoding="utf-8")
+    for name, content in beside.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    (tmp_path / "configuration.yaml").write_text(text, encoding="utf-8")
+
+    checked = checked_home(tmp_path)
+
+    assert [str(each) for each in [*checked.errors, *checked.warnings]] == []
+
+
+def typed_commands() -> Iterator[tuple[str, list[str]]]:
+    """Each `homarus` command that a page shows to be typed."""
+    for page in PAGES:
+        for block in blocks(page, "sh"):
+            for line in block.splitlines():
+                for words in re.findall(r"(?:^|\()homarus ([a-z][^#)|]*)", line):
+                    yield f"{name_of(page)}: {line}", words.split()
+
+
+@pytest.mark.parametrize(("place", "words"), [pytest.param(*each, id=each[0]) for each in typed_commands()])
+def test_a_command_that_is_shown_exists_with_its_options(place: str, words: list[str]) -> None:
+    known = set(every_command())
+    path = max((path for path in known if tuple(words[: len(path)]) == path), key=len, default=None)
+
+    assert path is not None
+    options = {option for parameter in command_at(path).params for option in parameter.opts}
+    assert {word for word in words if word.startswith("-")} <= options | {"--help"}
+
+
+def test_the_first_screen_of_the_readme_has_what_is_needed() -> None:
+    text = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    first = "\n".join(text.splitlines()[:42])
+
+    assert "docs/images/dashboard.png" in first
+    assert "script/run" in first
+    assert "script/test" in first
+    assert len(next(blocks(CHECKOUT / "README.md", "yaml")).splitlines()) == 10
