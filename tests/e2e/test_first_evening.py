@@ -51,7 +51,13 @@ def test_an_empty_place_becomes_a_home_that_only_its_owner_reads(hub: HubProcess
 
     assert {path for path, mode in modes.items() if mode != (0o700 if path.is_dir() else 0o600)} == set()
     made = {str(path.relative_to(hub.home)) for path in modes}
-    assert {"configuration.yaml", "secrets.yaml", ".storage/hub.db", ".storage/history.db", ".storage/hub_token"} <= made
+    assert {
+        "configuration.yaml",
+        "secrets.yaml",
+        ".storage/hub.db",
+        ".storage/history.db",
+        ".storage/hub_token",
+    } <= made
     names = {"AGENTS.md", "SOUL.md", "IDENTITY.md", "USER.md", "TOOLS.md", "HEARTBEAT.md", "BOOTSTRAP.md"}
     assert {f"workspace/{name}" for name in names} <= made
 

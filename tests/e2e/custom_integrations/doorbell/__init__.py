@@ -1,0 +1,73 @@
+"""A doorbell as somebody's own integration: a channel, a tool, services, a state, a route and a slash command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from hub.core.schema import Optional, Schema, integer
+from hub.core.services import AgentRule, ResponseMode, ServiceCall
+from hub.gateway.contract import WRITE, HttpCall, Route
+from hub.hub import Hub
+from hub.integration.errors import NotReady
+from hub.messaging.commands import Command, CommandCall
+from hub.messaging.schema import access_policy
+from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
+from hub.tools.parameters import from_schema
+
+from .channel import Door
+
+DOMAIN = "doorbell"
+
+
+async def setup(hub: Hub, config: Mapping[str, Any]) -> None:
+    folder = Path(str(hub.home)) / "doorbell"
+    folder.mkdir(exist_ok=True)
+    if config["setup"] == "fails":
+        raise RuntimeError("the wire is cut")
+    if config["setup"] == "waits" and not (folder / "ready").exists():
+        raise NotReady("the doorbell does not answer", retry_after_s=0.05)
+    door = Door(folder)
+
+    async def ring(call: ToolCall) -> ToolResult:
+        hub.states.set("sensor.doorbell", "ringing", {"times": call.arguments["times"]}, call.context)
+        return ToolResult(f"It rang {call.arguments['times']} times at the {config['place']}.")
+
+    async def open_door(call: ServiceCall) -> Mapping[str, Any]:
+        return {"opened": config["place"]}
+
+    async def said(call: HttpCall) -> web.StreamResponse:
+        receipt = await door.said(await call.request.json() if not call.body else call.body)
+        return web.json_response(asdict(receipt))
+
+    async def where(call: CommandCall) -> str:
+        return f"I hang at the {config['place']}."
+
+    tool = Tool(
+        "ring_doorbell",
+        "Ring the doorbell.",
+        from_schema(Schema({Optional("times", default=1): integer})),
+        ring,
+        "home",
+        Annotations(destructive=False, open_world=False, owner_only=False),
+    )
+    for release in (
+        hub.tools.register(tool),
+        hub.services.register(DOMAIN, "open", open_door, None, ResponseMode.OPTIONAL, AgentRule.ALLOW),
+        hub.services.register(DOMAIN, "melt", open_door, None, ResponseMode.OPTIONAL, AgentRule.NEVER),
+        hub.services.register(DOMAIN, "unlock", open_door, None, ResponseMode.OPTIONAL, AgentRule.ASK),
+        hub.commands.add(Command("where", where, help="tell where the doorbell hangs")),
+        hub.gateway.routes.add(Route("POST", "/doorbell", said, DOMAIN, WRITE, body=Schema(dict))),
+    ):
+        hub.integrations.owns(DOMAIN, release)
+    hub.states.set("sensor.doorbell", "quiet", {"place": config["place"]})
+    await hub.channels.add(door, access_policy(config))
+
+
+async def unload(hub: Hub) -> None:
+    await hub.channels.remove(DOMAIN)
+    hub.states.remove("sensor.doorbell")

@@ -1,0 +1,213 @@
+"""Starting and stopping: one hub for a home, a stop that is clean whatever goes on, and starts that cannot be."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.talk import connected, messages_of, query, say, until, until_async
+from tests.servers.hub_process import REPOSITORY, HubProcess
+from tests.servers.openai_server import OpenAIServerProcess
+
+STOP_PROMISE_S = 10.0
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[OpenAIServerProcess]:
+    with OpenAIServerProcess() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory, server: OpenAIServerProcess) -> Iterator[HubProcess]:
+    home = tmp_path_factory.mktemp("life") / "home"
+    home.mkdir(mode=0o700)
+    (home / "configuration.yaml").write_text(
+        "models:\n  default: test/scripted\n  providers:\n    test:\n      api: openai\n"
+        f"      base_url: {server.base_url}\n      api_key: test-key-0123456789\n      models: [{{id: scripted}}]\n"
+    )
+    with HubProcess(home) as hub:
+        yield hub
+
+
+@pytest.fixture(autouse=True)
+def nothing_scripted(server: OpenAIServerProcess) -> None:
+    server.reset()
+
+
+def start(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Start a hub that is expected to end by itself."""
+    command = [sys.executable, "-m", "hub", "start", "--config", str(home), "--port", "0", *arguments]
+    return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=30, check=False)
+
+
+def test_a_second_hub_refuses_and_names_the_first(hub: HubProcess) -> None:
+    ran = start(hub.home)
+
+    assert ran.returncode == 1
+    assert str(hub.pid) in ran.stderr
+    assert str(hub.port) in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert hub.rpc("health")["ok"]
+
+
+async def test_it_stops_cleanly_with_open_sockets_which_hear_of_it(hub: HubProcess) -> None:
+    async with connected(hub) as one, connected(hub, scopes=["operator.read"]) as two:
+        begun = time.monotonic()
+        code = await asyncio.to_thread(hub.stop)
+        took = time.monotonic() - begun
+
+        for client in (one, two):
+            assert (await client.event("shutdown"))["payload"] is not None
+    hub.start()
+
+    assert code == 0
+    assert took < STOP_PROMISE_S
+
+
+async def test_a_stop_in_the_middle_of_a_run_is_clean_and_the_answer_comes_after_the_start(
+    hub: HubProcess, server: OpenAIServerProcess
+) -> None:
+    server.queue([{"text": "I was about to "}, {"hold": "never"}])
+    server.set_default("say it again")
+    async with connected(hub) as client:
+        sent = {"sessionKey": "main", "message": "tell me", "idempotencyKey": "cut"}
+        assert (await client.call("chat.send", sent))["ok"]
+        await until_async(lambda: len(server.requests()) == 1)
+        begun = time.monotonic()
+        code = await asyncio.to_thread(hub.stop)
+        took = time.monotonic() - begun
+    hub.start()
+    ended = hub.rpc("agent.wait", {"runId": "cut", "timeoutMs": 20_000})
+
+    assert code == 0
+    assert took < STOP_PROMISE_S
+    assert (ended["status"], ended["reply"]) == ("ok", "say it again")
+    users = [message for message in messages_of(hub) if message["role"] == "user"]
+    assert sum("tell me" in json.dumps(message) for message in users) == 1
+    assert "Traceback" not in hub.log.read_text()
+
+
+def test_a_stop_while_many_runs_go_on_and_a_request_streams_is_clean(
+    hub: HubProcess, server: OpenAIServerProcess
+) -> None:
+    server.set_default([{"text": "slowly"}, {"hold": "never"}])
+    for number in range(5):
+        params = {"sessionKey": f"many-{number}", "message": "hello", "idempotencyKey": f"many-{number}"}
+        hub.rpc("chat.send", params)
+    body = json.dumps({"model": "homarus", "stream": True, "messages": [{"role": "user", "content": "hello"}]})
+    with socket.create_connection(("127.0.0.1", hub.port)) as connection:
+        connection.sendall(
+            f"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:{hub.port}\r\n"
+            f"Authorization: Bearer {hub.token}\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n{body}".encode()
+        )
+        until(lambda: len(server.requests()) == 6)
+        begun = time.monotonic()
+        code = hub.stop()
+        took = time.monotonic() - begun
+    server.reset()
+    hub.start()
+    ended = [hub.rpc("agent.wait", {"runId": f"many-{number}", "timeoutMs": 20_000}) for number in range(5)]
+
+    assert code == 0
+    assert took < STOP_PROMISE_S
+    assert [each["status"] for each in ended] == ["ok"] * 5
+    assert query(hub, "SELECT DISTINCT state FROM runs WHERE kind = 'request'") == [("aborted",)]
+
+
+async def test_a_stop_right_after_the_start_is_clean(hub: HubProcess) -> None:
+    hub.stop()
+    hub.start(wait=False)
+    until(lambda: "pid" in read_lock(hub) and read_lock(hub)["pid"] == hub.pid)
+
+    code = hub.stop()
+    hub.start()
+
+    assert code in (0, -signal.SIGTERM)
+    async with connected(hub) as client:
+        assert await say(client, "are you there?", "there") == "ok"
+
+
+def test_ctrl_c_stops_it_as_well(hub: HubProcess) -> None:
+    code = hub._end(signal.SIGINT)
+    hub.start()
+
+    assert code == 0
+
+
+def test_a_port_that_is_taken_is_told_and_exits(hub: HubProcess, tmp_path: Path) -> None:
+    ran = start(tmp_path / "other", "--port", str(hub.port))
+
+    assert ran.returncode == 1
+    assert str(hub.port) in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_wide_bind_without_auth_refuses_to_start_and_says_what_to_set(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (home / "configuration.yaml").write_text("http:\n  host: 127.0.0.1\n  auth: {mode: none}\n")
+
+    ran = start(home, "--host", "0.0.0.0")
+
+    assert ran.returncode in (1, 3)
+    assert "auth" in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_home_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("I am a file")
+
+    ran = start(tmp_path / "file")
+
+    assert ran.returncode == 1
+    assert str(tmp_path / "file") in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_database_of_a_newer_program_is_refused_and_left_alone(tmp_path: Path) -> None:
+    storage = tmp_path / "home" / ".storage"
+    storage.mkdir(parents=True, mode=0o700)
+    with sqlite3.connect(storage / "hub.db") as connection:
+        connection.execute("CREATE TABLE letters(text TEXT)")
+        connection.execute("INSERT INTO letters VALUES ('keep me')")
+        connection.execute("PRAGMA user_version = 9000")
+
+    ran = start(tmp_path / "home")
+
+    assert ran.returncode == 1
+    assert "hub.db" in ran.stderr
+    assert "Traceback" not in ran.stderr
+    with sqlite3.connect(storage / "hub.db") as connection:
+        assert connection.execute("SELECT text FROM letters").fetchall() == [("keep me",)]
+
+
+def test_a_damaged_database_is_set_aside_and_the_hub_says_so(tmp_path: Path) -> None:
+    storage = tmp_path / "home" / ".storage"
+    storage.mkdir(parents=True, mode=0o700)
+    (storage / "hub.db").write_bytes(b"SQLite format 3\x00" + b"rubbish" * 2000)
+
+    with HubProcess(tmp_path / "home") as hub:
+        titles = [repair["title"] for repair in hub.rpc("status")["repairs"]]
+
+    assert any("database" in title for title in titles)
+    assert [path.name for path in storage.glob("hub.db.damaged-*")] != []
+
+
+def read_lock(hub: HubProcess) -> dict[str, object]:
+    try:
+        found: dict[str, object] = json.loads((hub.home / ".storage" / "hub.lock").read_text())
+    except (OSError, ValueError):
+        return {}
+    return found
