@@ -180,22 +180,28 @@ class Connection:
             return
         task = self._tasks.spawn(self._answer(id, frame.method, work), name=f"method {frame.method}")
         self._in_flight[id] = task
-        task.add_done_callback(lambda _: self._in_flight.pop(id, None))
+        task.add_done_callback(lambda done: self._answered(id, work, cancelled=done.cancelled()))
+
+    def _answered(self, id: str, work: Coroutine[Any, Any, Any], *, cancelled: bool) -> None:
+        self._in_flight.pop(id, None)
+        if cancelled:
+            work.close()  # it may not have begun
+            self.outlet.send(encode_error(id, Aborted("the request was cancelled")))
 
     async def _answer(self, id: str, method: str, work: Coroutine[Any, Any, Any]) -> None:
         try:
             payload = encode_result(id, await work)
         except HubError as error:
             payload = encode_error(id, error)
-        except asyncio.CancelledError:
-            self.outlet.send(encode_error(id, Aborted("the request was cancelled")))
-            raise
         except Exception as error:  # the client gets an answer to every request
             payload = encode_error(id, _unexpected(method, error))
         self.outlet.send(payload)
 
     def _later(self, id: str) -> Callable[[Mapping[str, Any]], Coroutine[Any, Any, None]]:
         async def respond(payload: Mapping[str, Any]) -> None:
+            first = self._in_flight.get(id)
+            if first is not None:
+                await asyncio.wait([first])  # the first answer goes out before the second
             self.outlet.send(encode_result(id, payload))
 
         return respond

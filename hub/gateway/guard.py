@@ -53,7 +53,7 @@ class Socket(RequestHandler):
     def __init__(self, manager: web.Server, guard: Guard, loop: asyncio.AbstractEventLoop, **options: Any) -> None:
         super().__init__(manager, loop=loop, **options)
         self._guard = guard
-        self._seen_bytes = 0
+        self.seen_bytes = 0
         self._held = bytearray()
         self._waiting_in_line = False
         self.trusted = False
@@ -94,8 +94,8 @@ class Socket(RequestHandler):
             self._hold(data)
             return
         self.idle = False
-        room = RAW_LIMIT_BYTES - self._seen_bytes
-        self._seen_bytes += min(len(data), room)
+        room = RAW_LIMIT_BYTES - self.seen_bytes
+        self.seen_bytes += min(len(data), room)
         if len(data) <= room:
             super().data_received(data)
             return
@@ -152,7 +152,7 @@ class Socket(RequestHandler):
         """It was answered: the count and the time begin anew."""
         if not self.trusted:
             self.idle = True
-            self._seen_bytes = len(self._held)
+            self.seen_bytes = len(self._held)
             self.deadline = self._loop.time() + AUTH_LIMIT_S
 
     def begin_handshake(self) -> None:

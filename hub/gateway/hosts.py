@@ -52,9 +52,9 @@ def host_allowed(host: str, socket_address: str, names: frozenset[str]) -> bool:
 
 
 def is_loopback_host(host: str) -> bool:
-    """Whether a Host header is a loopback name."""
+    """Whether a Host header is a loopback name or address."""
     split = split_host(host)
-    return split is not None and split[0] in LOOPBACK_NAMES
+    return split is not None and (split[0] in LOOPBACK_NAMES or is_loopback(split[0]))
 
 
 def same_origin(origin: str, scheme: str, host: str) -> bool:

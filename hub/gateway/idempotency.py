@@ -149,7 +149,6 @@ class Idempotency:
     async def _give_second(self, flight: _Flight, payload: Mapping[str, Any]) -> None:
         flight.second = payload
         waiting, flight.waiting = flight.waiting, []
-        await asyncio.sleep(0)  # the first answer goes out before the second
         for later in waiting:
             await _tell(later, payload)
 

@@ -26,7 +26,7 @@ from hub.gateway.connection import Connection
 from hub.gateway.contract import HttpCall, Open, Push, Route
 from hub.gateway.devices import Devices
 from hub.gateway.dispatch import Dispatcher
-from hub.gateway.guard import Guard, GuardedServer, Socket
+from hub.gateway.guard import AUTH_LIMIT_S, Guard, GuardedServer, Socket
 from hub.gateway.handshake import Handshake
 from hub.gateway.http_api.health import health_routes
 from hub.gateway.idempotency import Idempotency
@@ -36,6 +36,7 @@ from hub.gateway.outlet import Outlet
 from hub.gateway.presence import Presence
 from hub.gateway.protocol import CLOSE_POLICY, CLOSE_RESTART, MAX_PAYLOAD_BYTES, TICK_S, encode_result
 from hub.gateway.routes import Match, RouteTable
+from hub.gateway.schema import DEFAULT_HOST
 from hub.gateway.settings import HttpSettings, StartRefused, refuse_unsafe
 from hub.gateway.welcome import Welcomer
 from hub.security.passwords import refuse_weak_password
@@ -49,7 +50,10 @@ _log = logging.getLogger(__name__)
 OWNER = "gateway"
 BACKLOG = 512
 HEARTBEAT_S = 45.0
-STOP_LIMIT_S = 3.0
+STOP_LIMIT_S = 1.0
+"""How long a stop waits for requests under way, and once more for them to end when they are cancelled."""
+PRUNE_EVERY_S = 3_600.0
+PRESENCE_COALESCE_S = 0.1
 LOGIN_PATH = "/login"
 SECURITY_HEADERS = (
     ("X-Content-Type-Options", "nosniff"),
@@ -116,8 +120,9 @@ class Gateway:
         self._handshake = Handshake(self.authenticator, clock, lambda: self.state is GatewayState.STARTING)
         self.welcomer = Welcomer(clock, version, self.methods, self.presence, settings.limits.buffer_bytes)
         self._connections: dict[str, Connection] = {}
+        self._presence_timer: asyncio.TimerHandle | None = None
         self._protocol: GuardedServer | None = None
-        self._server: asyncio.Server | None = None
+        self._servers: list[asyncio.Server] = []
         self._address: tuple[str, int] | None = None
         for path in ("/", "/ws"):
             self.routes.add(Route("GET", path, self._websocket, OWNER, scope=Open.SELF, websocket=True))
@@ -126,7 +131,7 @@ class Gateway:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Host and port that are listened on.
+        """Host and port at which this machine reaches the gateway.
 
         Raises:
             Unavailable: The gateway does not listen.
@@ -157,19 +162,14 @@ class Gateway:
         refuse_unsafe(settings)
         if settings.password is not None:
             refuse_weak_password(settings.password)
-        loop = asyncio.get_running_loop()
-        self._protocol = GuardedServer(self._handle, self.guard)
-        try:
-            self._server = await loop.create_server(
-                self._protocol, settings.host, settings.port, ssl=_tls(settings), backlog=BACKLOG
-            )
-        except OSError as error:
-            raise StartRefused(
-                f"cannot listen on {settings.host} port {settings.port}: {error.strerror or error}. "
-                "Set `http: port:` or `http: host:` in configuration.yaml, or stop what listens there."
-            ) from error
-        host, port = self._server.sockets[0].getsockname()[:2]
-        self._address = (host, port)
+        self._protocol = protocol = GuardedServer(self._handle, self.guard)
+        tls = _tls(settings)
+        port = await self._listen(protocol, settings.host, settings.port, tls)
+        self._address = (settings.host, port)
+        if settings.lacks_loopback:
+            # The hub token works on loopback only: the command line must find the hub there too.
+            await self._listen(protocol, DEFAULT_HOST, port, tls)
+            self._address = (DEFAULT_HOST, port)
         self.authenticator.set_port(port)
         self._tell_plain_http()
         self._tasks.spawn(self._tick(), name="gateway ticks")
@@ -179,6 +179,7 @@ class Gateway:
         self.devices = devices
         self.authenticator.attach(tokens, web_sessions, devices)
         self.dispatcher.attach(idempotency)
+        self._tasks.spawn(self._prune(idempotency), name="forget old idempotency keys")
         self._handshake.attach(devices)
         tokens.on_revoke(self.close_credential)
         web_sessions.on_revoke(self.close_credential)
@@ -200,17 +201,15 @@ class Gateway:
         if restart_expected_ms is not None:
             payload["restartExpectedMs"] = restart_expected_ms
         self.push(Push("shutdown", payload, scope=None))
-        if self._server is not None:
-            self._server.close()
+        self._close_servers()
         for connection in list(self._connections.values()):
             connection.close(CLOSE_RESTART, reason)
         if self._protocol is not None:
             self._protocol.pre_shutdown()
             await self._protocol.shutdown(STOP_LIMIT_S)
         self.guard.close()
-        if self._server is not None:
-            self._server = None
-            self._address = None
+        if self._presence_timer is not None:
+            self._presence_timer.cancel()
 
     def push(self, push: Push) -> int:
         """Send an event to every client that may see it, encoded once; return to how many."""
@@ -226,6 +225,28 @@ class Gateway:
         for socket in self.guard.sockets_of(credential_id):
             if socket not in told:
                 socket.abort_soon()
+
+    async def _listen(self, protocol: GuardedServer, host: str, port: int, tls: ssl.SSLContext | None) -> int:
+        loop = asyncio.get_running_loop()
+        try:
+            limit_s = AUTH_LIMIT_S if tls is not None else None
+            server = await loop.create_server(
+                protocol, host, port, ssl=tls, backlog=BACKLOG, ssl_handshake_timeout=limit_s
+            )
+        except OSError as error:
+            self._close_servers()
+            raise StartRefused(
+                f"cannot listen on {host} port {port}: {error.strerror or error}. "
+                "Set `http: port:` or `http: host:` in configuration.yaml, or stop what listens there."
+            ) from error
+        self._servers.append(server)
+        return int(server.sockets[0].getsockname()[1])
+
+    def _close_servers(self) -> None:
+        for server in self._servers:
+            server.close()
+        self._servers.clear()
+        self._address = None
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         match: Match | None = None
@@ -315,16 +336,22 @@ class Gateway:
         self.presence.joined(connection)
         connection.send(encode_result(welcome.request_id, self.welcomer.hello(connection, welcome)))
         self.broadcast.add(connection)
-        self._push_presence()
+        self._tell_presence()
         await connection.serve()
 
     def _leave(self, connection: Connection) -> None:
         self._connections.pop(connection.id, None)
         self.broadcast.remove(connection)
         if self.presence.left(connection) and self.state is not GatewayState.STOPPING:
-            self._push_presence()
+            self._tell_presence()
+
+    def _tell_presence(self) -> None:
+        """Tell who is connected, soon: a hundred that come at once are told of once."""
+        if self._presence_timer is None:
+            self._presence_timer = asyncio.get_running_loop().call_later(PRESENCE_COALESCE_S, self._push_presence)
 
     def _push_presence(self) -> None:
+        self._presence_timer = None
         self.push(
             Push(
                 "presence",
@@ -343,6 +370,14 @@ class Gateway:
                 if caller is not None and not self.authenticator.still_valid(caller.credential_id):
                     connection.close(CLOSE_POLICY, "credential expired")
             self.push(Push("tick", {"ts": int(self.clock.time() * 1000)}, scope=None, droppable=True))
+
+    async def _prune(self, idempotency: Idempotency) -> None:
+        while True:
+            try:
+                await idempotency.prune()
+            except HubError as error:
+                _log.warning("old idempotency keys stay a while longer: %s", error.message)
+            await self.clock.sleep(PRUNE_EVERY_S)
 
     def _tell_plain_http(self) -> None:
         if self.settings.loopback or self.settings.tls:

@@ -72,6 +72,12 @@ class HttpSettings:
         """Whether only this machine can connect."""
         return ipaddress.ip_address(self.host).is_loopback
 
+    @property
+    def lacks_loopback(self) -> bool:
+        """Whether the address is one of the LAN, at which loopback is not served."""
+        address = ipaddress.ip_address(self.host)
+        return not (address.is_loopback or address.is_unspecified)
+
     @classmethod
     def from_config(
         cls, section: Mapping[str, Any] | None, directory: Path, *, host: str | None = None, port: int | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import aiohttp
 import pytest
@@ -213,7 +214,7 @@ async def test_a_bad_proof_is_told_apart(rig: Rig, change: dict[str, object], co
 async def test_an_unknown_device_from_elsewhere_must_be_approved(rig: Rig) -> None:
     _, secret = await rig.tokens.create("phone", ["operator.read", "operator.write"])
     device = Device()
-    wanted = {"token": secret.reveal(), "scopes": ["operator.read"]}
+    wanted: dict[str, Any] = {"token": secret.reveal(), "scopes": ["operator.read"]}
 
     async with connected(rig) as owner:
         async with client_of(rig) as client:

@@ -292,7 +292,7 @@ async def test_every_method_refuses_a_caller_without_its_scope(house: FullRig) -
 async def test_every_method_refuses_params_it_does_not_know(house: FullRig) -> None:
     async with connected(house) as client:
         for method in house.gateway.methods:
-            for bad in ({"made_up": 1}, [], "x", 7, True):
+            for bad in WRONG:
                 answer = await client.call(method.name, bad)
 
                 assert answer["error"]["code"] == "INVALID_REQUEST", (method.name, bad, answer)
@@ -307,6 +307,8 @@ async def test_every_method_is_the_same_over_rpc(house: FullRig, http: aiohttp.C
         async with http.post(f"{house.url}/api/rpc", json=body, headers=headers) as answer:
             assert answer.status == 403, method.name
 
+
+WRONG: tuple[Any, ...] = ({"made_up": 1}, [], "x", 7, True)
 
 PARAMS: dict[str, dict[str, Any]] = {
     "agent": {"message": "x", "idempotencyKey": "k"},
