@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from hub.integration.errors import MissingRequirement
@@ -42,6 +41,9 @@ def _installed(requirement: str) -> bool:
     match = _NAME.match(requirement)
     if match is None:
         return False
+    # Most homes have no integration with requirements, and this module costs the start 15 ms.
+    from importlib.metadata import PackageNotFoundError, distribution
+
     try:
         distribution(match[1])
     except PackageNotFoundError:

@@ -21,6 +21,8 @@ def measure() -> list[Row]:
     """Speak the protocol as a client does."""
     with empty_home() as home, HubProcess(home) as hub:
         rate = asyncio.run(_pipelined(hub))
+        hello = {"model": "homarus", "messages": [{"role": "user", "content": "hello"}]}
+        hub.post("/v1/chat/completions", hello, headers={"x-homarus-session": "main"})
         spread = asyncio.run(_spread(hub))
     return [
         row("WebSocket: health requests, pipelined", "1/s", [rate], "> 30 k"),
@@ -72,6 +74,8 @@ async def _spread(hub: HubProcess) -> list[float]:
     loop = asyncio.get_running_loop()
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as client:
         sockets = [await _connect(client, hub) for _ in range(CLIENTS)]
+        for ws in sockets:
+            await ws.send_json({"type": "req", "id": "subscribe", "method": "sessions.subscribe", "params": {}})
         arrived: asyncio.Queue[float] = asyncio.Queue()
 
         async def read(ws: aiohttp.ClientWebSocketResponse) -> None:
