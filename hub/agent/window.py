@@ -88,11 +88,12 @@ def fit(items: Sequence[Item], budget: int, *, harder: bool = False) -> Window:
     Args:
         items: The conversation, oldest first; every tool call with its results right behind it.
         budget: Tokens.
-        harder: The model said that it was still too much: use half of the budget.
+        harder: The model said that it was still too much: send half of what it was sent, whatever its window is said
+            to be.
     """
-    if harder:
-        budget //= 2
     total = sum(item.tokens for item in items)
+    if harder:
+        budget = min(budget, total) // 2
     if total <= budget:
         return _window(items, ())
     turns = [at for at, item in enumerate(items) if item.message.role is Role.USER and at > 0]

@@ -85,7 +85,7 @@ class _Talk:
             "session_key": ended.get("sessionKey", self._session_key),
             "usage": ended.get("usage"),
         }
-        if ended["status"] == "timeout":
+        if "endedAt" not in ended:  # the wait is over, not the run
             raise CommandFailed(f"No answer within {ANSWER_LIMIT_S:g} s; the run goes on.", Exit.FINDINGS)
         return answer | ({"error": ended["error"]} if ended.get("error") else {})
 

@@ -274,16 +274,19 @@ def test_a_model_that_does_not_exist_is_refused_before_anything_is_asked(
     assert "absent" in command["reply"]
 
 
-def test_a_run_is_stopped_and_what_was_said_stays(hub: HubProcess, server: OpenAIServerProcess) -> None:
+async def test_a_run_is_stopped_and_what_was_said_stays(hub: HubProcess, server: OpenAIServerProcess) -> None:
     server.queue([{"text": "I will never "}, {"hold": "never"}])
-    hub.rpc("chat.send", {"sessionKey": "stop", "message": "go on", "idempotencyKey": "stopped"})
-    until(lambda: len(server.requests()) == 1)
-
-    stopped = hub.rpc("chat.abort", {"sessionKey": "stop"})
+    async with connected(hub) as client:
+        sent = {"sessionKey": "stop", "message": "go on", "idempotencyKey": "stopped"}
+        await client.call("chat.send", sent)
+        await client.event("chat", lambda told: told["runId"] == "stopped" and told["deltaText"] != "")
+        stopped = await client.call("chat.abort", {"sessionKey": "stop"})
+        told = await client.event("chat", lambda told: told["runId"] == "stopped" and told["state"] != "delta")
     ended = hub.rpc("agent.wait", {"runId": "stopped"})
 
-    assert stopped["runIds"] == ["stopped"]
-    assert ended["status"] == "aborted"
+    assert stopped["payload"]["runIds"] == ["stopped"]
+    assert told["payload"]["state"] == "aborted"
+    assert (ended["status"], ended["error"]["code"], ended["reply"]) == ("error", "ABORTED", "I will never")
     until(lambda: server.requests()[0]["ended"] == "disconnected")
     assert chat(hub, "and now?", "--session", "stop")["reply"] == "ok"
 
