@@ -9,10 +9,11 @@ from zoneinfo import ZoneInfo
 from hub.core.events import Event, Unsubscribe
 from hub.core.repairs import EVENT_REPAIRS_CHANGED
 from hub.core.tasks import TaskOwner
-from hub.gateway.contract import HttpHandler
+from hub.gateway.contract import HttpCall, HttpHandler
 from hub.gateway.routes import RouteTable
 from web.assets import Assets
 from web.facts import Facts
+from web.i18n import LANGUAGES
 from web.live import Frame, Live
 from web.live_chat import LiveChat
 from web.markdown import Markdown
@@ -49,9 +50,7 @@ class Dashboard:
             zone=lambda: ZoneInfo(str(self._setting("time_zone", "UTC"))),
             wall_time=hub.clock.time,
         )
-        self._live = Live(
-            self._tasks, hello=self._hello, language=lambda call: self._renderer.preferences(call).language
-        )
+        self._live = Live(self._tasks, hello=self._hello, language=self._language_of)
         self._started_ms = int(hub.clock.time() * 1000)
         self._facts = Facts(hub, self._started_ms)
         overview = OverviewPage(self._renderer, self._facts.overview)
@@ -96,6 +95,11 @@ class Dashboard:
     def _setting(self, name: str, default: str) -> Any:
         section = self._hub.config.current.or_default("hub")
         return section.get(name, default) if isinstance(section, Mapping) else default
+
+    def _language_of(self, call: HttpCall) -> str:
+        """Return the language of the page that opens a live socket; not every browser tells it there."""
+        asked = call.request.query.get("language", "")
+        return asked if asked in LANGUAGES else self._renderer.preferences(call).language
 
     def _hello(self) -> Sequence[Frame]:
         return ({"t": "hello"}, {"t": "version", "assets": self._assets.version, "boot": self._started_ms})

@@ -29,7 +29,8 @@ LOOKS: dict[str, dict[str, Any]] = {
     "phone": {"viewport": PHONE, "has_touch": True, "is_mobile": True},
     "phone, dark": {"viewport": PHONE, "has_touch": True, "is_mobile": True, "color_scheme": "dark"},
 }
-OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+OVERFLOW = """Math.max(...[document.documentElement, document.querySelector("main")]
+  .map((element) => element.scrollWidth - element.clientWidth))"""
 SMALL = """() => [...document.querySelectorAll('button, select, input, nav a, summary')]
   .filter((element) => !element.matches('[type=checkbox], [type=hidden]'))
   .filter((element) => element.checkVisibility() && element.getBoundingClientRect().height < 43.5)
@@ -156,6 +157,7 @@ async def test_a_chinese_browser_is_answered_in_chinese(
 
     await expect(page.get_by_role("log").get_by_text("好的，记住了。")).to_be_visible()
     assert await page.evaluate("document.documentElement.lang") == "zh-CN"
+    await expect(page.get_by_role("complementary", name="会话").get_by_role("link", name="主会话")).to_be_visible()
     await expect(page.get_by_role("link", name="概览")).to_be_visible()
     for path in ("/overview", "/config", "/chat/sessions"):
         await page.goto(path)

@@ -49,7 +49,7 @@ class Live {
   }
 
   connect() {
-    const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/live`);
+    const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/live?language=${document.documentElement.lang}`);
     this.socket = socket;
     socket.addEventListener("message", (event) => this.receive(JSON.parse(event.data)));
     socket.addEventListener("close", () => this.socket === socket && this.lost());
