@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from hub.cli.client import HubClient
-from hub.cli.exits import Exit
 from hub.cli.groups import Command
 from hub.cli.options import home_option, json_option, print_json, print_table
 
@@ -15,18 +14,16 @@ from hub.cli.options import home_option, json_option, print_json, print_table
 @click.command("status", cls=Command)
 @home_option
 @json_option
-@click.pass_context
-def command(ctx: click.Context, home: Path, as_json: bool) -> None:
-    """Show the running hub: integrations, agents, models, repairs. Exits 1 when something wants mending.
+def command(home: Path, as_json: bool) -> None:
+    """Show the running hub: integrations, agents, models, and what wants mending.
 
     Example:
       homarus status --json
     """
     status = HubClient(home).call("status")
-    wanting = bool(status.get("repairs")) or status["state"] != "running"
     if as_json:
         print_json(status)
-        ctx.exit(Exit.OK)
+        return
     click.echo(f"Homarus {status['version']}, {status['state']}, up {_duration(status['uptime_s'])}, {home}")
     model = status["models"]
     click.echo(f"Model: {model.get('default') or 'none'}" + (f" ({model['reason']})" if model.get("reason") else ""))
@@ -38,13 +35,16 @@ def command(ctx: click.Context, home: Path, as_json: bool) -> None:
     )
     for repair in status.get("repairs", []):
         click.echo(f"\n{repair['severity']}: {repair['title']}\n  {repair['text']}")
-    ctx.exit(Exit.FINDINGS if wanting else Exit.OK)
+        if repair.get("command"):
+            click.echo(f"  mend  {repair['command']}")
 
 
 def _duration(seconds: float) -> str:
-    minutes, _ = divmod(int(seconds), 60)
+    minutes, left = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)
     if days:
         return f"{days} d {hours} h"
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min" if minutes else f"{left} s"

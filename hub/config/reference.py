@@ -70,7 +70,7 @@ def _table(section: Section) -> str:
         takes_any = schema == {} or bool(schema.get("additionalProperties"))
         return "It takes any settings.\n" if takes_any else "It takes no settings; the key may stand alone.\n"
     lines = ["| key | what it takes | default | |", "|---|---|---|---|"]
-    lines += [f"| `{path}` | {_cell(kind)} | {_cell(default)} | {_cell(text)} |" for path, kind, default, text in rows]
+    lines += [f"| `{path}` | {_cell(kind)} | {_cell(default)} | {_text(text)} |" for path, kind, default, text in rows]
     return "\n".join(lines) + "\n"
 
 
@@ -163,6 +163,11 @@ def _bounds(schema: Mapping[str, Any]) -> str:
     if low is not None:
         return f", at least {low}"
     return f", at most {high}" if high is not None else ""
+
+
+def _text(text: str) -> str:
+    """Return words for a cell; what looks like a tag of HTML would not be shown."""
+    return _cell(text).replace("<", "&lt;")
 
 
 def _cell(text: str) -> str:

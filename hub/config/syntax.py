@@ -23,6 +23,11 @@ _WORDS: tuple[tuple[str, str, str], ...] = (
         "a colon is not expected here",
         "check the indentation here and in the line above; put quotes around a text that holds a colon and a space",
     ),
+    (
+        "found unexpected ':'",
+        "a text that holds a colon must stand in quotes inside { } and [ ]",
+        'put quotes around it, such as "http://127.0.0.1:8000", or write the mapping on lines of its own',
+    ),
     ("could not find expected ':'", "a key is not followed by a colon", "write key: value"),
     ("found unexpected end of stream", "a quotation mark is not closed", "add the closing quotation mark"),
     ("did not find expected ',' or ']'", "a list in [ ] is not closed, or lacks a comma", "close it with ]"),
