@@ -21,6 +21,7 @@ START_LIMIT_S = 15.0
 ANSWER_LIMIT_BYTES = 256 * 1024 * 1024
 LOOK_AGAIN_S = 0.05
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1", None: "127.0.0.1"}  # noqa: S104  read, not bound
+_UNKNOWN = "unknown method"
 _EXITS = {
     "UNAUTHORIZED": Exit.NOT_AUTHORISED,
     "FORBIDDEN": Exit.NOT_AUTHORISED,
@@ -74,8 +75,20 @@ class HubClient:
             self._connection.close()
         answer = self._json(text)
         if response.status != 200 or not answer.get("ok", True):
-            raise CallFailed(answer.get("error", {}), response.status)
+            failure = CallFailed(answer.get("error", {}), response.status)
+            if _UNKNOWN in failure.message:
+                self._refuse_in_recovery()
+            raise failure
         return answer.get("payload")
+
+    def _refuse_in_recovery(self) -> None:
+        """Say that a hub in recovery mode knows few methods, when it is in it."""
+        if self.call("health").get("state") == "recovery":
+            raise CommandFailed(
+                "The hub is in recovery mode, because its configuration is broken: it can only be mended. See: "
+                f"{command_on(self._home, 'homarus check')}",
+                Exit.INVALID_CONFIGURATION,
+            )
 
     def stream(
         self, path: str, body: Mapping[str, Any], headers: Mapping[str, str], *, timeout_s: float

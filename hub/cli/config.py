@@ -88,8 +88,11 @@ def set_(path: str, value: str, home: Path, as_json: bool) -> None:
     if not keys:
         raise CommandFailed("PATH is empty; name a key such as hub.name", Exit.USAGE)
     _require_home(home)
+    checked = checked_home(home)
+    if _is_unreadable(checked):
+        _refuse_broken(checked, keys)
     texts = _Texts(home)
-    file, inner = locate(checked_home(home).config.raw, keys, texts.read)
+    file, inner = locate(checked.config.raw, keys, texts.read)
     text = set_value(texts.read(file), inner, parse_value(value))
     written = _write(home, file, text, texts.hashes.get(file))
     if as_json:
@@ -247,13 +250,18 @@ def _invalid(home: Path, file: str, text: str, errors: Iterable[ConfigError]) ->
 def _refuse_broken(checked: Checked, keys: KeyPath) -> None:
     """Refuse to show what is left out because it is not valid."""
     name = keys[0] if keys else None
-    errors = checked.errors if not checked.config.files else checked.config.broken.get(str(name), ())
+    errors = checked.errors if _is_unreadable(checked) else checked.config.broken.get(str(name), ())
     if errors:
         raise CommandFailed(
             "\n".join(str(error) for error in errors),
             Exit.INVALID_CONFIGURATION,
             {"code": _REFUSED, "errors": [error.as_dict() for error in errors]},
         )
+
+
+def _is_unreadable(checked: Checked) -> bool:
+    """Whether the root file could not be read at all."""
+    return checked.config.recovery and not checked.config.present
 
 
 def _at(value: Any, keys: KeyPath) -> Any:

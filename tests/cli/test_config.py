@@ -64,6 +64,17 @@ def test_a_broken_section_has_no_value(type_: Terminal) -> None:
     assert "http.port" in ran.err
 
 
+@pytest.mark.parametrize("command", [["get"], ["get", "hub.name"], ["set", "hub.name", "House"]])
+def test_a_file_that_cannot_be_read_is_left_to_a_person(type_: Terminal, command: list[str]) -> None:
+    (type_.home / "configuration.yaml").write_text("hub: [\n", encoding="utf-8")
+
+    ran = type_("config", *command)
+
+    assert ran.code == 3
+    assert "configuration.yaml:" in ran.err
+    assert configuration(type_.home) == "hub: [\n"
+
+
 def test_setting_a_value_changes_nothing_else(type_: Terminal) -> None:
     before = configuration(type_.home)
 

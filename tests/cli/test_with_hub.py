@@ -8,7 +8,8 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ from tests.cli.terminal import Terminal
 from tests.cli.test_commands import ARGUMENTS, NEEDS_HUB, typed
 from tests.cli.test_init import Person
 from tests.servers.hub_process import HubProcess
+
+LIMIT_S = 20.0
 
 
 def test_status_says_what_scripts_rely_on(ask: Terminal) -> None:
@@ -276,18 +279,41 @@ def test_the_doctor_tells_the_repairs_of_the_hub(tmp_path: Path, capsys: pytest.
     assert "no bell here" in told[0]["what"]
 
 
-def test_the_doctor_says_that_a_hub_is_in_recovery_mode(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "home").mkdir(mode=0o700)
-    (tmp_path / "home" / "configuration.yaml").write_text("hub: [\n", "utf-8")
-    with HubProcess(tmp_path / "home") as hub:
-        ran = Terminal(capsys, hub.home)("doctor", "--config", str(hub.home), "--json")
-        status = Terminal(capsys, hub.home)("status", "--config", str(hub.home))
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Poll until something holds."""
+    deadline = time.monotonic() + LIMIT_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
-    told = {finding["check"] for finding in ran.json["findings"]}
-    assert ran.code == 1
-    assert told == {"configuration", "running"}
+
+@pytest.fixture
+def in_recovery(tmp_path: Path) -> Iterator[HubProcess]:
+    """A hub whose configuration is broken where it matters."""
+    (tmp_path / "home").mkdir(mode=0o700)
+    (tmp_path / "home" / "configuration.yaml").write_text("http:\n  host: 127.0.0.1\n  port: abc\n", "utf-8")
+    with HubProcess(tmp_path / "home") as hub:
+        yield hub
+
+
+def test_recovery_mode_is_told_and_left_from_the_command_line(
+    in_recovery: HubProcess, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOMARUS_CONFIG", str(in_recovery.home))
+    ask = Terminal(capsys, in_recovery.home)
+
+    status, doctor, chat = ask("status"), ask("doctor", "--json"), ask("chat", "hello")
+    mended = ask("config", "set", "http.port", "0")
+    wait_for(lambda: '"running"' in ask("status", "--json").out)
+    answered = ask("chat", "what is 6 * 7?")
+
     assert status.code == 0
     assert "recovery" in status.out
+    assert {finding["check"] for finding in doctor.json["findings"]} == {"configuration", "running"}
+    assert chat.code == 3
+    assert "homarus check" in chat.err
+    assert mended.code == 0
+    assert "42" in answered.out
 
 
 @pytest.fixture
