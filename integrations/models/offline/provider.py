@@ -80,11 +80,6 @@ class OfflineProvider:
     async def close(self) -> None:
         """There is nothing to give up."""
 
-    async def warm_up(self) -> None:
-        """Load the grammars, in a thread, so that the first question does not wait for them."""
-        for recognizer in self._recognizers.values():
-            await asyncio.to_thread(recognizer.load)
-
     async def _recognize(self, text: str, language: str) -> Intent | None:
         recognizer = self._recognizers[language]
         if not recognizer.loaded:
