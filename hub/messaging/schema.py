@@ -10,6 +10,7 @@ from hub.config.sections import CrossCheck, Report, Section
 from hub.core.schema import All, In, Optional, Range, Required, Schema, boolean, ensure_list, integer, slug, string
 from hub.messaging.access import AccessPolicy, DmPolicy, GroupPolicy
 from hub.messaging.contract import ChatType
+from hub.sessions.keys import DEFAULT_AGENT
 
 QUEUE_LIMIT = 50
 TEXT_LIMIT = 100_000
@@ -60,9 +61,12 @@ SECTIONS = (
 
 
 def _bound_agents_exist(config: Mapping[str, Any], report: Report) -> None:
-    agents = [agent["id"] for agent in config.get("agents") or ()]
+    stated = config.get("agents")
+    if stated is None:
+        return  # they are broken, and told of by themselves
+    agents = [agent["id"] for agent in stated] or [DEFAULT_AGENT]
     for index, binding in enumerate(config.get("bindings") or ()):
-        if agents and binding["agent"] not in agents:
+        if binding["agent"] not in agents:
             near = get_close_matches(binding["agent"], agents, n=1)
             report.error(
                 ("bindings", index, "agent"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from hub.core.context import Authority, ToolPolicy
@@ -31,9 +31,9 @@ class ToolRegistry:
         self.rules = rules or ToolRules()
         self._tools: dict[str, Tool] = {}
 
-    def configure(self, section: Mapping[str, Any]) -> None:
-        """Take the validated section `tools:`; it holds from the next call on."""
-        self.rules = ToolRules.from_config(section)
+    def configure(self, rules: ToolRules) -> None:
+        """Take other rules; they hold from the next call on."""
+        self.rules = rules
 
     def register(self, tool: Tool) -> Callable[[], None]:
         """Add a tool.

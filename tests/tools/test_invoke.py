@@ -155,7 +155,7 @@ async def test_what_policy_forbids_does_not_run(bench: Bench, fields: dict[str, 
 
 async def test_configuration_holds_from_the_next_call_on(bench: Bench) -> None:
     bench.add(echo)
-    bench.registry.configure(TOOLS_SCHEMA({"deny": ["read"]}))
+    bench.registry.configure(ToolRules.from_config(TOOLS_SCHEMA({"deny": ["read"]})))
 
     assert (await bench.call()).is_error
     assert bench.registry.available(OWNER) == []
