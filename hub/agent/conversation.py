@@ -11,12 +11,12 @@ from datetime import tzinfo
 from typing import Any
 
 from hub.agent.envelope import envelope
-from hub.agent.untrusted import new_marker, quote
 from hub.agent.window import Item, Window, estimate_message, fit
 from hub.models.contract import Block, Message, Role, Text
 from hub.sessions.entry import Entry
 from hub.sessions.repair import pair_results
 from hub.sessions.transcript import Transcript
+from hub.tools.quoting import new_marker, quote_untrusted
 
 RUN_ENDED = "run_ended"
 """Name of the event entry that tells how a run ended that gave no answer."""
@@ -127,5 +127,9 @@ def _said(entry: Entry, message: Message, zone: tzinfo) -> Message:
     # An entry without a marker of its own was not written by us; its id is no worse a marker than none.
     marker = str(entry.data.get("marker") or entry.id)
     for block in message.content:
-        blocks.append(Text(quote(block.text, source=str(channel), marker=marker)) if type(block) is Text else block)
+        blocks.append(_quoted(block, str(channel), marker))
     return replace(message, content=tuple(blocks))
+
+
+def _quoted(block: Block, channel: str, marker: str) -> Block:
+    return Text(quote_untrusted(block.text, source=channel, marker=marker)) if type(block) is Text else block

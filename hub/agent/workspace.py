@@ -10,6 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from hub.agent.agents import Agent, Agents
+from hub.agent.outside_files import OutsideFiles
 from hub.agent.prompt import FILE_LIMIT, PromptFile
 from hub.core.clock import Clock
 from hub.core.context import Authority
@@ -33,6 +34,9 @@ MEMORY_FOLDER = "memory"
 PRIVATE = (MEMORY, MEMORY_FOLDER)
 """What only an owner's private session sees as files."""
 
+PEOPLE = f"{MEMORY_FOLDER}/people"
+"""A file for each person's memory; nobody sees it as a file, each person sees their own through the memory tools."""
+
 PROTECTED = (*SEEDED, BOOTSTRAP, *PRIVATE)
 UNTRUSTED_MARK = "· untrusted_"
 """How a memory file marks an entry that holds words from outside; such a file never stands in a system prompt."""
@@ -52,6 +56,9 @@ class Workspaces:
         home: Where it is noted which workspaces were furnished.
         clock: Tells the day, for the memory of today and yesterday.
         zone: The home's time zone, as configured now.
+
+    Attributes:
+        outside: Which of their files hold words from outside.
     """
 
     def __init__(
@@ -67,6 +74,7 @@ class Workspaces:
         self._home = home
         self._clock = clock
         self.zone = zone
+        self.outside = OutsideFiles(home)
         self._ready: set[tuple[str, Path]] = set()
         self._files: dict[tuple[str, bool], tuple[_Sign, tuple[PromptFile, ...]]] = {}
 
@@ -103,7 +111,7 @@ class Workspaces:
         return written
 
     def view(self, agent_id: str, session_key: str, authority: Authority) -> Root:
-        """Return the workspace as a session may see it: memory only in an owner's private one.
+        """Return the workspace as a session may see it: memory only in an owner's private one, and only the home's.
 
         Raises:
             NotFound: There is no such agent.
@@ -111,7 +119,7 @@ class Workspaces:
         """
         if not self.is_ready(agent_id):
             self.ensure(agent_id)
-        hidden = () if self.is_private(session_key, authority) else PRIVATE
+        hidden = (PEOPLE,) if self.is_private(session_key, authority) else PRIVATE
         return Root(self._agents.get(agent_id).workspace, hidden)
 
     def prompt_files(self, agent_id: str, private: bool) -> tuple[PromptFile, ...]:

@@ -1,6 +1,7 @@
 """What secrets look like when nobody told us of them: keys of well-known services, bearers, private keys.
 
 Each pattern stands beside a piece of text without which it cannot match: looking for that costs next to nothing.
+What repeats without a bound begins where nothing of its kind stands before it, so that no text is read over and over.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ SECRET_PATTERNS: tuple[SecretPattern, ...] = (
     _shape("_", ("aws_secret",),
            r"aws_secret(?:_access)?_key['\"]?\s{0,8}[:=]\s{0,8}['\"]?(?P<secret>[A-Za-z0-9/+=]{40})", any_case=True),
     _shape(":", (":AA",), rf"\b[0-9]{{6,12}}:AA[A-Za-z0-9_-]{{33}}{_END}"),
-    _shape("J", ("eyJ",), r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
+    _shape("J", ("eyJ",), r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
     _shape("", ("bearer",),
            r"\bbearer\s{1,8}(?P<secret>(?=[^\s]{0,300}[0-9]|[^\s]{24})[A-Za-z0-9._~+/=-]{8,4096})", any_case=True),
     _shape("", ("authorization",),

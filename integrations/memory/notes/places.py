@@ -8,6 +8,7 @@ from datetime import date
 
 from hub.core.errors import Forbidden
 from hub.memory.contract import Kind, Scope
+from hub.security.jail_path import Hidden, PathRefused, components
 
 CURATED = "MEMORY.md"
 FOLDER = "memory"
@@ -15,6 +16,7 @@ PEOPLE = f"{FOLDER}/people"
 CURATED_LIMIT_BYTES = 16_000
 """Beyond this, `MEMORY.md` takes no more by itself: it stands in every prompt of the owner's private sessions."""
 
+_OTHERS = Hidden([PEOPLE])
 _PERSON = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _DAY = re.compile(rf"{FOLDER}/(\d{{4}}-\d\d-\d\d)(?:-[^/]*)?\.md")
 _SECTIONS = {Kind.PREFERENCE: "Preferences", Kind.DECISION: "Decisions", Kind.PERSON: "People"}
@@ -67,12 +69,21 @@ def person_file(scope: Scope) -> str:
 
 
 def may_see(path: str, scope: Scope) -> bool:
-    """Whether a memory file may be seen in a session: one's own, and for an owner in private the home's too."""
+    """Whether a memory file may be seen in a session: one's own, and for an owner in private the home's too.
+
+    A path has one spelling here: `memory//people/x.md` names a file that `memory/people/x.md` names too.
+    """
+    try:
+        names = components(path)
+    except PathRefused:
+        return False
+    if "/".join(names) != path:
+        return False
     if scope.person is not None and _PERSON.fullmatch(scope.person) and path == f"{PEOPLE}/{scope.person}.md":
         return True
     if not scope.private or not path.endswith(".md"):
         return False
-    return path == CURATED or (path.startswith(f"{FOLDER}/") and not path.startswith(f"{PEOPLE}/"))
+    return path == CURATED or (path.startswith(f"{FOLDER}/") and not _OTHERS.covers(names))
 
 
 def day_of(path: str) -> date | None:

@@ -18,7 +18,7 @@ DOMAIN = "files"
 
 async def setup(hub: Hub, config: Mapping[str, Any] | None) -> None:
     """Bring the file tools."""
-    for tool in file_tools(hub.workspaces.view):
+    for tool in file_tools(hub.workspaces.view, hub.workspaces.outside):
         hub.integrations.owns(DOMAIN, hub.tools.register(tool))
 
 

@@ -6,7 +6,6 @@ import base64
 
 from hub.core.errors import InvalidRequest
 from hub.models.contract import Image
-from hub.security.root import Root
 from hub.tools.contract import ToolResult
 
 READ_LIMIT_BYTES = 8 * 1024 * 1024
@@ -20,20 +19,18 @@ SNIFFED_BYTES = 8_192
 _IMAGES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 
 
-def read_file(root: Root, path: str, offset: int, limit: int) -> ToolResult:
+def show_file(data: bytes, path: str, offset: int, limit: int) -> ToolResult:
     """Return lines of a text file, or an image.
 
     Args:
-        root: The view of the workspace.
-        path: The file in it.
+        data: What the file holds.
+        path: The file, for what is told of it.
         offset: First line, from 1.
         limit: Lines at most.
 
     Raises:
         InvalidRequest: It is neither text nor an image, or `offset` is behind its end.
-        OSError, HubError: It cannot be read.
     """
-    data = root.read_bytes(path, READ_LIMIT_BYTES)
     if mime_type := image_type(data):
         return _image(path, data, mime_type)
     text = decode(data, path)

@@ -14,6 +14,7 @@ import json
 import marshal
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,10 +36,17 @@ _META = re.compile(r"[\\.^$*+?{}\[\]|()]")
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Texts to be searched, and how many files were left out as too large, too many or no text."""
+    """Texts to be searched.
+
+    Attributes:
+        files: Path and text of each.
+        left_out: How many files were left out as too large, too many or no text.
+        outside: Paths of those that hold words from outside.
+    """
 
     files: tuple[tuple[str, str], ...]
     left_out: int
+    outside: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +58,11 @@ class Match:
     text: str
 
 
-def gather(root: Root, path: str, glob: str | None) -> Corpus:
+def gather(root: Root, path: str, glob: str | None, is_outside: Callable[[bytes], bool]) -> Corpus:
     """Read what is to be searched; blocks.
+
+    Args:
+        is_outside: Whether a content came from outside.
 
     Raises:
         OSError, HubError: `path` cannot be read.
@@ -59,6 +70,7 @@ def gather(root: Root, path: str, glob: str | None) -> Corpus:
     start = root.stat(path)
     entries = [start] if start.is_file else root.walk(path, FILES_LIMIT)
     files: list[tuple[str, str]] = []
+    outside: set[str] = set()
     left_out = max(0, len(entries) - FILES_LIMIT + 1)
     total = 0
     for entry in entries:
@@ -76,8 +88,10 @@ def gather(root: Root, path: str, glob: str | None) -> Corpus:
             left_out += 1
             continue
         total += len(data)
+        if is_outside(data):
+            outside.add(entry.path)
         files.append((entry.path, data.decode(errors="replace")))
-    return Corpus(tuple(files), left_out)
+    return Corpus(tuple(files), left_out, frozenset(outside))
 
 
 async def find(

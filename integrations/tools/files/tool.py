@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
+from hub.agent.outside_files import OutsideFiles
 from hub.core.context import Authority
-from hub.core.errors import Conflict, InvalidRequest
+from hub.core.errors import Conflict, HubError, InvalidRequest
 from hub.core.schema import All, Length, Optional, Range, Required, Schema, boolean, integer, string
+from hub.security.jail_path import components
 from hub.security.root import Entry, Root
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
 from integrations.tools.files.editing import difference, replace_once
 from integrations.tools.files.problems import explain
 from integrations.tools.files.protected import check_may_change
-from integrations.tools.files.reading import LINES_DEFAULT, LINES_LIMIT, READ_LIMIT_BYTES, decode, read_file
+from integrations.tools.files.reading import LINES_DEFAULT, LINES_LIMIT, READ_LIMIT_BYTES, decode, show_file
 from integrations.tools.files.searching import MATCHES_LIMIT, PATTERN_LIMIT, find, gather
 
 GROUP = "files"
@@ -60,13 +63,14 @@ GREP = Schema(
 )
 
 
-def file_tools(view: View) -> list[Tool]:
+def file_tools(view: View, outside: OutsideFiles) -> list[Tool]:
     """Return the tools.
 
     Args:
         view: Gives what a session sees of an agent's workspace, by agent, session key and authority.
+        outside: Knows which files hold words from outside.
     """
-    tools = _FileTools(view)
+    tools = _FileTools(view, outside)
     return [
         Tool("read", "Read a text file or an image of the workspace.", from_schema(READ), tools.read, GROUP, _READS),
         Tool(
@@ -98,16 +102,20 @@ def file_tools(view: View) -> list[Tool]:
 
 
 class _FileTools:
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, outside: OutsideFiles) -> None:
         self._view = view
+        self._outside = outside
 
     async def read(self, call: ToolCall) -> ToolResult:
         arguments = call.arguments
-        return await self._on_disk(
-            call,
-            arguments["path"],
-            lambda root: read_file(root, arguments["path"], arguments["offset"], arguments["limit"]),
-        )
+        path = arguments["path"]
+
+        def read(root: Root) -> ToolResult:
+            data = root.read_bytes(path, READ_LIMIT_BYTES)
+            shown = show_file(data, path, arguments["offset"], arguments["limit"])
+            return replace(shown, trusted=not self._outside.holds(call.agent_id, data))
+
+        return await self._on_disk(call, path, read)
 
     async def write(self, call: ToolCall) -> ToolResult:
         path, data = call.arguments["path"], _encoded(call.arguments["content"])
@@ -115,6 +123,8 @@ class _FileTools:
 
         def write(root: Root) -> ToolResult:
             there = root.exists(path)
+            if self._outside.writes_from_outside(call.context.authority):
+                self._mark(call.agent_id, root, path, data)
             root.write_bytes(path, data, parents=True)
             verb = "replaced" if there else "wrote"
             return ToolResult(f"{verb} {path} ({len(data)} bytes)", details={"path": path, "size_bytes": len(data)})
@@ -128,13 +138,17 @@ class _FileTools:
 
         def change(root: Root) -> ToolResult:
             before = root.stat(path)
-            text = decode(root.read_bytes(path, READ_LIMIT_BYTES), path)
+            held = root.read_bytes(path, READ_LIMIT_BYTES)
+            text = decode(held, path)
             fresh, count = replace_once(
                 text, arguments["old_text"], arguments["new_text"], path, everywhere=arguments["replace_all"]
             )
             data = _encoded(fresh)
             if root.stat(path) != before:
                 raise Conflict(f"{path} changed meanwhile; read it again")
+            # What stays of words from outside is still theirs, whoever changes the rest.
+            if self._outside.writes_from_outside(call.context.authority) or self._outside.holds(call.agent_id, held):
+                self._mark(call.agent_id, root, path, data)
             root.write_bytes(path, data)
             places = "1 place" if count == 1 else f"{count} places"
             return ToolResult(
@@ -151,14 +165,20 @@ class _FileTools:
             lines = [_line(entry) for entry in entries[:LISTED_LIMIT]]
             if len(entries) > LISTED_LIMIT:
                 lines.append(f"[{len(entries) - LISTED_LIMIT} more]")
-            return ToolResult("\n".join(lines) or "[empty]", details={"path": path, "entries": len(entries)})
+            named = any(self._named_outside(call.agent_id, root, entry) for entry in entries[:LISTED_LIMIT])
+            details = {"path": path, "entries": len(entries)}
+            return ToolResult("\n".join(lines) or "[empty]", details=details, trusted=not named)
 
         return await self._on_disk(call, path, list_it)
 
     async def grep(self, call: ToolCall) -> ToolResult:
         arguments = call.arguments
         corpus = await self._on_disk(
-            call, arguments["path"], lambda root: gather(root, arguments["path"], arguments.get("glob"))
+            call,
+            arguments["path"],
+            lambda root: gather(
+                root, arguments["path"], arguments.get("glob"), lambda data: self._outside.holds(call.agent_id, data)
+            ),
         )
         matches = await find(
             corpus,
@@ -173,7 +193,26 @@ class _FileTools:
         if corpus.left_out:
             lines.append(f"[{corpus.left_out} files were left out: no text, or too large or too many]")
         details = {"files": len(corpus.files), "matches": len(matches), "left_out": corpus.left_out}
-        return ToolResult("\n".join(lines), details=details)
+        return ToolResult(
+            "\n".join(lines), details=details, trusted=corpus.outside.isdisjoint(match.path for match in matches)
+        )
+
+    def _mark(self, agent_id: str, root: Root, path: str, data: bytes) -> None:
+        names = components(path)
+        folders = ["/".join(names[:depth]) for depth in range(1, len(names))]
+        new = [folder for folder in folders if not root.exists(folder)]
+        self._outside.mark(agent_id, "/".join(names), data, new)
+
+    def _named_outside(self, agent_id: str, root: Root, entry: Entry) -> bool:
+        """Whether an entry has a name that words from outside gave it, and nobody has made it their own since."""
+        if not self._outside.named_by(agent_id, entry.path):
+            return False
+        if not entry.is_file:
+            return True
+        try:
+            return self._outside.holds(agent_id, root.read_bytes(entry.path, READ_LIMIT_BYTES))
+        except (OSError, HubError):
+            return True
 
     async def _on_disk(self, call: ToolCall, path: str, work: Callable[[Root], T]) -> T:
         """Run blocking work on the session's view of the workspace in a thread."""
@@ -181,7 +220,7 @@ class _FileTools:
         try:
             return await asyncio.to_thread(work, root)
         except OSError as error:
-            raise explain(error, path, root) from error
+            raise await asyncio.to_thread(explain, error, path, root) from error
 
 
 def _encoded(text: str) -> bytes:

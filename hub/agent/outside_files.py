@@ -1,0 +1,127 @@
+"""Files of a workspace that hold words from outside: known by what is in them, so that no other name hides it.
+
+A turn that had words from outside in its window may write ordinary files. Whoever reads such a file later, in whatever
+session, is told that its words are not this home's. That ends when its content is another: when a person changed it by
+hand, or the owner had it written anew in a turn without words from outside.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+
+from hub.agent.untrusted import speaks_from_outside
+from hub.core.context import Authority
+from hub.core.errors import LimitExceeded
+from hub.storage.files import append_line
+from hub.storage.homedir import Home
+
+FILE_NAME = "outside_files"
+MARKS_LIMIT = 50_000
+"""Contents and directories noted for one agent; beyond it, turns with words from outside write no more files."""
+
+_HEX = 64
+_DIRECTORY = "-" * _HEX
+
+
+@dataclass(slots=True)
+class _Marks:
+    contents: set[str] = field(default_factory=set)
+    paths: set[str] = field(default_factory=set)
+    directories: set[str] = field(default_factory=set)
+
+    @property
+    def count(self) -> int:
+        return len(self.contents) + len(self.paths) + len(self.directories)
+
+    def take(self, mark: str, path: str) -> None:
+        if mark == _DIRECTORY:
+            self.directories.add(path)
+            return
+        self.contents.add(mark)
+        self.paths.add(path)
+
+
+class OutsideFiles:
+    """Notes and tells which contents came from outside; all methods may be called from any thread, and block.
+
+    Args:
+        home: Where the notes are kept, beside the agents' transcripts: no tool reaches them.
+    """
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._marks: dict[str, _Marks] = {}
+        self._guard = threading.Lock()
+
+    def writes_from_outside(self, authority: Authority) -> bool:
+        """Whether what is written under this authority counts as words from outside."""
+        return authority.tainted or speaks_from_outside(authority)
+
+    def mark(self, agent_id: str, path: str, data: bytes, new_directories: Iterable[str] = ()) -> None:
+        """Note what is about to be written; on the disk when this returns, so that no crash forgets it.
+
+        Args:
+            path: Relative to the workspace, in its one spelling.
+            data: The content.
+            new_directories: Directories that are made for it: their names come from outside too.
+
+        Raises:
+            LimitExceeded: Too much was noted already.
+            StorageError: The disk did not take it; nothing must be written then.
+        """
+        wanted = [(_DIRECTORY, each) for each in new_directories] + [(_digest(data), path)]
+        with self._guard:
+            marks = self._of(agent_id)
+            if marks.count + len(wanted) > MARKS_LIMIT:
+                raise LimitExceeded(
+                    f"{MARKS_LIMIT} files with words from outside were written in this workspace; "
+                    "the owner has to clear up before more are"
+                )
+            file = self._file(agent_id)
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for mark, each in wanted:
+                append_line(file, f"{mark} {each}".encode())
+                marks.take(mark, each)
+
+    def holds(self, agent_id: str, data: bytes) -> bool:
+        """Whether this content came from outside, under whatever name it is found."""
+        with self._guard:
+            marks = self._of(agent_id)
+            return bool(marks.contents) and _digest(data) in marks.contents
+
+    def named_by(self, agent_id: str, path: str) -> bool:
+        """Whether a file or directory of this name was made by words from outside; what it holds now is not asked."""
+        with self._guard:
+            marks = self._of(agent_id)
+            return path in marks.paths or path in marks.directories
+
+    def _of(self, agent_id: str) -> _Marks:
+        known = self._marks.get(agent_id)
+        if known is None:
+            known = self._marks[agent_id] = _load(self._file(agent_id))
+        return known
+
+    def _file(self, agent_id: str) -> Path:
+        return self._home.agent(agent_id) / FILE_NAME
+
+
+def _load(file: Path) -> _Marks:
+    marks = _Marks()
+    try:
+        lines = file.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return marks
+    for line in lines:
+        mark, _, path = line.decode("utf-8", "replace").partition(" ")
+        # A line that a crash cut off: what it was for was not written.
+        if len(mark) == _HEX and path:
+            marks.take(mark, path)
+    return marks
+
+
+def _digest(data: bytes) -> str:
+    return sha256(data).hexdigest()
