@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 TEXT_LIMIT = 100_000
 """Characters of one text that are rendered; a longer one is shown as it is written."""
 
+BLOCK_FREE = 5_000
+COST_LIMIT = 100_000_000
+"""Marks times characters of long blocks; about a tenth of a second. What is beyond is shown as it is written."""
+
 HEADING_BELOW = 2
 """Level of the heading above a message; those inside it begin one below."""
 
@@ -63,7 +67,7 @@ class Markdown:
 
         Headings are moved below the page's own, pictures become links, and only http, https and mailto links stay.
         """
-        if len(text) > TEXT_LIMIT:
+        if len(text) > TEXT_LIMIT or _is_costly(text):
             return f'<pre tabindex="0">{html.escape(text)}</pre>'
         import nh3
 
@@ -95,6 +99,15 @@ class Markdown:
             parser.add_render_rule("td_open", _cell)
             self._parser = parser
         return self._parser
+
+
+def _is_costly(text: str) -> bool:
+    """Whether the parser would look again and again at the same: each mark is compared with the rest of its block."""
+    cost = 0
+    for block in text.split("\n\n"):
+        if len(block) > BLOCK_FREE:
+            cost += len(block) * sum(block.count(mark) for mark in "[*_~")
+    return cost > COST_LIMIT
 
 
 def split_blocks(text: str) -> list[str]:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import difflib
+import re
 
 from hub.core.errors import InvalidRequest
 
 DIFF_LIMIT = 4_000
 SHOWN_LINES = 5
 LOOKED_THROUGH_LINES = 20_000
+COMPARED_LINES = 500
+"""Lines of the nearest place and of what changed; comparing takes the square of what is compared."""
+COMPARED_CHARACTERS = 200
+DIFF_CONTEXT = 2
+
+_HUNK = re.compile(r"@@ -(\d+)((?:,\d+)?) \+(\d+)((?:,\d+)?) @@")
 
 
 def replace_once(text: str, old: str, new: str, path: str, *, everywhere: bool = False) -> tuple[str, int]:
@@ -36,11 +43,28 @@ def replace_once(text: str, old: str, new: str, path: str, *, everywhere: bool =
 
 def difference(before: str, after: str, path: str) -> str:
     """Return what changed, as a unified diff of bounded length."""
-    if max(len(before), len(after)) > 1_000_000:
-        return ""
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), path, path, lineterm="", n=2)
-    text = "\n".join(lines)
+    old, new = before.splitlines(), after.splitlines()
+    same = next((at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), None)
+    if same is None:
+        same = min(len(old), len(new))
+    first = max(0, same - DIFF_CONTEXT)
+    alike = 0
+    while alike < min(len(old), len(new)) - same and old[-1 - alike] == new[-1 - alike]:
+        alike += 1
+    end = max(0, alike - DIFF_CONTEXT)
+    old, new = old[first : len(old) - end], new[first : len(new) - end]
+    if max(len(old), len(new)) > COMPARED_LINES:
+        return f"[lines {first + 1} to {first + len(old)} became {len(new)} lines: too many to show what changed]"
+    lines = list(difflib.unified_diff(old, new, path, path, lineterm="", n=DIFF_CONTEXT))
+    text = "\n".join(_moved(line, first) for line in lines)
     return text if len(text) <= DIFF_LIMIT else f"{text[:DIFF_LIMIT]}\n[cut]"
+
+
+def _moved(line: str, lines: int) -> str:
+    """Return a line of a diff of a part, with the numbers it has in the whole."""
+    if not lines or not (hunk := _HUNK.fullmatch(line)):
+        return line
+    return f"@@ -{int(hunk[1]) + lines}{hunk[2]} +{int(hunk[3]) + lines}{hunk[4]} @@"
 
 
 def _places(text: str, old: str) -> str:
@@ -59,8 +83,9 @@ def _nearest(text: str, old: str) -> str:
     for number, line in enumerate(lines, start=1):
         if wanted and line.strip() == wanted:
             return f", but line {number} differs only in blanks or in what follows: {line[:200]!r}. Read the file again"
-    close = difflib.get_close_matches(wanted, [line.strip() for line in lines[:2_000]], n=1, cutoff=0.7)
+    near = [line.strip()[:COMPARED_CHARACTERS] for line in lines[:COMPARED_LINES]]
+    close = difflib.get_close_matches(wanted[:COMPARED_CHARACTERS], near, n=1, cutoff=0.7)
     if close:
-        number = next(number for number, line in enumerate(lines, start=1) if line.strip() == close[0])
+        number = near.index(close[0]) + 1
         return f"; the nearest is line {number}: {lines[number - 1][:200]!r}"
     return "; read the file again"
