@@ -24,6 +24,8 @@ class Dispatcher:
 
     def __init__(self, methods: MethodTable) -> None:
         self._methods = methods
+        self.recovering = False
+        """Whether the hub is in recovery mode, where most methods are not there."""
         self._idempotency: Idempotency | None = None
 
     def attach(self, idempotency: Idempotency) -> None:
@@ -44,9 +46,16 @@ class Dispatcher:
 
         Raises:
             InvalidRequest: There is no such method, or the parameters do not fit; the message names the path.
+            Unavailable: There is no such method, and the hub is in recovery mode.
             Forbidden: The caller lacks the scope.
         """
         method = self._methods.get(name)
+        if method is None and self.recovering:
+            raise Unavailable(
+                f"{name} is not there: the hub is in recovery mode, because its configuration is broken. "
+                "Mend it in the dashboard, or see: homarus check",
+                details={"method": name},
+            )
         if method is None:
             raise InvalidRequest(f"unknown method: {name}", details={"method": name})
         try:

@@ -188,6 +188,7 @@ class Gateway:
     def open(self, state: GatewayState = GatewayState.RUNNING) -> None:
         """Let everybody in: the hub runs, or is in recovery mode."""
         self.state = state
+        self.dispatcher.recovering = state is GatewayState.RECOVERY
 
     def configure(self, settings: HttpSettings, people: People) -> None:
         """Put in force what may change while the hub runs: people, allowed hosts and trusted proxies."""
