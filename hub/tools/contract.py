@@ -31,6 +31,12 @@ class Annotations:
     parallel_safe: bool = False
 
 
+READS_HOME = Annotations(
+    read_only=True, destructive=False, idempotent=True, open_world=False, owner_only=False, parallel_safe=True
+)
+"""The safest: it looks at what this home has, and anyone with a session may use it at any time."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """One call of a tool, with arguments that its schema has validated.

@@ -11,7 +11,7 @@ import pytest
 from openai.types.chat import ChatCompletionMessageParam
 
 from hub.core.schema import Schema
-from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
+from hub.tools.contract import READS_HOME, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
 from tests.gateway.house import FullRig
 from tests.gateway.rig import until
@@ -32,10 +32,7 @@ def _add_tool(house: FullRig) -> list[str]:
         calls.append(call.id)
         return ToolResult("the lamp is on")
 
-    harmless = Annotations(
-        read_only=True, destructive=False, idempotent=True, open_world=False, owner_only=False, parallel_safe=True
-    )
-    house.tools.register(Tool("look", "Look.", from_schema(Schema({})), run, "home", harmless))
+    house.tools.register(Tool("look", "Look.", from_schema(Schema({})), run, "home", READS_HOME))
     return calls
 
 

@@ -11,7 +11,7 @@ from hub.core.schema import All, In, Length, Optional, Range, Required, integer,
 from hub.memory.contract import Entry, Hit, Kind, Memory, Provenance, Scope
 from hub.security.people import People
 from hub.sessions.privacy import scope_of
-from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
+from hub.tools.contract import READS_HOME, Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
 from integrations.memory.notes.memory import HITS_LIMIT, LINES_LIMIT, QUERY_LIMIT, TEXT_LIMIT
 from integrations.memory.notes.places import day_of
@@ -63,14 +63,7 @@ class MemoryTools:
                 ),
                 self._search,
                 GROUP,
-                Annotations(
-                    read_only=True,
-                    destructive=False,
-                    idempotent=True,
-                    open_world=False,
-                    owner_only=False,
-                    parallel_safe=True,
-                ),
+                READS_HOME,
             ),
             Tool(
                 "memory_get",
@@ -84,14 +77,7 @@ class MemoryTools:
                 ),
                 self._get,
                 GROUP,
-                Annotations(
-                    read_only=True,
-                    destructive=False,
-                    idempotent=True,
-                    open_world=False,
-                    owner_only=False,
-                    parallel_safe=True,
-                ),
+                READS_HOME,
             ),
             Tool(
                 "forget",

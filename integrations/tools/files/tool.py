@@ -13,7 +13,7 @@ from hub.core.errors import Conflict, HubError, InvalidRequest
 from hub.core.schema import All, Length, Optional, Range, Required, Schema, boolean, integer, string
 from hub.security.jail_path import components
 from hub.security.root import Entry, Root
-from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
+from hub.tools.contract import READS_HOME, Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
 from integrations.tools.files.editing import difference, replace_once
 from integrations.tools.files.problems import explain
@@ -29,9 +29,6 @@ View = Callable[[str, str, Authority], Root]
 T = TypeVar("T")
 
 _PATH = All(string, Length(min=1, max=4_096))
-_READS = Annotations(
-    read_only=True, destructive=False, idempotent=True, open_world=False, owner_only=False, parallel_safe=True
-)
 _WRITES = Annotations(open_world=False, owner_only=False, idempotent=True)
 
 READ = Schema(
@@ -72,7 +69,9 @@ def file_tools(view: View, outside: OutsideFiles) -> list[Tool]:
     """
     tools = _FileTools(view, outside)
     return [
-        Tool("read", "Read a text file or an image of the workspace.", from_schema(READ), tools.read, GROUP, _READS),
+        Tool(
+            "read", "Read a text file or an image of the workspace.", from_schema(READ), tools.read, GROUP, READS_HOME
+        ),
         Tool(
             "write",
             "Write a whole file of the workspace; an existing one is replaced.",
@@ -89,14 +88,14 @@ def file_tools(view: View, outside: OutsideFiles) -> list[Tool]:
             GROUP,
             Annotations(open_world=False, owner_only=False),
         ),
-        Tool("ls", "List a directory of the workspace.", from_schema(LS), tools.ls, GROUP, _READS),
+        Tool("ls", "List a directory of the workspace.", from_schema(LS), tools.ls, GROUP, READS_HOME),
         Tool(
             "grep",
             "Find lines in files of the workspace by a regular expression (Python) or plain text.",
             from_schema(GREP),
             tools.grep,
             GROUP,
-            _READS,
+            READS_HOME,
         ),
     ]
 

@@ -11,7 +11,7 @@ from hub.core.errors import Forbidden, NotFound
 from hub.core.schema import All, Length, Match, Optional, Range, Required, Schema, integer, string
 from hub.core.services import AgentRule, Service, ServiceRegistry
 from hub.core.states import State, StateMachine
-from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
+from hub.tools.contract import READS_HOME, Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
 
 GROUP = "home"
@@ -47,14 +47,7 @@ def home_tools(states: StateMachine, services: ServiceRegistry) -> list[Tool]:
             from_schema(GET_STATE),
             tools.get_state,
             GROUP,
-            Annotations(
-                read_only=True,
-                destructive=False,
-                idempotent=True,
-                open_world=False,
-                owner_only=False,
-                parallel_safe=True,
-            ),
+            READS_HOME,
         ),
         Tool(
             "call_service",

@@ -15,7 +15,7 @@ from hub.core.clock import Clock
 from hub.core.errors import HubError
 from hub.models.registry import ModelRegistry
 from hub.sessions.store import SessionStore
-from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
+from hub.tools.contract import READS_HOME, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
 
 GROUP = "session"
@@ -55,14 +55,7 @@ class SessionTools:
                 from_schema({}),
                 self._status,
                 GROUP,
-                Annotations(
-                    read_only=True,
-                    destructive=False,
-                    idempotent=True,
-                    open_world=False,
-                    owner_only=False,
-                    parallel_safe=True,
-                ),
+                READS_HOME,
             )
         ]
 
