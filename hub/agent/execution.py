@@ -158,7 +158,7 @@ class Execution:
             tuple(record.messages) if record is not None else (),
             self.spent.usage,
             outcome.stop,
-            outcome.error,
+            self._parts.redactor.redact_data(outcome.error),
             self.model,
         )
 

@@ -87,6 +87,10 @@ class DeviceTokens(Protocol):
         """Return device id and approved operator scopes, or None."""
         ...
 
+    def has_device(self, device_id: str) -> bool:
+        """Whether a device may do anything, in whatever role."""
+        ...
+
 
 class WrongCredential(Unauthorized):
     """A credential was presented and it is not valid; `details.code` is the protocol's word for it."""
@@ -225,6 +229,8 @@ class Authenticator:
             return self._tokens is not None and self._tokens.is_valid(id)
         if kind == "cookie":
             return self._web_sessions is not None and self._web_sessions.is_valid(id)
+        if kind == "device":
+            return self._devices is not None and self._devices.has_device(id)
         return True
 
     def reserve(self, client: Client) -> None:
@@ -258,7 +264,8 @@ class Authenticator:
         if session is None:
             self._limiter.reserve(f"cookie:{client_key(client.address)}")
             raise WrongCredential("you are signed out; sign in again")
-        authority = self.people.owner_authority().narrow(scopes=expand_scopes(session.scopes))
+        scopes = expand_scopes(session.scopes)
+        authority = self.people.owner_authority().narrow(scopes=scopes, owner="operator.admin" in scopes)
         return Caller(authority, f"cookie:{session.id}", client.address, client.local)
 
     def _check_proxy_user(self, user: str, client: Client) -> Caller:

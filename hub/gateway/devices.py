@@ -45,6 +45,7 @@ class Grant:
         scopes: Approved operator scopes as asked for, not expanded.
         data: What the device said of itself: platform, display name, client.
         generation: Goes into the token; higher after each rotation.
+        owner: Whether an owner let it in, and it so acts for the owner within its scopes.
     """
 
     device_id: str
@@ -56,6 +57,7 @@ class Grant:
     generation: int = 1
     last_used_ms: int | None = None
     token_hash: bytes = field(default=b"", repr=False)
+    owner: bool = False
 
     @property
     def row_id(self) -> str:
@@ -135,6 +137,7 @@ class Devices:
                 generation=stored["generation"],
                 last_used_ms=row[6],
                 token_hash=row[3] or b"",
+                owner=stored.get("owner") is True,
             )
             self._grants[device, role] = grant
         now = self._now_ms()
@@ -157,6 +160,10 @@ class Devices:
     def grant(self, device_id: str, role: str) -> Grant | None:
         """Return what a device may do in a role, or None."""
         return self._grants.get((device_id, role))
+
+    def has_device(self, device_id: str) -> bool:
+        """Whether a device may do anything, in whatever role."""
+        return any(device == device_id for device, _ in self._grants)
 
     def grants(self) -> list[Grant]:
         """Return all grants, oldest first."""
@@ -242,7 +249,9 @@ class Devices:
             raise Forbidden(
                 f"this device asks for more than you have: {', '.join(missing)}", details={"scopes": missing}
             )
-        grant = await self.admit(request.device_id, request.public_key, request.role, request.scopes, request.data)
+        grant = await self.admit(
+            request.device_id, request.public_key, request.role, request.scopes, request.data, owner=by.owner
+        )
         await self._resolve(request, "approved")
         return grant
 
@@ -257,9 +266,20 @@ class Devices:
         return request
 
     async def admit(
-        self, device_id: str, public_key: str, role: str, scopes: Iterable[str], data: Mapping[str, Any]
+        self,
+        device_id: str,
+        public_key: str,
+        role: str,
+        scopes: Iterable[str],
+        data: Mapping[str, Any],
+        *,
+        owner: bool = False,
     ) -> Grant:
-        """Grant a device a role and exactly these scopes; a grant it had is replaced."""
+        """Grant a device a role and exactly these scopes; a grant it had is replaced.
+
+        Args:
+            owner: Whether an owner lets it in; nobody else makes it act for the owner.
+        """
         old = self._grants.get((device_id, role))
         now = self._now_ms()
         grant = Grant(
@@ -271,6 +291,7 @@ class Devices:
             created_ms=old.created_ms if old is not None else now,
             generation=old.generation if old is not None else 1,
             last_used_ms=now,
+            owner=owner and role == "operator",
         )
         return await self._store(grant)
 
@@ -353,7 +374,8 @@ def _load(connection: sqlite3.Connection) -> tuple[list[Any], list[Any]]:
 
 
 def _store_grant(connection: sqlite3.Connection, grant: Grant) -> None:
-    data = orjson.dumps({"data": dict(grant.data), "generation": grant.generation}).decode()
+    stored = {"data": dict(grant.data), "generation": grant.generation, "owner": grant.owner}
+    data = orjson.dumps(stored).decode()
     connection.execute(
         "INSERT OR REPLACE INTO devices(id, public_key, data, token_hash, role, scopes, created_ms, last_used_ms)"
         " VALUES(?, ?, ?, ?, ?, ?, ?, ?)",

@@ -262,6 +262,10 @@ class Guard:
         """Return the open sockets that used a credential."""
         return list(self._by_credential.get(credential_id, ()))
 
+    def credentials(self) -> list[str]:
+        """Return the credentials that open sockets used."""
+        return list(self._by_credential)
+
     def close(self) -> None:
         """Stop sweeping."""
         if self._sweep is not None:

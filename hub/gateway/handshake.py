@@ -269,7 +269,7 @@ class Handshake:
             if grant is not None:
                 wanted = tuple({*wanted, *grant.scopes})
             grant = await devices.admit(
-                said.device_id or "", params["device"]["publicKey"], said.role, wanted, _about(said)
+                said.device_id or "", params["device"]["publicKey"], said.role, wanted, _about(said), owner=True
             )
         return self._welcome_device(request, protocol, client, params, said, await devices.refresh(grant))
 
@@ -286,8 +286,8 @@ class Handshake:
         devices.used(grant)
         node = said.role == "node"
         scopes = frozenset() if node else expand_scopes(params["scopes"]) & expand_scopes(grant.scopes)
-        person = None if node else self._authenticator.people.owners()[0].id
-        authority = Authority(f"device:{grant.device_id}", person, scopes, owner=not node)
+        person = self._authenticator.people.owners()[0].id if grant.owner else None
+        authority = Authority(f"device:{grant.device_id}", person, scopes, owner=grant.owner)
         caller = Caller(authority, f"device:{grant.device_id}", client.address, client.local)
         return Welcome(request.id, protocol, caller, said, scopes, devices.token(grant))
 

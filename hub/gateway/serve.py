@@ -106,7 +106,7 @@ def serve(gateway: Gateway, ground: Ground, house: House | None) -> Served:
     methods: list[Method] = [
         *state.methods(),
         *ConfigMethods(ground.config, redactor).methods(),
-        *TokenMethods(ground.tokens).methods(),
+        *TokenMethods(ground.tokens, gateway.clock.time).methods(),
     ]
     if gateway.devices is not None:
         methods += DeviceMethods(gateway.devices).methods()

@@ -370,6 +370,9 @@ class Gateway:
                 caller = connection.caller
                 if caller is not None and not self.authenticator.still_valid(caller.credential_id):
                     connection.close(CLOSE_POLICY, "credential expired")
+            for credential_id in self.guard.credentials():  # of other sockets: the dashboard's, and long answers
+                if not self.authenticator.still_valid(credential_id):
+                    self.close_credential(credential_id)
             self.push(Push("tick", {"ts": int(self.clock.time() * 1000)}, scope=None, droppable=True))
 
     async def _prune(self, idempotency: Idempotency) -> None:

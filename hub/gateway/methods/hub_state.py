@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hub.core.errors import Unavailable
+from hub.core.errors import Forbidden, Unavailable
 from hub.core.repairs import Repairs
 from hub.core.schema import All, AnyOf, Optional, Range, Schema, boolean, integer
 from hub.gateway.contract import ADMIN, READ, Method, MethodCall
@@ -15,6 +15,7 @@ from hub.gateway.server import Gateway
 from hub.security.login_codes import EXPIRES_S, LoginCodes
 
 OWNER = "gateway"
+OWNER_PRINCIPAL = "owner"
 LINES_LIMIT = 5_000
 BYTES_LIMIT = 4_194_304
 
@@ -127,4 +128,9 @@ class HubState:
         return {"file": None, "cursor": tail.cursor, "size": size, "lines": tail.lines, "truncated": tail.lost}
 
     async def _link(self, call: MethodCall) -> Mapping[str, Any]:
+        # A browser that is signed in stays so for weeks: a token that ends or is revoked must not open that door.
+        if call.caller.authority.principal != OWNER_PRINCIPAL:
+            raise Forbidden(
+                "only the owner makes sign-in links: on the hub's own machine, or signed in to the dashboard"
+            )
         return await self.link()

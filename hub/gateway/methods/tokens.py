@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hub.core.schema import All, AnyOf, Length, Optional, Required, Schema, positive_seconds
@@ -17,10 +17,12 @@ class TokenMethods:
 
     Args:
         tokens: Where they are kept.
+        wall_time: Seconds since the epoch.
     """
 
-    def __init__(self, tokens: TokenStore) -> None:
+    def __init__(self, tokens: TokenStore, wall_time: Callable[[], float]) -> None:
         self._tokens = tokens
+        self._wall_time = wall_time
 
     def methods(self) -> list[Method]:
         """Return the methods."""
@@ -40,10 +42,17 @@ class TokenMethods:
 
     async def _create(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
-        token, secret = await self._tokens.create(
-            params["name"], params["scopes"], params.get("expires"), by=call.caller.authority
-        )
+        expires_s = self._within_own(call, params.get("expires"))
+        token, secret = await self._tokens.create(params["name"], params["scopes"], expires_s, by=call.caller.authority)
         return _shown(token) | {"token": secret.reveal()}
+
+    def _within_own(self, call: MethodCall, expires_s: float | None) -> float | None:
+        """Return how long a token may live: one that a token makes ends with it at the latest."""
+        own = next((each for each in self._tokens.list() if each.credential_id == call.caller.credential_id), None)
+        if own is None or own.expires_ms is None:
+            return expires_s
+        left_s = max(1.0, (own.expires_ms - self._wall_time() * 1000) / 1000)
+        return left_s if expires_s is None else min(expires_s, left_s)
 
     async def _list(self, call: MethodCall) -> Mapping[str, Any]:
         return {"tokens": [_shown(token) for token in self._tokens.list()]}
