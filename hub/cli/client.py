@@ -21,7 +21,6 @@ START_LIMIT_S = 15.0
 ANSWER_LIMIT_BYTES = 256 * 1024 * 1024
 LOOK_AGAIN_S = 0.05
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1", None: "127.0.0.1"}  # noqa: S104  read, not bound
-_UNKNOWN = "unknown method"
 _EXITS = {
     "UNAUTHORIZED": Exit.NOT_AUTHORISED,
     "FORBIDDEN": Exit.NOT_AUTHORISED,
@@ -38,9 +37,18 @@ class CallFailed(CommandFailed):
         self.status = status
         super().__init__(
             f"{error.get('code', 'ERROR')}: {error.get('message', 'no reason given')}",
-            Exit.NOT_AUTHORISED if status in (401, 403) else _EXITS.get(str(error.get("code")), Exit.FINDINGS),
+            _exit_of(error, status),
             {key: self.error[key] for key in ("code", "details") if key in self.error},
         )
+
+
+def _exit_of(error: Mapping[str, Any], status: int) -> Exit:
+    details = error.get("details")
+    if isinstance(details, Mapping) and details.get("reason") == "recovery":
+        return Exit.INVALID_CONFIGURATION
+    if status in (401, 403):
+        return Exit.NOT_AUTHORISED
+    return _EXITS.get(str(error.get("code")), Exit.FINDINGS)
 
 
 class HubClient:
@@ -75,20 +83,8 @@ class HubClient:
             self._connection.close()
         answer = self._json(text)
         if response.status != 200 or not answer.get("ok", True):
-            failure = CallFailed(answer.get("error", {}), response.status)
-            if _UNKNOWN in failure.message:
-                self._refuse_in_recovery()
-            raise failure
+            raise CallFailed(answer.get("error", {}), response.status)
         return answer.get("payload")
-
-    def _refuse_in_recovery(self) -> None:
-        """Say that a hub in recovery mode knows few methods, when it is in it."""
-        if self.call("health").get("state") == "recovery":
-            raise CommandFailed(
-                "The hub is in recovery mode, because its configuration is broken: it can only be mended. See: "
-                f"{command_on(self._home, 'homarus check')}",
-                Exit.INVALID_CONFIGURATION,
-            )
 
     def stream(
         self, path: str, body: Mapping[str, Any], headers: Mapping[str, str], *, timeout_s: float

@@ -54,7 +54,7 @@ class Dispatcher:
             raise Unavailable(
                 f"{name} is not there: the hub is in recovery mode, because its configuration is broken. "
                 "Mend it in the dashboard, or see: homarus check",
-                details={"method": name},
+                details={"method": name, "reason": "recovery"},
             )
         if method is None:
             raise InvalidRequest(f"unknown method: {name}", details={"method": name})
