@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from hub.core.errors import HubError
 from hub.models.contract import (
@@ -18,12 +19,17 @@ from hub.models.contract import (
     ModelRequest,
     Stop,
     Text,
+    ToolCallBlock,
+    ToolCallEvent,
     Usage,
     UsageEvent,
 )
 from hub.models.health import Health
 
 _log = logging.getLogger(__name__)
+
+ARGUMENTS_DEPTH_LIMIT = 64
+"""Arguments of tools that are nested deeper are not looked at: encoders and walks further on are recursive."""
 
 
 class ManagedProvider:
@@ -66,6 +72,9 @@ class ManagedProvider:
                 if type(event) is UsageEvent:
                     yield UsageEvent(priced(event.usage, info))
                     continue
+                if type(event) is ToolCallEvent:
+                    yield ToolCallEvent(bounded_call(event.call))
+                    continue
                 if type(event) is Stop:
                     self.health.succeeded()
                 yield event
@@ -103,6 +112,20 @@ class ManagedProvider:
         self._retired = True
         if not self._active:
             self._idle(self)
+
+
+def bounded_call(call: ToolCallBlock) -> ToolCallBlock:
+    """Return a tool call whose arguments all that handles them can go through: too deep ones count as malformed."""
+    waiting: list[tuple[Any, int]] = [(call.arguments, 1)]
+    while waiting:
+        value, depth = waiting.pop()
+        if depth > ARGUMENTS_DEPTH_LIMIT:
+            return replace(call, arguments={}, malformed=f"nested over {ARGUMENTS_DEPTH_LIMIT} deep")
+        if isinstance(value, Mapping):
+            waiting.extend((item, depth + 1) for item in value.values())
+        elif isinstance(value, (list, tuple)):
+            waiting.extend((item, depth + 1) for item in value)
+    return call
 
 
 def priced(usage: Usage, info: ModelInfo) -> Usage:
