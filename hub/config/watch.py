@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hub.config.files import YAML_SUFFIXES
 
 if TYPE_CHECKING:
     from hub.config.store import ConfigStore, OnReload
-
-_log = logging.getLogger(__name__)
 
 DEBOUNCE_MS = 200
 STEP_MS = 50
@@ -38,12 +37,28 @@ async def watch_files(store: ConfigStore, on_reload: OnReload) -> None:
             recursive=False,
             stop_event=stop,
         )
-        async for _ in changes:
-            result = await store.reload()
-            if result.changed or result.errors or result.left_recovery:
-                await on_reload(result)
-            if _folders(store) != folders:
-                stop.set()
+        async with aclosing(_from_the_start(changes)) as news:
+            async for _ in news:
+                result = await store.reload()
+                if result.changed or result.errors or result.left_recovery:
+                    await on_reload(result)
+                if _folders(store) != folders:
+                    stop.set()
+
+
+async def _from_the_start(changes: AsyncGenerator[Any, None]) -> AsyncGenerator[None, None]:
+    """Yield once when the watch has begun, because nobody saw what changed before, and then with every change."""
+    following = asyncio.ensure_future(anext(changes, None))
+    try:
+        await asyncio.sleep(0)
+        yield
+        while await following is not None:
+            yield
+            following = asyncio.ensure_future(anext(changes, None))
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+        await changes.aclose()
 
 
 def _load() -> ModuleType:

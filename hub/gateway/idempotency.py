@@ -89,10 +89,10 @@ class Idempotency:
         )
 
     async def _apart(self, method: Method, call: MethodCall) -> Any:
-        async def act() -> Any:
-            return await method.handler(call)
-
-        return await asyncio.shield(self._tasks.spawn(_outcome(act()), name=f"method {method.name}"))
+        outcome = await asyncio.shield(self._tasks.spawn(_outcome(method, call), name=f"method {method.name}"))
+        if isinstance(outcome, HubError):
+            raise outcome
+        return outcome
 
     async def _attach(self, flight: _Flight, call: MethodCall) -> None:
         if call.respond_later is None:
@@ -211,5 +211,9 @@ async def _tell(later: Later, payload: Mapping[str, Any]) -> None:
     await later(payload)
 
 
-async def _outcome(act: Awaitable[Any]) -> Any:
-    return await act
+async def _outcome(method: Method, call: MethodCall) -> Any:
+    """Return what a method answers, or its refusal: that is an answer too, and not the death of a task."""
+    try:
+        return await method.handler(call)
+    except HubError as error:
+        return error

@@ -42,7 +42,12 @@ CASES = {
     "two agents of one name": Case("agents:\n  - {id: main}\n  - {id: main}\n", 3, "two agents", True),
     "a person who is perhaps an owner": Case("people:\n  - {id: me, owner: perhaps}\n", 2, "true or false", True),
     "an error in a package": Case(
-        "hub:\n  packages:\n    one: !include one.yaml\n", 2, "port", True, "one.yaml", {"one.yaml": "http:\n  prot: 1\n"}
+        "hub:\n  packages:\n    one: !include one.yaml\n",
+        2,
+        "port",
+        True,
+        "one.yaml",
+        {"one.yaml": "http:\n  prot: 1\n"},
     ),
     "a section that is not there": Case("hub: {name: A}\nmoddels: {}\n", 2, "models"),
     "a key twice": Case("session: {dm_scope: main}\nsession: {dm_scope: auto}\n", 2, "second time"),
@@ -58,7 +63,9 @@ CASES = {
     "an integration with a broken schema": Case("hub: {name: A}\nwonky: {a: 1}\n", 2, "schema.py"),
     "a bomb of aliases": Case(
         "session: {}\na: &a [x, x, x, x, x, x, x, x, x, x]\n"
-        + "".join(f"{new}: &{new} [{', '.join(['*' + old] * 10)}]\n" for old, new in zip("abcdefg", "bcdefgh", strict=True)),
+        + "".join(
+            f"{new}: &{new} [{', '.join(['*' + old] * 10)}]\n" for old, new in zip("abcdefg", "bcdefgh", strict=True)
+        ),
         7,
         "alias",
         True,

@@ -169,7 +169,9 @@ def test_calls_of_one_turn_are_answered_in_the_order_they_were_made(
 
     ask(hub, "read them all", session="parallel")
 
-    ids = [message["tool_call_id"] for message in server.requests()[-1]["body"]["messages"] if message["role"] == "tool"]
+    ids = [
+        message["tool_call_id"] for message in server.requests()[-1]["body"]["messages"] if message["role"] == "tool"
+    ]
     assert ids == [f"id-{number}" for number in range(7)]
     assert [result["toolCallId"] for result in results_of(hub, "parallel")] == ids
 

@@ -54,9 +54,7 @@ class Door:
         """Take what somebody said: `id`, `who`, `text`, and `group` when it was said among several."""
         assert self._receive is not None
         group = heard.get("group")
-        address = Address(
-            self.name, group or heard["who"], chat_type=ChatType.GROUP if group else ChatType.DIRECT
-        )
+        address = Address(self.name, group or heard["who"], chat_type=ChatType.GROUP if group else ChatType.DIRECT)
         message = InboundMessage(
             address,
             heard["id"],
