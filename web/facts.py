@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hub import __version__
+from hub.core.repairs import Repair
 from web.texts import ACTIVITY, RUN_END
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ class Facts:
             "recovery": self.recovery,
             "version": __version__,
             "started_ms": self._started_ms,
-            "repairs": hub.repairs.all(),
+            "repairs": [self._bare(repair) for repair in hub.repairs.all()],
             "session_count": 0,
             "running": [],
             "agents": [],
@@ -54,9 +56,14 @@ class Facts:
             "running": [run.session_key for run in hub.runner.active()],
             "agents": [self._agent(agent.as_dict(), models) for agent in hub.agents.all()],
             "models": _models(models),
-            "integrations": hub.integrations.statuses(),
+            "integrations": hub.redactor.redact_data(hub.integrations.statuses()),
             "activity": await self._activity(),
         }
+
+    def _bare(self, repair: Repair) -> Repair:
+        """Return a repair without secrets: what is wrong in a file is quoted from it."""
+        redact = self._hub.redactor.redact
+        return replace(repair, title=redact(repair.title), text=redact(repair.text))
 
     async def _activity(self) -> list[dict[str, Any]]:
         events = await self._hub.history.recent_events(ACTIVITY_LIMIT, [*ACTIVITY, RUN_END])

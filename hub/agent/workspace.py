@@ -99,6 +99,7 @@ class Workspaces:
             StorageError: The directory cannot be made or written.
         """
         agent = self._agents.get(agent_id)
+        self._refuse_exposing(agent)
         try:
             written = self._furnish(agent)
         except OSError as error:
@@ -151,6 +152,19 @@ class Workspaces:
     def _days(self) -> list[str]:
         today = datetime.fromtimestamp(self._clock.time(), self.zone()).date()
         return [f"{MEMORY_FOLDER}/{today - timedelta(days=back):%Y-%m-%d}.md" for back in reversed(range(DAYS))]
+
+    def _refuse_exposing(self, agent: Agent) -> None:
+        """Refuse a workspace that holds the configuration directory or lies among the hub's own files.
+
+        Tools read whatever lies in a workspace: secrets, the hub token and other people's conversations would be there.
+        """
+        workspace, home = agent.workspace.resolve(), self._home.path.resolve()
+        if home == workspace or workspace in home.parents or workspace.is_relative_to(home / self._home.storage.name):
+            raise StorageError(
+                f"The workspace {agent.workspace} of agent {agent.id} would show the agent the hub's own files. "
+                "Choose a directory of its own with agents[].workspace.",
+                details={"file": str(agent.workspace)},
+            )
 
     def _furnish(self, agent: Agent) -> list[str]:
         workspace = agent.workspace

@@ -93,7 +93,7 @@ class HubState:
     def status(self) -> dict[str, Any]:
         """Return the payload of `status`."""
         gateway = self._gateway
-        return {
+        shown = {
             "version": gateway.version,
             "state": gateway.state.value,
             "uptime_s": gateway.welcomer.uptime_ms / 1000,
@@ -105,6 +105,8 @@ class HubState:
             "sessions": self.facts.sessions(),
             "repairs": [repair.as_dict() for repair in self._repairs.all()],
         }
+        redact = gateway.broadcast.redact
+        return redact(shown) if redact is not None else shown
 
     async def link(self) -> dict[str, Any]:
         """Return a fresh sign-in link: `url`, `code`, `valid_s`."""
