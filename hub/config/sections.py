@@ -153,7 +153,3 @@ class Sections:
     def is_core(self, name: str) -> bool:
         """Whether `name` is a section of the hub's own."""
         return name in self._core
-
-    def add_cross_check(self, name: str, check: CrossCheck) -> None:
-        """Add a second check, run after all sections were validated."""
-        self.cross_checks[name] = check

@@ -101,11 +101,6 @@ class Connection:
             raise PermissionError("this connection has not shaken hands")
         return self.caller.authority
 
-    @property
-    def in_flight(self) -> int:
-        """How many of its requests are under way."""
-        return len(self._in_flight)
-
     async def serve(self) -> None:
         """Answer frames until the client leaves or is closed; requests that only read are then cancelled."""
         handled = 0

@@ -1,4 +1,4 @@
-"""Rate limits: how often a client may try a credential, and how fast anything may come."""
+"""Rate limits: how often a client may try a credential."""
 
 from __future__ import annotations
 
@@ -105,86 +105,6 @@ class AttemptLimiter:
         return TooManyAttempts(
             f"too many failed attempts from this address; try again in {max(1, round(left_s))} s", retry_after_s=left_s
         )
-
-
-class TokenBucket:
-    """Lets `burst` through at once and `rate_per_s` a second in the long run.
-
-    Args:
-        clock: Its monotonic side is used.
-        rate_per_s: How many a second.
-        burst: How many at once.
-    """
-
-    __slots__ = ("_burst", "_clock", "_level", "_rate_per_s", "_then_s")
-
-    def __init__(self, clock: Clock, rate_per_s: float, burst: float) -> None:
-        if rate_per_s <= 0 or burst < 1:
-            raise ValueError("rate_per_s must be above 0 and burst at least 1")
-        self._clock = clock
-        self._rate_per_s = rate_per_s
-        self._burst = burst
-        self._level = float(burst)
-        self._then_s = clock.monotonic()
-
-    def take(self, count: float = 1) -> bool:
-        """Take `count` if so many are left; return whether they were."""
-        self._refill()
-        if self._level < count:
-            return False
-        self._level -= count
-        return True
-
-    def wait_s(self, count: float = 1) -> float:
-        """Return the seconds until `count` can be taken; infinite when that is more than the burst."""
-        self._refill()
-        if count > self._burst:
-            return float("inf")
-        return max(0.0, (count - self._level) / self._rate_per_s)
-
-    def full(self) -> bool:
-        """Whether nothing was taken lately."""
-        self._refill()
-        return self._level >= self._burst
-
-    def _refill(self) -> None:
-        now = self._clock.monotonic()
-        self._level = min(self._burst, self._level + max(0.0, now - self._then_s) * self._rate_per_s)
-        self._then_s = now
-
-
-class ClientBuckets:
-    """A token bucket for each client, for at most 10 000 of them.
-
-    Args:
-        clock: Its monotonic side is used.
-        rate_per_s: How many a second each.
-        burst: How many at once each.
-    """
-
-    def __init__(self, clock: Clock, rate_per_s: float, burst: float) -> None:
-        self._clock = clock
-        self._rate_per_s = rate_per_s
-        self._burst = burst
-        self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
-
-    def take(self, client: str, count: float = 1) -> bool:
-        """Take `count` for `client`; return whether so many were left."""
-        return self._bucket(client_key(client)).take(count)
-
-    def wait_s(self, client: str, count: float = 1) -> float:
-        """Return the seconds until `client` can take `count`."""
-        return self._bucket(client_key(client)).wait_s(count)
-
-    def _bucket(self, key: str) -> TokenBucket:
-        bucket = self._buckets.get(key)
-        if bucket is None:
-            if len(self._buckets) >= CLIENT_LIMIT:
-                self._buckets.popitem(last=False)
-            bucket = self._buckets[key] = TokenBucket(self._clock, self._rate_per_s, self._burst)
-        else:
-            self._buckets.move_to_end(key)
-        return bucket
 
 
 def client_key(client: str) -> str:

@@ -58,7 +58,6 @@ class Entry:
         mtime_ns: When it was last changed, nanoseconds since the epoch.
         device: Number of the device.
         inode: Number of the file on its device; another one means that the file was replaced.
-        links: How many names the file has.
     """
 
     path: str
@@ -67,7 +66,6 @@ class Entry:
     mtime_ns: int
     device: int
     inode: int
-    links: int = 1
 
     @property
     def name(self) -> str:
@@ -431,4 +429,4 @@ def _entry(names: tuple[str, ...], found: os.stat_result) -> Entry:
     else:
         kind = Kind.OTHER
     size = found.st_size if kind is Kind.FILE else 0
-    return Entry("/".join(names), kind, size, found.st_mtime_ns, found.st_dev, found.st_ino, found.st_nlink)
+    return Entry("/".join(names), kind, size, found.st_mtime_ns, found.st_dev, found.st_ino)

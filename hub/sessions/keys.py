@@ -110,11 +110,6 @@ class SessionKey:
             parts += [self.thread_kind.value, escape_id(self.thread)]
         return ":".join(parts)
 
-    @property
-    def is_room(self) -> bool:
-        """Whether several people may read along: a group or a channel."""
-        return self.kind in _ROOMS
-
     @classmethod
     def parse(cls, text: str, default_agent: str = DEFAULT_AGENT) -> SessionKey:
         """Read a key.

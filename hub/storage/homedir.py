@@ -94,38 +94,13 @@ class Home:
         """The transcripts of one agent."""
         return self.agent(agent_id) / "sessions"
 
-    @property
-    def memory(self) -> Path:
-        """Indexes of memory; disposable."""
-        return self.storage / "memory"
-
-    @property
-    def cache(self) -> Path:
-        """Parsed and prepared things; disposable."""
-        return self.storage / "cache"
-
-    @property
-    def last_good(self) -> Path:
-        """The configuration that last worked."""
-        return self.storage / "last_good"
-
-    @property
-    def config_history(self) -> Path:
-        """Configuration files as they were before the hub changed them."""
-        return self.storage / "config_history"
-
-    @property
-    def logs(self) -> Path:
-        """Log files."""
-        return self.storage / "logs"
-
     def create(self) -> None:
         """Make the directories that are missing, private to the user; nothing that exists is overwritten.
 
         Raises:
             StorageError: One cannot be made, or something else is in its place; the message names it.
         """
-        for directory in (self.path, self.storage, self.agents, self.cache, self.logs):
+        for directory in (self.path, self.storage, self.agents):
             self._make(directory)
         self._make_private(self.storage)
 

@@ -9,8 +9,6 @@ from hub.core.clock import ManualClock
 from hub.security.rate_limit import (
     CLIENT_LIMIT,
     AttemptLimiter,
-    ClientBuckets,
-    TokenBucket,
     TooManyAttempts,
     client_key,
 )
@@ -147,30 +145,3 @@ def test_clients_are_counted_by_network(client: str, key: str) -> None:
 @given(st.text(max_size=300))
 def test_any_client_has_a_bounded_key(client: str) -> None:
     assert len(client_key(client)) <= 160
-
-
-async def test_a_bucket_lets_a_burst_through_and_then_its_rate(clock: ManualClock) -> None:
-    bucket = TokenBucket(clock, rate_per_s=2, burst=5)
-
-    assert [bucket.take() for _ in range(7)] == [True] * 5 + [False] * 2
-    assert bucket.wait_s() == pytest.approx(0.5)
-    await clock.advance(1)
-
-    assert [bucket.take() for _ in range(3)] == [True, True, False]
-
-
-async def test_a_bucket_never_holds_more_than_its_burst(clock: ManualClock) -> None:
-    bucket = TokenBucket(clock, rate_per_s=2, burst=5)
-
-    await clock.advance(1_000)
-    clock.jump(-500)
-
-    assert [bucket.take() for _ in range(6)].count(True) == 5
-    assert bucket.wait_s(6) == float("inf")
-
-
-def test_each_client_has_its_own_bucket(clock: ManualClock) -> None:
-    buckets = ClientBuckets(clock, rate_per_s=1, burst=2)
-
-    assert [buckets.take("a"), buckets.take("a"), buckets.take("a"), buckets.take("b")] == [True, True, False, True]
-    assert buckets.wait_s("a") == pytest.approx(1)
