@@ -2,102 +2,76 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from hub.core.clock import Clock
 from hub.core.context import Authority
 from hub.core.errors import InvalidRequest, LimitExceeded, NotFound
 from hub.core.ids import new_id
 from hub.core.secret import Secret
-from hub.security.credentials import (
-    PLAIN_LENGTH_LIMIT,
-    Expiry,
-    OnRevoke,
-    RevocationListeners,
-    Store,
-    digest,
-    granted_scopes,
-    join_scopes,
-    new_plain,
-    same_digest,
-    split_scopes,
-)
+from hub.security.credentials import Store, digest, granted_scopes, join_scopes, new_plain, split_scopes
+from hub.security.live_credentials import Credential, Live, LiveCredentials
 
-PREFIX = "homtok_"
 TOKEN_LIMIT = 500
 NAME_LIMIT = 100
 EXPIRES_LIMIT_S = 10 * 366 * 86_400
-USE_NOTED_EVERY_MS = 60_000
 
 _COLUMNS = "id, name, hash, scopes, generation, created_ms, last_used_ms, expires_ms, revoked_ms"
 _SELECT = f"SELECT {_COLUMNS} FROM tokens"  # noqa: S608  made of constants
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token(Credential):
     """A scoped token, without its secret.
 
     Attributes:
-        id: Names it; the credential's id is `token:<id>`.
         name: What its owner calls it.
-        scopes: As granted, not expanded.
         generation: Rises each time its secret is replaced.
-        created_ms: When it was made, milliseconds since the epoch.
-        last_used_ms: When it was last used, to the minute.
-        expires_ms: When it ends; None means never.
         revoked_ms: When it was revoked.
     """
 
-    id: str
+    KIND: ClassVar[str] = "token"
+
     name: str
-    scopes: frozenset[str]
-    generation: int
-    created_ms: int
-    last_used_ms: int | None = None
-    expires_ms: int | None = None
+    generation: int = 1
     revoked_ms: int | None = None
 
-    @property
-    def credential_id(self) -> str:
-        """What listeners to revocation are told."""
-        return f"token:{self.id}"
 
-
-@dataclass(slots=True)
-class _Live:
-    token: Token
-    hash: bytes
-    expiry: Expiry
-
-
-class TokenStore:
-    """Makes, checks and revokes tokens; checking looks at memory alone.
+class TokenStore(LiveCredentials[Token]):
+    """Makes, checks and revokes tokens.
 
     Args:
         db: The hub database, open, with the table `tokens`.
         clock: The clock.
     """
 
+    PREFIX = "homtok_"
+    TABLE = "tokens"
+
     def __init__(self, db: Store, clock: Clock) -> None:
-        self._db = db
-        self._clock = clock
-        self._live: dict[bytes, _Live] = {}
+        super().__init__(db, clock)
         self._all: dict[str, Token] = {}
-        self._listeners = RevocationListeners()
 
     async def open(self) -> None:
         """Read what the database has."""
-        rows = await self._db.read(_select)
+        rows: list[tuple[Any, ...]] = await self._db.read(lambda connection: connection.execute(_SELECT).fetchall())
         self._live.clear()
         self._all.clear()
-        for row in rows:
-            token = Token(row[0], row[1], split_scopes(row[3]), row[4], row[5], row[6], row[7], row[8])
-            self._all[token.id] = token
+        for id, name, hashed, scopes, generation, created_ms, last_used_ms, expires_ms, revoked_ms in rows:
+            token = self._all[id] = Token(
+                id=id,
+                name=name,
+                scopes=split_scopes(scopes),
+                generation=generation,
+                created_ms=created_ms,
+                last_used_ms=last_used_ms,
+                expires_ms=expires_ms,
+                revoked_ms=revoked_ms,
+            )
             if token.revoked_ms is None:
-                self._remember(token, bytes(row[2]))
+                self._remember(token, bytes(hashed))
 
     async def create(
         self, name: str, scopes: Iterable[str], expires_s: float | None = None, *, by: Authority | None = None
@@ -128,10 +102,10 @@ class TokenStore:
             raise LimitExceeded(f"there are already {TOKEN_LIMIT} tokens; revoke one first")
         now_ms = self._now_ms()
         expires_ms = None if expires_s is None else now_ms + int(expires_s * 1000)
-        token = Token(new_id(), name, granted, 1, now_ms, expires_ms=expires_ms)
-        plain = new_plain(PREFIX)
+        token = Token(id=new_id(), name=name, scopes=granted, created_ms=now_ms, expires_ms=expires_ms)
+        plain = new_plain(self.PREFIX)
         hashed = digest(plain)
-        row = (token.id, name, hashed, join_scopes(granted), 1, now_ms, None, expires_ms, None)
+        row = (token.id, name, hashed, join_scopes(granted), token.generation, now_ms, None, expires_ms, None)
         await self._db.write(
             lambda connection: (
                 connection.execute(f"INSERT INTO tokens({_COLUMNS}) VALUES(?,?,?,?,?,?,?,?,?)", row).rowcount
@@ -140,26 +114,6 @@ class TokenStore:
         self._all[token.id] = token
         self._remember(token, hashed)
         return token, Secret(plain)
-
-    def verify(self, plain: str) -> Token | None:
-        """Return the token with this secret, or None when there is none, or it ended or was revoked."""
-        if not plain.startswith(PREFIX) or len(plain) > PLAIN_LENGTH_LIMIT:
-            return None
-        hashed = digest(plain)
-        live = self._live.get(hashed)
-        if live is None or not same_digest(live.hash, hashed):
-            return None
-        if live.expiry.passed():
-            del self._live[hashed]
-            self._listeners.tell(live.token.credential_id)
-            return None
-        self._note_use(live)
-        return live.token
-
-    def is_valid(self, token_id: str) -> bool:
-        """Whether the token with this id was neither revoked nor ended; for connections that it opened."""
-        live = self._find(token_id)
-        return live is not None and not live.expiry.passed()
 
     def list(self) -> list[Token]:
         """Return all tokens, the newest first, with those that were revoked."""
@@ -177,11 +131,10 @@ class TokenStore:
             raise NotFound(f"there is no token {token_id}", details={"id": token_id})
         if token.revoked_ms is not None:
             return token
+        revoked = self._all[token_id] = replace(token, revoked_ms=self._now_ms())
         live = self._find(token_id)
         if live is not None:
-            del self._live[live.hash]
-        revoked = self._all[token_id] = replace(token, revoked_ms=self._now_ms())
-        self._listeners.tell(revoked.credential_id)
+            self._forget(live)
         row = (revoked.revoked_ms, token_id)
         await self._db.write(
             lambda connection: connection.execute("UPDATE tokens SET revoked_ms = ? WHERE id = ?", row).rowcount
@@ -196,45 +149,27 @@ class TokenStore:
         """
         live = self._find(token_id)
         if live is None or live.expiry.passed():
-            raise NotFound(f"there is no token {token_id} that is still valid", details={"id": token_id})
-        plain = new_plain(PREFIX)
+            raise _not_valid(token_id)
+        plain = new_plain(self.PREFIX)
         hashed = digest(plain)
-        token = replace(live.token, generation=live.token.generation + 1)
-        del self._live[live.hash]
-        self._listeners.tell(token.credential_id)
+        token = replace(live.credential, generation=live.credential.generation + 1)
+        self._forget(live)
         row = (hashed, token.generation, token_id)
         await self._db.write(
             lambda connection: (
                 connection.execute("UPDATE tokens SET hash = ?, generation = ? WHERE id = ?", row).rowcount
             )
         )
+        if self._all[token_id].revoked_ms is not None:  # while the new secret was written
+            raise _not_valid(token_id)
         self._all[token_id] = token
-        self._live[hashed] = _Live(token, hashed, live.expiry)
+        self._live[hashed] = Live(token, hashed, live.expiry)
         return token, Secret(plain)
 
-    def on_revoke(self, listener: OnRevoke) -> Callable[[], None]:
-        """Call `listener("token:<id>")` when a token is revoked, replaced or found ended; return an unsubscriber."""
-        return self._listeners.add(listener)
-
-    def _remember(self, token: Token, hashed: bytes) -> None:
-        ends_at_s = None if token.expires_ms is None else token.expires_ms / 1000
-        self._live[hashed] = _Live(token, hashed, Expiry(self._clock, ends_at_s))
-
-    def _find(self, token_id: str) -> _Live | None:
-        return next((live for live in self._live.values() if live.token.id == token_id), None)
-
-    def _note_use(self, live: _Live) -> None:
-        now_ms = self._now_ms()
-        last_ms = live.token.last_used_ms
-        if last_ms is not None and 0 <= now_ms - last_ms < USE_NOTED_EVERY_MS:
-            return
-        live.token = self._all[live.token.id] = replace(live.token, last_used_ms=now_ms)
-        row = (now_ms, live.token.id)
-        self._db.post(lambda connection: connection.execute("UPDATE tokens SET last_used_ms = ? WHERE id = ?", row))
-
-    def _now_ms(self) -> int:
-        return int(self._clock.time() * 1000)
+    def _note_use(self, live: Live[Token]) -> None:
+        super()._note_use(live)
+        self._all[live.credential.id] = live.credential
 
 
-def _select(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
-    return connection.execute(_SELECT).fetchall()
+def _not_valid(token_id: str) -> NotFound:
+    return NotFound(f"there is no token {token_id} that is still valid", details={"id": token_id})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -283,3 +284,14 @@ async def test_a_database_of_another_home_knows_no_token_of_ours(
     await other.close()
 
     assert found is None
+
+
+async def test_a_token_revoked_while_it_gets_a_new_secret_stays_revoked(tokens: TokenStore) -> None:
+    token, _ = await tokens.create("laptop", ["operator.read"])
+
+    rotated, revoked = await asyncio.gather(tokens.rotate(token.id), tokens.revoke(token.id), return_exceptions=True)
+
+    assert isinstance(rotated, NotFound)
+    assert not isinstance(revoked, BaseException)
+    assert not tokens.is_valid(token.id)
+    assert [each.revoked_ms is None for each in tokens.list()] == [False]
