@@ -88,7 +88,8 @@ _TRUE = {"true", "yes", "on", "1", "enable"}
 _FALSE = {"false", "no", "off", "0", "disable"}
 _SLUG = re.compile(r"^[a-z0-9][a-z0-9_-]{0,63}$")
 _ENTITY_ID = re.compile(r"^[a-z0-9_]{1,64}\.[a-z0-9_]{1,128}$")
-_DURATION = re.compile(r"^\s*(?:(\d+)d)?\s*(?:(\d+)h)?\s*(?:(\d+)m)?\s*(?:(\d+(?:\.\d+)?)s)?\s*$")
+_DURATION = re.compile(r"^\s*(?:(\d+)d\s*)?(?:(\d+)h\s*)?(?:(\d+)m\s*)?(?:(\d+(?:\.\d+)?)s\s*)?$")
+# Each run of blanks has one place: several that could share it would try every way of sharing.
 _URL = re.compile(r"^https?://[^\s/?#@]+(?:[/?][^\s#]*)?$", re.IGNORECASE)
 
 
