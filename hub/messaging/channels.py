@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hub.core.errors import Conflict
+from hub.core.errors import Conflict, InvalidRequest
 from hub.core.events import EventBus
 from hub.messaging.access import AccessPolicy
+from hub.messaging.chunking import SMALLEST_LIMIT
 from hub.messaging.contract import Channel, Receive
 
 EVENT_CHANNEL_ADDED = "channel_added"
@@ -42,7 +43,13 @@ class ChannelRegistry:
 
         Raises:
             Conflict: That account of that channel is already there.
+            InvalidRequest: Its text limit is too small for a sensible message.
         """
+        if channel.capabilities.text_limit < SMALLEST_LIMIT:
+            raise InvalidRequest(
+                f"{channel.name}: a text limit of {channel.capabilities.text_limit} characters is too small; "
+                f"it must be {SMALLEST_LIMIT} at least"
+            )
         key = (channel.name, channel.account)
         if key in self._attached:
             raise Conflict(f"{channel.name} account {channel.account!r} is already logged in")

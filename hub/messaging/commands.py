@@ -120,7 +120,8 @@ def add_session_commands(
 
     async def new(call: CommandCall) -> str:
         runner.abort(session_key=call.session_key)
-        await sessions.reset(call.session_key)
+        if sessions.get(call.session_key) is not None:
+            await sessions.reset(call.session_key)
         return say("new.done", language())
 
     async def stop(call: CommandCall) -> str:

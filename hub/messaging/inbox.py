@@ -16,11 +16,12 @@ from hub.agent.run_request import RunRequest, RunResult
 from hub.agent.runner import AgentRunner
 from hub.core.clock import Clock
 from hub.core.context import Authority, Context
+from hub.core.errors import Conflict
 from hub.core.events import EventBus
 from hub.core.ids import new_id
 from hub.core.tasks import TaskOwner
 from hub.messaging.commands import CommandCall, Commands
-from hub.messaging.contract import ChatType, InboundMessage, Receipt
+from hub.messaging.contract import Address, ChatType, InboundMessage, Receipt
 from hub.messaging.outbox import Outbox
 from hub.messaging.router import Refused, Routed, Router
 from hub.messaging.stored import dump_message, load_message
@@ -89,14 +90,15 @@ class Inbox:
         return await self._queue(message, decided)
 
     async def recover(self) -> int:
-        """Take up what a stop or a crash left: queued messages are answered, interrupted ones are told.
+        """Take up what a stop or a crash left: queued messages are answered, interrupted ones and commands are told.
 
         Returns:
             How many messages are answered again.
         """
         recovered = await self._runner.recover()
         for run_id in recovered.interrupted:
-            await self._tell_interrupted(run_id)
+            await self._tell_interrupted("run_id = ? AND state = 'queued'", run_id)
+        await self._tell_interrupted("state = 'received'")
         rows = await self._db.read(
             lambda connection: connection.execute(
                 "SELECT id, session_key, run_id, principal, context_id, parent_id, message FROM inbox"
@@ -107,6 +109,7 @@ class Inbox:
             message = load_message(stored)
             context = Context(Authority.from_dict(json.loads(principal)), context_id, parent_id)
             routed = Routed(SessionKey.parse(session_key).agent, session_key, context)
+            self._waiting[session_key] += 1
             self._start(self._request(message, routed, inbox_id, run_id), message)
         return len(rows)
 
@@ -118,14 +121,24 @@ class Inbox:
         def write(connection: sqlite3.Connection) -> Receipt | None:
             known = self._insert(connection, message, routed.context, inbox_id, "queued", None, session_key, run_id)
             if known is None:
+                if connection.execute("SELECT 1 FROM runs WHERE id = ?", (run_id,)).fetchone():
+                    raise Conflict(f"there is a run {run_id[:100]!r} already; choose another key for this message")
                 self._runner.insert_queued(connection, request)
             return known
 
-        known = await self._db.write(write)
-        if known is not None:
-            return known
-        self._told(message, inbox_id, session_key)
-        self._start(request, message)
+        started = False
+        # Its place in the queue is taken before the disk is waited for, so that many at once cannot exceed the limit.
+        self._waiting[session_key] += 1
+        try:
+            known = await self._db.write(write)
+            if known is not None:
+                return known
+            self._told(message, inbox_id, session_key)
+            self._start(request, message)
+            started = True
+        finally:
+            if not started:
+                self._leave(session_key)
         return Receipt(inbox_id, accepted=True, session_key=session_key, run_id=run_id)
 
     def _request(self, message: InboundMessage, routed: Routed, inbox_id: str, run_id: str) -> RunRequest:
@@ -172,30 +185,38 @@ class Inbox:
         return "\n\n".join(filter(None, [result.reply, say("run.failed", language, error=error)]))
 
     def _start(self, request: RunRequest, message: InboundMessage) -> None:
-        self._waiting[request.session_key] += 1
         self._tasks.spawn(self._run(request, message), name=f"run {request.run_id}")
 
     async def _run(self, request: RunRequest, message: InboundMessage) -> None:
         try:
             await self._runner.run(request)
         finally:
-            self._waiting[request.session_key] -= 1
-            if not self._waiting[request.session_key]:
-                del self._waiting[request.session_key]
+            self._leave(request.session_key)
         self._outbox.notify(message.address)
+
+    def _leave(self, session_key: str) -> None:
+        self._waiting[session_key] -= 1
+        if not self._waiting[session_key]:
+            del self._waiting[session_key]
 
     async def _command(self, call: CommandCall) -> Receipt:
         message, inbox_id = call.message, new_id()
         known = await self._db.write(
             lambda connection: self._insert(
-                connection, message, call.context, inbox_id, "command", None, call.session_key, None
+                connection, message, call.context, inbox_id, "received", None, call.session_key, None
             )
         )
         if known is not None:
             return known
         self._told(message, inbox_id, call.session_key)
         reply = await self._commands.run(call)
-        await self._outbox.send(message.address, reply, call.context, session_key=call.session_key)
+
+        def write(connection: sqlite3.Connection) -> None:
+            connection.execute("UPDATE inbox SET state = 'command' WHERE id = ?", (inbox_id,))
+            self._outbox.insert(connection, message.address, reply, session_key=call.session_key)
+
+        await self._db.write(write)
+        self._outbox.notify(message.address)
         return Receipt(inbox_id, accepted=True, session_key=call.session_key, reply=reply)
 
     async def _reject(
@@ -213,20 +234,23 @@ class Inbox:
             await self._outbox.send(message.address, answer, context)
         return Receipt(inbox_id, accepted=False, reason=reason, reply=answer)
 
-    async def _tell_interrupted(self, run_id: str) -> None:
-        """Close the inbox row of an interrupted run and tell the person that it was not done again."""
+    async def _tell_interrupted(self, which: str, *values: str) -> None:
+        """Close inbox rows of what was interrupted, and tell the person that it was not done again."""
         text = say("run.interrupted", self._router.settings.language)
 
-        def write(connection: sqlite3.Connection) -> None:
-            row = connection.execute(
-                "SELECT id, session_key, message FROM inbox WHERE run_id = ? AND state = 'queued'", (run_id,)
-            ).fetchone()
-            if row is None:
-                return
-            connection.execute("UPDATE inbox SET state = 'done', reason = 'interrupted' WHERE id = ?", (row[0],))
-            self._outbox.insert(connection, load_message(row[2]).address, text, session_key=row[1], run_id=run_id)
+        def write(connection: sqlite3.Connection) -> list[Address]:
+            rows = connection.execute(
+                f"SELECT id, session_key, run_id, message FROM inbox WHERE {which}",  # noqa: S608  constants, above
+                values,
+            ).fetchall()
+            addresses = [load_message(stored).address for *_, stored in rows]
+            for (inbox_id, session_key, run_id, _), address in zip(rows, addresses, strict=True):
+                connection.execute("UPDATE inbox SET state = 'done', reason = 'interrupted' WHERE id = ?", (inbox_id,))
+                self._outbox.insert(connection, address, text, session_key=session_key, run_id=run_id)
+            return addresses
 
-        await self._db.write(write)
+        for address in await self._db.write(write):
+            self._outbox.notify(address)
 
     def _insert(
         self,

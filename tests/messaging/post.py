@@ -1,0 +1,135 @@
+"""An inbox over real parts: database, runner, transcripts, outbox, and a scripted model server on a real socket."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hub.core.clock import Clock
+from hub.core.context import SCOPES, Authority, Context
+from hub.core.ids import new_id
+from hub.core.repairs import Repairs
+from hub.messaging.access import AccessPolicy, DmPolicy
+from hub.messaging.channels import ChannelRegistry
+from hub.messaging.commands import Commands, add_session_commands
+from hub.messaging.contract import (
+    Address,
+    Capabilities,
+    ChatType,
+    Delivery,
+    DeliveryState,
+    InboundMessage,
+    OutboundMessage,
+    Receipt,
+    Receive,
+)
+from hub.messaging.inbox import Inbox
+from hub.messaging.outbox import Outbox
+from hub.messaging.router import MessagingSettings, Router
+from hub.security.people import People, Person
+from tests.agent.house import AgentHouse
+
+PLATFORM = Authority("channel:test")
+OWNER = Authority("owner", person="me", scopes=SCOPES, owner=True)
+LIMIT_S = 20.0
+
+
+@dataclass
+class Pigeons:
+    """A channel that keeps what it was given to send; it outlives the hubs that use it."""
+
+    name: str = "test"
+    account: str = "default"
+    capabilities: Capabilities = field(default_factory=lambda: Capabilities(text_limit=400))
+    sent: list[OutboundMessage] = field(default_factory=list)
+    receive: Receive | None = None
+
+    async def start(self, receive: Receive) -> None:
+        self.receive = receive
+
+    async def stop(self) -> None:
+        self.receive = None
+
+    async def send(self, message: OutboundMessage) -> Delivery:
+        self.sent.append(message)
+        return Delivery(DeliveryState.DELIVERED, platform_ids=(str(len(self.sent)),))
+
+    async def probe(self) -> dict[str, Any]:
+        return {"ok": True}
+
+    def texts(self, peer: str = "7") -> list[str]:
+        """What one chat was told."""
+        return [message.text for message in self.sent if message.address.peer == peer]
+
+
+class Post:
+    """Everything between a channel and an answer; may be broken off and stood up again over the same home."""
+
+    def __init__(
+        self,
+        folder: Path,
+        base_url: str,
+        pigeons: Pigeons | None = None,
+        settings: MessagingSettings | None = None,
+        access: AccessPolicy | None = None,
+        agents: tuple[dict[str, Any], ...] = (),
+    ) -> None:
+        self.house = AgentHouse(folder, base_url, agents)
+        self.people = People(
+            [
+                Person("me", "Me", owner=True, identities=("test:user:7",)),
+                Person("anna", "Anna", identities=("test:user:8",)),
+            ]
+        )
+        self.settings = settings or MessagingSettings()
+        self.pigeons = pigeons or Pigeons()
+        self._access = access or AccessPolicy(dm=DmPolicy.OPEN)
+        house = self.house
+        self.channels = ChannelRegistry(house.bus)
+        self.commands = Commands(lambda: self.settings.language)
+        add_session_commands(
+            self.commands,
+            house.sessions,
+            house.runner,
+            house.models,
+            lambda: self.people,
+            lambda: self.settings.language,
+        )
+        self.outbox = Outbox(house.db, self.channels, house.bus, Clock(), house.tasks, Repairs(house.bus))
+        router = Router(self.channels, house.agents, lambda: self.people, lambda: self.settings)
+        self.inbox = Inbox(
+            house.db, router, house.runner, self.commands, self.outbox, house.bus, house.clock, house.tasks
+        )
+        self.channels.connect(self.inbox.receive)
+
+    async def open(self) -> int:
+        """Stand up as the hub does; return how many messages are answered again."""
+        await self.house.open()
+        await self.channels.add(self.pigeons, self._access)
+        await self.outbox.open()
+        return await self.inbox.recover()
+
+    async def close(self) -> None:
+        await self.house.tasks.cancel_all()
+        await self.outbox.close()
+        await self.house.close()
+
+    async def said(self, text: str, id: str | None = None, who: str = "7", **more: Any) -> Receipt:
+        """Say something through the channel."""
+        group = more.pop("group", None)
+        address = Address("test", group or who, chat_type=ChatType.GROUP if group else ChatType.DIRECT)
+        message = InboundMessage(address, id or new_id(), f"test:user:{who}", text, **more)
+        assert self.pigeons.receive is not None
+        return await self.pigeons.receive(message, Context(PLATFORM))
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Wait until something holds."""
+        async with asyncio.timeout(LIMIT_S):
+            while not holds():  # noqa: ASYNC110  what is waited for is another side's doing
+                await asyncio.sleep(0.005)
+
+    async def rows(self, sql: str) -> list[Any]:
+        return await self.house.db.read(lambda connection: connection.execute(sql).fetchall())
