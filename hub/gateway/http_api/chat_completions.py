@@ -10,42 +10,39 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from hub.agent.run_request import RunResult, RunStatus
-from hub.core.errors import HubError, InvalidRequest
-from hub.core.schema import ALLOW_EXTRA, All, AnyOf, In, Length, Optional, Required, Schema, boolean
-from hub.gateway.contract import WRITE, HttpCall, Route
+from hub.agent.run_request import RunRequest, RunResult
+from hub.core.errors import InvalidRequest
+from hub.core.schema import ALLOW_EXTRA, All, AnyOf, Length, Optional, Required, Schema, boolean
+from hub.gateway.contract import HttpCall, Route
+from hub.gateway.http_api.answers import KEEPALIVE, answered, failed, failure, open_stream
 from hub.gateway.http_api.openai_shapes import (
-    BODY_LIMIT_BYTES,
+    EFFORT,
     FINISH_REASONS,
     MESSAGES_LIMIT,
-    MODEL,
-    RunFailed,
-    blocks_of,
+    USUAL_KEYS,
+    answering,
     prompt_tokens,
+    read_messages,
     refuse,
     show_error,
     split_new,
+    thinking_of,
 )
 from hub.gateway.http_api.runs import ApiRuns, Asked
-from hub.models.contract import Message, Role, Usage
+from hub.models.contract import Usage
 
 PARTS = {"text": "text", "image_url": "image"}
-SYSTEM_ROLES = frozenset({"system", "developer"})
-KEEPALIVE = b": keep-alive\n\n"
 DONE = b"data: [DONE]\n\n"
 
 REQUEST_SCHEMA = Schema(
     {
-        Optional("model", default=MODEL): All(str, Length(min=1, max=200)),
+        **USUAL_KEYS,
         Required("messages"): All(list, Length(min=1, max=MESSAGES_LIMIT)),
-        Optional("stream", default=False): AnyOf(boolean, None),
         Optional("stream_options"): AnyOf(None, {Optional("include_usage", default=False): boolean, str: object}),
-        Optional("user"): AnyOf(None, All(str, Length(min=1, max=256))),
-        Optional("reasoning_effort"): AnyOf(None, In(["none", "minimal", "low", "medium", "high"])),
+        Optional("reasoning_effort"): EFFORT,
     },
     extra=ALLOW_EXTRA,
 )
-"""Sampling parameters (temperature and the like) are the agent's own and are not taken from clients."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +77,7 @@ class ChatCompletions:
 
     def routes(self) -> list[Route]:
         """Return the route."""
-        return [
-            Route(
-                "POST",
-                "/v1/chat/completions",
-                self.complete,
-                "gateway",
-                scope=WRITE,
-                body=REQUEST_SCHEMA,
-                body_limit=BODY_LIMIT_BYTES,
-                show_error=show_error,
-            )
-        ]
+        return [answering("/v1/chat/completions", self.complete, REQUEST_SCHEMA)]
 
     async def complete(self, call: HttpCall) -> web.StreamResponse:
         """Answer one request; a client that disconnects aborts the run."""
@@ -103,11 +89,10 @@ class ChatCompletions:
             raise InvalidRequest("n: there is one answer", details={"param": "n"})
         if (body.get("response_format") or {"type": "text"}) != {"type": "text"}:
             raise InvalidRequest("response_format: answers are text", details={"param": "response_format"})
-        system, messages = read_messages(body["messages"])
+        system, messages = read_messages(body["messages"], "messages", PARTS, _refuse_tools)
         target = await self._runs.target(call, body["model"], body.get("user"))
         history, message = split_new(messages, persistent=target.persistent)
-        effort = body.get("reasoning_effort")
-        asked = Asked(target, message, history, system, "off" if effort == "none" else effort)
+        asked = Asked(target, message, history, system, thinking_of(body.get("reasoning_effort")))
         request = self._runs.request(call, asked)
         head = _Head(f"chatcmpl-{request.run_id}", int(time.time()), body["model"])
         if body.get("stream"):
@@ -117,24 +102,27 @@ class ChatCompletions:
             result = await run.result()
         if (error := failure(result)) is not None:
             return failed(error)
-        data = {
-            "id": head.id,
-            "object": "chat.completion",
-            "created": head.created,
-            "model": head.model,
-            "choices": [
-                {
-                    "index": 0,
-                    "message": {"role": "assistant", "content": result.reply, "refusal": None},
-                    "logprobs": None,
-                    "finish_reason": _finish(result),
-                }
-            ],
-            "usage": _usage(result.usage),
-        }
-        return web.Response(body=orjson.dumps(data), content_type="application/json", headers=no_store())
+        return answered(
+            {
+                "id": head.id,
+                "object": "chat.completion",
+                "created": head.created,
+                "model": head.model,
+                "choices": [
+                    {
+                        "index": 0,
+                        "message": {"role": "assistant", "content": result.reply, "refusal": None},
+                        "logprobs": None,
+                        "finish_reason": _finish(result),
+                    }
+                ],
+                "usage": _usage(result.usage),
+            }
+        )
 
-    async def _stream(self, call: HttpCall, request: Any, head: _Head, *, with_usage: bool) -> web.StreamResponse:
+    async def _stream(
+        self, call: HttpCall, request: RunRequest, head: _Head, *, with_usage: bool
+    ) -> web.StreamResponse:
         response: web.StreamResponse | None = None
         more: dict[str, Any] = {"usage": None} if with_usage else {}
         async with self._runs.follow(request, streaming=True) as run:
@@ -160,63 +148,12 @@ class ChatCompletions:
         return response
 
 
-def read_messages(messages: list[Any]) -> tuple[str | None, list[Message]]:
-    """Return the extra prompt of system messages, and the others.
-
-    Raises:
-        InvalidRequest: One is malformed, or answers a tool of the client's.
-    """
-    system: list[str] = []
-    read: list[Message] = []
-    for index, message in enumerate(messages):
-        place = f"messages[{index}]"
-        if not isinstance(message, Mapping):
-            raise InvalidRequest(f"{place}: expected an object", details={"param": place})
-        role = message.get("role")
-        if role in ("tool", "function") or message.get("tool_calls") or message.get("function_call"):
-            raise InvalidRequest(
-                f"{place}: the hub's agents use the hub's own tools; tool calls of clients are not taken",
-                details={"param": place},
-            )
-        if role not in ("user", "assistant", *SYSTEM_ROLES):
-            raise InvalidRequest(f"{place}.role: expected system, user or assistant", details={"param": place})
-        blocks = blocks_of(message.get("content"), f"{place}.content", PARTS)
-        if role in SYSTEM_ROLES:
-            system.append(Message(Role.USER, blocks).text)
-        else:
-            read.append(Message(Role.USER if role == "user" else Role.ASSISTANT, blocks))
-    return "\n\n".join(filter(None, system)) or None, read
-
-
-def failure(result: RunResult) -> RunFailed | None:
-    """Return why a run has no answer, or None; what was said until it was stopped is one."""
-    if result.status in (RunStatus.OK, RunStatus.ABORTED):
-        return None
-    return RunFailed(result.error, result.status)
-
-
-def failed(error: HubError) -> web.Response:
-    """Return the answer to a run that failed; clients are asked not to repeat by themselves what may have acted."""
-    return web.Response(
-        body=orjson.dumps(show_error(error)),
-        status=error.http_status,
-        content_type="application/json",
-        headers=no_store() | {"x-should-retry": "false"},
-    )
-
-
-async def open_stream(call: HttpCall) -> web.StreamResponse:
-    """Begin an answer of server-sent events."""
-    response = web.StreamResponse(headers=no_store() | {"X-Accel-Buffering": "no", "X-Content-Type-Options": "nosniff"})
-    response.content_type = "text/event-stream"
-    response.charset = "utf-8"
-    await response.prepare(call.request)
-    return response
-
-
-def no_store() -> dict[str, str]:
-    """Return the headers of an answer that nobody keeps."""
-    return {"Cache-Control": "no-store", "Server": "homarus"}
+def _refuse_tools(message: Mapping[str, Any], place: str) -> None:
+    if message.get("role") in ("tool", "function") or message.get("tool_calls") or message.get("function_call"):
+        raise InvalidRequest(
+            f"{place}: the hub's agents use the hub's own tools; tool calls of clients are not taken",
+            details={"param": place},
+        )
 
 
 def _choice(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:

@@ -5,16 +5,29 @@ from __future__ import annotations
 import binascii
 import re
 from base64 import b64decode
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
+
+from aiohttp import web
 
 from hub.agent.agents import Agents
 from hub.core.errors import HubError, InvalidRequest, NotFound
+from hub.core.schema import All, AnyOf, In, Length, Optional, Schema, boolean
+from hub.gateway.contract import WRITE, HttpCall, Route
 from hub.models.contract import Block, Image, Message, Role, Text, Usage
 
 MODEL = "homarus"
 MESSAGES_LIMIT = 2_000
 BODY_LIMIT_BYTES = 26_214_400
+SYSTEM_ROLES = frozenset({"system", "developer"})
+
+EFFORT = AnyOf(None, In(["none", "minimal", "low", "medium", "high"]))
+USUAL_KEYS: Mapping[Any, Any] = {
+    Optional("model", default=MODEL): All(str, Length(min=1, max=200)),
+    Optional("stream", default=False): AnyOf(boolean, None),
+    Optional("user"): AnyOf(None, All(str, Length(min=1, max=256))),
+}
+"""What every request may say. Sampling parameters (temperature and the like) are the agent's own and are not taken."""
 
 _DATA_URL = re.compile(r"^data:(image/[a-z0-9.+-]{1,40});base64,([A-Za-z0-9+/=\s]+)$", re.IGNORECASE)
 _TYPES = {
@@ -65,6 +78,13 @@ def show_error(error: HubError) -> Mapping[str, Any]:
     }
 
 
+def answering(path: str, handler: Callable[[HttpCall], Awaitable[web.StreamResponse]], body: Schema) -> Route:
+    """Return the route of a request that a run answers."""
+    return Route(
+        "POST", path, handler, "gateway", scope=WRITE, body=body, body_limit=BODY_LIMIT_BYTES, show_error=show_error
+    )
+
+
 def agent_of(model: str, agents: Agents) -> str | None:
     """Return the agent a model name means: `homarus/<agent>`; None for `homarus`, the default agent.
 
@@ -89,6 +109,43 @@ def refuse(body: Mapping[str, Any], names: Iterable[str], reason: str) -> None:
     for name in names:
         if body.get(name):
             raise InvalidRequest(f"{name}: {reason}", details={"param": name})
+
+
+def thinking_of(effort: str | None) -> str | None:
+    """Return the thinking level that an effort means."""
+    return "off" if effort == "none" else effort
+
+
+def read_messages(
+    given: list[Any], name: str, kinds: Mapping[str, str], check: Callable[[Mapping[str, Any], str], None]
+) -> tuple[str | None, list[Message]]:
+    """Return the extra prompt of system messages, and the others.
+
+    Args:
+        given: As the client sent them.
+        name: The parameter they came in, for errors.
+        kinds: Type of part → `text` or `image`.
+        check: Called with each and its place; raises `InvalidRequest` for what is not taken.
+
+    Raises:
+        InvalidRequest: One is malformed, or not taken.
+    """
+    system: list[str] = []
+    read: list[Message] = []
+    for index, message in enumerate(given):
+        place = f"{name}[{index}]"
+        if not isinstance(message, Mapping):
+            raise InvalidRequest(f"{place}: expected an object", details={"param": place})
+        check(message, place)
+        role = message.get("role")
+        if role not in ("user", "assistant", *SYSTEM_ROLES):
+            raise InvalidRequest(f"{place}.role: expected system, user or assistant", details={"param": place})
+        blocks = blocks_of(message.get("content"), f"{place}.content", kinds)
+        if role in SYSTEM_ROLES:
+            system.append(Message(Role.USER, blocks).text)
+        else:
+            read.append(Message(Role.USER if role == "user" else Role.ASSISTANT, blocks))
+    return "\n\n".join(filter(None, system)) or None, read
 
 
 def blocks_of(content: Any, place: str, kinds: Mapping[str, str]) -> tuple[Block, ...]:

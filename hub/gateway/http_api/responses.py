@@ -12,19 +12,20 @@ from aiohttp import web
 from hub.agent.run_request import RunRequest, RunResult
 from hub.core.errors import InvalidRequest
 from hub.core.ids import new_id
-from hub.core.schema import ALLOW_EXTRA, All, AnyOf, In, Length, Optional, Required, Schema, boolean
-from hub.gateway.contract import WRITE, HttpCall, Route
-from hub.gateway.http_api.chat_completions import KEEPALIVE, SYSTEM_ROLES, failed, failure, no_store, open_stream
+from hub.core.schema import ALLOW_EXTRA, All, AnyOf, Length, Optional, Required, Schema
+from hub.gateway.contract import HttpCall, Route
+from hub.gateway.http_api.answers import KEEPALIVE, answered, failed, failure, open_stream
 from hub.gateway.http_api.openai_shapes import (
-    BODY_LIMIT_BYTES,
+    EFFORT,
     MESSAGES_LIMIT,
-    MODEL,
+    USUAL_KEYS,
     RunFailed,
-    blocks_of,
+    answering,
     prompt_tokens,
+    read_messages,
     refuse,
-    show_error,
     split_new,
+    thinking_of,
 )
 from hub.gateway.http_api.runs import ApiRuns, Asked, Target
 from hub.models.contract import Message, Role, Text, Usage
@@ -35,15 +36,11 @@ PARTS = {"input_text": "text", "output_text": "text", "text": "text", "input_ima
 
 REQUEST_SCHEMA = Schema(
     {
-        Optional("model", default=MODEL): All(str, Length(min=1, max=200)),
+        **USUAL_KEYS,
         Required("input"): AnyOf(All(str, Length(min=1)), All(list, Length(min=1, max=MESSAGES_LIMIT))),
         Optional("instructions"): AnyOf(None, str),
-        Optional("stream", default=False): AnyOf(boolean, None),
-        Optional("user"): AnyOf(None, All(str, Length(min=1, max=256))),
         Optional("previous_response_id"): AnyOf(None, All(str, Length(min=1, max=128))),
-        Optional("reasoning"): AnyOf(
-            None, {Optional("effort"): AnyOf(None, In(["none", "minimal", "low", "medium", "high"])), str: object}
-        ),
+        Optional("reasoning"): AnyOf(None, {Optional("effort"): EFFORT, str: object}),
     },
     extra=ALLOW_EXTRA,
 )
@@ -63,18 +60,7 @@ class Responses:
 
     def routes(self) -> list[Route]:
         """Return the route."""
-        return [
-            Route(
-                "POST",
-                "/v1/responses",
-                self.respond,
-                "gateway",
-                scope=WRITE,
-                body=REQUEST_SCHEMA,
-                body_limit=BODY_LIMIT_BYTES,
-                show_error=show_error,
-            )
-        ]
+        return [answering("/v1/responses", self.respond, REQUEST_SCHEMA)]
 
     async def respond(self, call: HttpCall) -> web.StreamResponse:
         """Answer one request; a client that disconnects aborts the run."""
@@ -82,11 +68,11 @@ class Responses:
         refuse(body, ("tools",), "the hub's agents use the hub's own tools; tools of clients are not called")
         refuse(body, ("background", "conversation", "prompt"), "the hub does not keep this for clients")
         target = await self._target(call, body)
-        system, messages = read_input(body["input"])
+        system, messages = _read_input(body["input"])
         history, message = split_new(messages, persistent=target.persistent)
         prompt = "\n\n".join(filter(None, [body.get("instructions"), system])) or None
-        effort = (body.get("reasoning") or {}).get("effort")
-        asked = Asked(target, message, history, prompt, "off" if effort == "none" else effort)
+        thinking = thinking_of((body.get("reasoning") or {}).get("effort"))
+        asked = Asked(target, message, history, prompt, thinking)
         request = self._runs.request(call, asked)
         shape = _Shape(request, body)
         if body.get("stream"):
@@ -95,9 +81,7 @@ class Responses:
             result = await run.result()
         if (error := failure(result)) is not None:
             return failed(error)
-        return web.Response(
-            body=orjson.dumps(shape.finished(result)), content_type="application/json", headers=no_store()
-        )
+        return answered(shape.finished(result))
 
     async def _target(self, call: HttpCall, body: Mapping[str, Any]) -> Target:
         target = await self._runs.target(call, body["model"], body.get("user"))
@@ -226,29 +210,15 @@ class _Shape:
         return b"event: %b\ndata: %b\n\n" % (type.encode(), orjson.dumps(payload))
 
 
-def read_input(given: str | list[Any]) -> tuple[str | None, list[Message]]:
-    """Return the extra prompt of system items, and the messages.
-
-    Raises:
-        InvalidRequest: An item is malformed, or of a kind that is not taken.
-    """
+def _read_input(given: str | list[Any]) -> tuple[str | None, list[Message]]:
     if isinstance(given, str):
         return None, [Message(Role.USER, (Text(given),))]
-    system: list[str] = []
-    read: list[Message] = []
-    for index, item in enumerate(given):
-        place = f"input[{index}]"
-        if not isinstance(item, Mapping) or item.get("type", "message") != "message":
-            raise InvalidRequest(f"{place}: only messages are taken", details={"param": place})
-        role = item.get("role")
-        if role not in ("user", "assistant", *SYSTEM_ROLES):
-            raise InvalidRequest(f"{place}.role: expected system, user or assistant", details={"param": place})
-        blocks = blocks_of(item.get("content"), f"{place}.content", PARTS)
-        if role in SYSTEM_ROLES:
-            system.append(Message(Role.USER, blocks).text)
-        else:
-            read.append(Message(Role.USER if role == "user" else Role.ASSISTANT, blocks))
-    return "\n\n".join(filter(None, system)) or None, read
+    return read_messages(given, "input", PARTS, _refuse_items)
+
+
+def _refuse_items(item: Mapping[str, Any], place: str) -> None:
+    if item.get("type", "message") != "message":
+        raise InvalidRequest(f"{place}: only messages are taken", details={"param": place})
 
 
 def _usage(usage: Usage) -> dict[str, Any]:
