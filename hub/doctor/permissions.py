@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -29,19 +29,10 @@ def _home(path: Path) -> Iterator[Finding]:
     yield from _owner(path, found)
     mode = stat.S_IMODE(found.st_mode)
     if mode & OTHERS_WRITE:
-        yield error(
-            "Other users of this machine can change what is in the home directory.",
-            _shown(path, mode),
-            f"chmod 700 {path}",
-            partial(_narrow, path),
-        )
+        text = "Other users of this machine can change what is in the home directory."
+        yield _open(error, text, path, mode, "700")
     elif mode & OTHERS:
-        yield warning(
-            "Other users of this machine can look into the home directory.",
-            _shown(path, mode),
-            f"chmod 700 {path}",
-            partial(_narrow, path),
-        )
+        yield _open(warning, "Other users of this machine can look into the home directory.", path, mode, "700")
 
 
 def _top(path: Path, *, secret: bool) -> Iterator[Finding]:
@@ -52,19 +43,9 @@ def _top(path: Path, *, secret: bool) -> Iterator[Finding]:
     yield from _owner(path, found)
     mode = stat.S_IMODE(found.st_mode)
     if secret and mode & OTHERS:
-        yield error(
-            "The file of secrets is not for its owner alone.",
-            _shown(path, mode),
-            f"chmod 600 {path}",
-            partial(_narrow, path),
-        )
+        yield _open(error, "The file of secrets is not for its owner alone.", path, mode, "600")
     elif mode & OTHERS_WRITE:
-        yield error(
-            "Others can change it, and the hub does what it says.",
-            _shown(path, mode),
-            f"chmod go-w {path}",
-            partial(_narrow, path),
-        )
+        yield _open(error, "Others can change it, and the hub does what it says.", path, mode, "go-w")
 
 
 def _storage(storage: Path) -> Iterator[Finding]:
@@ -98,12 +79,7 @@ def _private(path: Path, found: os.stat_result) -> Iterator[Finding]:
     mode = stat.S_IMODE(found.st_mode)
     if mode & OTHERS:
         wanted = "700" if stat.S_ISDIR(found.st_mode) else "600"
-        yield error(
-            "Others on this machine can reach what the hub keeps for itself.",
-            _shown(path, mode),
-            f"chmod {wanted} {path}",
-            partial(_narrow, path),
-        )
+        yield _open(error, "Others on this machine can reach what the hub keeps for itself.", path, mode, wanted)
 
 
 def _owner(path: Path, found: os.stat_result) -> Iterator[Finding]:
@@ -115,13 +91,14 @@ def _owner(path: Path, found: os.stat_result) -> Iterator[Finding]:
         )
 
 
+def _open(tell: Callable[..., Finding], text: str, path: Path, mode: int, wanted: str) -> Finding:
+    """Return what is told of a path that others can reach; `wanted` is for chmod."""
+    return tell(text, f"{path} (mode {mode:o})", f"chmod {wanted} {path}", partial(_narrow, path))
+
+
 def _narrow(path: Path) -> None:
     """Take every right of group and others away."""
     path.chmod(stat.S_IMODE(path.stat().st_mode) & ~OTHERS)
-
-
-def _shown(path: Path, mode: int) -> str:
-    return f"{path} (mode {mode:o})"
 
 
 PERMISSIONS = Check("permissions", "Files are private to their owner", _look)
