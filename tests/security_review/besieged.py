@@ -1,0 +1,235 @@
+"""A whole hub in this process: all parts, all integrations, the dashboard, and a chat platform of the tests' own."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from hub.core.context import Authority, Context
+from hub.core.stages import Stage
+from hub.gateway.contract import Route
+from hub.gateway.log_tail import LogTail
+from hub.hub import Hub
+from hub.messaging.access import AccessPolicy, DmPolicy, GroupPolicy
+from hub.messaging.contract import (
+    Address,
+    Capabilities,
+    ChatType,
+    Delivery,
+    DeliveryState,
+    InboundMessage,
+    OutboundMessage,
+    Receipt,
+    Receive,
+)
+from hub.security.hub_token import hub_token
+from hub.security.redaction import Redactor
+from hub.sessions.entry import Entry
+from hub.storage.homedir import Home
+from tests.servers.openai_server import OpenAIServer
+from web.dashboard import Dashboard
+
+WAIT_LIMIT_S = 20.0
+SECRET = "a-secret-of-this-home-0123456789"
+ANNAS = "Anna hides a present in the attic"
+SESSION = "agent:main:main"
+
+CONFIGURATION = """\
+# Who reads this?
+people:
+  - {{id: me, owner: true, identities: ["platform:user:1"]}}
+  - {{id: anna, identities: ["platform:user:2"]}}
+tools: {{strangers: full}}
+models:
+  default: test/scripted
+  providers:
+    test:
+      api: openai
+      base_url: {base_url}
+      api_key: !secret key
+      models: [{{id: scripted, context_window: 100000}}]
+"""
+
+
+@dataclass
+class Platform:
+    """A chat platform: says what it is told to say, keeps what it is sent."""
+
+    name: str = "platform"
+    account: str = "default"
+    capabilities: Capabilities = field(default_factory=Capabilities)
+    sent: list[OutboundMessage] = field(default_factory=list)
+    receive: Receive | None = None
+    _count: int = 0
+
+    async def start(self, receive: Receive) -> None:
+        self.receive = receive
+
+    async def stop(self) -> None:
+        self.receive = None
+
+    async def send(self, message: OutboundMessage) -> Delivery:
+        self.sent.append(message)
+        return Delivery(DeliveryState.DELIVERED)
+
+    async def probe(self) -> dict[str, Any]:
+        return {}
+
+    async def say(self, sender: str, text: str, *, group: str | None = None, **more: Any) -> Receipt:
+        """Deliver what somebody wrote, directly or in a group that addresses the assistant."""
+        assert self.receive is not None
+        self._count += 1
+        peer, kind = (group, ChatType.GROUP) if group else (sender.rpartition(":")[2], ChatType.DIRECT)
+        address = Address(self.name, peer, chat_type=kind)
+        message = InboundMessage(address, f"m{self._count}", sender, text, mentioned=True, **more)
+        return await self.receive(message, Context(Authority("platform")))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a route answered."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Besieged:
+    """The hub and the ways to reach it."""
+
+    def __init__(self, hub: Hub, platform: Platform, http: aiohttp.ClientSession) -> None:
+        self.hub = hub
+        self.platform = platform
+        self.http = http
+
+    @property
+    def url(self) -> str:
+        return self.hub.gateway.url
+
+    @property
+    def workspace(self) -> Path:
+        return self.hub.agents.get("main").workspace
+
+    @property
+    def owner(self) -> dict[str, str]:
+        """The header of the hub token."""
+        return {"Authorization": f"Bearer {hub_token(self.hub.home.path).reveal()}"}
+
+    async def token(self, *scopes: str, **more: Any) -> tuple[str, dict[str, str]]:
+        """Make a token; return its id and its header."""
+        made = await self.rpc("token.create", {"name": "test", "scopes": list(scopes), **more})
+        return made["id"], {"Authorization": f"Bearer {made['token']}"}
+
+    async def cookie(self) -> dict[str, str]:
+        """Sign a browser in; return its header."""
+        link = await self.hub.login_link()
+        async with self.http.post(f"{self.url}/api/login", json={"code": link.code}) as response:
+            assert response.status == 200
+            cookie = next(iter(response.cookies.values()))
+        return {"Cookie": f"{cookie.key}={cookie.value}"}
+
+    async def rpc(self, method: str, params: Any = None, headers: Mapping[str, str] | None = None) -> Any:
+        """Call a method; return its payload, or its error under `error`."""
+        body = {"method": method, "params": params if params is not None else {}}
+        async with self.http.post(f"{self.url}/api/rpc", json=body, headers=headers or self.owner) as response:
+            answer = await response.json()
+        return answer["payload"] if answer.get("ok") else answer
+
+    async def go(self, route: Route, headers: Mapping[str, str], body: bytes = b"", path: str | None = None) -> Answer:
+        """Call a route with exactly these headers."""
+        shown = path or route.path.replace("{path:*}", "x").replace("{id:*}", "homarus")
+        sent = dict(headers)
+        if route.websocket:
+            sent |= {
+                "Connection": "Upgrade",
+                "Upgrade": "websocket",
+                "Sec-WebSocket-Version": "13",
+                "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+            }
+        data = None if route.method == "GET" else body
+        async with self.http.request(
+            route.method, f"{self.url}{shown}", data=data, headers=sent, allow_redirects=False
+        ) as response:
+            switched = response.status == 101
+            return Answer(response.status, dict(response.headers), b"" if switched else await response.read())
+
+    async def run(self, text: str, session: str = SESSION) -> list[Entry]:
+        """Have the owner say something; return the entries of the conversation once it was answered."""
+        run_id = f"r{asyncio.get_running_loop().time()}"
+        await self.rpc("chat.send", {"sessionKey": session, "message": text, "idempotencyKey": run_id})
+        await self.rpc("agent.wait", {"runId": run_id, "timeoutMs": int(WAIT_LIMIT_S * 1000)})
+        return await self.entries(session)
+
+    async def heard(self, receipt: Receipt) -> list[Entry]:
+        """Wait until a message of the platform was answered; return the entries of its conversation."""
+        assert receipt.run_id is not None, receipt
+        assert receipt.session_key is not None
+        assert await self.hub.runner.wait(receipt.run_id, WAIT_LIMIT_S) is not None
+        return await self.entries(receipt.session_key)
+
+    async def entries(self, session: str) -> list[Entry]:
+        found = self.hub.sessions.get(session)
+        assert found is not None
+        return list((await self.hub.sessions.open_transcript(found)).entries())
+
+    def kept(self) -> dict[str, Any]:
+        """What is kept, but for when a credential was last used: tables, files of the configuration and workspace."""
+        path = self.hub.home.hub_db
+        kept: dict[str, Any] = {}
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
+            tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            for table in tables:
+                columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+                shown = ", ".join(each for each in columns if not each.startswith("last_used"))
+                kept[table] = sorted(map(repr, connection.execute(f"SELECT {shown} FROM {table}")))
+        for file in self.hub.home.path.rglob("*"):
+            if file.is_file() and not file.name.startswith(("hub.db", "history.db", "hub.lock")):
+                kept[str(file)] = file.read_bytes()
+        return kept
+
+
+@asynccontextmanager
+async def besieged(path: Path, server: OpenAIServer) -> AsyncIterator[Besieged]:
+    """Start a hub and stop it again."""
+    redactor = Redactor()
+    home = _furnished(path, server.base_url)
+    hub = Hub(home, redactor=redactor, port=0, log=LogTail(redactor))
+    dashboards: list[Dashboard] = []
+
+    async def open_dashboard() -> None:
+        dashboards.append(Dashboard(hub))
+
+    async def close_dashboard() -> None:
+        await dashboards[0].close()
+
+    platform = Platform()
+    try:
+        await hub.start(before_open=[Stage("dashboard", open_dashboard, close_dashboard)])
+        policy = AccessPolicy(
+            dm=DmPolicy.OPEN, group=GroupPolicy.ALLOWLIST, groups=frozenset({"-100"}), require_mention=False
+        )
+        await hub.channels.add(platform, policy)
+        async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as http:
+            yield Besieged(hub, platform, http)
+        await hub.channels.remove(platform.name)
+    finally:
+        await hub.stop()
+
+
+def _furnished(path: Path, base_url: str) -> Home:
+    path.mkdir(mode=0o700)
+    (path / "configuration.yaml").write_text(CONFIGURATION.format(base_url=base_url))
+    (path / "secrets.yaml").write_text(f"key: {SECRET}\n")
+    people = path / "workspace" / "memory" / "people"
+    people.mkdir(parents=True)
+    (people / "anna.md").write_text(f"# anna\n\n- {ANNAS}\n")
+    home = Home(path)
+    home.create()
+    return home

@@ -1,0 +1,161 @@
+"""Every route of a whole hub, the dashboard's too, against who must not pass. New routes are walked by themselves."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+
+from hub.gateway.contract import ADMIN, READ, WRITE, Open, Route
+from tests.security_review.besieged import SECRET, Besieged
+
+OPEN_PATHS = {
+    ("GET", "/"),
+    ("GET", "/ws"),
+    ("GET", "/healthz"),
+    ("GET", "/readyz"),
+    ("POST", "/api/login"),
+    ("GET", "/login"),
+    ("POST", "/login"),
+    ("POST", "/preferences"),
+    ("GET", "/static/{path:*}"),
+}
+DEEP = b'{"a":' * 900 + b"1" + b"}" * 900
+ASKS = b'{"messages":[{"role":"user","content":"x"}],"input":"x"}'
+HOSTILE_BODIES = (
+    b"",
+    b"null",
+    b"[]",
+    b"{}",
+    b"\xff\xfe",
+    b'{"method":1,"session":[],"file":{},"code":[1]}',
+    DEEP,
+    b"[" * 100_000,
+    b'{"a":1e999}',
+    b'{"session":"\\ud800","key":"\\u0000","text":"x"}',
+    b"a=" * 60,
+)
+
+
+def routes(house: Besieged) -> list[Route]:
+    return list(house.hub.gateway.routes)
+
+
+async def test_only_these_routes_need_no_credential(house: Besieged) -> None:
+    free = {(route.method, route.path) for route in routes(house) if route.scope in (Open.PUBLIC, Open.SELF)}
+
+    assert free == OPEN_PATHS
+
+
+async def test_without_a_credential_nothing_else_answers(house: Besieged) -> None:
+    for route in routes(house):
+        if route.scope in (Open.PUBLIC, Open.SELF):
+            continue
+        answer = await house.go(route, {"Accept": "application/json"}, b"{}")
+
+        assert answer.status == 401, route.path
+
+
+async def test_a_foreign_host_or_origin_is_refused_by_every_route_static_files_too(house: Besieged) -> None:
+    cookie = await house.cookie()
+    port = house.hub.gateway.address[1]
+    for route in routes(house):
+        for headers in (
+            {"Host": "evil.example"},
+            {"Host": f"evil.example:{port}"},
+            {"Host": f"127.0.0.1.evil.example:{port}"},
+            {"Origin": "https://evil.example"},
+            {"Origin": "null"},
+            {"Origin": "http://localhost:1"},
+        ):
+            answer = await house.go(route, cookie | headers, b"{}")
+
+            assert answer.status == 403, (route.path, headers)
+
+
+async def test_a_cookie_changes_nothing_unless_our_own_page_sends_it(house: Besieged) -> None:
+    cookie = await house.cookie()
+    for route in routes(house):
+        if not route.cookie or (route.method == "GET" and not route.websocket):
+            continue
+        for headers in ({}, {"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}):
+            answer = await house.go(route, cookie | headers, b"{}")
+
+            assert answer.status == 403, (route.path, headers)
+
+
+async def test_routes_that_change_things_take_no_get(house: Besieged) -> None:
+    """GET never changes anything: what is kept is the same before and after each of them."""
+    await house.run("hello")
+    cookie = await house.cookie()
+    await house.hub.db.write(lambda connection: connection.execute("SELECT 1").fetchone())
+    before = house.kept()
+    for route in routes(house):
+        if route.method != "GET" or route.websocket:
+            continue
+        for path in (route.path, f"{route.path}?session=agent:main:new&file=other.yaml&version=x&text=y&before=1"):
+            for headers in (cookie, house.owner):
+                shown = path.replace("{path:*}", "x").replace("{id:*}", "homarus")
+                answer = await house.go(route, headers, path=shown)
+
+                assert answer.status < 500, (path, answer.body[:200])
+    await house.hub.db.write(lambda connection: connection.execute("SELECT 1").fetchone())
+
+    assert house.kept() == before
+
+
+async def test_every_scope_is_judged_for_a_token(house: Besieged) -> None:
+    holders = {READ: await house.token(READ), WRITE: await house.token(WRITE)}
+    reach = {READ: {READ}, WRITE: {READ, WRITE}}
+    for route in routes(house):
+        if route.scope not in (READ, WRITE, ADMIN):
+            continue
+        for scope, (_, header) in holders.items():
+            answer = await house.go(route, header | {"Accept": "application/json"}, ASKS)
+
+            assert (answer.status == 403) is (route.scope not in reach[scope]), (route.path, scope, answer.status)
+
+
+@pytest.mark.parametrize("kind", ["application/json", "application/x-www-form-urlencoded", "multipart/form-data", ""])
+async def test_no_body_breaks_a_route(house: Besieged, kind: str) -> None:
+    for route in routes(house):
+        if route.method == "GET":
+            continue
+        for body in HOSTILE_BODIES:
+            answer = await house.go(route, house.owner | {"Content-Type": kind, "Accept": "application/json"}, body)
+
+            assert answer.status < 500, (route.path, body[:30], answer.body[:200])
+
+
+async def test_pages_and_answers_carry_the_headers_that_bound_them(house: Besieged) -> None:
+    cookie = await house.cookie()
+    for route in routes(house):
+        if route.method != "GET" or route.websocket:
+            continue
+        answer = await house.go(route, cookie | {"Accept": "text/html"})
+        kind = answer.headers.get("Content-Type", "")
+
+        assert answer.headers.get("X-Content-Type-Options") == "nosniff", route.path
+        if kind.startswith("text/html"):
+            policy = answer.headers["Content-Security-Policy"]
+            assert "default-src 'none'" in policy, route.path
+            assert "frame-ancestors 'none'" in policy, route.path
+            assert "unsafe" not in policy, route.path
+            assert "http:" not in policy, route.path
+            assert "*" not in policy, route.path
+        if not route.path.startswith("/static/"):
+            assert "no-store" in answer.headers.get("Cache-Control", "no-store"), route.path
+
+
+async def test_secrets_are_in_no_answer_but_the_file_of_secrets_itself(house: Besieged) -> None:
+    await house.run(f"my key is {SECRET}")
+    cookie = await house.cookie()
+    for route in routes(house):
+        if route.method != "GET" or route.websocket:
+            continue
+        answer = await house.go(route, cookie)
+
+        assert SECRET.encode() not in answer.body, route.path
+    for method in ("status", "health", "config.get", "sessions.list", "models.list", "agents.list", "tools.catalog"):
+        assert SECRET not in orjson.dumps(await house.rpc(method)).decode(), method
+    for method, params in (("chat.history", {"sessionKey": "main"}), ("sessions.transcript", {"key": "main"})):
+        assert SECRET not in orjson.dumps(await house.rpc(method, params)).decode(), method
