@@ -114,7 +114,8 @@ class Inbox:
         return len(rows)
 
     async def _queue(self, message: InboundMessage, routed: Routed) -> Receipt:
-        inbox_id, run_id = new_id(), message.run_id or new_id()
+        chosen = message.run_id if _is_authenticated(routed) else None
+        inbox_id, run_id = new_id(), chosen or new_id()
         request = self._request(message, routed, inbox_id, run_id)
         session_key = routed.session_key
 
@@ -142,7 +143,7 @@ class Inbox:
         return Receipt(inbox_id, accepted=True, session_key=session_key, run_id=run_id)
 
     def _request(self, message: InboundMessage, routed: Routed, inbox_id: str, run_id: str) -> RunRequest:
-        options = message.options
+        options = message.options if _is_authenticated(routed) else {}
         content: tuple[Block, ...] = (Text(message.text), *message.images)
         address = message.address
 
@@ -297,6 +298,11 @@ class Inbox:
 
     def _told(self, message: InboundMessage, inbox_id: str, session_key: str) -> None:
         self._bus.fire(EVENT_MESSAGE_RECEIVED, _facts(message, inbox_id, session_key))
+
+
+def _is_authenticated(routed: Routed) -> bool:
+    """Whether the gateway knows who asks, or an owner does: nobody else chooses model, prompt or run id."""
+    return bool(routed.context.authority.scopes)
 
 
 def _facts(message: InboundMessage, inbox_id: str, session_key: str | None) -> dict[str, Any]:
