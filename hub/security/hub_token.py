@@ -10,6 +10,7 @@ import stat
 from base64 import urlsafe_b64encode
 from pathlib import Path
 
+from hub.core.durable import write_new
 from hub.core.errors import HubError
 from hub.core.secret import Secret
 from hub.security.weak_secrets import refuse_weak
@@ -76,13 +77,8 @@ def _read(path: Path) -> str | None:
 def _make(path: Path) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = path.with_name(f".{_FILE_NAME}.{os.urandom(8).hex()}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        try:
-            os.write(descriptor, PREFIX.encode() + urlsafe_b64encode(os.urandom(32)).rstrip(b"=") + b"\n")
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        write_new(temporary, PREFIX.encode() + urlsafe_b64encode(os.urandom(32)).rstrip(b"=") + b"\n")
         try:
             os.link(temporary, path)  # appears whole, and never over another's
         except FileExistsError:

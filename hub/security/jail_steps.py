@@ -56,25 +56,6 @@ def missing(rel: str) -> FileNotFoundError:
     return FileNotFoundError(errno.ENOENT, "there is no such file or directory", rel)
 
 
-def write_new(parent: int, name: str, data: bytes, mode: int) -> None:
-    """Make a file that was not there, and wait until the disk has it."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(name, flags, 0o600, dir_fd=parent)
-    try:
-        write_all(descriptor, data)
-        os.fchmod(descriptor, mode)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def write_all(descriptor: int, data: bytes) -> None:
-    """Write all of it, however little the system takes at a time."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
-
-
 def unlink_quietly(parent: int, name: str) -> None:
     """Delete a file that may be gone already."""
     try:

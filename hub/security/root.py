@@ -17,6 +17,7 @@ from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
 
+from hub.core.durable import write_all, write_new
 from hub.core.errors import InvalidRequest, LimitExceeded
 from hub.security.jail_path import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, Hidden, PathRefused, components, is_safe_name
 from hub.security.jail_steps import (
@@ -26,8 +27,6 @@ from hub.security.jail_steps import (
     refuse_special,
     stat_at,
     unlink_quietly,
-    write_all,
-    write_new,
 )
 
 READ_LIMIT_BYTES = 16 * 1024 * 1024
@@ -180,7 +179,7 @@ class Root:
                 mode = found.st_mode & 0o777
             temporary = f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}{TEMPORARY_SUFFIX}"
             try:
-                write_new(parent, temporary, data, mode)
+                write_new(temporary, data, mode, parent=parent)
                 os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
             except BaseException:
                 unlink_quietly(parent, temporary)

@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from hub.core.durable import sync_directory, write_all, write_new
 from hub.core.errors import HubError, Unavailable
 from hub.sessions.entry import FORMAT_VERSION, Entry, Header, encode_line
 
@@ -140,7 +141,7 @@ class TranscriptFile:
         data = b"".join(stored)
         try:
             descriptor = self._descriptor()
-            _write_all(descriptor, data)
+            write_all(descriptor, data)
             self._size += len(data)
         except OSError as error:
             self._undo()
@@ -175,7 +176,7 @@ class TranscriptFile:
             self._size = os.fstat(self._fd).st_size
             if self._size == 0:
                 line = encode_line(self._header.as_dict())
-                _write_all(self._fd, line)
+                write_all(self._fd, line)
                 self._size = len(line)
         return self._fd
 
@@ -214,7 +215,7 @@ class TranscriptFile:
     def _end_line(self) -> None:
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
         try:
-            _write_all(descriptor, b"\n")
+            write_all(descriptor, b"\n")
         finally:
             os.close(descriptor)
 
@@ -222,14 +223,10 @@ class TranscriptFile:
         self.close()
         good = found.good if found.header is not None else [encode_line(self._header.as_dict()).rstrip(), *found.good]
         fresh = self.path.with_name(f"{self.path.name}.tmp")
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        try:
-            _write_all(descriptor, b"".join(line + b"\n" for line in good))
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        fresh.unlink(missing_ok=True)
+        write_new(fresh, b"".join(line + b"\n" for line in good))
         os.replace(fresh, self.path)
-        _sync_folder(self.path.parent)
+        sync_directory(self.path.parent)
 
 
 def _set_aside(path: Path, damaged: list[bytes]) -> Path:
@@ -237,37 +234,18 @@ def _set_aside(path: Path, damaged: list[bytes]) -> Path:
     for attempt in range(1_000):
         aside = path.with_name(f"{path.name}.damaged-{stamp}" + (f"-{attempt}" if attempt else ""))
         try:
-            descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            write_new(aside, b"\n".join(damaged) + b"\n")
         except FileExistsError:
             continue
-        try:
-            _write_all(descriptor, b"\n".join(damaged) + b"\n")
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        _sync_folder(path.parent)
+        sync_directory(path.parent)
         return aside
     raise Unavailable(f"there are a thousand damaged files beside {path}; move them away")
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
 
 
 def _sync_and_close(descriptor: int, folder: Path, with_folder: bool) -> None:
     try:
         os.fdatasync(descriptor)
         if with_folder:
-            _sync_folder(folder)
-    finally:
-        os.close(descriptor)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
+            sync_directory(folder)
     finally:
         os.close(descriptor)

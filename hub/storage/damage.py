@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from hub.core.durable import sync_directory
 from hub.storage.connection import PAGE_BYTES, create, decode_text
 from hub.storage.errors import is_damage
-from hub.storage.files import sync_directory
 from hub.storage.schema_version import Migration, migrate, schema_version
 
 _log = logging.getLogger(__name__)

@@ -7,6 +7,7 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
+from hub.core.durable import sync_directory, write_all, write_new
 from hub.core.errors import LimitExceeded
 from hub.storage.errors import from_os
 
@@ -31,7 +32,7 @@ def write_atomic(path: Path, data: bytes, mode: int = 0o600) -> None:
             mode = target.stat().st_mode & 0o777
         temporary = target.with_name(f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}{TEMPORARY_SUFFIX}")
         try:
-            _write_new(temporary, data, mode)
+            write_new(temporary, data, mode)
             os.replace(temporary, target)
         except BaseException:
             temporary.unlink(missing_ok=True)
@@ -62,7 +63,7 @@ def append_line(path: Path, line: bytes, mode: int = 0o600, *, sync: bool = True
             size = os.fstat(descriptor).st_size
             torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
             try:
-                _write_all(descriptor, (b"\n" if torn else b"") + line + b"\n")
+                write_all(descriptor, (b"\n" if torn else b"") + line + b"\n")
             except OSError:
                 os.ftruncate(descriptor, size)
                 raise
@@ -95,28 +96,3 @@ def read_bounded(path: Path, limit: int) -> bytes:
     if len(data) > limit:
         raise LimitExceeded(f"{path} is larger than {limit} bytes and was not read", details={"file": str(path)})
     return data
-
-
-def sync_directory(path: Path) -> None:
-    """Wait until the disk has the names in a directory."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _write_new(path: Path, data: bytes, mode: int) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        _write_all(descriptor, data)
-        os.fchmod(descriptor, mode)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
