@@ -6,6 +6,7 @@ import json
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import openai
 import pytest
@@ -28,7 +29,7 @@ def client(hub: HubProcess) -> openai.OpenAI:
     return openai.OpenAI(base_url=f"{hub.url}/v1", api_key=hub.token, max_retries=0)
 
 
-def complete(hub: HubProcess, text: str, **more: object) -> str:
+def complete(hub: HubProcess, text: str, **more: Any) -> str:
     headers = {"x-homarus-session": "main"}
     with client(hub) as api:
         answer = api.chat.completions.create(
