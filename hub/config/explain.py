@@ -10,12 +10,11 @@ from hub.config.paths import Key, KeyPath
 from hub.config.schema_walk import choices_in_words, expected_at, is_secret_at, keys_at, values_at
 from hub.config.suggest import did_you_mean
 from hub.core.json_schema import JsonSchema
-from hub.core.schema import Marker, SchemaError
+from hub.core.schema import Marker, SchemaError, show
 from hub.core.secret import Secret
 
 _REQUIRED = "required key not provided"
 _EXTRA = "extra keys not allowed"
-_SHOWN_LENGTH = 60
 
 
 def keys_of(error: SchemaError) -> KeyPath:
@@ -57,22 +56,6 @@ def explain(error: SchemaError, root: Any, start: Mark, prefix: KeyPath, schema:
         )
     told, hint = _value_error(message, value_at(root, keys), schema, inner, data)
     return ConfigError.at(mark_of(root, keys, start), keys, told, hint)
-
-
-def show(value: Any) -> str:
-    """Return a value as an error shows it; secrets are not shown."""
-    if isinstance(value, Secret):
-        return "a secret"
-    if isinstance(value, dict):
-        return "a mapping"
-    if isinstance(value, list):
-        return "a list"
-    if value is None:
-        return "nothing"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    text = repr(value) if isinstance(value, str) else str(getattr(value, "written", value))
-    return text if len(text) <= _SHOWN_LENGTH else f"{text[: _SHOWN_LENGTH - 3]}..."
 
 
 def _value_error(message: str, value: Any, schema: JsonSchema, inner: KeyPath, data: Any) -> tuple[str, str]:

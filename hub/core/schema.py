@@ -76,6 +76,7 @@ __all__ = [
     "port",
     "positive_seconds",
     "secret",
+    "show",
     "slug",
     "string",
     "time_zone",
@@ -86,6 +87,7 @@ Validator = Callable[[Any], Any]
 
 _TRUE = {"true", "yes", "on", "1", "enable"}
 _FALSE = {"false", "no", "off", "0", "disable"}
+_SHOWN_LENGTH = 60
 _SLUG = re.compile(r"^[a-z0-9][a-z0-9_-]{0,63}$")
 _ENTITY_ID = re.compile(r"^[a-z0-9_]{1,64}\.[a-z0-9_]{1,128}$")
 _DURATION = re.compile(r"^\s*(?:(\d+)d\s*)?(?:(\d+)h\s*)?(?:(\d+)m\s*)?(?:(\d+(?:\.\d+)?)s\s*)?$")
@@ -189,7 +191,7 @@ def boolean(value: Any) -> bool:
         return True
     if isinstance(value, str) and value.strip().lower() in _FALSE:
         return False
-    raise Invalid(f"expected true or false, got {_show(value)}")
+    raise Invalid(f"expected true or false, got {show(value)}")
 
 
 @_described({"type": "string"}, "string")
@@ -199,14 +201,14 @@ def string(value: Any) -> str:
         return value
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return str(getattr(value, "written", value))  # the YAML reader keeps 0123 and 1.10 as they were written
-    raise Invalid(f"expected text, got {_show(value)}")
+    raise Invalid(f"expected text, got {show(value)}")
 
 
 @_described({"type": "integer"}, "integer")
 def integer(value: Any) -> int:
     """Accept a whole number."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise Invalid(f"expected a whole number, got {_show(value)}")
+        raise Invalid(f"expected a whole number, got {show(value)}")
     return +value
 
 
@@ -214,7 +216,7 @@ def integer(value: Any) -> int:
 def number(value: Any) -> float:
     """Accept a finite number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value or abs(value) == float("inf"):
-        raise Invalid(f"expected a number, got {_show(value)}")
+        raise Invalid(f"expected a number, got {show(value)}")
     return +value
 
 
@@ -222,7 +224,7 @@ def number(value: Any) -> float:
 def port(value: Any) -> int:
     """Accept a TCP port; 0 lets the system choose."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 65535:
-        raise Invalid(f"expected a port from 0 to 65535, got {_show(value)}")
+        raise Invalid(f"expected a port from 0 to 65535, got {show(value)}")
     return +value
 
 
@@ -231,7 +233,7 @@ def positive_seconds(value: Any) -> float:
     """Accept seconds, `HH:MM:SS`, or `1h 30m`; return seconds, more than 0."""
     seconds = _seconds(value)
     if seconds is None or seconds <= 0:
-        raise Invalid(f"expected a duration such as 90, 10m, 1h 30m or 00:10:00, got {_show(value)}")
+        raise Invalid(f"expected a duration such as 90, 10m, 1h 30m or 00:10:00, got {show(value)}")
     return seconds
 
 
@@ -239,7 +241,7 @@ def positive_seconds(value: Any) -> float:
 def slug(value: Any) -> str:
     """Accept an identifier: a-z, 0-9, _ and -, at most 64, beginning with a letter or digit."""
     if not isinstance(value, str) or not _SLUG.match(value):
-        raise Invalid(f"expected an identifier of a-z, 0-9, _ and - (at most 64), got {_show(value)}")
+        raise Invalid(f"expected an identifier of a-z, 0-9, _ and - (at most 64), got {show(value)}")
     return value
 
 
@@ -250,7 +252,7 @@ identifier = slug
 def entity_id(value: Any) -> str:
     """Accept `domain.object_id`."""
     if not isinstance(value, str) or not _ENTITY_ID.match(value):
-        raise Invalid(f"expected an entity id such as light.kitchen, got {_show(value)}")
+        raise Invalid(f"expected an entity id such as light.kitchen, got {show(value)}")
     return value
 
 
@@ -263,14 +265,14 @@ def time_zone(value: Any) -> str:
             return value
         except (ZoneInfoNotFoundError, ValueError, OSError):
             pass
-    raise Invalid(f"expected an IANA time zone such as Europe/Berlin, got {_show(value)}")
+    raise Invalid(f"expected an IANA time zone such as Europe/Berlin, got {show(value)}")
 
 
 @_described({"type": "string", "format": "uri"}, "URL")
 def url(value: Any) -> str:
     """Accept an http or https address without user name or fragment."""
     if not isinstance(value, str) or not _URL.match(value):
-        raise Invalid(f"expected an http:// or https:// address, got {_show(value)}")
+        raise Invalid(f"expected an http:// or https:// address, got {show(value)}")
     return value.rstrip("/")
 
 
@@ -314,6 +316,22 @@ def describe_error(error: SchemaError) -> str:
     return "; ".join(lines)
 
 
+def show(value: Any) -> str:
+    """Return a value as an error shows it; secrets are not shown."""
+    if isinstance(value, Secret):
+        return "a secret"
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = repr(value) if isinstance(value, str) else str(getattr(value, "written", value))
+    return text if len(text) <= _SHOWN_LENGTH else f"{text[: _SHOWN_LENGTH - 3]}..."
+
+
 def _seconds(value: Any) -> float | None:
     if isinstance(value, bool):
         return None
@@ -329,16 +347,3 @@ def _seconds(value: Any) -> float | None:
         days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
         return days * 86400 + hours * 3600 + minutes * 60 + seconds
     return None
-
-
-def _show(value: Any) -> str:
-    if isinstance(value, Secret):
-        return "a secret"
-    if isinstance(value, dict):
-        return "a mapping"
-    if isinstance(value, list):
-        return "a list"
-    if value is None:
-        return "nothing"
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
