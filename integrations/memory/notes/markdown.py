@@ -24,7 +24,7 @@ _SOURCE = re.compile(
     r" · from (?P<person>\S+) in `(?P<session>[^`]*)`(?P<untrusted> · untrusted)?_\s*"
 )
 _NOBODY = "someone"
-_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f\u2028\u2029\x85]+")
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f\u2028\u2029\x85\ud800-\udfff]+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,125 @@
+"""Every method of a whole hub, against tokens of less and against parameters nobody meant. New methods are walked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from hub.gateway.contract import ADMIN, READ, WRITE, Method
+from tests.security_review.besieged import SECRET, Besieged
+
+PLAUSIBLE: dict[str, Any] = {
+    "sessionKey": "agent:main:direct:nobody",
+    "key": "agent:main:direct:nobody",
+    "keys": ["agent:main:direct:nobody"],
+    "message": "x",
+    "runId": "none",
+    "raw": "hub: {}\n",
+    "baseHash": None,
+    "name": "x",
+    "scopes": ["operator.read"],
+    "id": "none",
+    "deviceId": "none",
+    "requestId": "none",
+}
+HOSTILE: tuple[Any, ...] = (
+    "../../../../etc/passwd",
+    "/etc/passwd",
+    ".storage/hub_token",
+    "./secrets.yaml",
+    "workspace/../.storage/hub_token",
+    "secrets.yaml\x00.md",
+    "\ud800",
+    "x" * 100_000,
+    " " * 20_000 + "x",
+    "%2e%2e%2f",
+    "agent:main:main:../../x",
+    {"a": {"b": [1]}},
+    [["x"] * 10] * 10,
+    -1,
+    2**70,
+    1e308,
+    True,
+    None,
+)
+BREAKDOWNS = {"INTERNAL", "STORAGE"}
+
+
+def fields(method: Method) -> list[str]:
+    return [str(key) for key in method.schema.schema]
+
+
+def attacks(method: Method) -> Iterator[dict[str, Any]]:
+    """Parameters with one hostile value each, the others as somebody would send them."""
+    plausible = {name: PLAUSIBLE[name] for name in fields(method) if name in PLAUSIBLE}
+    for name in fields(method):
+        for number, value in enumerate(HOSTILE):
+            yield plausible | {"idempotencyKey": f"{name}-{number}", name: value}
+    yield plausible | {"idempotencyKey": "extra", "owner": True, "scopes": ["operator.admin"], "person": "me"}
+
+
+@pytest.mark.parametrize(
+    "scopes", [(READ,), (WRITE,), ("operator.pairing",), ("operator.approvals",), ("operator.talk",)]
+)
+async def test_a_token_reaches_the_methods_of_its_scopes_and_no_other(house: Besieged, scopes: tuple[str, ...]) -> None:
+    _, header = await house.token(*scopes)
+    reach = {*scopes} | ({READ, "operator.talk"} if WRITE in scopes else set())
+    for method in house.hub.gateway.methods:
+        plausible = {name: PLAUSIBLE[name] for name in fields(method) if name in PLAUSIBLE}
+        if method.acts:
+            plausible["idempotencyKey"] = f"k-{method.name}"
+        answer = await house.rpc(method.name, plausible, header)
+
+        refused = isinstance(answer, dict) and answer.get("error", {}).get("code") == "FORBIDDEN"
+        assert refused is (method.scope not in reach), (method.name, answer)
+
+
+async def test_every_method_states_a_scope_and_those_of_the_owner_are_known(house: Besieged) -> None:
+    admin = {method.name for method in house.hub.gateway.methods if method.scope == ADMIN}
+
+    assert admin == {
+        "chat.inject",
+        "config.get",
+        "config.set",
+        "dashboard.link",
+        "logs.tail",
+        "token.create",
+        "token.list",
+        "token.revoke",
+    }
+
+
+async def test_no_parameter_breaks_a_method_or_reaches_a_file_it_should_not(house: Besieged) -> None:
+    token = (house.hub.home.path / ".storage" / "hub_token").read_text().strip()
+    for method in house.hub.gateway.methods:
+        for params in attacks(method):
+            answer = await _posted(house, method.name, params)
+            if answer is None:
+                continue
+            shown = str(answer)
+
+            code = answer.get("error", {}).get("code") if isinstance(answer, dict) else None
+            assert code not in BREAKDOWNS, (method.name, str(params)[:200], shown[:300])
+            assert token not in shown, (method.name, str(params)[:200])
+            assert SECRET not in shown, (method.name, str(params)[:200])
+            assert "root:x:" not in shown, (method.name, str(params)[:200])
+    outside = {file.name for file in house.hub.home.path.parent.iterdir()}
+    assert outside == {"home"}
+
+
+async def test_what_a_pairing_token_lets_in_is_not_the_owner(house: Besieged) -> None:
+    """Proved once: pairing and write together made a device that saw the owner's memory."""
+    grant = await house.hub.gateway.devices.admit("d" * 64, "k", "operator", [WRITE], {})  # type: ignore[union-attr]
+    by_owner = await house.hub.gateway.devices.admit("e" * 64, "k", "operator", [WRITE], {}, owner=True)  # type: ignore[union-attr]
+
+    assert not grant.owner
+    assert by_owner.owner
+
+
+async def _posted(house: Besieged, method: str, params: dict[str, Any]) -> Any:
+    try:
+        return await house.rpc(method, params)
+    except (UnicodeEncodeError, ValueError):  # no client can send this as JSON
+        return None
