@@ -40,6 +40,7 @@ from hub.messaging.channels import ChannelRegistry
 from hub.messaging.commands import Commands, add_session_commands
 from hub.messaging.inbox import Inbox
 from hub.messaging.outbox import Outbox
+from hub.messaging.retention import prune_daily
 from hub.messaging.router import MessagingSettings, Router
 from hub.messaging.routing import Binding, DmScope
 from hub.models.registry import ModelRegistry
@@ -318,6 +319,10 @@ class Hub:
     async def _start_runs(self) -> None:
         await self.outbox.open()
         again = await self.inbox.recover()
+        self.tasks.spawn(
+            prune_daily(self.db, self.clock, lambda: int(self.config.current.or_default("messages")["keep_days"])),
+            name="take out old messages",
+        )
         if again:
             _log.info("%d messages that were not answered before the stop are answered now", again)
 

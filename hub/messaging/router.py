@@ -85,6 +85,8 @@ class Router:
         verdict = authorize(message, context, policy, self._people())
         if verdict.authority is None:
             return Refused(verdict.reason or "not allowed")
+        if not message.text.strip() and not message.images:
+            return Refused("the message is empty")
         if len(message.text) > self.settings.text_limit:
             text = say("text.too_long", self.settings.language, limit=self.settings.text_limit)
             return Refused(text, answer=text)

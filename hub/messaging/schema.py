@@ -15,6 +15,7 @@ from hub.sessions.keys import DEFAULT_AGENT
 QUEUE_LIMIT = 50
 TEXT_LIMIT = 100_000
 PARALLEL_RUNS = 16
+KEEP_DAYS = 90
 
 BINDING_SCHEMA = Schema(
     {
@@ -37,6 +38,11 @@ MESSAGES_SCHEMA = Schema(
         Optional(
             "parallel_runs", default=PARALLEL_RUNS, description="Runs that go on at once, over all sessions."
         ): All(integer, Range(min=1, max=256)),
+        Optional(
+            "keep_days",
+            default=KEEP_DAYS,
+            description="Days for which messages that were answered, refused or sent are kept beside the transcripts.",
+        ): All(integer, Range(min=1, max=36_500)),
         Optional("text_limit", default=TEXT_LIMIT, description="Characters of one message that are read."): All(
             integer, Range(min=1_000, max=1_000_000)
         ),

@@ -97,6 +97,6 @@ def until(find: Callable[[], Found], limit_s: float = LIMIT_S) -> Found:
 async def until_async(find: Callable[[], Found], limit_s: float = LIMIT_S) -> Found:
     """Wait until something is found that is true, and return it."""
     async with asyncio.timeout(limit_s):
-        while not (found := find()):
+        while not (found := find()):  # noqa: ASYNC110  it is another process that comes to it
             await asyncio.sleep(0.01)
     return found

@@ -153,7 +153,7 @@ def test_recovery_mode_serves_the_editor_and_says_what_it_cannot_do(hubs: dict[s
     assert hub.rpc("config.schema") != {}
     assert status >= 400
     assert "recovery" in answer["error"]["message"]
-    assert chatted.returncode == 1
+    assert chatted.returncode == 3
     assert "recovery" in chatted.stderr
     assert "Traceback" not in chatted.stderr
     assert "configuration.yaml:2:3" in shown.stdout

@@ -33,7 +33,7 @@ def complete(hub: HubProcess, text: str, **more: Any) -> str:
     headers = {"x-homarus-session": "main"}
     with client(hub) as api:
         answer = api.chat.completions.create(
-            model="homarus", messages=[{"role": "user", "content": text}], extra_headers=headers, **more
+            model="homarus", messages=[{"role": "user", "content": text}], extra_headers=headers
         )
         return answer.choices[0].message.content or ""
 

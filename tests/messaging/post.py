@@ -131,5 +131,11 @@ class Post:
             while not holds():  # noqa: ASYNC110  what is waited for is another side's doing
                 await asyncio.sleep(0.005)
 
+    async def until_counts(self, **counts: int) -> None:
+        """Wait until the outbox holds so many rows in each state."""
+        async with asyncio.timeout(LIMIT_S):
+            while await self.outbox.counts() != counts:  # noqa: ASYNC110  workers of its own come to it
+                await asyncio.sleep(0.005)
+
     async def rows(self, sql: str) -> list[Any]:
         return await self.house.db.read(lambda connection: connection.execute(sql).fetchall())

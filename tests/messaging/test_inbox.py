@@ -309,6 +309,13 @@ async def test_a_text_that_is_too_long_is_refused_with_the_reason(post: Post, op
     assert openai_server.requests() == []
 
 
+async def test_an_empty_message_is_not_answered(post: Post, openai_server: OpenAIServer) -> None:
+    receipt = await post.said(" \n")
+
+    assert (receipt.accepted, receipt.reason) == (False, "the message is empty")
+    assert (openai_server.requests(), post.pigeons.sent) == ([], [])
+
+
 async def test_a_failure_is_told_in_its_place_among_the_answers(post: Post, openai_server: OpenAIServer) -> None:
     openai_server.queue("one", {"status": 401, "body": {"error": {"message": "bad key"}}}, "three")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from hub.agent.runner import AgentRunner
 from hub.core.clock import Clock
-from hub.core.errors import Conflict
+from hub.core.errors import Conflict, InvalidRequest
 from hub.core.lanes import Lanes
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer
 from hub.gateway.contract import ADMIN, READ, WRITE, Method, MethodCall
@@ -98,6 +98,8 @@ class ChatMethods:
 
     async def _send(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
+        if not params["message"].strip() and not params["attachments"]:
+            raise InvalidRequest("message: it is empty, and nothing is attached")
         session_key = self._keys.full_key(params["sessionKey"])
         run_id = params[IDEMPOTENCY_KEY]
         principal = call.caller.authority.principal
