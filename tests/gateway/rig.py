@@ -38,9 +38,15 @@ from hub.storage.migrations import HUB_MIGRATIONS
 class Rig:
     """A gateway that runs, without agents."""
 
-    def __init__(self, path: Path, settings: HttpSettings | None = None, people: People | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        settings: HttpSettings | None = None,
+        people: People | None = None,
+        clock: Clock | None = None,
+    ) -> None:
         self.home = Home(path)
-        self.clock = Clock()
+        self.clock = clock or Clock()
         self.tasks = TaskOwner("test")
         self.bus = EventBus(self.tasks)
         self.repairs = Repairs(self.bus)
@@ -95,8 +101,10 @@ class Rig:
 
 
 @asynccontextmanager
-async def running(path: Path, settings: HttpSettings | None = None, people: People | None = None) -> AsyncIterator[Rig]:
-    rig = Rig(path, settings, people)
+async def running(
+    path: Path, settings: HttpSettings | None = None, people: People | None = None, clock: Clock | None = None
+) -> AsyncIterator[Rig]:
+    rig = Rig(path, settings, people, clock)
     await rig.gateway.start()
     try:
         await rig.attach()
