@@ -32,6 +32,9 @@ from hub.storage.database import Database
 
 EVENT_MESSAGE_RECEIVED = "message_received"
 EVENT_MESSAGE_REJECTED = "message_rejected"
+REJECTED_KEPT = 5_000
+"""Refused messages that are remembered, so that each is refused once."""
+CLEAR_EVERY = 500
 
 
 class Inbox:
@@ -62,6 +65,7 @@ class Inbox:
         self._clock = clock
         self._tasks = tasks
         self._waiting: Counter[str] = Counter()
+        self._rejected = 0
 
     async def receive(self, message: InboundMessage, context: Context) -> Receipt:
         """Take one message; when this returns it is on disk and may be acknowledged to the platform.
@@ -225,9 +229,15 @@ class Inbox:
     ) -> Receipt:
         inbox_id = new_id()
         bare = replace(message, text="", images=()) if answer is None else message
-        known = await self._db.write(
-            lambda connection: self._insert(connection, bare, context, inbox_id, "rejected", reason, None, None)
-        )
+        self._rejected += 1
+        clear_up = self._rejected % CLEAR_EVERY == 0
+
+        def write(connection: sqlite3.Connection) -> Receipt | None:
+            if clear_up:
+                _clear_rejected(connection)
+            return self._insert(connection, bare, context, inbox_id, "rejected", reason, None, None)
+
+        known = await self._db.write(write)
         if known is not None:
             return known
         self._bus.fire(EVENT_MESSAGE_REJECTED, _facts(message, inbox_id, None) | {"reason": reason}, context)
@@ -298,6 +308,15 @@ class Inbox:
 
     def _told(self, message: InboundMessage, inbox_id: str, session_key: str) -> None:
         self._bus.fire(EVENT_MESSAGE_RECEIVED, _facts(message, inbox_id, session_key))
+
+
+def _clear_rejected(connection: sqlite3.Connection) -> None:
+    """Forget the oldest refused messages: anybody can send those, and no disk holds them all."""
+    connection.execute(
+        "DELETE FROM inbox WHERE state = 'rejected' AND rowid <= (SELECT rowid FROM inbox WHERE state = 'rejected'"
+        " ORDER BY rowid DESC LIMIT 1 OFFSET ?)",
+        (REJECTED_KEPT,),
+    )
 
 
 def _is_authenticated(routed: Routed) -> bool:

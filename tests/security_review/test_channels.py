@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 import pytest
 
+from hub.messaging.inbox import CLEAR_EVERY, REJECTED_KEPT
 from hub.models.contract import Role
 from tests.security_review.besieged import SESSION, Besieged
 from tests.servers.openai_server import OpenAIServer
@@ -73,3 +76,21 @@ async def test_commands_of_the_owner_are_refused_to_others(house: Besieged, comm
 
         session = house.hub.sessions.get(receipt.session_key or "")
         assert session is None or session.model is None
+
+
+async def test_refused_messages_do_not_fill_the_disk(house: Besieged) -> None:
+    def many(connection: sqlite3.Connection) -> None:
+        connection.executemany(
+            "INSERT INTO inbox(id, channel, account, peer, message_id, received_ms, state)"
+            " VALUES (?, 'platform', 'default', '-666', ?, 0, 'rejected')",
+            [(f"old-{number}", f"old-{number}") for number in range(REJECTED_KEPT + 2_000)],
+        )
+
+    await house.hub.db.write(many)
+    for _ in range(CLEAR_EVERY):
+        await house.platform.say("platform:user:9", "let me in", group="-666")
+
+    count = await house.hub.db.read(
+        lambda connection: connection.execute("SELECT count(*) FROM inbox WHERE state = 'rejected'").fetchone()[0]
+    )
+    assert count <= REJECTED_KEPT + CLEAR_EVERY
