@@ -6,7 +6,7 @@ Only modules that describe are imported here, none that does: a configuration is
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
@@ -31,7 +31,7 @@ _ANY_OTHER_API = "litellm"
 
 def core_sections() -> list[Section]:
     """Return the sections of the hub's own parts, in the order of the documentation."""
-    found = [section for module in _MODULES for section in _sections_of(module)]
+    found: list[Section] = [section for module in _MODULES for section in module.SECTIONS]
     found.insert(1, PEOPLE)
     return found
 
@@ -62,8 +62,3 @@ def needed_domains(config: Mapping[str, Any], environment: Mapping[str, str] | N
         return set()
     providers = read_providers(section, os.environ if environment is None else environment)
     return {_INTEGRATION_OF_API.get(provider.api, _ANY_OTHER_API) for provider in providers.values()}
-
-
-def _sections_of(module: ModuleType) -> Iterable[Section]:
-    declared: Iterable[Section | tuple[Any, ...]] = module.SECTIONS
-    return [each if isinstance(each, Section) else Section(*each) for each in declared]

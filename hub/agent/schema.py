@@ -34,7 +34,7 @@ THINKING = ("off", "minimal", "low", "medium", "high")
 def _directory(value: Any) -> str:
     if isinstance(value, str) and value.strip() and "\0" not in value and len(value) <= 1_024:
         return value
-    raise Invalid("expected a directory, relative to the configuration directory or absolute")
+    raise Invalid("expected a directory, relative to the home directory or absolute")
 
 
 def _consistent(agents: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -154,7 +154,7 @@ class Workspaces:
         return [f"{MEMORY_FOLDER}/{today - timedelta(days=back):%Y-%m-%d}.md" for back in reversed(range(DAYS))]
 
     def _refuse_exposing(self, agent: Agent) -> None:
-        """Refuse a workspace that holds the configuration directory or lies among the hub's own files.
+        """Refuse a workspace that holds the home directory or lies among the hub's own files.
 
         Tools read whatever lies in a workspace: secrets, the hub token and other people's conversations would be there.
         """

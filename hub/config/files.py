@@ -50,14 +50,10 @@ def resolve_name(base: str, name: str) -> str:
     if not name or "\0" in name:
         raise FileProblem("the name of a file is missing")
     if name.startswith(("/", "~")) or "\\" in name:
-        raise FileProblem(
-            f"{name} is outside the configuration directory", "name a file below it, relative to this one"
-        )
+        raise FileProblem(f"{name} is outside the home directory", "name a file below it, relative to this one")
     joined = posixpath.normpath(posixpath.join(posixpath.dirname(base), name))
     if joined == ".." or joined.startswith("../"):
-        raise FileProblem(
-            f"{name} is outside the configuration directory", "name a file below it, relative to this one"
-        )
+        raise FileProblem(f"{name} is outside the home directory", "name a file below it, relative to this one")
     if joined.split("/", 1)[0] == PRIVATE_FOLDER:
         raise FileProblem(f"{name} is one of the hub's own files", "keep configuration outside .storage")
     return joined

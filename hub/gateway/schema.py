@@ -6,6 +6,7 @@ import ipaddress
 import re
 from typing import Any
 
+from hub.config.sections import Section
 from hub.core.schema import All, In, Invalid, Length, Optional, Range, Required, Schema, integer, port, secret, string
 
 DEFAULT_HOST = "127.0.0.1"
@@ -117,7 +118,13 @@ HTTP_SCHEMA = Schema(
     }
 )
 
-SECTIONS: list[tuple[Any, ...]] = [
-    ("http", HTTP_SCHEMA, True, {}, "Where the hub listens and who may come in.", False, False, RESTART_KEYS),
-]
-"""Name, schema, critical, default, description, restart, each item, restart keys: as `hub.config.sections.Section`."""
+SECTIONS = (
+    Section(
+        "http",
+        HTTP_SCHEMA,
+        critical=True,
+        default={},
+        description="Where the hub listens and who may come in.",
+        restart_keys=RESTART_KEYS,
+    ),
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hub.config.sections import Section
 from hub.core.schema import All, In, Optional, Range, Schema, integer
 
 DM_SCOPES = ("auto", "main", "per-peer", "per-channel-peer", "per-account-channel-peer")
@@ -23,7 +24,4 @@ SESSION_SCHEMA = Schema(
     }
 )
 
-SECTIONS: list[tuple[str, Schema, bool, dict[str, object], str]] = [
-    ("session", SESSION_SCHEMA, False, {}, "How conversations are told apart and kept.")
-]
-"""Name, schema, whether recovery mode follows when it is broken, default, description."""
+SECTIONS = (Section("session", SESSION_SCHEMA, default={}, description="How conversations are told apart and kept."),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hub.config.sections import Section
 from hub.core.schema import All, In, Match, Optional, Range, Schema, ensure_list, integer, positive_seconds
 from hub.tools.profiles import PROFILES
 
@@ -15,8 +16,6 @@ POLICY_KEYS = {
     Optional("deny", default=list, description="Not these of them: names, or group:<group>."): ensure_list(_name),
 }
 """Keys of `tools:` at the top level and of `tools:` of an agent; all that is stated must permit a tool."""
-
-POLICY_SCHEMA = Schema(POLICY_KEYS)
 
 TOOLS_SCHEMA = Schema(
     {
@@ -41,7 +40,4 @@ TOOLS_SCHEMA = Schema(
     }
 )
 
-SECTIONS: list[tuple[str, Schema, bool, dict[str, object], str]] = [
-    ("tools", TOOLS_SCHEMA, False, {}, "Which tools agents may use.")
-]
-"""Name, schema, whether recovery mode follows when it is broken, default, description."""
+SECTIONS = (Section("tools", TOOLS_SCHEMA, default={}, description="Which tools agents may use."),)

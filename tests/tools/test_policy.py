@@ -16,7 +16,7 @@ from hub.tools.parameters import from_schema
 from hub.tools.policy import ToolRules, belongs_here, policies_from_config, refusal
 from hub.tools.profiles import PROFILES
 from hub.tools.registry import ToolRegistry
-from hub.tools.schema import POLICY_SCHEMA, TOOLS_SCHEMA
+from hub.tools.schema import POLICY_KEYS, TOOLS_SCHEMA
 
 OWNER = Authority("owner", person="me", owner=True)
 PERSON = Authority("peer:x", person="anna")
@@ -78,7 +78,7 @@ def test_strangers_have_the_profile_that_is_set_for_them() -> None:
     ],
 )
 def test_profile_allow_and_deny_meet(section: dict[str, Any], name: str, group: str, allowed: bool) -> None:
-    policies = policies_from_config(POLICY_SCHEMA(section))
+    policies = policies_from_config(Schema(POLICY_KEYS)(section))
 
     assert all(policy.permits(name, group) for policy in policies) is allowed
     assert (refusal(tool(name, group), OWNER, policies, rules()) is None) is allowed
@@ -88,7 +88,7 @@ def test_profile_allow_and_deny_meet(section: dict[str, Any], name: str, group: 
 @pytest.mark.parametrize("section", [{"profile": "everything"}, {"allow": ["group:"]}, {"deny": ["A b"]}, {"x": 1}])
 def test_a_policy_with_a_mistake_is_refused(section: dict[str, Any]) -> None:
     with pytest.raises(SchemaError):
-        Schema(POLICY_SCHEMA)(section)
+        Schema(POLICY_KEYS)(section)
 
 
 @pytest.mark.parametrize(
