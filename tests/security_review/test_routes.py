@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from html.parser import HTMLParser
+from typing import Any
+from urllib.parse import quote
+
 import orjson
 import pytest
 
 from hub.gateway.contract import ADMIN, READ, WRITE, Open, Route
 from tests.security_review.besieged import SECRET, Besieged
+from tests.servers.openai_server import OpenAIServer
 
+INJECTED = "\"'><img src=x onerror=alert(1)><script>alert(2)</script><b style=x>"
 OPEN_PATHS = {
     ("GET", "/"),
     ("GET", "/ws"),
@@ -159,3 +165,51 @@ async def test_secrets_are_in_no_answer_but_the_file_of_secrets_itself(house: Be
         assert SECRET not in orjson.dumps(await house.rpc(method)).decode(), method
     for method, params in (("chat.history", {"sessionKey": "main"}), ("sessions.transcript", {"key": "main"})):
         assert SECRET not in orjson.dumps(await house.rpc(method, params)).decode(), method
+
+
+class Markup(HTMLParser):
+    """Collects what a page could run or load, and what it would tell others."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[str] = set()
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        for name, value in attributes:
+            words = (value or "").strip().lower()
+            if (
+                name.startswith("on")
+                or name == "style"
+                or words.startswith(("javascript:", "data:", "vbscript:", "//"))
+            ):
+                self.found.add(f"{tag} {name}={words[:40]}")
+            if name in {"src", "action", "formaction", "data", "srcdoc"} and not words.startswith("/"):
+                self.found.add(f"{tag} {name}={words[:40]}")
+        if tag in {"iframe", "object", "embed", "base", "img", "video", "audio", "math"}:
+            self.found.add(tag)
+
+
+async def test_what_anybody_writes_is_text_on_every_page(house: Besieged, openai_server: OpenAIServer) -> None:
+    links = "[a](javascript:alert(1)) ![x](https://evil.example/x) <svg/onload=alert(3)> [b](data:text/html,1)"
+    written = f"{INJECTED}\n\n{links}"
+    answer: list[dict[str, Any]] = [
+        {"thinking": INJECTED},
+        {"text": written},
+        {"tool_call": {"name": INJECTED, "arguments": {INJECTED: INJECTED}, "id": INJECTED}},
+    ]
+    openai_server.queue(answer, written)
+    await house.heard(await house.platform.say("platform:user:9", written, sender_name=INJECTED))
+    await house.rpc("sessions.create", {"key": "agent:main:direct:x", "label": INJECTED, "idempotencyKey": "a"})
+    house.hub.repairs.raise_("test", "x", INJECTED, INJECTED, location={"file": INJECTED, "line": 1})
+    keys = [quote(session.key) for session in house.hub.sessions.list()]
+    cookie = await house.cookie()
+    pages = [route for route in routes(house) if route.method == "GET" and not route.websocket and route.owner == "web"]
+    for route in pages:
+        for query in ("", f"?session={quote(INJECTED)}&file={quote(INJECTED)}", *(f"?session={key}" for key in keys)):
+            page = await house.go(
+                route, cookie | {"Accept": "text/html"}, path=f"{route.path.replace('{path:*}', 'x')}{query}"
+            )
+            markup = Markup()
+            markup.feed(page.body.decode())
+
+            assert markup.found == set(), (route.path, query)
