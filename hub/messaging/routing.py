@@ -83,7 +83,8 @@ def session_key_for(agent: str, message: InboundMessage, authority: Authority, d
         case ChatType.CHANNEL:
             return channel_key(agent, address.channel, address.peer, thread=address.thread)
     match dm_scope:
-        case DmScope.MAIN:
+        # Whoever does not belong to this home never shares a conversation with those who do.
+        case DmScope.MAIN if authority.owner or authority.person is not None:
             return main_key(agent)
         case DmScope.AUTO if authority.owner:
             return main_key(agent)

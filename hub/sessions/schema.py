@@ -14,7 +14,7 @@ SESSION_SCHEMA = Schema(
             "dm_scope",
             default="auto",
             description="How direct conversations are told apart; auto: an owner's share the main session, everyone "
-            "else has one per channel and peer.",
+            "else has one per channel and peer; main: all people of this home share it.",
         ): In(list(DM_SCOPES)),
         Optional(
             "open_transcripts",

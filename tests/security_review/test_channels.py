@@ -94,3 +94,15 @@ async def test_refused_messages_do_not_fill_the_disk(house: Besieged) -> None:
         lambda connection: connection.execute("SELECT count(*) FROM inbox WHERE state = 'rejected'").fetchone()[0]
     )
     assert count <= REJECTED_KEPT + CLEAR_EVERY
+
+
+async def test_a_stranger_never_shares_the_main_conversation_whatever_is_configured(house: Besieged) -> None:
+    file = house.hub.home.path / "configuration.yaml"
+    file.write_text(file.read_text() + "session: {dm_scope: main}\n")
+    await house.hub.apply(await house.hub.config.reload())
+
+    stranger = await house.platform.say("platform:user:9", "what did the owner say?")
+    anna = await house.platform.say("platform:user:2", "hello")
+
+    assert stranger.session_key == "agent:main:platform:direct:9"
+    assert anna.session_key == "agent:main:main" or not anna.accepted
