@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from zoneinfo import available_timezones
 
 from hub.config.errors import ConfigError
 from hub.config.marks import Mark, key_mark_of, mark_of, value_at
@@ -65,6 +66,8 @@ def _value_error(message: str, value: Any, schema: JsonSchema, inner: KeyPath, d
     if choices and _is_choice(message):
         hint = did_you_mean(value, [str(each) for each in choices]) if isinstance(value, str) else ""
         return f"expected {choices_in_words(choices)}, got {show(value)}", hint
+    if message.startswith("expected an IANA time zone") and isinstance(value, str):
+        return message, did_you_mean(value, available_timezones())
     if message.startswith("expected ") and ", got " not in message:
         wanted = expected_at(schema, inner, data) or message.removeprefix("expected ").replace("dictionary", "mapping")
         return f"expected {wanted}, got {show(value)}", ""
