@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hub.core.errors import InvalidRequest
-from hub.models.contract import Message, Role, ToolCallBlock
+from hub.models.contract import Message, ToolCallBlock
 from hub.sessions.entry import Entry, EntryType, Header, Provenance, encode_line
 from hub.sessions.redacted import redact_data, redact_message
 from hub.sessions.repair import interrupted_result, pair_results, pending_calls
@@ -35,10 +35,6 @@ class Transcript:
         self._by_id = {entry.id: entry for entry in entries}
         self._parents = _parents(entries)
         self._branch: list[Entry] | None = None
-        self._messages: list[Message] = []
-        self._read_upto = 0
-        self._waiting: list[str] = []
-        self._tidy = True
         self.set_aside: Path | None = None
 
     @classmethod
@@ -101,23 +97,12 @@ class Transcript:
         return list(self._current_branch())
 
     def messages(self) -> list[Message]:
-        """Return the conversation as a model may be sent it: the current branch, every tool call with its result.
-
-        Cached; a call costs as much as was appended since the one before.
-        """
-        branch = self._current_branch()
-        for entry in branch[self._read_upto :]:
-            if entry.message is not None:
-                self._messages.append(entry.message)
-                self._tidy = self._tidy and self._follows(entry.message)
-        self._read_upto = len(branch)
-        if self._tidy and not self._waiting:
-            return list(self._messages)
-        return pair_results(self._messages)
+        """Return the conversation as a model may be sent it: the current branch, every tool call with its result."""
+        return pair_results(self._said())
 
     def pending_tool_calls(self) -> list[ToolCallBlock]:
         """Return the tool calls of the current branch that have no result, oldest first."""
-        return pending_calls([entry.message for entry in self._current_branch() if entry.message is not None])
+        return pending_calls(self._said())
 
     async def append(self, entries: Entry | Iterable[Entry], *, sync: bool = False) -> list[Entry]:
         """Write entries behind the current leaf, or behind their `parent_id`; an id that is there already is skipped.
@@ -222,17 +207,10 @@ class Transcript:
                 at = self._by_id[parent] if parent is not None else None
             branch.reverse()
             self._branch = branch
-            self._messages, self._read_upto, self._waiting, self._tidy = [], 0, [], True
         return self._branch
 
-    def _follows(self, message: Message) -> bool:
-        """Whether a message keeps the form models want: results right behind their calls, in order."""
-        if message.role is Role.TOOL:
-            return bool(self._waiting) and self._waiting.pop(0) == message.tool_call_id
-        if self._waiting:
-            return False
-        self._waiting = [call.id for call in message.tool_calls]
-        return True
+    def _said(self) -> list[Message]:
+        return [entry.message for entry in self._current_branch() if entry.message is not None]
 
     def _calls_without_result(self) -> list[tuple[Entry, int, ToolCallBlock]]:
         # By identity: two calls may be equal in every field.
