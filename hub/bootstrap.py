@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -30,6 +31,10 @@ _log = logging.getLogger(__name__)
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 EXIT_OK = 0
 EXIT_FAILED = 1
+STOP_LIMIT_S = 9.0
+"""After this long the process ends, however far the stop has come."""
+LEFTOVERS_LIMIT_S = 1.0
+"""How long tasks and threads that outlasted the stop may hold up the end of the process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,27 +77,69 @@ def run(options: StartOptions) -> int:
     except HubError as error:
         _say(f"The hub cannot start: {error.message}")
         return EXIT_FAILED
+    deadline = _Deadline()
     try:
         seed(home)
-        return asyncio.run(_live(options, home, lock, redactor, log))
+        return asyncio.run(_live(options, home, lock, _Environment(redactor, log, deadline)))
     except HubError as error:
         _say(f"The hub cannot start: {error.message}")
         return EXIT_FAILED
     finally:
         lock.release()
+        deadline.clear()
 
 
-async def _live(options: StartOptions, home: Home, lock: InstanceLock, redactor: Redactor, log: LogTail) -> int:
+class _Deadline:
+    """Ends the process when a stop takes too long; what is on disk can bear that at any time."""
+
+    def __init__(self) -> None:
+        self._timer: threading.Timer | None = None
+
+    def set(self, limit_s: float, code: int) -> None:
+        """End the process with `code` after `limit_s` seconds from now, whatever still runs in it."""
+        self.clear()
+        self._timer = threading.Timer(limit_s, self._end, [code])
+        self._timer.daemon = True
+        self._timer.start()
+
+    def clear(self) -> None:
+        """Take the deadline back."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    @staticmethod
+    def _end(code: int) -> None:
+        _say("Something in the hub ignores being told to stop. The process is ended with it.")
+        os._exit(code)
+
+
+@dataclass(frozen=True, slots=True)
+class _Environment:
+    """What outlives a hub: the redactor, the log, and the deadline of a stop."""
+
+    redactor: Redactor
+    log: LogTail
+    deadline: _Deadline
+
+
+async def _live(options: StartOptions, home: Home, lock: InstanceLock, environment: _Environment) -> int:
     """Run hubs one after the other until one is told to stop: leaving recovery mode takes a new one."""
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        if not stopping.is_set():
+            environment.deadline.set(STOP_LIMIT_S, EXIT_FAILED)
+        stopping.set()
+
     for each in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(each, stopping.set)
+        loop.add_signal_handler(each, stop)
     port = options.port
     while True:
-        hub = Hub(home, redactor=redactor, host=options.host, port=port, log=log)
+        hub = Hub(home, redactor=environment.redactor, host=options.host, port=port, log=environment.log)
         ending, at = await _run_one(hub, lock, stopping, options)
         if ending is _Ending.STOP:
+            environment.deadline.set(LEFTOVERS_LIMIT_S, EXIT_OK)
             return EXIT_OK
         # Whoever was connected comes back to where they were, also when the system chose the port.
         port = at if options.port is not None else None

@@ -64,8 +64,9 @@ _log = logging.getLogger(__name__)
 
 EVENT_STARTED = "hub_started"
 EVENT_STOPPING = "hub_stopping"
-STOP_LIMIT_S = 2.0
+STOP_LIMIT_S = 1.0
 DRAIN_LIMIT_S = 2.5
+CANCEL_LIMIT_S = 1.0
 
 
 def _nothing() -> None:
@@ -271,7 +272,7 @@ class Hub:
         return [
             Stage("sessions", self.sessions.open, self.sessions.close),
             Stage("workspaces", self._ensure_workspaces),
-            Stage("integrations", self._start_integrations, self.integrations.stop, 90.0, 6.0),
+            Stage("integrations", self._start_integrations, self.integrations.stop, 90.0, 2.5),
             Stage("models", self.models.start, self.models.close),
             Stage("runs", self._start_runs, self._stop_runs, stop_limit_s=6.0),
             Stage("watch of the configuration", self._watch),
@@ -329,7 +330,7 @@ class Hub:
     async def _stop_runs(self) -> None:
         """Let what goes on end if it is quick; what is cut off is taken up at the next start."""
         if not await self._runs.drain(timeout_s=DRAIN_LIMIT_S):
-            await self._runs.cancel_all(timeout_s=DRAIN_LIMIT_S)
+            await self._runs.cancel_all(timeout_s=CANCEL_LIMIT_S)
         await self.outbox.close()
 
     async def _watch(self) -> None:

@@ -15,11 +15,33 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.homes import MODELS, add_integration, make_home
 from tests.e2e.talk import connected, messages_of, query, say, until, until_async
 from tests.servers.hub_process import REPOSITORY, HubProcess
 from tests.servers.openai_server import OpenAIServerProcess
 
 STOP_PROMISE_S = 10.0
+MULE = """
+import asyncio
+from pathlib import Path
+from hub.core.schema import Schema
+from hub.tools.contract import Annotations, Tool
+from hub.tools.parameters import from_schema
+
+async def setup(hub, config):
+    async def stubborn(call):
+        (Path(str(hub.home)) / "kicked").touch()
+        while True:
+            try:
+                await asyncio.sleep(3600)
+            except asyncio.CancelledError:
+                pass
+    tool = Tool("stubborn", "Stays.", from_schema(Schema({})), stubborn, "home", Annotations(open_world=False))
+    hub.integrations.owns("mule", hub.tools.register(tool))
+
+async def unload(hub):
+    pass
+"""
 
 
 @pytest.fixture(scope="module")
@@ -137,6 +159,24 @@ async def test_a_stop_right_after_the_start_is_clean(hub: HubProcess) -> None:
     assert code in (0, -signal.SIGTERM)
     async with connected(hub) as client:
         assert await say(client, "are you there?", "there") == "ok"
+
+
+def test_what_ignores_being_told_to_stop_does_not_keep_the_hub_from_it(
+    tmp_path: Path, server: OpenAIServerProcess
+) -> None:
+    home = make_home(tmp_path / "home", "mule:\n" + MODELS.format(base_url=server.base_url))
+    add_integration(home, "mule", MULE)
+    server.queue({"tool_call": {"name": "stubborn", "arguments": {}}})
+    with HubProcess(home) as hub:
+        hub.rpc("chat.send", {"sessionKey": "main", "message": "go", "idempotencyKey": "go"})
+        until((home / "kicked").exists)
+        begun = time.monotonic()
+        code = hub.stop()
+        took = time.monotonic() - begun
+
+    assert code == 0
+    assert took < STOP_PROMISE_S
+    assert "ignores being told" in hub.log.read_text()
 
 
 def test_ctrl_c_stops_it_as_well(hub: HubProcess) -> None:
