@@ -126,6 +126,25 @@ class Welcome:
     device_token: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A connect request that is well-formed.
+
+    Attributes:
+        request: Its frame.
+        protocol: The version agreed on.
+        client: Where it comes from.
+        params: As `CONNECT_SCHEMA` has validated them.
+        said: What the client says of itself.
+    """
+
+    request: Request
+    protocol: int
+    client: Client
+    params: Mapping[str, Any]
+    said: ClientInfo
+
+
 class Handshake:
     """Judges the first frame of each WebSocket.
 
@@ -180,17 +199,18 @@ class Handshake:
         auth = params.get("auth") or {}
         device = params.get("device")
         said = _client_info(params)
+        asked = _Asked(request, protocol, client, params, said)
         if device is not None:
             proof = DeviceProof(
                 device["id"], device["publicKey"], device["signature"], device["signedAt"], device["nonce"]
             )
             verify(proof, _signed(params, auth), nonce, self._now_ms())
         if device is not None and auth.get("deviceToken") and not (auth.get("token") or auth.get("password")):
-            return await self._known_device(request, protocol, client, params, said)
+            return await self._known_device(asked)
         paired = device is not None and self._devices.grant(said.device_id or "", said.role) is not None
         caller = await self._credential(client, auth, presented, paired=paired)
         if device is not None:
-            return await self._with_device(request, protocol, client, params, said, caller)
+            return await self._with_device(asked, caller)
         if said.role == "node":
             raise NotPaired("a node must show a device identity", details={"code": "DEVICE_IDENTITY_REQUIRED"})
         granted = _without_device(params["scopes"], caller, client)
@@ -230,13 +250,11 @@ class Handshake:
             )
             raise
 
-    async def _known_device(
-        self, request: Request, protocol: int, client: Client, params: Mapping[str, Any], said: ClientInfo
-    ) -> Welcome:
+    async def _known_device(self, asked: _Asked) -> Welcome:
         devices = self._devices_now()
-        grant = devices.grant(said.device_id or "", said.role)
-        self._authenticator.reserve(client)
-        if grant is None or not devices.is_token_of(params["auth"]["deviceToken"], grant):
+        grant = devices.grant(asked.said.device_id or "", asked.said.role)
+        self._authenticator.reserve(asked.client)
+        if grant is None or not devices.is_token_of(asked.params["auth"]["deviceToken"], grant):
             raise Unauthorized(
                 "the device token is not valid, or no longer",
                 details={
@@ -245,60 +263,45 @@ class Handshake:
                     "recommendedNextStep": "update_auth_credentials",
                 },
             )
-        self._authenticator.succeed(client)
-        if not _covers(grant, params["scopes"]):
-            await self._ask(params, said, client)
-        return self._welcome_device(request, protocol, client, params, said, grant)
+        self._authenticator.succeed(asked.client)
+        if not _covers(grant, asked.params["scopes"]):
+            await self._ask(asked)
+        return self._welcome_device(asked, grant)
 
-    async def _with_device(
-        self,
-        request: Request,
-        protocol: int,
-        client: Client,
-        params: Mapping[str, Any],
-        said: ClientInfo,
-        caller: Caller,
-    ) -> Welcome:
-        devices = self._devices_now()
+    async def _with_device(self, asked: _Asked, caller: Caller) -> Welcome:
+        devices, said, params = self._devices_now(), asked.said, asked.params
         grant = devices.grant(said.device_id or "", said.role)
         if grant is None or not _covers(grant, params["scopes"]):
-            by_owner = caller.credential_id in SHARED and client.local
+            by_owner = caller.credential_id in SHARED and asked.client.local
             wanted = _known_scopes(params["scopes"])
             if not by_owner or not set(wanted) <= caller.authority.scopes:
-                await self._ask(params, said, client)
+                await self._ask(asked)
             if grant is not None:
                 wanted = tuple({*wanted, *grant.scopes})
             grant = await devices.admit(
                 said.device_id or "", params["device"]["publicKey"], said.role, wanted, _about(said), owner=True
             )
-        return self._welcome_device(request, protocol, client, params, said, await devices.refresh(grant))
+        return self._welcome_device(asked, await devices.refresh(grant))
 
-    def _welcome_device(
-        self,
-        request: Request,
-        protocol: int,
-        client: Client,
-        params: Mapping[str, Any],
-        said: ClientInfo,
-        grant: Grant,
-    ) -> Welcome:
+    def _welcome_device(self, asked: _Asked, grant: Grant) -> Welcome:
         devices = self._devices_now()
         devices.used(grant)
-        node = said.role == "node"
-        scopes = frozenset() if node else expand_scopes(params["scopes"]) & expand_scopes(grant.scopes)
+        node = asked.said.role == "node"
+        scopes = frozenset() if node else expand_scopes(asked.params["scopes"]) & expand_scopes(grant.scopes)
         person = self._authenticator.people.owners()[0].id if grant.owner else None
         authority = Authority(f"device:{grant.device_id}", person, scopes, owner=grant.owner)
-        caller = Caller(authority, f"device:{grant.device_id}", client.address, client.local)
-        return Welcome(request.id, protocol, caller, said, scopes, devices.token(grant))
+        caller = Caller(authority, f"device:{grant.device_id}", asked.client.address, asked.client.local)
+        return Welcome(asked.request.id, asked.protocol, caller, asked.said, scopes, devices.token(grant))
 
-    async def _ask(self, params: Mapping[str, Any], said: ClientInfo, client: Client) -> None:
+    async def _ask(self, asked: _Asked) -> None:
+        said = asked.said
         request = await self._devices_now().ask(
             said.device_id or "",
-            params["device"]["publicKey"],
+            asked.params["device"]["publicKey"],
             said.role,
-            _known_scopes(params["scopes"]),
+            _known_scopes(asked.params["scopes"]),
             _about(said),
-            client.address,
+            asked.client.address,
         )
         raise NotPaired(
             "this device must be approved first: `homarus call device.pair.approve`, or the dashboard",
