@@ -87,6 +87,20 @@ def test_a_changed_model_is_asked_from_the_next_message_on(hub: HubProcess, serv
     assert [request["body"]["model"] for request in server.requests()] == ["scripted", "other"]
 
 
+def test_a_fallback_answers_for_a_provider_that_is_not_there(hub: HubProcess, start_text: str) -> None:
+    text = start_text.replace("default: test/scripted", "default: nowhere/gone\n  fallbacks: [test/other]").replace(
+        "  providers:\n",
+        "  providers:\n    nowhere: {api: openai, base_url: 'http://127.0.0.1:9/v1', models: [gone]}\n",
+    )
+    root(hub).write_text(text)
+    until(lambda: hub.rpc("status")["models"]["default"] == "nowhere/gone")
+
+    answer = chat(hub, "hello", "--session", "fallback")
+
+    assert answer["reply"] == "ok"
+    assert "error" not in answer
+
+
 def test_a_run_that_goes_on_is_not_disturbed_by_a_change_of_its_provider(
     hub: HubProcess, server: OpenAIServerProcess
 ) -> None:
