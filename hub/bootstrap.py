@@ -77,6 +77,9 @@ def run(options: StartOptions) -> int:
     except HubError as error:
         _say(f"The hub cannot start: {error.message}")
         return EXIT_FAILED
+    except OSError as error:
+        _say(f"The hub cannot start: {error.filename or home}: {error.strerror}")
+        return EXIT_FAILED
     deadline = _Deadline()
     try:
         seed(home)
