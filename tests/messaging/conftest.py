@@ -1,0 +1,22 @@
+"""What tests of messaging share: a house with a channel, and who may talk through it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from hub.messaging.access import AccessPolicy, DmPolicy, GroupPolicy
+from tests.messaging.post import Post
+from tests.servers.openai_server import OpenAIServer
+
+OPEN = AccessPolicy(dm=DmPolicy.OPEN, group=GroupPolicy.ALLOWLIST, groups=frozenset({"family"}))
+
+
+@pytest.fixture
+async def post(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[Post]:
+    post = Post(tmp_path / "home", openai_server.base_url, access=OPEN)
+    await post.open()
+    yield post
+    await post.close()
