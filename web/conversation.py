@@ -18,6 +18,7 @@ RESULT_LIMIT = 20_000
 """Characters of a tool's arguments or result that a page shows."""
 
 BRIEF_LIMIT = 80
+TITLE_LIMIT = 60
 PART_LIMIT = 2_000
 """Parts of one live run; what comes after shows when the run has ended."""
 
@@ -242,14 +243,14 @@ class LiveRun:
         return "".join(_wrapped(part.id, index, html) for index, (_, html) in enumerate(self._rendered(part)))
 
 
-def title_of(entries: Sequence[Mapping[str, Any]], limit: int = 60) -> str | None:
+def title_of(entries: Sequence[Mapping[str, Any]]) -> str | None:
     """Return a title for a conversation that has none: the beginning of what the person said first."""
     for entry in entries:
         message = entry.get("message")
         if isinstance(message, Mapping) and message.get("role") == "user":
             words = " ".join(" ".join(str(block.get("text", "")) for block in _blocks(message.get("content"))).split())
             if words:
-                return words if len(words) <= limit else words[: limit - 1] + "…"
+                return words if len(words) <= TITLE_LIMIT else words[: TITLE_LIMIT - 1] + "…"
     return None
 
 

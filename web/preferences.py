@@ -66,6 +66,6 @@ def store_preferences(response: web.StreamResponse, chosen: Mapping[str, str], *
             response.set_cookie(name, value, max_age=YEAR_S, path="/", httponly=True, samesite="Strict", secure=secure)
 
 
-def local_path(path: str, fallback: str = "/") -> str:
-    """Return `path` when it is one of this origin, else `fallback`."""
-    return path if _LOCAL_PATH.match(path) else fallback
+def local_path(path: str) -> str:
+    """Return `path` when it is one of this origin, else `/`."""
+    return path if _LOCAL_PATH.match(path) else "/"

@@ -55,16 +55,13 @@ class PromptFile:
     note: str | None = None
 
 
-def system_prompt(
-    name: str, files: Iterable[PromptFile], tool_names: Collection[str] = (), extra: str | None = None
-) -> str:
+def system_prompt(name: str, files: Iterable[PromptFile], tool_names: Collection[str] = ()) -> str:
     """Return the system prompt.
 
     Args:
         name: How the agent calls itself.
         files: Workspace files, those that change most often last.
         tool_names: The tools it has; what is said of memory depends on them.
-        extra: Put at the end, for one run.
     """
     parts = [_IDENTITY.format(name=name), _RULES]
     if "memory_search" in tool_names and "remember" in tool_names:
@@ -72,8 +69,6 @@ def system_prompt(
     shown = list(show_files(files))
     if shown:
         parts += [_FILES, *shown]
-    if extra and extra.strip():
-        parts.append(extra.strip())
     return "\n\n".join(parts)
 
 

@@ -19,7 +19,7 @@ from hub.config.loader import Loaded, ParseCache, load
 from hub.config.marks import BROKEN, ConfigList, mark_of
 from hub.config.paths import Key, KeyPath
 from hub.config.section_check import SectionCheck, Validated
-from hub.config.sections import IntegrationSections, SchemaProblem, Section, Sections
+from hub.config.sections import SchemaProblem, Section, Sections
 from hub.config.suggest import did_you_mean
 from hub.core.json_schema import to_json_schema
 from hub.core.secret import Secret
@@ -56,7 +56,6 @@ class CheckCache:
 def check(
     home_dir: str | os.PathLike[str],
     sections: Sections,
-    integrations: IntegrationSections | None = None,
     *,
     overrides: Mapping[str, str] | None = None,
     environment: Mapping[str, str] | None = None,
@@ -67,13 +66,10 @@ def check(
     Args:
         home_dir: The directory with `configuration.yaml`.
         sections: What may stand in it.
-        integrations: The integrations, in place of those that `sections` knows.
         overrides: Texts that stand in for files, by name; nothing is written.
         environment: For `!env_var`; the process's own without it.
         cache: What the last check of this directory kept.
     """
-    if integrations is not None:
-        sections = Sections(sections.core(), integrations, sections.cross_checks)
     parsed = cache.parsed if cache is not None else None
     with _without_collector():
         loaded = load(home_dir, overrides=overrides, environment=environment, cache=parsed)

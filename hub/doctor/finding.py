@@ -58,9 +58,9 @@ class Check:
     needs_home: bool = True
 
 
-def critical(what: str, where: str = "", command: str = "", mend: Mend | None = None) -> Finding:
+def critical(what: str, where: str = "", command: str = "") -> Finding:
     """Return a finding with which the hub cannot run, or is open to others."""
-    return Finding(Severity.CRITICAL, what, where, command, mend)
+    return Finding(Severity.CRITICAL, what, where, command)
 
 
 def error(what: str, where: str = "", command: str = "", mend: Mend | None = None) -> Finding:

@@ -102,19 +102,16 @@ class IntegrationManager:
             for domain in [*circle, *reversed(ordered)]:
                 await self._unload(self._statuses[domain], "the hub stops")
 
-    async def reload(self, domain: str, new_config: Config | None = None) -> None:
+    async def reload(self, domain: str) -> None:
         """Unload an integration and set it up again, and with it those that depend on it.
 
         Args:
             domain: Which.
-            new_config: The whole configuration when it changed.
 
         Raises:
             NotFound: It is not in use.
         """
         async with self._changing:
-            if new_config is not None:
-                self._config = new_config
             if domain not in self._statuses:
                 raise NotFound(f"the integration {domain} is not in use")
             await self._again({domain})

@@ -56,15 +56,15 @@ def is_hash(value: str) -> bool:
     return value.startswith(_MARK)
 
 
-def refuse_weak_password(configured: Secret | str, what: str = "http.auth.password") -> None:
+def refuse_weak_password(configured: Secret | str) -> None:
     """Refuse a configured password that would keep nobody out; a hash cannot be judged and passes.
 
     Raises:
-        WeakSecret: The message names `what`.
+        WeakSecret: The message names `http.auth.password`.
     """
     value = _reveal(configured)
     if not is_hash(value):
-        refuse_weak(value, what, PASSWORD_LENGTH_MIN)
+        refuse_weak(value, "http.auth.password", PASSWORD_LENGTH_MIN)
 
 
 def _reveal(value: Secret | str) -> str:

@@ -141,9 +141,9 @@ class People:
         """Return the owners; there is always one."""
         return [person for person in self._persons if person.owner]
 
-    def owner_authority(self, principal: str = "owner") -> Authority:
+    def owner_authority(self) -> Authority:
         """Return every right, as the first owner: for the hub token and what was signed in with it."""
-        return Authority(principal=principal, person=self.owners()[0].id, scopes=SCOPES, owner=True)
+        return Authority(principal="owner", person=self.owners()[0].id, scopes=SCOPES, owner=True)
 
     def authority_for(self, identity: str | None) -> Authority:
         """Return the rights of whoever has this identity in a chat.

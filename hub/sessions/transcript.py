@@ -129,14 +129,13 @@ class Transcript:
         """Return once everything appended so far is on the disk."""
         await self._file.sync()
 
-    async def repair(self, *, ts_ms: int | None = None, run_id: str | None = None) -> list[Entry]:
+    async def repair(self, *, ts_ms: int | None = None) -> list[Entry]:
         """Give every tool call of the current branch that has no result one that says so, on disk.
 
         Repairing twice writes nothing twice.
 
         Args:
             ts_ms: When; now without one.
-            run_id: The run that repairs; the one that made the call without one.
 
         Returns:
             The entries that were written.
@@ -150,7 +149,7 @@ class Transcript:
                     ts_ms,
                     message=interrupted_result(call),
                     id=f"{owner.id}-{number}-interrupted",
-                    run_id=run_id or owner.run_id,
+                    run_id=owner.run_id,
                     inbox_id=owner.inbox_id,
                     provenance=Provenance(trusted=True, source="repair"),
                 )

@@ -12,12 +12,12 @@ def file(name: str, text: str | None, **fields: object) -> PromptFile:
 
 
 def test_it_holds_identity_rules_and_files_in_order() -> None:
-    prompt = system_prompt("Ada", [file("AGENTS.md", "house rules"), file("SOUL.md", "be kind")], extra=" and rhyme ")
+    prompt = system_prompt("Ada", [file("AGENTS.md", "house rules"), file("SOUL.md", "be kind")])
 
     assert prompt.startswith("You are Ada,")
     places = [prompt.index(part) for part in ("## How you work", "## Words from outside", "### AGENTS.md", "be kind")]
     assert places == sorted(places)
-    assert prompt.endswith("\n\nand rhyme")
+    assert prompt.endswith("be kind")
 
 
 def test_memory_is_spoken_of_only_where_there_is_one() -> None:

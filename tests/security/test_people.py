@@ -46,9 +46,9 @@ def test_without_people_there_is_an_implicit_owner() -> None:
 
 
 def test_the_owner_of_the_machine_may_do_everything() -> None:
-    authority = People([BEN, ANNA]).owner_authority("token:1")
+    authority = People([BEN, ANNA]).owner_authority()
 
-    assert (authority.principal, authority.person, authority.scopes) == ("token:1", "anna", SCOPES)
+    assert (authority.principal, authority.person, authority.scopes) == ("owner", "anna", SCOPES)
 
 
 def test_an_owner_in_a_chat_may_do_all_but_administer() -> None:
