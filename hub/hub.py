@@ -66,6 +66,7 @@ EVENT_STARTED = "hub_started"
 EVENT_STOPPING = "hub_stopping"
 STOP_LIMIT_S = 1.0
 DRAIN_LIMIT_S = 2.5
+SETUP_WAIT_S = 5.0
 CANCEL_LIMIT_S = 1.0
 
 
@@ -315,7 +316,15 @@ class Hub:
                 self.repairs.raise_("agents", agent.id, title, error.message)
 
     async def _start_integrations(self) -> None:
-        await self.integrations.start(self.config.current, needed_domains(self.config.current))
+        """Set integrations up; those that take long go on beside a hub that is open already."""
+        work = self.integrations.start(self.config.current, needed_domains(self.config.current))
+        task = self.tasks.spawn(work, name="set up integrations")
+        done, _ = await asyncio.wait({task}, timeout=SETUP_WAIT_S)
+        if done:
+            task.result()
+            return
+        slow = [each["domain"] for each in self.integrations.statuses() if each["state"] == "unloaded"]
+        _log.warning("the hub opens while these are still being set up: %s", ", ".join(slow) or "some integrations")
 
     async def _start_runs(self) -> None:
         await self.outbox.open()

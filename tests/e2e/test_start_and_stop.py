@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.homes import MODELS, add_integration, make_home
-from tests.e2e.talk import connected, messages_of, query, say, until, until_async
+from tests.e2e.talk import chat, connected, integration, messages_of, query, say, until, until_async
 from tests.servers.hub_process import REPOSITORY, HubProcess
 from tests.servers.openai_server import OpenAIServerProcess
 
@@ -251,3 +251,20 @@ def read_lock(hub: HubProcess) -> dict[str, object]:
     except (OSError, ValueError):
         return {}
     return found
+
+
+def test_an_integration_that_never_gets_ready_keeps_neither_the_start_nor_the_stop(tmp_path: Path) -> None:
+    home = make_home(tmp_path / "home", "stuck: {}\n")
+    stuck = "import asyncio\n\n\nasync def setup(hub, config):\n    await asyncio.sleep(3600)\n\n\n"
+    add_integration(home, "stuck", f"{stuck}async def unload(hub):\n    pass\n")
+    hub = HubProcess(home)
+
+    hub.start()
+    answer = chat(hub, "what is 6 * 7?")
+    state = integration(hub, "stuck")["state"]
+    code = hub.stop()
+
+    assert "42" in answer["reply"]
+    assert state == "unloaded"
+    assert code == 0
+    assert "still being set up: stuck" in hub.log.read_text()

@@ -31,6 +31,7 @@ def recognizers() -> dict[str, Recognizer]:
         ("status", "Status", {}),
         ("what can you do?", "Help", {}),
         ("hello", "Greeting", {}),
+        ("Hi there!", "Greeting", {}),
         ("现在几点了？", "Time", {}),
         ("今天星期几", "Date", {}),
         ("3加4等于多少？", "Calculate", {"expression": "3加4"}),
