@@ -57,6 +57,13 @@ def connect(path: Path, *, synchronous: Synchronous = "FULL", read_only: bool = 
         connection.execute(f"PRAGMA synchronous = {'FULL' if synchronous == 'FULL' else 'NORMAL'}")
         connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES_LIMIT}")
         connection.execute(f"PRAGMA journal_size_limit = {LOG_BYTES_KEPT}")
+    except UnicodeDecodeError as error:
+        # SQLite quotes the damaged schema in its message, and the message cannot be decoded.
+        connection.close()
+        damaged = sqlite3.DatabaseError("the schema of the database is not text")
+        damaged.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+        damaged.sqlite_errorname = "SQLITE_CORRUPT"
+        raise damaged from error
     except BaseException:
         connection.close()
         raise

@@ -30,6 +30,9 @@ WHOLE_CHECK_LIMIT_BYTES = 8 * 1024 * 1024
 """Up to this size, the indexes are checked against the rows too; it takes 3 ms for each MB."""
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
+"""What reading a damaged database raises; a message that quotes a damaged schema cannot be decoded."""
+
 
 @dataclass(frozen=True, slots=True)
 class Damage:
@@ -220,7 +223,7 @@ def _mend_header(copy: Path) -> None:
 def _version_of(source: sqlite3.Connection, known: int) -> int:
     try:
         return schema_version(source, known)
-    except sqlite3.Error:
+    except UNREADABLE:
         return 0
 
 
@@ -248,7 +251,7 @@ def _copy_table(
                 except sqlite3.IntegrityError:
                     whole = False
             return copied, whole
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             _log.info("reading the damaged table %s (%s) ended early: %s", table, order, error)
             whole = False
     return copied, whole

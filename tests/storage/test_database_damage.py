@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from hub.core.errors import HubError
 from hub.storage.database import Database
@@ -112,6 +112,7 @@ async def test_a_flipped_byte_in_the_header_loses_no_row(tmp_path: Path, sound: 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.floats(0, 0.9999), flip=st.integers(1, 255), cut=st.none() | st.floats(0.05, 1))
+@example(place=0.60546875, flip=128, cut=None)
 async def test_a_flipped_byte_anywhere_leaves_a_database_that_opens(
     tmp_path_factory: pytest.TempPathFactory, sound: bytes, place: float, flip: int, cut: float | None
 ) -> None:
