@@ -57,13 +57,13 @@ class Conversation:
         self._waiting: list[str] = []
         self._tidy = True
 
-    def window(self, budget: int, *, harder: bool = False) -> Window:
+    def window(self, budget: int, *, halvings: int = 0) -> Window:
         """Return what fits into `budget` tokens of the conversation as it stands now."""
         self._refresh()
-        if self._tokens <= budget and not harder:
+        if self._tokens <= budget and not halvings:
             window = Window(tuple(self._messages), self._tokens, self._untrusted > 0)
         else:
-            window = fit(self._items, budget, harder=harder)
+            window = fit(self._items, budget, halvings=halvings)
         if self._tidy and not self._waiting:
             return window
         return replace(window, messages=tuple(pair_results(window.messages)))

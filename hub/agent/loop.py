@@ -19,13 +19,15 @@ from hub.tools.contract import ToolResult
 
 CALLS_LIMIT = 64
 """Tool calls done of one turn; what is beyond gets a result that says so."""
+HALVINGS_LIMIT = 4
+"""A window is often configured larger than it is: a sixteenth of the conversation is tried before it is given up."""
 
 
 class Ports(Protocol):
     """What the loop acts through."""
 
-    def stream(self, *, harder: bool) -> AsyncIterator[ModelEvent]:
-        """Ask the model; `harder` after it said that the conversation is too long.
+    def stream(self, *, halvings: int) -> AsyncIterator[ModelEvent]:
+        """Ask the model; the conversation is halved once for each time it said that it is too long.
 
         Raises:
             ModelError: It failed for good.
@@ -82,10 +84,10 @@ async def agent_loop(ports: Ports, limits: Limits) -> AsyncGenerator[LoopEvent, 
     """Run turns until the model answers in plain text or a limit is reached.
 
     Raises:
-        ModelError: The model failed for good; a conversation that is too long is tried once more, shortened harder.
+        ModelError: The model failed for good; a conversation that is too long is halved up to four times before.
     """
     spent = Spent()
-    harder = False
+    halvings, too_large = 0, -1
     while True:
         hit = limit_reached(limits, spent)
         if hit is not None:
@@ -95,15 +97,16 @@ async def agent_loop(ports: Ports, limits: Limits) -> AsyncGenerator[LoopEvent, 
         yield TurnBegun(draft)
         try:
             # Providers' streams are asynchronous generators, which must be closed for the call to end.
-            stream = cast("AsyncGenerator[ModelEvent, None]", ports.stream(harder=harder))
+            stream = cast("AsyncGenerator[ModelEvent, None]", ports.stream(halvings=halvings))
             async with aclosing(stream) as events:
                 async for event in events:
                     draft.add(event)
                     yield event
         except ContextOverflow:
-            if harder or draft.begun:
+            size = ports.estimated_tokens()
+            if halvings == HALVINGS_LIMIT or draft.begun or size == too_large:
                 raise
-            harder = True
+            halvings, too_large = halvings + 1, size
             continue
         turn = draft.turn()
         spent = spent.plus(turn.usage, ports.estimated_tokens())

@@ -70,11 +70,11 @@ class RunPorts:
         )
         self._session_key = None if request.ephemeral else request.session_key
 
-    def stream(self, *, harder: bool) -> AsyncIterator[ModelEvent]:
+    def stream(self, *, halvings: int) -> AsyncIterator[ModelEvent]:
         """See `Ports.stream`."""
         return stream_with_failover(
             self._brief.candidates,
-            lambda resolved: self._model_request(resolved, harder),
+            lambda resolved: self._model_request(resolved, halvings),
             policy=self._parts.models.retry_policy,
             on_attempt=self._attempted,
             sleep=self._parts.clock.sleep,
@@ -125,9 +125,9 @@ class RunPorts:
         parts.bus.fire("run_tool_finished", {**facts, **told}, context)
         return result
 
-    def _model_request(self, resolved: Resolved, harder: bool) -> ModelRequest:
+    def _model_request(self, resolved: Resolved, halvings: int) -> ModelRequest:
         info = resolved.info
-        window = self._conversation.window(budget_for(info, self._fixed_tokens), harder=harder)
+        window = self._conversation.window(budget_for(info, self._fixed_tokens), halvings=halvings)
         self.window = window
         return ModelRequest(
             model=info.id,

@@ -79,7 +79,7 @@ def budget_for(info: ModelInfo, fixed_tokens: int) -> int:
     return max(info.context_window - reserve - fixed_tokens, info.context_window // 8)
 
 
-def fit(items: Sequence[Item], budget: int, *, harder: bool = False) -> Window:
+def fit(items: Sequence[Item], budget: int, *, halvings: int = 0) -> Window:
     """Return the messages that fit into `budget` tokens: the newest turn always, whole older ones as far as they fit.
 
     When the newest turn alone is too large, its own oldest steps (an answer with its tool results) are left out too;
@@ -88,12 +88,12 @@ def fit(items: Sequence[Item], budget: int, *, harder: bool = False) -> Window:
     Args:
         items: The conversation, oldest first; every tool call with its results right behind it.
         budget: Tokens.
-        harder: The model said that it was still too much: send half of what it was sent, whatever its window is said
-            to be.
+        halvings: How often the model said that it was still too much: each time half of what it was sent, whatever
+            its window is said to be.
     """
     total = sum(item.tokens for item in items)
-    if harder:
-        budget = min(budget, total) // 2
+    if halvings:
+        budget = min(budget, total) >> halvings
     if total <= budget:
         return _window(items, ())
     turns = [at for at, item in enumerate(items) if item.message.role is Role.USER and at > 0]

@@ -33,18 +33,20 @@ OVERFLOW = {
 }
 
 
-async def test_a_conversation_that_is_too_long_is_shortened_once_more(
+async def test_a_conversation_that_is_too_long_is_shortened_until_it_fits(
     house: AgentHouse, openai_server: OpenAIServer
 ) -> None:
     for number in range(6):
         await house.runner.run(house.request(f"{number} " + "word " * 1_500))
-    openai_server.queue(OVERFLOW, "that fits")
+    openai_server.queue(OVERFLOW, OVERFLOW, "that fits")
 
     result = await house.runner.run(house.request("the newest"))
 
     assert result.reply == "that fits"
-    too_long, shorter = openai_server.requests()[-2:]
-    assert len(shorter["body"]["messages"]) < len(too_long["body"]["messages"])
+    too_long, still_too_long, shorter = openai_server.requests()[-3:]
+    lengths = [len(each["body"]["messages"]) for each in (too_long, still_too_long, shorter)]
+    assert lengths == sorted(lengths, reverse=True)
+    assert lengths[0] > lengths[1] > lengths[2]
     assert "earlier messages of this conversation were left out" in shorter["body"]["messages"][1]["content"]
     assert shorter["body"]["messages"][-1]["content"].endswith("the newest")
     assert house.said()[-1] == ("assistant", "that fits")

@@ -72,10 +72,11 @@ def test_words_from_outside_taint_while_they_are_in_the_window() -> None:
     assert not fit(items, 400).tainted
 
 
-def test_harder_means_half() -> None:
+def test_each_halving_means_half() -> None:
     items = conversation(10)
 
-    assert fit(items, 2_000, harder=True) == fit(items, 1_000)
+    assert fit(items, 2_000, halvings=1) == fit(items, 1_000)
+    assert fit(items, 2_000, halvings=2) == fit(items, 500)
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 500)), min_size=1, max_size=30), st.integers(1, 5_000))
