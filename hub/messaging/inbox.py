@@ -138,7 +138,7 @@ class Inbox:
             known = await self._db.write(write)
             if known is not None:
                 return known
-            self._told(message, inbox_id, session_key)
+            self._told(message, inbox_id, session_key, routed.context)
             self._start(request, message)
             started = True
         finally:
@@ -158,6 +158,7 @@ class Inbox:
                     connection,
                     address,
                     text,
+                    caused_by=routed.context.id,
                     session_key=routed.session_key,
                     run_id=run_id,
                     reply_to=message.message_id if address.chat_type is not ChatType.DIRECT else None,
@@ -213,12 +214,14 @@ class Inbox:
         )
         if known is not None:
             return known
-        self._told(message, inbox_id, call.session_key)
+        self._told(message, inbox_id, call.session_key, call.context)
         reply = await self._commands.run(call)
 
         def write(connection: sqlite3.Connection) -> None:
             connection.execute("UPDATE inbox SET state = 'command' WHERE id = ?", (inbox_id,))
-            self._outbox.insert(connection, message.address, reply, session_key=call.session_key)
+            self._outbox.insert(
+                connection, message.address, reply, caused_by=call.context.id, session_key=call.session_key
+            )
 
         await self._db.write(write)
         self._outbox.notify(message.address)
@@ -251,13 +254,15 @@ class Inbox:
 
         def write(connection: sqlite3.Connection) -> list[Address]:
             rows = connection.execute(
-                f"SELECT id, session_key, run_id, message FROM inbox WHERE {which}",  # noqa: S608  constants, above
+                f"SELECT id, session_key, run_id, context_id, message FROM inbox WHERE {which}",  # noqa: S608  constants, above
                 values,
             ).fetchall()
             addresses = [load_message(stored).address for *_, stored in rows]
-            for (inbox_id, session_key, run_id, _), address in zip(rows, addresses, strict=True):
+            for (inbox_id, session_key, run_id, context_id, _), address in zip(rows, addresses, strict=True):
                 connection.execute("UPDATE inbox SET state = 'done', reason = 'interrupted' WHERE id = ?", (inbox_id,))
-                self._outbox.insert(connection, address, text, session_key=session_key, run_id=run_id)
+                self._outbox.insert(
+                    connection, address, text, caused_by=context_id, session_key=session_key, run_id=run_id
+                )
             return addresses
 
         for address in await self._db.write(write):
@@ -306,8 +311,8 @@ class Inbox:
         ).fetchone()
         return Receipt(found[0], found[1] != "rejected", True, found[2], found[3], found[4])
 
-    def _told(self, message: InboundMessage, inbox_id: str, session_key: str) -> None:
-        self._bus.fire(EVENT_MESSAGE_RECEIVED, _facts(message, inbox_id, session_key))
+    def _told(self, message: InboundMessage, inbox_id: str, session_key: str, context: Context) -> None:
+        self._bus.fire(EVENT_MESSAGE_RECEIVED, _facts(message, inbox_id, session_key), context)
 
 
 def _clear_rejected(connection: sqlite3.Connection) -> None:

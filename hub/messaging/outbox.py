@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hub.core.clock import Clock
-from hub.core.context import Context
+from hub.core.context import SYSTEM, Context
 from hub.core.events import Event, EventBus
 from hub.core.ids import new_id
 from hub.core.repairs import Repairs, Severity
@@ -36,7 +36,7 @@ SEND_LIMIT_S = 60.0
 DEFAULT_TEXT_LIMIT = 4_000
 
 _COLUMNS = (
-    "id, channel, account, peer, chat_type, thread, session_key, run_id, reply_to, text, state, attempts, next_ms"
+    "id, channel, account, peer, chat_type, thread, session_key, run_id, reply_to, text, attempts, next_ms, context_id"
 )
 
 ChatKey = tuple[str, str, str]
@@ -98,11 +98,15 @@ class Outbox:
         address: Address,
         text: str,
         *,
+        caused_by: str | None,
         session_key: str | None = None,
         run_id: str | None = None,
         reply_to: str | None = None,
     ) -> list[str]:
         """Write the rows of one reply inside the caller's transaction; runs in the writer thread.
+
+        Args:
+            caused_by: Id of the context that led to it, for the chain of what happens next.
 
         Returns:
             The rows' ids. Call `notify` when the transaction is committed.
@@ -115,8 +119,8 @@ class Outbox:
             ids.append(new_id())
             connection.execute(
                 "INSERT INTO outbox(id, channel, account, peer, chat_type, thread, session_key, run_id, reply_to, part,"
-                " text, state, attempts, next_ms, created_ms, updated_ms)"
-                " VALUES (?,?,?,?,?,?,?,?,?,?,?,'pending',0,?,?,?)",
+                " text, state, attempts, next_ms, created_ms, updated_ms, context_id)"
+                " VALUES (?,?,?,?,?,?,?,?,?,?,?,'pending',0,?,?,?,?)",
                 (
                     ids[-1],
                     address.channel,
@@ -132,13 +136,16 @@ class Outbox:
                     now,
                     now,
                     now,
+                    caused_by,
                 ),
             )
         return ids
 
     async def send(self, address: Address, text: str, context: Context, *, session_key: str | None = None) -> list[str]:
         """Write a message and begin to send it; returns the rows' ids once they are on disk."""
-        ids = await self._db.write(lambda connection: self.insert(connection, address, text, session_key=session_key))
+        ids = await self._db.write(
+            lambda connection: self.insert(connection, address, text, caused_by=context.id, session_key=session_key)
+        )
         self.notify(address)
         return ids
 
@@ -264,6 +271,7 @@ class Outbox:
                     "run_id": row["run_id"],
                     "platform_ids": list(delivery.platform_ids),
                 },
+                _context_of(row),
             )
             return True
         if state is DeliveryState.TRANSIENT and row["attempts"] < ATTEMPT_LIMIT:
@@ -279,6 +287,7 @@ class Outbox:
         self._bus.fire(
             EVENT_MESSAGE_DEAD,
             {"outbox_id": row["id"], "channel": row["channel"], "peer": row["peer"], "error": delivery.error},
+            _context_of(row),
         )
         self._repairs.raise_(
             "outbox",
@@ -323,6 +332,11 @@ def _delivered(connection: sqlite3.Connection, id: str, delivery: Delivery, now_
         " WHERE id = ?",
         (json.dumps(delivery.platform_ids), now_ms, id),
     )
+
+
+def _context_of(row: dict[str, Any]) -> Context:
+    """Return the next link of the chain that led to a message; sending is the hub's own doing."""
+    return Context(authority=SYSTEM, parent_id=row["context_id"])
 
 
 def _outbound(row: dict[str, Any]) -> OutboundMessage:

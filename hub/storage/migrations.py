@@ -26,7 +26,7 @@ _FIRST = (
         id TEXT PRIMARY KEY, channel TEXT NOT NULL, account TEXT NOT NULL, peer TEXT NOT NULL, chat_type TEXT,
         thread TEXT, session_key TEXT, run_id TEXT, reply_to TEXT, part INTEGER NOT NULL DEFAULT 0, text TEXT,
         state TEXT NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, next_ms INTEGER, created_ms INTEGER NOT NULL,
-        updated_ms INTEGER, platform_ids TEXT, error TEXT)""",
+        updated_ms INTEGER, platform_ids TEXT, error TEXT, context_id TEXT)""",
     """CREATE INDEX outbox_open ON outbox(channel, account, peer, id) WHERE state IN ('pending', 'sending')""",
     """CREATE INDEX outbox_run ON outbox(run_id) WHERE run_id IS NOT NULL""",
     """CREATE TABLE idempotency(

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from hub.agent.run_request import RunRequest
 from hub.core.context import SCOPES, Authority, Context
 from hub.core.errors import Conflict, InvalidRequest, NotFound
+from hub.core.events import Event
 from hub.messaging.access import AccessPolicy
 from hub.messaging.commands import Command, CommandCall
 from hub.messaging.contract import Address, Capabilities, InboundMessage
@@ -48,6 +49,19 @@ async def test_it_is_on_disk_when_the_channel_is_told(post: Post, openai_server:
 
     assert await post.rows("SELECT message_id, state, run_id FROM inbox") == [("m1", "queued", receipt.run_id)]
     assert (await post.rows("SELECT id, inbox_id FROM runs"))[0] == (receipt.run_id, receipt.inbox_id)
+
+
+async def test_one_chain_runs_from_the_message_to_the_answer_that_was_sent(post: Post) -> None:
+    events: list[Event] = []
+    for name in ("message_received", "run_started", "message_sent"):
+        post.house.bus.listen(name, events.append)
+
+    await post.said("hello", "m1")
+    await post.until(lambda: len(events) == 3)
+
+    received, started, sent = (event.context for event in events)
+    assert started.parent_id == received.id
+    assert sent.parent_id == received.id
 
 
 async def test_a_message_that_comes_again_is_answered_once(post: Post, openai_server: OpenAIServer) -> None:

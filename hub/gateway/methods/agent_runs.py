@@ -118,7 +118,14 @@ class AgentMethods:
 
         def on_final(connection: sqlite3.Connection, result: RunResult) -> None:
             if address is not None and result.status == RunStatus.OK and result.reply:
-                self._outbox.insert(connection, address, result.reply, session_key=session_key, run_id=run_id)
+                self._outbox.insert(
+                    connection,
+                    address,
+                    result.reply,
+                    caused_by=call.context.id,
+                    session_key=session_key,
+                    run_id=run_id,
+                )
 
         return RunRequest(
             run_id=run_id,
