@@ -55,6 +55,8 @@ STOP_LIMIT_S = 1.0
 PRUNE_EVERY_S = 3_600.0
 PRESENCE_COALESCE_S = 0.1
 LOGIN_PATH = "/login"
+MODEL_PATHS = "/v1/"
+"""What programs call again later when they are told 503, and never when they are told 404."""
 SECURITY_HEADERS = (
     ("X-Content-Type-Options", "nosniff"),
     ("Referrer-Policy", "no-referrer"),
@@ -255,6 +257,8 @@ class Gateway:
             match = self.ingress.route_of(request)
             if self.state in (GatewayState.STARTING, GatewayState.STOPPING) and not _always(match):
                 raise Unavailable(f"the hub is {self.state}", retry_after_s=1.0)
+            if match is None and self.state is GatewayState.RECOVERY and request.path.startswith(MODEL_PATHS):
+                raise Unavailable("the hub is in recovery mode; see: homarus check", details={"reason": "recovery"})
             admitted = await self.ingress.admit(request, match)
             socket = cast(Socket, request.protocol)
             socket.begin_public()
