@@ -20,7 +20,7 @@ from hub.config.marks import BROKEN, ConfigList, mark_of
 from hub.config.paths import Key, KeyPath
 from hub.config.section_check import SectionCheck, Validated
 from hub.config.sections import SchemaProblem, Section, Sections
-from hub.config.suggest import did_you_mean
+from hub.config.suggest import did_you_mean, nearest
 from hub.core.json_schema import to_json_schema
 from hub.core.secret import Secret
 
@@ -144,8 +144,18 @@ class _Check:
             hint = did_you_mean(name, self._sections.names())
             message = f"there is no integration or section {name}"
             self._break(name, [ConfigError.at(mark, (name,), message, hint)])
+            self._break_meant(name)
             return
         self._section(section, self._loaded.data[name], None)
+
+    def _break_meant(self, name: str) -> None:
+        """Count the section that a misspelt name seems to mean as broken: what it would forbid must not be allowed.
+
+        Defaults of critical sections are the careful ones, and a typo is no reason for recovery mode.
+        """
+        meant = nearest(name, [section.name for section in self._sections.core() if not section.critical])
+        if meant is not None and meant not in self._loaded.data:
+            self._break(meant, [])
 
     def _section(self, section: Section, value: Any, default: Any) -> None:
         name = section.name

@@ -71,6 +71,7 @@ CASES = {
         True,
     ),
     "tools with a typo": Case("tools:\n  profil: minimal\n  deny: [write]\n", 2, "profile"),
+    "tools misspelt": Case("toolz:\n  deny: [write]\n", 1, "tools"),
 }
 DOORS = ("a missing secret of an integration", "a wrong key of an integration")
 
@@ -133,8 +134,9 @@ def ask_time_less(hub: HubProcess) -> str:
     return reply
 
 
-def test_a_typo_in_what_is_forbidden_forbids_nearly_everything(hubs: dict[str, HubProcess]) -> None:
-    tools = hubs["tools with a typo"].rpc("tools.catalog")["tools"]
+@pytest.mark.parametrize("name", ["tools with a typo", "tools misspelt"])
+def test_a_typo_in_what_is_forbidden_forbids_nearly_everything(hubs: dict[str, HubProcess], name: str) -> None:
+    tools = hubs[name].rpc("tools.catalog")["tools"]
 
     assert {tool["name"] for tool in tools if tool["available"]} == {"session_status"}
 
