@@ -16,7 +16,7 @@ def prune(connection: sqlite3.Connection, before_ms: int) -> None:
     """Take out what is older; runs in the writer thread.
 
     A message that was handled keeps its row without its words, so that it is handled once, ever. Refused messages and
-    what was sent, or could not be, go; the transcripts keep what was said.
+    what was sent, or could not be, go, and so do runs that nobody waits for; the transcripts keep what was said.
 
     Args:
         connection: Inside a transaction.
@@ -30,6 +30,8 @@ def prune(connection: sqlite3.Connection, before_ms: int) -> None:
     connection.execute(
         "DELETE FROM outbox WHERE state IN ('delivered', 'dead', 'unknown') AND updated_ms < ?", (before_ms,)
     )
+    connection.execute("DELETE FROM runs WHERE kind = 'request' AND ended_ms < ?", (before_ms,))
+    connection.execute("UPDATE runs SET reply = NULL WHERE ended_ms < ? AND reply IS NOT NULL", (before_ms,))
 
 
 async def prune_daily(db: Database, clock: Clock, keep_days: Callable[[], int]) -> None:

@@ -30,6 +30,7 @@ async def test_old_words_go_and_a_message_is_still_handled_once(post: Post, open
 
     assert "secret wish" not in str(await post.rows("SELECT * FROM inbox"))
     assert await post.rows("SELECT count(*) FROM outbox") == [(0,)]
+    assert await post.rows("SELECT state, reply FROM runs") == [("answered", None)]
     again = await post.said("a secret wish", "m1")
     assert (again.duplicate, again.run_id) == (True, first.run_id)
     assert len(openai_server.requests()) == 1
