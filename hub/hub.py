@@ -254,6 +254,9 @@ class Hub:
 
         async def open_history() -> None:
             await self.history.open()
+            if self.history.off is not None:
+                title = "No history is recorded"
+                self.repairs.raise_("storage", "history", title, self.history.off, severity=Severity.WARNING)
             recorder.start()
 
         async def close_history() -> None:

@@ -237,11 +237,13 @@ def test_a_damaged_database_is_set_aside_and_the_hub_says_so(tmp_path: Path) -> 
     storage = tmp_path / "home" / ".storage"
     storage.mkdir(parents=True, mode=0o700)
     (storage / "hub.db").write_bytes(b"SQLite format 3\x00" + b"rubbish" * 2000)
+    (storage / "history.db").mkdir()  # history can be done without
 
     with HubProcess(tmp_path / "home") as hub:
         titles = [repair["title"] for repair in hub.rpc("status")["repairs"]]
 
     assert any("database" in title for title in titles)
+    assert "No history is recorded" in titles
     assert [path.name for path in storage.glob("hub.db.damaged-*")] != []
 
 
