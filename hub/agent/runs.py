@@ -6,12 +6,13 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 import orjson
 
 from hub.agent.run_request import Kind, RunRequest, RunResult, RunStatus
-from hub.core.context import Context
+from hub.core.context import Authority, Context
 from hub.models.contract import Usage
 from hub.storage.database import Database
 
@@ -72,7 +73,7 @@ class RunStore:
                 request.kind,
                 state.value,
                 request.lane,
-                orjson.dumps(context.authority.as_dict()).decode(),
+                _stored_authority(context.authority),
                 context.id,
                 context.parent_id,
                 self._now_ms(),
@@ -83,13 +84,18 @@ class RunStore:
         """Return the work that notes that a run has begun."""
         now = self._now_ms()
 
-        def write(connection: sqlite3.Connection) -> None:
-            self.insert(connection, request, context, RunState.RUNNING)
-            connection.execute(
+        def note(connection: sqlite3.Connection) -> int:
+            return connection.execute(
                 "UPDATE runs SET state = 'running', session_id = ?, started_ms = ?"
                 " WHERE id = ? AND state IN ('queued', 'running')",
                 (session_id, now, request.run_id),
-            )
+            ).rowcount
+
+        def write(connection: sqlite3.Connection) -> None:
+            if request.kind == "message" and note(connection):
+                return
+            self.insert(connection, request, context, RunState.RUNNING)
+            note(connection)
 
         return write
 
@@ -97,14 +103,20 @@ class RunStore:
         """Return the work that ends a run and calls its `on_final`: both are done or neither."""
         now = self._now_ms()
 
-        def write(connection: sqlite3.Connection) -> None:
-            self.insert(connection, request, context, RunState.RUNNING)
-            ended = connection.execute(
+        def end(connection: sqlite3.Connection) -> int:
+            return connection.execute(
                 "UPDATE runs SET state = ?, ended_ms = ?, model = ?, usage = ?, error = ?, reply = ?"
                 " WHERE id = ? AND state IN ('queued', 'running')",
                 (state_of(result).value, now, *_told(result), result.run_id),
-            )
-            if ended.rowcount and request.on_final is not None:
+            ).rowcount
+
+        def write(connection: sqlite3.Connection) -> None:
+            ended = end(connection)
+            if not ended:
+                # Nearly every run has its row by now; one that failed before it was recorded has not.
+                self.insert(connection, request, context, RunState.RUNNING)
+                ended = end(connection)
+            if ended and request.on_final is not None:
                 request.on_final(connection, result)
 
         return write
@@ -163,6 +175,12 @@ def _told(result: RunResult) -> tuple[str | None, str, str | None, str]:
     """Return the columns model, usage, error and reply."""
     error = orjson.dumps(dict(result.error), default=str).decode() if result.error else None
     return result.model, orjson.dumps(result.usage.as_dict()).decode(), error, result.reply
+
+
+@lru_cache(maxsize=256)
+def _stored_authority(authority: Authority) -> str:
+    """Return an authority as JSON; the same few ask again and again."""
+    return orjson.dumps(authority.as_dict()).decode()
 
 
 def state_of(result: RunResult) -> RunState:

@@ -43,6 +43,7 @@ UNTRUSTED_MARK = "· untrusted_"
 
 READ_BYTES = 4 * FILE_LIMIT
 DAYS = 2
+QUARTER_S = 900.0
 
 _Sign = tuple[tuple[str, int, int, int], ...]
 
@@ -75,6 +76,7 @@ class Workspaces:
         self._clock = clock
         self.zone = zone
         self.outside = OutsideFiles(home)
+        self._named_days: tuple[object, list[str]] = (None, [])
         self._ready: set[tuple[str, Path]] = set()
         self._files: dict[tuple[str, bool], tuple[_Sign, tuple[PromptFile, ...]]] = {}
 
@@ -150,8 +152,14 @@ class Workspaces:
         return found
 
     def _days(self) -> list[str]:
-        today = datetime.fromtimestamp(self._clock.time(), self.zone()).date()
-        return [f"{MEMORY_FOLDER}/{today - timedelta(days=back):%Y-%m-%d}.md" for back in reversed(range(DAYS))]
+        """Return the files of the last days; midnight is at a quarter of an hour in every time zone."""
+        now, zone = self._clock.time(), self.zone()
+        quarter = (now // QUARTER_S, zone)
+        if self._named_days[0] != quarter:
+            today = datetime.fromtimestamp(now, zone).date()
+            days = [today - timedelta(days=back) for back in reversed(range(DAYS))]
+            self._named_days = (quarter, [f"{MEMORY_FOLDER}/{day:%Y-%m-%d}.md" for day in days])
+        return self._named_days[1]
 
     def _refuse_exposing(self, agent: Agent) -> None:
         """Refuse a workspace that holds the home directory or lies among the hub's own files.
