@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 import os
+import resource
 import signal
 import sys
 import threading
@@ -28,6 +29,7 @@ from web.dashboard import Dashboard
 
 _log = logging.getLogger(__name__)
 
+FILES_WANTED = 8_192
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -64,6 +66,7 @@ class _Ending(Enum):
 def run(options: StartOptions) -> int:
     """Run the hub until it is told to stop; return the exit code."""
     restrict_umask()
+    _allow_files()
     redactor = Redactor()
     log = _set_up_logging(redactor, verbose=options.verbose)
     home = Home(options.home)
@@ -90,6 +93,14 @@ def run(options: StartOptions) -> int:
     finally:
         lock.release()
         deadline.clear()
+
+
+def _allow_files() -> None:
+    """Allow as many open files as the system lets: connections and transcripts together may pass its first bound."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES_WANTED if hard == resource.RLIM_INFINITY else min(FILES_WANTED, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 class _Deadline:

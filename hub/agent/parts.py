@@ -22,7 +22,7 @@ from hub.sessions.transcript import Transcript
 from hub.tools.contract import Tool
 from hub.tools.registry import ToolRegistry
 
-CONVERSATIONS_KEPT = 64
+CONVERSATIONS_KEPT = 256
 PROMPTS_KEPT = 32
 
 

@@ -6,7 +6,7 @@ from hub.config.sections import Section
 from hub.core.schema import All, In, Optional, Range, Schema, integer
 
 DM_SCOPES = ("auto", "main", "per-peer", "per-channel-peer", "per-account-channel-peer")
-OPEN_TRANSCRIPTS = 64
+OPEN_TRANSCRIPTS = 256
 
 SESSION_SCHEMA = Schema(
     {
