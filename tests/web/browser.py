@@ -40,6 +40,10 @@ async def launched() -> AsyncIterator[Browser]:
         await browser.close()
 
 
+RESTART = "ERR_CONNECTION_(REFUSED|RESET|CLOSED)|ERR_EMPTY_RESPONSE|WebSocket|status of 503"
+"""What a browser says of a hub that goes away and comes back."""
+
+
 class Chromium:
     """The profiles of one test, and what went wrong in their pages.
 

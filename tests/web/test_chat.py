@@ -8,7 +8,7 @@ from playwright.async_api import BrowserContext, Page, expect
 
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
-from tests.web.browser import Chromium, is_ready
+from tests.web.browser import RESTART, Chromium, is_ready
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -177,7 +177,7 @@ async def test_a_message_written_while_the_hub_is_away_is_sent_when_it_is_back(
 async def test_two_tabs_recover_by_themselves_when_the_hub_restarts(
     signed_in: BrowserContext, hub: HubProcess, model_server: OpenAIServer, chromium: Chromium
 ) -> None:
-    chromium.allowed.append("ERR_CONNECTION_REFUSED|WebSocket")
+    chromium.allowed.append(RESTART)
     first, second = await signed_in.new_page(), await signed_in.new_page()
     for tab in (first, second):
         await tab.goto("/chat")

@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from tests.servers.hub_process import HubProcess
-from tests.web.browser import Chromium, is_ready
+from tests.web.browser import RESTART, Chromium, is_ready
 from tests.web.conftest import sign_in
 from tests.web.test_chat import say
 
@@ -25,7 +25,7 @@ async def first_page(chromium: Chromium, hub: HubProcess) -> Page:
 async def test_a_fresh_home_remembers_without_a_model_and_after_a_restart(browser: Browser, tmp_path: Path) -> None:
     with HubProcess(tmp_path / "home") as hub:
         async with Chromium(browser, hub.url) as chromium:
-            chromium.allowed.append("ERR_CONNECTION_REFUSED|WebSocket")
+            chromium.allowed.append(RESTART)
             page = await first_page(chromium, hub)
             answers = page.get_by_role("log").locator(".turn.assistant .text")
 
@@ -46,7 +46,7 @@ async def test_a_broken_configuration_is_mended_in_the_dashboard(browser: Browse
     (home / "configuration.yaml").write_text("hub:\n  name: Home\nhttp:\n  auth: {mode: nonsense}\n")
     with HubProcess(home) as hub:
         async with Chromium(browser, hub.url) as chromium:
-            chromium.allowed.append("ERR_CONNECTION_REFUSED|WebSocket|status of 503")
+            chromium.allowed.append(RESTART)
             context = await chromium.context()
             page = await context.new_page()
             await page.goto(hub.rpc("dashboard.link")["url"])
