@@ -62,5 +62,22 @@ def first(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-HUB_MIGRATIONS = (first,)
+_SECOND = (
+    """CREATE TABLE approvals(
+        id TEXT PRIMARY KEY, code TEXT NOT NULL, kind TEXT NOT NULL, title TEXT NOT NULL, text TEXT NOT NULL,
+        details TEXT NOT NULL, binding TEXT NOT NULL, requested_by TEXT NOT NULL, session_key TEXT, run_id TEXT,
+        context_id TEXT NOT NULL, state TEXT NOT NULL, created_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL,
+        survives INTEGER NOT NULL DEFAULT 0, decided_ms INTEGER, decided_by TEXT, reason TEXT NOT NULL DEFAULT '')""",
+    """CREATE INDEX approvals_open ON approvals(state) WHERE state = 'pending'""",
+    """CREATE INDEX approvals_age ON approvals(created_ms)""",
+)
+
+
+def second(connection: sqlite3.Connection) -> None:
+    """Make the table of what waits for the owner's word, and of what became of it."""
+    for statement in _SECOND:
+        connection.execute(statement)
+
+
+HUB_MIGRATIONS = (first, second)
 """In order; one that was released is never changed, only followed by another."""

@@ -1,0 +1,162 @@
+"""What an approval is: what is asked, what becomes of it, and how exactly what will run is shown to people."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from hashlib import sha256
+from typing import Any
+
+import orjson
+
+from hub.core.context import Authority, Context
+
+TIMEOUT_S = 3_600.0
+_UNSEEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs", "Co"})
+
+
+class ApprovalState(StrEnum):
+    """What became of what was asked; only `approved` means yes."""
+
+    PENDING = "pending"
+    APPROVED = "approved"
+    DENIED = "denied"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A wish to do something that needs the owner's word.
+
+    Attributes:
+        kind: What asks: `tool`, `service`, `automation`, `exec`.
+        title: What it is about, in a few words.
+        text: Why it is asked, for people.
+        details: Exactly what will run, as plain data; the answer is bound to it.
+        context: Why, and with whose authority.
+        session_key: The conversation it happens in.
+        run_id: The run it belongs to.
+        timeout_s: Seconds after which no answer means no.
+        id: The same id asks once: asking again attaches to what is pending, or returns what was decided.
+        survives: Whether it goes on waiting over a restart, and when the one who asked is cancelled.
+    """
+
+    kind: str
+    title: str
+    text: str
+    details: Mapping[str, Any]
+    context: Context
+    session_key: str | None = None
+    run_id: str | None = None
+    timeout_s: float = TIMEOUT_S
+    id: str | None = None
+    survives: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer to an `Ask`; anything but `approved` is a no, and `reason` says why in words for people."""
+
+    approved: bool
+    state: ApprovalState
+    decided_by: str | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """Something that was asked, as it is kept and shown.
+
+    Attributes:
+        code: Short enough to be typed; it grants nothing by itself.
+        details: What will run, without secrets.
+        binding: SHA-256 of what will run, as it really is, and of who asks.
+        chain: Contexts that led to it; whatever belongs to them cannot answer it. Not kept over a restart.
+    """
+
+    id: str
+    code: str
+    kind: str
+    title: str
+    text: str
+    details: Mapping[str, Any]
+    binding: str
+    requested_by: Authority
+    session_key: str | None
+    run_id: str | None
+    context_id: str
+    state: ApprovalState
+    created_ms: int
+    expires_ms: int
+    survives: bool = False
+    decided_ms: int | None = None
+    decided_by: str | None = None
+    reason: str = ""
+    chain: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+
+    @property
+    def decision(self) -> Decision:
+        """What became of it, as the one who asked is told."""
+        return Decision(self.state is ApprovalState.APPROVED, self.state, self.decided_by, self.reason)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The approval as clients see it."""
+        return {
+            "id": self.id,
+            "code": self.code,
+            "kind": self.kind,
+            "title": self.title,
+            "text": self.text,
+            "details": dict(self.details),
+            "shown": shown(self.details),
+            "state": self.state.value,
+            "requestedBy": self.requested_by.principal,
+            "sessionKey": self.session_key,
+            "runId": self.run_id,
+            "createdAtMs": self.created_ms,
+            "expiresAtMs": self.expires_ms,
+            "decidedAtMs": self.decided_ms,
+            "decidedBy": self.decided_by,
+            "reason": self.reason,
+        }
+
+
+AskOwner = Callable[[Ask], Awaitable[Decision]]
+"""Asks and waits for the answer; handed to whoever may have to ask."""
+
+
+def binding_of(kind: str, details: Mapping[str, Any], principal: str) -> str:
+    """Return what an answer is bound to: a SHA-256 over exactly what will run and who asks.
+
+    Raises:
+        TypeError: The details are not plain data.
+    """
+    exact = {"kind": kind, "details": dict(details), "principal": principal}
+    try:
+        return sha256(orjson.dumps(exact, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)).hexdigest()
+    except orjson.JSONEncodeError:  # numbers beyond 64 bits, lone surrogates
+        return sha256(json.dumps(exact, sort_keys=True).encode()).hexdigest()
+
+
+def shown(details: Mapping[str, Any]) -> str:
+    """Return details as people read them: indented JSON in which nothing is invisible or changes the reading order.
+
+    A line break within a value stays an escape, so that no value can look like another key.
+    """
+    text = json.dumps(details, ensure_ascii=False, indent=2, default=str)
+    return "".join(_seen(symbol) for symbol in text)
+
+
+def seen(text: str) -> str:
+    """Return one line of text in which nothing is invisible or changes the reading order."""
+    return "".join(_seen(symbol) for symbol in " ".join(text.split()))
+
+
+def _seen(symbol: str) -> str:
+    if symbol == "\n" or unicodedata.category(symbol) not in _UNSEEN:
+        return symbol
+    return json.dumps(symbol)[1:-1]

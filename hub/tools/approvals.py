@@ -1,0 +1,391 @@
+"""Asking the owner and waiting for the answer: no answer, a restart or a change means no.
+
+An answer is an act of a person. Whatever has a cause inside the hub (a run, a tool, an automation) cannot give one, nor
+can words from outside, nor a credential that asked itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import secrets
+import sqlite3
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+from hub.core.clock import RECHECK_S, Clock
+from hub.core.context import Context, system_context
+from hub.core.errors import Conflict, HubError, InvalidRequest, LimitExceeded, NotFound, Unavailable
+from hub.core.events import EventBus
+from hub.core.ids import new_id
+from hub.core.tasks import TaskOwner
+from hub.security.login_codes import ALPHABET
+from hub.security.rate_limit import AttemptLimiter, TooManyAttempts
+from hub.security.redaction import Redactor
+from hub.storage.database import Database
+from hub.tools.approval import Approval, ApprovalState, Ask, Decision, binding_of
+from hub.tools.approval_rights import refuse_own, refuse_to_answer
+from hub.tools.approval_store import KEPT, RESTARTED, ApprovalStore, settled
+
+EVENT_APPROVAL_REQUESTED = "approval_requested"
+EVENT_APPROVAL_RESOLVED = "approval_resolved"
+PENDING_LIMIT = 100
+PENDING_PER_SESSION = 10
+"""So that one conversation cannot take all the room."""
+CODE_LENGTH = 6
+TITLE_LIMIT = 200
+TEXT_LIMIT = 4_000
+DETAILS_LIMIT_BYTES = 32_768
+"""More than that cannot be shown whole in a chat, and what is not shown is not approved."""
+TIMEOUT_LIMIT_S = 30 * 86_400.0
+WRONG_CODES = 10
+CHANGED = "what was to run is not what was asked any more"
+NOT_ANSWERED = "nobody answered in time"
+ABANDONED = "what asked for it was stopped"
+
+_KIND = re.compile(r"[a-z][a-z_]{0,31}")
+_ID = re.compile(r"[A-Za-z0-9:_.-]{8,128}")
+_NAMED_LIMIT = 160
+
+
+class _Waiting:
+    """Something pending, with those who wait for it."""
+
+    __slots__ = ("answer", "answered", "approval", "ends_monotonic_s", "timer", "waiters")
+
+    def __init__(self, approval: Approval, ends_monotonic_s: float) -> None:
+        self.approval = approval
+        self.ends_monotonic_s = ends_monotonic_s
+        self.answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
+        self.answered = False
+        """Whether somebody answered; from then on nobody else can, also while the answer is on its way to the disk."""
+        self.timer: asyncio.Task[None] | None = None
+        self.waiters = 0
+
+    def tell(self, decision: Decision) -> None:
+        if self.timer is not None and self.timer is not asyncio.current_task():
+            self.timer.cancel()
+        if not self.answer.done():
+            self.answer.set_result(decision)
+
+
+class Approvals:
+    """Everything that waits for the owner's word.
+
+    Fires `approval_requested` (id, code, kind, title, text, session_key, run_id) and `approval_resolved` (id, state,
+    decided_by).
+
+    Args:
+        db: The hub database.
+        clock: Time; a wall clock that is set back does not prolong anything.
+        redactor: Takes secrets out of what is shown and kept; the answer is bound to what will really run.
+    """
+
+    def __init__(self, db: Database, bus: EventBus, clock: Clock, redactor: Redactor) -> None:
+        self._store = ApprovalStore(db)
+        self._bus = bus
+        self._clock = clock
+        self._redactor = redactor
+        self._tasks = TaskOwner("approvals")
+        self._guesses = AttemptLimiter(clock, attempts=WRONG_CODES)
+        self._waiting: dict[str, _Waiting] = {}
+        self._decided: OrderedDict[str, Approval] = OrderedDict()
+        self._is_open = False
+
+    async def open(self) -> None:
+        """Take up what survives a restart; everything else an earlier process left pending is expired."""
+        for approval in await self._store.reopen(self._now_ms()):
+            self._enter(approval)
+        self._is_open = True
+
+    async def close(self) -> None:
+        """Ask nothing more; whoever still waits is cancelled, and what survives a restart stays pending on disk."""
+        self._is_open = False
+        waiting = list(self._waiting.values())
+        self._waiting.clear()
+        for each in waiting:
+            each.answer.cancel()
+        await self._tasks.cancel_all()
+
+    async def ask(self, ask: Ask) -> Decision:
+        """Ask the owner and wait for the answer.
+
+        The same `id` asks once: a second call waits for the first one's answer or gets it from the disk. When it asks
+        for something else than the first, or as somebody else, both mean no.
+
+        Raises:
+            InvalidRequest: What is asked is malformed, or too large to be shown.
+            LimitExceeded: Too much waits already.
+            Unavailable: The hub is starting or stopping.
+
+        Cancelling it takes the question back, unless somebody else waits for it too or it survives.
+        """
+        if not self._is_open:
+            raise Unavailable("nobody can be asked while the hub starts or stops")
+        details, binding = self._checked(ask)
+        waiting = self._waiting.get(ask.id or "")
+        if waiting is None and ask.id is not None:
+            decision = await self._decision_of(ask.id, binding)
+            waiting = self._waiting.get(ask.id)
+            if decision is not None and waiting is None:
+                return decision
+        if waiting is None:
+            return await self._ask_anew(ask, details, binding)
+        if waiting.approval.binding != binding:
+            self._end_at_once(waiting, ApprovalState.CANCELLED, CHANGED)
+            return Decision(False, ApprovalState.CANCELLED, None, CHANGED)
+        return await self._wait(waiting)
+
+    def pending(self) -> list[Approval]:
+        """Return what waits for an answer, oldest first."""
+        return [each.approval for each in self._waiting.values() if not each.answered and not self._is_over(each)]
+
+    async def get(self, id: str) -> Approval | None:
+        """Return an approval, pending or decided, or None."""
+        waiting = self._waiting.get(id)
+        if waiting is not None:
+            return waiting.approval
+        return self._decided.get(id) or await self._store.get(id)
+
+    async def latest(self, limit: int = 50) -> list[Approval]:
+        """Return the latest approvals, whatever became of them, newest first."""
+        return await self._store.latest(limit)
+
+    async def resolve(self, id_or_code: str, approved: bool, context: Context) -> Approval:
+        """Answer what waits; the answer is on disk when this returns.
+
+        Args:
+            id_or_code: Its id, or the short code (case, spaces and hyphens do not matter).
+            approved: Yes or no.
+            context: Who answers: a person's own act, with `operator.approvals`.
+
+        Raises:
+            Forbidden: This authority cannot answer it.
+            NotFound: Nothing waits under that name.
+            TooManyAttempts: Too many wrong names were tried.
+            Conflict: It was answered or ended meanwhile.
+        """
+        refuse_to_answer(context)
+        principal = context.authority.principal
+        try:
+            self._guesses.reserve(principal)
+        except TooManyAttempts as error:
+            wait_s = error.retry_after_s or 0.0
+            told = f"too many wrong codes; try again in {max(1, round(wait_s))} s"
+            raise TooManyAttempts(told, retry_after_s=wait_s) from error
+        waiting = self._find(id_or_code)
+        if waiting is None:
+            decided = await self.get(id_or_code) if _ID.fullmatch(id_or_code) else None
+            if decided is None:
+                raise NotFound(f"nothing waits for an answer under {id_or_code[:_NAMED_LIMIT]!r}")
+            self._guesses.succeed(principal)
+            raise Conflict(f"{decided.title} is {decided.state.value} already", details={"state": decided.state.value})
+        self._guesses.succeed(principal)
+        refuse_own(waiting.approval, context)
+        if self._is_over(waiting):
+            self._end_at_once(waiting, ApprovalState.EXPIRED, NOT_ANSWERED)
+            raise Conflict(f"{waiting.approval.title} has expired", details={"state": ApprovalState.EXPIRED.value})
+        if waiting.answered:
+            raise Conflict(f"{waiting.approval.title} is being answered by somebody else")
+        waiting.answered = True
+        state = ApprovalState.APPROVED if approved else ApprovalState.DENIED
+        answered = settled(waiting.approval, state, self._now_ms(), principal, "")
+        writing = self._tasks.spawn(self._settle(waiting, answered, context), name=f"answer {answered.id}")
+        ended = await asyncio.shield(writing)
+        if ended.state is not state:
+            raise Conflict(f"{ended.title} was changed on disk meanwhile; that means no")
+        return ended
+
+    async def cancel(self, id: str, reason: str = ABANDONED) -> bool:
+        """Take back what is asked, also what survives; False when it does not wait."""
+        waiting = self._waiting.get(id)
+        if waiting is None:
+            return False
+        self._end_at_once(waiting, ApprovalState.CANCELLED, reason)
+        return True
+
+    # --- asking ---
+
+    def _checked(self, ask: Ask) -> tuple[dict[str, Any], str]:
+        """Return what is shown of the details, and what the answer is bound to."""
+        if not _KIND.fullmatch(ask.kind):
+            raise InvalidRequest(f"{ask.kind[:40]!r} is no kind of approval; expected a-z and _")
+        if ask.id is not None and not _ID.fullmatch(ask.id):
+            raise InvalidRequest("the id of an approval is 8 to 128 letters, digits, and : _ . -")
+        if not 0 < ask.timeout_s <= TIMEOUT_LIMIT_S:
+            raise InvalidRequest(f"an approval waits up to {TIMEOUT_LIMIT_S:g} s, not {ask.timeout_s:g} s")
+        try:
+            binding = binding_of(ask.kind, ask.details, ask.context.authority.principal)
+            text = json.dumps(self._redactor.redact_data(ask.details), ensure_ascii=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InvalidRequest(f"what is to be approved is not plain data: {error}") from error
+        size_bytes = len(text.encode("utf-8", "surrogatepass"))
+        if size_bytes > DETAILS_LIMIT_BYTES:
+            raise InvalidRequest(
+                f"this takes the owner's approval and is too large to be shown ({size_bytes} of at most "
+                f"{DETAILS_LIMIT_BYTES} bytes); do it in smaller pieces"
+            )
+        details: dict[str, Any] = json.loads(text)
+        return details, binding
+
+    async def _decision_of(self, id: str, binding: str) -> Decision | None:
+        """Return what was decided of an id that is asked again; None when it never was."""
+        known = self._decided.get(id)
+        if known is None:
+            known = await self._store.get(id)
+            if known is None:
+                return None
+            if not known.survives or known.state is ApprovalState.PENDING:
+                return Decision(False, ApprovalState.EXPIRED, None, RESTARTED)
+        if known.binding != binding:
+            return Decision(False, ApprovalState.CANCELLED, None, CHANGED)
+        return known.decision
+
+    async def _ask_anew(self, ask: Ask, details: Mapping[str, Any], binding: str) -> Decision:
+        self._expire_what_is_over()
+        if len(self._waiting) >= PENDING_LIMIT:
+            raise LimitExceeded(f"{PENDING_LIMIT} questions already wait for the owner; answer those first")
+        same = sum(each.approval.session_key == ask.session_key for each in self._waiting.values())
+        if ask.session_key is not None and same >= PENDING_PER_SESSION:
+            raise LimitExceeded(f"{PENDING_PER_SESSION} questions of this conversation already wait for the owner")
+        now_ms = self._now_ms()
+        context = ask.context
+        approval = Approval(
+            id=ask.id or new_id(),
+            code=self._new_code(),
+            kind=ask.kind,
+            title=_cut(self._redactor.redact(ask.title), TITLE_LIMIT),
+            text=_cut(self._redactor.redact(ask.text), TEXT_LIMIT),
+            details=details,
+            binding=binding,
+            requested_by=context.authority,
+            session_key=ask.session_key,
+            run_id=ask.run_id,
+            context_id=context.id,
+            state=ApprovalState.PENDING,
+            created_ms=now_ms,
+            expires_ms=now_ms + max(1, int(ask.timeout_s * 1000)),
+            survives=ask.survives,
+            chain=frozenset({context.id, *context.chain}),
+        )
+        waiting = self._enter(approval)
+        waiting.waiters += 1
+        try:
+            await self._store.insert(approval)
+        except asyncio.CancelledError:
+            self._leave(waiting)
+            raise
+        except (HubError, sqlite3.Error):
+            self._drop(waiting, Decision(False, ApprovalState.CANCELLED, None, "it could not be kept"))
+            raise
+        if self._waiting.get(approval.id) is waiting:
+            self._bus.fire(EVENT_APPROVAL_REQUESTED, _told(approval), context)
+        waiting.waiters -= 1
+        return await self._wait(waiting)
+
+    async def _wait(self, waiting: _Waiting) -> Decision:
+        waiting.waiters += 1
+        try:
+            return await asyncio.shield(waiting.answer)
+        except asyncio.CancelledError:
+            self._leave(waiting)
+            raise
+
+    def _leave(self, waiting: _Waiting) -> None:
+        """One who waited was cancelled; the last one takes the question back."""
+        waiting.waiters -= 1
+        if waiting.waiters <= 0 and not waiting.approval.survives:
+            self._end_at_once(waiting, ApprovalState.CANCELLED, ABANDONED)
+
+    def _enter(self, approval: Approval) -> _Waiting:
+        left_s = approval.expires_ms / 1000 - self._clock.time()
+        waiting = self._waiting[approval.id] = _Waiting(approval, self._clock.monotonic() + left_s)
+        waiting.timer = self._tasks.spawn(self._expire(waiting), name=f"wait for an answer to {approval.id}")
+        return waiting
+
+    def _new_code(self) -> str:
+        taken = {each.approval.code for each in self._waiting.values()}
+        while (code := "".join(secrets.choice(ALPHABET) for _ in range(CODE_LENGTH))) in taken:
+            continue
+        return code
+
+    # --- ending ---
+
+    def _find(self, id_or_code: str) -> _Waiting | None:
+        if id_or_code in self._waiting:
+            return self._waiting[id_or_code]
+        code = "".join(symbol for symbol in id_or_code[:_NAMED_LIMIT].upper() if symbol not in " -\t\r\n")
+        return next((each for each in self._waiting.values() if each.approval.code == code), None)
+
+    async def _settle(self, waiting: _Waiting, answered: Approval, context: Context) -> Approval:
+        try:
+            kept = await self._store.settle(answered)
+        except HubError:
+            self._drop(waiting, Decision(False, ApprovalState.CANCELLED, None, "the answer could not be kept"))
+            raise
+        if not kept:
+            answered = settled(waiting.approval, ApprovalState.CANCELLED, self._now_ms(), None, CHANGED)
+        self._ended(waiting, answered, context)
+        return answered
+
+    def _end_at_once(self, waiting: _Waiting, state: ApprovalState, reason: str) -> None:
+        """End something with a no, without waiting for the disk: what is lost there is a no as well."""
+        if self._waiting.get(waiting.approval.id) is not waiting or waiting.answered:
+            return
+        ended = settled(waiting.approval, state, self._now_ms(), None, reason)
+        self._store.post_settled(ended)
+        self._ended(waiting, ended, system_context())
+
+    def _ended(self, waiting: _Waiting, ended: Approval, context: Context) -> None:
+        self._drop(waiting, ended.decision)
+        self._decided[ended.id] = ended
+        while len(self._decided) > KEPT:
+            self._decided.popitem(last=False)
+        told = {"id": ended.id, "state": ended.state.value, "decided_by": ended.decided_by}
+        self._bus.fire(EVENT_APPROVAL_RESOLVED, told, context)
+
+    def _drop(self, waiting: _Waiting, decision: Decision) -> None:
+        if self._waiting.get(waiting.approval.id) is waiting:
+            del self._waiting[waiting.approval.id]
+        waiting.tell(decision)
+
+    async def _expire(self, waiting: _Waiting) -> None:
+        """End something when its time is up by either clock, whichever says so first."""
+        while self._waiting.get(waiting.approval.id) is waiting and not waiting.answered:
+            left_s = self._left_s(waiting)
+            if left_s <= 0:
+                self._end_at_once(waiting, ApprovalState.EXPIRED, NOT_ANSWERED)
+                return
+            await self._clock.sleep(min(left_s, RECHECK_S))
+
+    def _expire_what_is_over(self) -> None:
+        for waiting in [each for each in self._waiting.values() if self._is_over(each)]:
+            self._end_at_once(waiting, ApprovalState.EXPIRED, NOT_ANSWERED)
+
+    def _is_over(self, waiting: _Waiting) -> bool:
+        return self._left_s(waiting) <= 0
+
+    def _left_s(self, waiting: _Waiting) -> float:
+        by_wall = waiting.approval.expires_ms / 1000 - self._clock.time()
+        return min(by_wall, waiting.ends_monotonic_s - self._clock.monotonic())
+
+    def _now_ms(self) -> int:
+        return int(self._clock.time() * 1000)
+
+
+def _told(approval: Approval) -> dict[str, Any]:
+    return {
+        "id": approval.id,
+        "code": approval.code,
+        "kind": approval.kind,
+        "title": approval.title,
+        "text": approval.text,
+        "session_key": approval.session_key,
+        "run_id": approval.run_id,
+    }
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
