@@ -48,6 +48,7 @@ __all__ = [
     "AnyOf",
     "Coerce",
     "Described",
+    "DescribedLater",
     "Exclusive",
     "Extra",
     "In",
@@ -176,6 +177,41 @@ class Described:
 
     def __repr__(self) -> str:
         return self.__name__
+
+
+class DescribedLater:
+    """A validator whose JSON Schema is made when it is asked for: what it accepts is much, or holds itself.
+
+    Args:
+        check: Returns the valid value or raises `Invalid`.
+        json: Makes the JSON Schema; where it holds itself, the inner one is told by its type alone.
+        name: Shown in documentation and errors.
+        type: The JSON type of what it accepts.
+    """
+
+    def __init__(self, check: Validator, json: Callable[[], Mapping[str, Any]], name: str, type: str) -> None:
+        self._check = check
+        self._json = json
+        self._type = type
+        self._making = False
+        self.__name__ = name
+
+    def __call__(self, value: Any) -> Any:
+        return self._check(value)
+
+    def __repr__(self) -> str:
+        return self.__name__
+
+    @property
+    def json_schema(self) -> dict[str, Any]:
+        """What it accepts."""
+        if self._making:
+            return {"type": self._type}
+        self._making = True
+        try:
+            return dict(self._json())
+        finally:
+            self._making = False
 
 
 def _described(json: Mapping[str, Any], name: str) -> Callable[[Validator], Described]:

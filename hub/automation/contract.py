@@ -1,0 +1,344 @@
+"""The seams of automations: kinds of triggers, conditions and actions, what they are handed, and what they give back.
+
+A kind is one module with a constant `KIND`; `hub.automation.kinds` finds it by the word that stands in the YAML.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from hub.core.clock import Clock
+from hub.core.context import Context
+from hub.core.events import EventBus, Unsubscribe
+from hub.core.repairs import Repairs
+from hub.core.services import ServiceRegistry
+from hub.core.states import StateMachine
+from hub.core.tasks import TaskOwner
+from hub.security.people import People
+
+if TYPE_CHECKING:
+    from hub.automation.run import Run
+    from hub.automation.schedule.timetable import Timetable
+    from hub.automation.sentences import Sentences
+    from hub.automation.triggers.feed import Egress
+    from hub.automation.webhooks import Webhooks
+    from hub.storage.history import History
+    from hub.template.engine import Templates
+
+
+class Mode(StrEnum):
+    """What happens when an automation is triggered while it still runs."""
+
+    SINGLE = "single"
+    RESTART = "restart"
+    QUEUED = "queued"
+    PARALLEL = "parallel"
+
+
+class Outcome(StrEnum):
+    """How a run ended."""
+
+    FINISHED = "finished"
+    STOPPED = "stopped"
+    """A `stop` step, or a condition among the actions that did not hold."""
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    """Restarted, turned off, or its definition was taken away."""
+    TIMED_OUT = "timed_out"
+    DENIED = "denied"
+    """An approval was refused, or nobody gave it in time."""
+    INTERRUPTED = "interrupted"
+    """The hub stopped in the middle of something that cannot be taken up again."""
+
+
+class NotRun(StrEnum):
+    """Why a trigger fired and nothing ran."""
+
+    CONDITIONS = "conditions"
+    DISABLED = "disabled"
+    PAUSED = "paused"
+    MODE = "mode"
+    """It runs already (`single`), or as many as `max` do."""
+    RATE_LIMIT = "rate_limit"
+    BUDGET = "budget"
+    DENIED = "denied"
+    MISSED = "missed"
+    """It was due while the hub was down or the machine slept, and `catch_up` lets it go."""
+    ERROR = "error"
+    """A condition or a variable could not be evaluated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where the home is, in degrees and metres."""
+
+    latitude: float
+    longitude: float
+    elevation_m: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What an `agent` condition asks a model.
+
+    Attributes:
+        text: The question, rendered.
+        answers: `yes_no`, `score` (0 to 1), or the choices.
+        agent: Whose model and persona answer; None for the default agent.
+        model: Instead of the agent's.
+    """
+
+    text: str
+    answers: str | tuple[str, ...]
+    agent: str | None = None
+    model: str | None = None
+    timeout_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the model said: True/False, a score, or one of the choices; with its reason and what it cost."""
+
+    value: bool | float | str
+    reason: str = ""
+    model: str | None = None
+    cost_usd: float | None = None
+
+
+Judge = Callable[[Question, Context], Awaitable[Answer]]
+
+
+class Spending(Protocol):
+    """What was spent lately; in memory, so that a condition may ask at every trigger."""
+
+    def cost_usd(self, *, since: float, agent: str | None = None, automation: str | None = None) -> float:
+        """Return dollars since a time (seconds since the epoch), of an agent or of the runs of an automation."""
+        ...
+
+    def tokens(self, *, since: float, agent: str | None = None, automation: str | None = None) -> int:
+        """Return tokens since a time."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the engine is handed; a backtest hands the same engine a bus, states and a clock of its own.
+
+    Attributes:
+        home: The home directory; triggers on files see only what is in it.
+        zone: The home's time zone as configured now.
+        location: Where the home is, when that is configured.
+        people: The people of this home as configured now.
+        judge: Asks a model; None where none may be asked (simulation).
+        spending: What was spent; None where nothing is known.
+        history: Where traces are kept; None in a simulation.
+        webhooks: The webhooks that triggers wait for; None where none can come in.
+        sentences: The sentences that triggers answer; None where nobody speaks.
+        egress: Fetches what is outside; None where nothing may be fetched.
+    """
+
+    bus: EventBus
+    states: StateMachine
+    services: ServiceRegistry
+    clock: Clock
+    timetable: Timetable
+    templates: Templates
+    tasks: TaskOwner
+    repairs: Repairs
+    home: Path
+    zone: Callable[[], tzinfo]
+    location: Callable[[], Location | None]
+    people: Callable[[], People]
+    judge: Judge | None = None
+    spending: Spending | None = None
+    history: History | None = None
+    webhooks: Webhooks | None = None
+    sentences: Sentences | None = None
+    egress: Egress | None = None
+
+
+# --- triggers ---
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """One trigger that fired.
+
+    Attributes:
+        trigger: What templates see as `trigger`: platform, id, idx, alias, description and what its kind adds.
+        context: Why it fired; None when time alone did.
+        tainted: Whether what it carries comes from outside (webhooks, feeds, messages of strangers, MQTT).
+        planned: For schedules: when it was due, seconds since the epoch.
+        missed: Earlier occurrences that this one stands for or that were let go.
+        skipped: It was due too long ago and is not to run; it is only told.
+        variables: Variables of this trigger (its `variables` key), rendered.
+    """
+
+    trigger: Mapping[str, Any]
+    context: Context | None = None
+    tainted: bool = False
+    planned: float | None = None
+    missed: int = 0
+    skipped: bool = False
+    variables: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Site(Protocol):
+    """What an armed trigger stands on."""
+
+    @property
+    def parts(self) -> Parts: ...
+
+    @property
+    def automation_id(self) -> str: ...
+
+    @property
+    def index(self) -> str:
+        """The trigger's place, `0`, `1`, or `1/0` in a nested list; stable until the automation is edited."""
+        ...
+
+    @property
+    def variables(self) -> Mapping[str, Any]:
+        """`trigger_variables`, rendered when it was armed."""
+        ...
+
+    @property
+    def literal(self) -> bool:
+        """Whether text is text in this automation (`templates: false`): nothing is rendered, whatever it looks like."""
+        ...
+
+    @property
+    def catch_up(self) -> Mapping[str, Any]:
+        """`{"mode": none | last | all, "within": seconds}`; schedules hand it to the timetable."""
+        ...
+
+    def handled(self) -> float | None:
+        """Return the planned time of the last occurrence that was handled, or since when it is armed."""
+        ...
+
+    def fire(
+        self,
+        trigger: Mapping[str, Any],
+        context: Context | None = None,
+        *,
+        tainted: bool = False,
+        planned: float | None = None,
+        missed: int = 0,
+        skipped: bool = False,
+    ) -> None:
+        """Tell that it fired; `platform`, `id`, `idx`, `alias` are added. Returns at once and never raises."""
+        ...
+
+    def fail(self, message: str) -> None:
+        """Tell that it cannot watch (any more): a repair of this automation says so; other triggers go on."""
+        ...
+
+
+Arm = Callable[[Mapping[str, Any], Site], Unsubscribe]
+Explain = Callable[[Mapping[str, Any]], str]
+Rule = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerKind:
+    """A kind of trigger.
+
+    Attributes:
+        name: The word behind `trigger:`.
+        fields: Schema of its own keys; `trigger`, id, alias, enabled and variables are added to every kind.
+        arm: Begins to watch, with a validated configuration; returns what ends it. Called on the event loop, must not
+            wait; what takes long is a task of `site.parts.tasks`.
+        explain: Says in plain words when it fires: "when light.kitchen turns on".
+        description: One line for documentation and the editor.
+        next_due: For schedules: when it fires next, seconds since the epoch; asked of the armed configuration.
+        rule: Checks across keys, behind the schema; raises `Invalid`.
+    """
+
+    name: str
+    fields: Mapping[Any, Any]
+    arm: Arm
+    explain: Explain
+    description: str
+    next_due: Callable[[Mapping[str, Any], Site], float | None] | None = None
+    rule: Rule | None = None
+
+
+# --- conditions ---
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a condition holds, and why (not), for people.
+
+    Attributes:
+        reason: "light.kitchen is off, not on".
+        details: What was compared, for the trace.
+        children: Verdicts of what it is made of, by path below it.
+    """
+
+    holds: bool
+    reason: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    children: Mapping[str, Verdict] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Who asks whether a condition holds: the parts, the variables (with `trigger`), the authority.
+
+    `templates` is false where text is only text (what a model wrote): then nothing is rendered.
+    """
+
+    parts: Parts
+    variables: Mapping[str, Any]
+    context: Context
+    automation_id: str
+    templates: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionKind:
+    """A kind of condition.
+
+    Attributes:
+        name: The word behind `condition:`.
+        fields: Schema of its own keys; `condition`, alias and enabled are added to every kind.
+        check: Whether it holds now; raises `HubError` when that cannot be said. Exactly one of the two is given:
+            `check` where it can be said at once, `check_later` where something must be waited for.
+        explain: Says it in plain words: "light.kitchen is on".
+    """
+
+    name: str
+    fields: Mapping[Any, Any]
+    explain: Explain
+    description: str
+    check: Callable[[Mapping[str, Any], Asking], Verdict] | None = None
+    check_later: Callable[[Mapping[str, Any], Asking], Awaitable[Verdict]] | None = None
+    rule: Rule | None = None
+
+
+# --- actions ---
+
+
+@dataclass(frozen=True, slots=True)
+class ActionKind:
+    """A kind of step.
+
+    Attributes:
+        name: The key that tells it from others: `action`, `delay`, `choose`, …
+        fields: Schema of all its keys; alias, enabled and continue_on_error are added to every kind.
+        run: Does it; see `hub.automation.run.Run` for what a step may ask of its run. Cancelling it undoes nothing.
+        explain: Says in plain words what it does.
+    """
+
+    name: str
+    fields: Mapping[Any, Any]
+    run: Callable[[Mapping[str, Any], Run, str], Awaitable[None]]
+    explain: Explain
+    description: str
+    rule: Rule | None = None

@@ -1,0 +1,42 @@
+"""Configuration of automations and scripts: `automation:` and `script:`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.automation.grammar import AUTOMATION, SCRIPT
+from hub.config.sections import CrossCheck, Report, Section
+from hub.core.schema import All, Length, Match, Schema, as_list, string
+
+AUTOMATIONS_LIMIT = 10_000
+_SCRIPT_KEY = All(string, Match(r"^[a-z0-9_]{1,64}$", msg="expected a name of a-z, 0-9 and _ for the script"))
+
+SECTIONS: tuple[Section, ...] = (
+    Section(
+        "automation",
+        All(as_list, Schema([AUTOMATION]), Length(max=AUTOMATIONS_LIMIT)),
+        default=[],
+        description="What happens by itself",
+        each_item=True,
+    ),
+    Section("script", Schema({_SCRIPT_KEY: SCRIPT}), default={}, description="Sequences of actions, by name"),
+)
+
+
+def _ids_are_unique(config: Mapping[str, Any], report: Report) -> None:
+    seen: dict[str, int] = {}
+    for index, item in enumerate(config.get("automation") or ()):
+        id = item.get("id")
+        if id is None:
+            continue
+        if id in seen:
+            report.error(
+                ("automation", index, "id"),
+                f"there are two automations with the id {id!r}",
+                "Give each an id of its own.",
+            )
+        seen[id] = index
+
+
+CROSS_CHECKS: Mapping[str, CrossCheck] = {"automation ids": _ids_are_unique}

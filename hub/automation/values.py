@@ -1,0 +1,254 @@
+"""Validators of the single values in automations: durations, templates, times, entity ids.
+
+What may be a template is checked for its syntax and kept as it was written; it is rendered when it is needed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from hub.core.schema import (
+    All,
+    Described,
+    Invalid,
+    MultipleInvalid,
+    as_list,
+    boolean,
+    each_error,
+    entity_id,
+    positive_seconds,
+    show,
+    string,
+)
+
+WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_DURATION_KEYS: Mapping[str, float] = {
+    "days": 86_400.0,
+    "hours": 3_600.0,
+    "minutes": 60.0,
+    "seconds": 1.0,
+    "milliseconds": 0.001,
+}
+_TIME = re.compile(r"^([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?$")
+_DURATION_SCHEMA = {
+    "anyOf": [
+        {"type": ["number", "string"]},
+        {
+            "type": "object",
+            "properties": {key: {"type": ["number", "string"]} for key in _DURATION_KEYS},
+            "additionalProperties": False,
+        },
+    ]
+}
+_literal: ContextVar[bool] = ContextVar("literal", default=False)
+
+
+@contextmanager
+def literal_text(literal: bool) -> Iterator[None]:
+    """While in it, text is text: nothing is a template, whatever it looks like."""
+    token = _literal.set(literal)
+    try:
+        yield
+    finally:
+        _literal.reset(token)
+
+
+def is_template(value: Any) -> bool:
+    """Whether a value is text with a template in it."""
+    return isinstance(value, str) and "{" in value and ("{{" in value or "{%" in value or "{#" in value)
+
+
+def checked_template(text: str) -> str:
+    if _literal.get() or not is_template(text):
+        return text
+    from hub.template.check import check_template
+
+    problem = check_template(text)
+    if problem is not None:
+        raise Invalid(f"the template is not valid: {problem}")
+    return text
+
+
+def _described(json: Mapping[str, Any], name: str) -> Callable[[Callable[[Any], Any]], Described]:
+    return lambda check: Described(check, json, name)
+
+
+@_described({"type": "string"}, "template")
+def template(value: Any) -> str:
+    """Accept a template, or what is written in the place of one: text, a number, true or false."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return checked_template(string(value))
+
+
+@_described({}, "value or template")
+def dynamic(value: Any) -> Any:
+    """Accept plain data; every text in it may be a template."""
+    if isinstance(value, str):
+        return checked_template(value)
+    if isinstance(value, dict):
+        return _each(value.items(), {}, value)
+    if isinstance(value, list):
+        return _each(enumerate(value), [], value)
+    return value
+
+
+def _each(items: Any, empty: Any, value: Any) -> Any:
+    errors: list[Invalid] = []
+    for key, each in items:
+        try:
+            dynamic(each)
+        except Invalid as error:
+            error.prepend([key])
+            errors.extend(each_error(error))
+    if errors:
+        raise MultipleInvalid(errors)
+    return value
+
+
+@_described({"type": "string"}, "text or template")
+def dynamic_text(value: Any) -> str:
+    """Accept text that may be a template."""
+    return checked_template(string(value))
+
+
+@_described({"type": "object"}, "variables")
+def variables(value: Any) -> dict[str, Any]:
+    """Accept names and their values, which may be templates."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise Invalid(f"expected names and their values, got {show(value)}")
+    for name in value:
+        if not isinstance(name, str) or not name.isidentifier():
+            raise Invalid(f"expected the name of a variable (letters, digits, _), got {show(name)}", path=[name])
+    checked: dict[str, Any] = dynamic(value)
+    return checked
+
+
+@_described(_DURATION_SCHEMA, "duration")
+def duration(value: Any) -> float:
+    """Accept seconds, `HH:MM:SS`, `1h 30m`, or a mapping of days, hours, minutes, seconds, milliseconds.
+
+    Returns:
+        Seconds, 0 or more.
+    """
+    if value == 0 and not isinstance(value, bool):
+        return 0.0
+    if isinstance(value, str) and value.strip().strip("0:.") == "" and value.strip():
+        return 0.0
+    if not isinstance(value, dict):
+        return float(positive_seconds(value))
+    total = 0.0
+    for key, amount in value.items():
+        if key not in _DURATION_KEYS:
+            raise Invalid(f"expected days, hours, minutes, seconds or milliseconds, got {show(key)}", path=[key])
+        try:
+            total += float(amount) * _DURATION_KEYS[key]
+        except (TypeError, ValueError):
+            raise Invalid(f"expected a number of {key}, got {show(amount)}", path=[key]) from None
+    if not 0 <= total < float("inf"):
+        raise Invalid("a duration is not less than 0")
+    return total
+
+
+@_described(_DURATION_SCHEMA, "duration or template")
+def dynamic_duration(value: Any) -> Any:
+    """Accept a duration (given back as seconds), or a template of one, or a mapping with templates (kept)."""
+    if is_template(value):
+        return checked_template(value)
+    if isinstance(value, dict) and any(is_template(each) for each in value.values()):
+        for key in value:
+            if key not in _DURATION_KEYS:
+                raise Invalid(f"expected days, hours, minutes, seconds or milliseconds, got {show(key)}", path=[key])
+        return dynamic(value)
+    return duration(value)
+
+
+def resolve_duration(value: Any, render: Callable[[Any], Any]) -> float:
+    """Return the seconds of a `dynamic_duration`.
+
+    Args:
+        render: Renders what has templates in it.
+
+    Raises:
+        Invalid: What came out is not a duration.
+    """
+    if isinstance(value, float):
+        return value
+    return float(duration(render(value)))
+
+
+def _entity_ids(value: Any) -> list[str]:
+    if isinstance(value, str):
+        value = [part.strip() for part in value.split(",")]
+    found = All(as_list, [entity_id])(value)
+    if not found:
+        raise Invalid("expected an entity id such as light.kitchen, got nothing")
+    return list(dict.fromkeys(found))
+
+
+_LIST_OF_TEXT = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+entity_ids = Described(_entity_ids, _LIST_OF_TEXT, "entity ids")
+
+
+@_described(_LIST_OF_TEXT, "entity ids or template")
+def dynamic_entity_ids(value: Any) -> Any:
+    """Accept entity ids (given back as a list), or a template of them (kept)."""
+    if is_template(value):
+        return checked_template(value)
+    if isinstance(value, list) and any(is_template(each) for each in value):
+        return dynamic(value)
+    return _entity_ids(value)
+
+
+@_described(_LIST_OF_TEXT, "event types")
+def event_types(value: Any) -> list[str]:
+    """Accept one event type or a list; templates of them are kept."""
+    found = [checked_template(string(each)) for each in as_list(value)]
+    if not found or not all(found):
+        raise Invalid("expected an event type, got nothing")
+    return found
+
+
+@_described(_LIST_OF_TEXT, "text or list of texts")
+def match_text(value: Any) -> list[str]:
+    """Accept one text or a list of texts, none of them empty."""
+    found = [string(each) for each in as_list(value)]
+    if not found or not all(found):
+        raise Invalid("expected text, got nothing")
+    return found
+
+
+@_described({"type": "string", "pattern": _TIME.pattern}, "time of day")
+def time_of_day(value: Any) -> int:
+    """Accept `HH:MM` or `HH:MM:SS`; give seconds since midnight.
+
+    A reader of YAML 1.1 takes 07:30 without quotes for a number; ours does not, and neither need it be quoted.
+    """
+    match = _TIME.match(value) if isinstance(value, str) else None
+    if match is None:
+        raise Invalid(f"expected a time of day such as 07:30 or 07:30:00, got {show(value)}")
+    return int(match[1]) * 3_600 + int(match[2]) * 60 + int(match[3] or 0)
+
+
+@_described({"anyOf": [{"enum": list(WEEKDAYS)}, {"type": "array", "items": {"enum": list(WEEKDAYS)}}]}, "weekdays")
+def weekdays(value: Any) -> list[str]:
+    """Accept one of mon, tue, wed, thu, fri, sat, sun, or a list of them."""
+    found = as_list(value)
+    for index, each in enumerate(found):
+        if each not in WEEKDAYS:
+            raise Invalid(f"expected one of {', '.join(WEEKDAYS)}, got {show(each)}", path=[index] * (value is found))
+    return list(dict.fromkeys(found))
+
+
+@_described({"type": ["boolean", "string"]}, "true, false or template")
+def enabled(value: Any) -> bool | str:
+    """Accept true, false, or a template of it."""
+    if is_template(value):
+        return checked_template(value)
+    return bool(boolean(value))
