@@ -1,0 +1,27 @@
+"""Templates in conditions: rendered with what whoever asks knows, or left alone where text is only text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hub.automation.contract import Asking
+
+_TRUE = frozenset({"true", "yes", "on", "enable", "1"})
+
+
+def render(asking: Asking, value: Any) -> Any:
+    """Return a value with the templates in it rendered.
+
+    Raises:
+        HubError: A template cannot be rendered; the message names the line and the variable.
+    """
+    if not asking.templates:
+        return value
+    return asking.parts.templates.render_value(value, asking.variables)
+
+
+def truth(value: Any) -> bool:
+    """Whether a rendered value means yes: true, a number that is not 0, or one of true, yes, on, enable, 1."""
+    if isinstance(value, (bool, int, float)):
+        return bool(value)
+    return isinstance(value, str) and value.strip().lower() in _TRUE
