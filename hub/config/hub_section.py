@@ -6,11 +6,14 @@ from hub.config.sections import Section
 from hub.core.schema import (
     All,
     In,
+    Inclusive,
     Length,
     Match,
     Optional,
+    Range,
     Schema,
     ensure_list,
+    number,
     slug,
     string,
     time_zone,
@@ -30,6 +33,15 @@ HUB_SCHEMA = Schema(
         Optional(
             "language", default="en", description="Language of the assistant and the dashboard, such as en"
         ): Match(r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$", msg="expected a language such as en or zh-CN"),
+        Inclusive("latitude", "location", description="Where the home is, in degrees; for the sun"): All(
+            number, Range(min=-90, max=90)
+        ),
+        Inclusive("longitude", "location", description="Where the home is, in degrees; for the sun"): All(
+            number, Range(min=-180, max=180)
+        ),
+        Optional("elevation", default=0, description="How high the home lies, in metres; for the sun"): All(
+            number, Range(min=-500, max=9_000)
+        ),
         Optional(
             "reload",
             default="hybrid",

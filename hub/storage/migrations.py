@@ -79,5 +79,31 @@ def second(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-HUB_MIGRATIONS = (first, second)
+_THIRD = (
+    """CREATE TABLE automation_state(
+        id TEXT PRIMARY KEY, enabled INTEGER, last_triggered_ms INTEGER, failures INTEGER NOT NULL DEFAULT 0,
+        paused_reason TEXT, armed_ms INTEGER, handled TEXT, updated_ms INTEGER NOT NULL)""",
+    """CREATE TABLE automation_runs(
+        id TEXT PRIMARY KEY, owner_kind TEXT NOT NULL, owner_id TEXT NOT NULL, state TEXT NOT NULL,
+        authority TEXT NOT NULL, context_id TEXT NOT NULL, parent_id TEXT, created_ms INTEGER NOT NULL,
+        updated_ms INTEGER NOT NULL)""",
+    """CREATE TABLE automation_authority(
+        id TEXT PRIMARY KEY, authority TEXT NOT NULL, text_hash TEXT NOT NULL, made_by TEXT NOT NULL, session_key TEXT,
+        created_ms INTEGER NOT NULL)""",
+    """CREATE TABLE system_events(
+        id TEXT PRIMARY KEY, agent_id TEXT NOT NULL, session_key TEXT NOT NULL, text TEXT NOT NULL,
+        authority TEXT NOT NULL, created_ms INTEGER NOT NULL, taken_ms INTEGER)""",
+    """CREATE INDEX system_events_waiting ON system_events(session_key, created_ms) WHERE taken_ms IS NULL""",
+    """CREATE TABLE service_results(key TEXT PRIMARY KEY, result TEXT, created_ms INTEGER NOT NULL)""",
+    """CREATE INDEX service_results_age ON service_results(created_ms)""",
+)
+
+
+def third(connection: sqlite3.Connection) -> None:
+    """Add what automations keep: whether they are on, what runs, on whose behalf, and what services were done."""
+    for statement in _THIRD:
+        connection.execute(statement)
+
+
+HUB_MIGRATIONS = (first, second, third)
 """In order; one that was released is never changed, only followed by another."""
