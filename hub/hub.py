@@ -57,6 +57,8 @@ from hub.storage.history import History, Retention
 from hub.storage.homedir import Home
 from hub.storage.migrations import HUB_MIGRATIONS
 from hub.storage.recorder import Recorder
+from hub.tools.approval_questions import ask_about_services
+from hub.tools.approvals import Approvals
 from hub.tools.policy import ToolRules, profile_policy
 from hub.tools.registry import ToolRegistry
 
@@ -111,7 +113,6 @@ class Hub:
         self.tasks = TaskOwner("hub")
         self.bus = EventBus(self.tasks, self.clock.time)
         self.states = StateMachine(self.bus, self.clock.time)
-        self.services = ServiceRegistry(self.bus)
         self.repairs = Repairs(self.bus, self.clock.time)
         self._host, self._port = host, port
 
@@ -124,6 +125,8 @@ class Hub:
         self.people = People.from_config(section("people"))
         self.lanes = Lanes({MAIN: section("messages")["parallel_runs"]})
         self.db = Database(home.hub_db, HUB_MIGRATIONS)
+        self.approvals = Approvals(self.db, self.bus, self.clock, self.redactor)
+        self.services = ServiceRegistry(self.bus, ask_about_services(self.approvals.ask))
         self.history = History(
             home.history_db,
             retention=Retention.from_config(section("hub")["history"]),
@@ -132,7 +135,7 @@ class Hub:
         )
         self.models = ModelRegistry(section("models"), self.bus, self.clock, self.repairs)
         self._register_secrets()
-        self.tools = ToolRegistry(self.bus, self._tool_rules())
+        self.tools = ToolRegistry(self.bus, self._tool_rules(), self.approvals.ask)
         self.memory = MemoryRegistry()
         self.sessions = SessionStore(
             self.db,
@@ -274,6 +277,7 @@ class Hub:
         if self.recovery:
             return [Stage("watch of the configuration", self._watch)]
         return [
+            Stage("approvals", self.approvals.open, self.approvals.close),
             Stage("sessions", self.sessions.open, self.sessions.close),
             Stage("workspaces", self._ensure_workspaces),
             Stage("integrations", self._start_integrations, self.integrations.stop, 90.0, 2.5),

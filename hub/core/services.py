@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -37,21 +38,54 @@ class ResponseMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ServiceCall:
-    """One call of a service, with data that its schema has validated."""
+    """One call of a service, with data that its schema has validated.
+
+    Attributes:
+        idempotency_key: The same for every repetition of the same call after a crash; only idempotent services get one.
+    """
 
     domain: str
     service: str
     data: Mapping[str, Any]
     context: Context
     wants_response: bool = False
+    idempotency_key: str | None = None
 
 
 Handler = Callable[[ServiceCall], Awaitable[Mapping[str, Any] | None]]
 
 
 @dataclass(frozen=True, slots=True)
+class ServiceQuestion:
+    """A call that a model wants to make and that needs the owner's word.
+
+    Attributes:
+        service: `domain.name`.
+        data: Exactly what the service would be called with.
+        context: Why, and with whose authority.
+        session_key: The conversation it happens in.
+        run_id: The run it belongs to.
+    """
+
+    service: str
+    data: Mapping[str, Any]
+    context: Context
+    session_key: str | None = None
+    run_id: str | None = None
+
+
+AskAboutService = Callable[[ServiceQuestion], Awaitable[str | None]]
+"""Asks the owner and waits; returns None for a yes to exactly this call, else why not."""
+
+
+@dataclass(frozen=True, slots=True)
 class Service:
-    """A registered service."""
+    """A registered service.
+
+    Attributes:
+        idempotent: Whether a call repeated with the same `idempotency_key` does nothing twice.
+        open_world: Whether its response holds words from outside this home; what reads it is tainted from then on.
+    """
 
     domain: str
     name: str
@@ -61,6 +95,8 @@ class Service:
     agent: AgentRule = AgentRule.NEVER
     description: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict)
+    idempotent: bool = False
+    open_world: bool = False
 
     @property
     def id(self) -> str:
@@ -69,13 +105,19 @@ class Service:
 
 
 class ServiceRegistry:
-    """Knows every service and calls it."""
+    """Knows every service and calls it.
 
-    def __init__(self, bus: EventBus) -> None:
+    Args:
+        bus: Where calls are told.
+        ask: Asks the owner about a model's call; without it, what needs an approval is refused.
+    """
+
+    def __init__(self, bus: EventBus, ask: AskAboutService | None = None) -> None:
         self._bus = bus
+        self._ask = ask
         self._services: dict[str, Service] = {}
 
-    def register(
+    def register(  # noqa: PLR0913  all that is known of a service is said once, where it is made
         self,
         domain: str,
         name: str,
@@ -85,6 +127,9 @@ class ServiceRegistry:
         agent: AgentRule = AgentRule.NEVER,
         *,
         description: str = "",
+        fields: Mapping[str, Any] | None = None,
+        idempotent: bool = False,
+        open_world: bool = False,
     ) -> Unsubscribe:
         """Add `domain.name`; an earlier one of that name is replaced.
 
@@ -93,11 +138,25 @@ class ServiceRegistry:
             schema: What the data must be; none means no data at all.
             response: Whether it returns data.
             agent: Whether a model may call it; by default it may not.
+            fields: What each key of its data is, for people: `{name: {"description", "required", "default", …}}`.
+            idempotent: Whether it heeds `ServiceCall.idempotency_key`.
+            open_world: Whether its response holds words from outside this home.
 
         Returns:
             A function that removes it.
         """
-        service = Service(domain, name, handler, schema or Schema({}), response, agent, description)
+        service = Service(
+            domain,
+            name,
+            handler,
+            schema or Schema({}),
+            response,
+            agent,
+            description,
+            fields or {},
+            idempotent,
+            open_world,
+        )
         self._services[service.id] = service
         self._bus.fire(EVENT_SERVICE_REGISTERED, {"domain": domain, "service": name})
 
@@ -126,8 +185,16 @@ class ServiceRegistry:
         context: Context,
         wants_response: bool = False,
         timeout_s: float = CALL_LIMIT_S,
+        idempotency_key: str | None = None,
+        keep_answer: bool = False,
     ) -> Mapping[str, Any] | None:
         """Validate `data`, call the service and return its response.
+
+        Args:
+            wants_response: Whether a response is asked for.
+            timeout_s: How long it may take, seconds.
+            idempotency_key: For a call that may be repeated after a crash.
+            keep_answer: Return what the service answers of its own accord, too (the id of a run it began, for a trace).
 
         Raises:
             NotFound: There is no such service.
@@ -143,35 +210,66 @@ class ServiceRegistry:
             raise InvalidRequest(f"service {service.id} returns no response")
         if not wants_response and service.response is ResponseMode.ONLY:
             raise InvalidRequest(f"service {service.id} only returns a response; ask for it")
-        try:
-            valid = service.schema(dict(data or {}))
-        except SchemaError as error:
-            raise InvalidRequest(f"service {service.id}: {describe_error(error)}") from error
-        self._bus.fire(EVENT_SERVICE_CALLED, {"domain": domain, "service": name, "data": valid}, context)
-        try:
-            async with asyncio.timeout(timeout_s):
-                answer = await service.handler(ServiceCall(domain, name, valid, context, wants_response))
-        except TimeoutError as error:
-            raise TimedOut(f"service {service.id} did not finish within {timeout_s:g} s") from error
-        return answer if wants_response else None
+        key = idempotency_key if service.idempotent else None
+        made = ServiceCall(domain, name, _valid(service, data), context, wants_response, key)
+        answer = await self._make(service, made, timeout_s)
+        return answer if wants_response or keep_answer else None
 
     async def call_for_agent(
-        self, domain: str, name: str, data: Mapping[str, Any] | None = None, *, context: Context, approved: bool = False
+        self,
+        domain: str,
+        name: str,
+        data: Mapping[str, Any] | None = None,
+        *,
+        context: Context,
+        approved: bool = False,
+        session_key: str | None = None,
+        run_id: str | None = None,
     ) -> Mapping[str, Any] | None:
-        """Call a service on behalf of a model, if its `agent` rule lets it.
+        """Call a service on behalf of a model, if its `agent` rule lets it; one with the rule `ask` asks the owner.
 
         Args:
             approved: Whether a person approved exactly this call.
+            session_key: The conversation it happens in, for the question.
+            run_id: The run it belongs to, for the question.
 
         Raises:
             NotFound: There is no such service, or a model may never call it (it is not told which).
-            Forbidden: It needs an approval that was not given.
+            Forbidden: It needs an approval that was not given, or the service changed while the owner was asked.
+            InvalidRequest: The data does not fit its schema.
+
+        Cancelling the call takes the question back.
         """
         service = self.get(domain, name)
         if service is None or service.agent is AgentRule.NEVER:
             known = ", ".join(entry.id for entry in self.all(for_agent=True)) or "none"
             raise NotFound(f"there is no service {domain}.{name} that an agent may call; there are: {known}")
-        if service.agent is AgentRule.ASK and not approved:
-            raise Forbidden(f"service {service.id} needs the owner's approval")
+        if service.agent is AgentRule.ASK and not approved and self._ask is None:
+            raise Forbidden(f"service {service.id} needs the owner's approval, and there is nobody to ask")
+        valid = _valid(service, data)
+        if service.agent is AgentRule.ASK and not approved and self._ask is not None:
+            why_not = await self._ask(ServiceQuestion(service.id, deepcopy(valid), context, session_key, run_id))
+            if why_not is not None:
+                raise Forbidden(f"service {service.id} needs the owner's approval: {why_not}")
+            if self.get(domain, name) is not service:
+                raise Forbidden(f"service {service.id} changed while the owner was asked; it was not called")
         wants = service.response is not ResponseMode.NONE
-        return await self.call(domain, name, data, context=context, wants_response=wants)
+        answer = await self._make(service, ServiceCall(domain, name, valid, context, wants), CALL_LIMIT_S)
+        return answer if wants else None
+
+    async def _make(self, service: Service, call: ServiceCall, timeout_s: float) -> Mapping[str, Any] | None:
+        told = {"domain": call.domain, "service": call.service, "data": call.data}
+        self._bus.fire(EVENT_SERVICE_CALLED, told, call.context)
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await service.handler(call)
+        except TimeoutError as error:
+            raise TimedOut(f"service {service.id} did not finish within {timeout_s:g} s") from error
+
+
+def _valid(service: Service, data: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    try:
+        valid: Mapping[str, Any] = service.schema(dict(data or {}))
+    except SchemaError as error:
+        raise InvalidRequest(f"service {service.id}: {describe_error(error)}") from error
+    return valid

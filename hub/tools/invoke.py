@@ -13,11 +13,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from hub.core.context import Context, ToolPolicy
-from hub.core.errors import HubError, TimedOut
+from hub.core.errors import Forbidden, HubError, TimedOut
 from hub.core.ids import new_id
 from hub.models.contract import Image, ToolCallBlock
+from hub.tools.approval_questions import tool_question, why_not
 from hub.tools.contract import Tool, ToolCall, ToolResult
-from hub.tools.policy import listed, refusal
+from hub.tools.policy import listed, never, refusal
 from hub.tools.quoting import quote_untrusted
 from hub.tools.registry import ToolRegistry
 from hub.tools.schema import MEDIA_LIMIT_BYTES
@@ -121,9 +122,11 @@ async def _attempt(registry: ToolRegistry, request: ToolCallRequest, redact: Red
     tool = registry.get(request.name)
     if tool is None:
         return _unknown(registry, request)
-    why_not = refusal(tool, request.context.authority, request.policies, registry.rules)
-    if why_not is not None:
-        return _failed("FORBIDDEN", why_not)
+    authority = request.context.authority
+    needs_approval = refusal(tool, authority, request.policies, registry.rules)
+    refused = never(tool, authority, request.policies, registry.rules) if registry.ask is not None else needs_approval
+    if refused is not None:
+        return _failed("FORBIDDEN", refused)
     if request.malformed is not None:
         return _failed(
             "INVALID_REQUEST",
@@ -141,6 +144,8 @@ async def _attempt(registry: ToolRegistry, request: ToolCallRequest, redact: Red
             request.session_key,
             request.run_id,
         )
+        if needs_approval is not None:
+            await _be_approved(registry, request, tool, call)
         result = await _run(tool, call, _least(tool.timeout_s, registry.rules.timeout_s))
     except HubError as error:
         result = ToolResult(f"error: {error.message}", details=error.as_dict(), is_error=True)
@@ -149,6 +154,23 @@ async def _attempt(registry: ToolRegistry, request: ToolCallRequest, redact: Red
         _log.exception("tool %s failed (reference %s, run %s)", tool.name, reference, request.run_id)
         result = _failed("INTERNAL", f"{tool.name} failed inside; the hub's log has the reason under {reference}")
     return _bounded(tool, result, _least(tool.output_limit, registry.rules.output_limit), redact)
+
+
+async def _be_approved(registry: ToolRegistry, request: ToolCallRequest, tool: Tool, call: ToolCall) -> None:
+    """Ask the owner about exactly this call.
+
+    Raises:
+        Forbidden: Nobody said yes, or something of it changed meanwhile.
+    """
+    if registry.ask is None:
+        raise Forbidden(f"{tool.name} needs the owner's approval, and there is nobody to ask")
+    question = tool_question(call)
+    decision = await registry.ask(question)
+    if not decision.approved:
+        raise Forbidden(f"{tool.name} needs the owner's approval: {why_not(decision)}")
+    same = tool_question(call).details == question.details and registry.get(tool.name) is tool
+    if not same or never(tool, call.context.authority, request.policies, registry.rules) is not None:
+        raise Forbidden(f"{tool.name} was approved, but something of it changed meanwhile; it was not done")
 
 
 async def _run(tool: Tool, call: ToolCall, timeout_s: float) -> ToolResult:

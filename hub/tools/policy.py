@@ -83,8 +83,25 @@ def listed(tool: Tool, authority: Authority, policies: Iterable[ToolPolicy], rul
 
 
 def refusal(tool: Tool, authority: Authority, policies: Iterable[ToolPolicy], rules: ToolRules) -> str | None:
-    """Return why an authority may not use a tool now, in words for the model and for people; None when it may."""
-    return _hidden(tool, authority, policies, rules) or _taint(tool, authority, rules)
+    """Return why an authority may not simply use a tool now, in words for the model and for people; None when it may.
+
+    What `never` says nothing of, the owner may approve.
+    """
+    return never(tool, authority, policies, rules) or _needs_approval(tool, authority)
+
+
+def never(tool: Tool, authority: Authority, policies: Iterable[ToolPolicy], rules: ToolRules) -> str | None:
+    """Return why an authority may not use a tool now, whatever anybody approves; None when it may, or may ask.
+
+    Whoever does not belong to this home asks the owner nothing: a stranger must not be able to keep them busy.
+    """
+    why_not = _hidden(tool, authority, policies, rules)
+    if why_not is not None or not authority.tainted:
+        return why_not
+    if not rules.tainted.permits(tool.name, tool.group):
+        return f"{tool.name} is switched off while words from outside are in this conversation (tools.tainted)"
+    needed = _needs_approval(tool, authority)
+    return needed if needed is not None and not belongs_here(authority) else None
 
 
 def _hidden(tool: Tool, authority: Authority, policies: Iterable[ToolPolicy], rules: ToolRules) -> str | None:
@@ -99,11 +116,9 @@ def _hidden(tool: Tool, authority: Authority, policies: Iterable[ToolPolicy], ru
     return None
 
 
-def _taint(tool: Tool, authority: Authority, rules: ToolRules) -> str | None:
+def _needs_approval(tool: Tool, authority: Authority) -> str | None:
     if not authority.tainted:
         return None
-    if not rules.tainted.permits(tool.name, tool.group):
-        return f"{tool.name} is switched off while words from outside are in this conversation (tools.tainted)"
     changes = not tool.annotations.read_only
     if changes and (tool.annotations.open_world or tool.group in GUARDED_GROUPS):
         return (

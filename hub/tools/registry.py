@@ -9,6 +9,7 @@ from typing import Any
 from hub.core.context import Authority, ToolPolicy
 from hub.core.errors import Conflict, InvalidRequest, LimitExceeded
 from hub.core.events import EventBus
+from hub.tools.approval import AskOwner
 from hub.tools.contract import Tool
 from hub.tools.policy import ToolRules, listed
 
@@ -24,11 +25,13 @@ class ToolRegistry:
     Attributes:
         bus: Where invocations are told too.
         rules: What the configuration says of tools.
+        ask: Asks the owner about a call that needs their word; without it such calls are refused.
     """
 
-    def __init__(self, bus: EventBus, rules: ToolRules | None = None) -> None:
+    def __init__(self, bus: EventBus, rules: ToolRules | None = None, ask: AskOwner | None = None) -> None:
         self.bus = bus
         self.rules = rules or ToolRules()
+        self.ask = ask
         self._tools: dict[str, Tool] = {}
 
     def configure(self, rules: ToolRules) -> None:

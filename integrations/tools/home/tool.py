@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from hub.core.errors import Forbidden, NotFound
+from hub.core.errors import NotFound
 from hub.core.schema import All, Length, Match, Optional, Range, Required, Schema, integer, string
 from hub.core.services import AgentRule, Service, ServiceRegistry
 from hub.core.states import State, StateMachine
@@ -17,6 +17,8 @@ from hub.tools.parameters import from_schema
 GROUP = "home"
 STATES_LIMIT = 100
 SERVICES_SHOWN = 30
+CALL_TIMEOUT_S = 630.0
+"""Room for the owner's answer where a service asks for it, and for the service behind it."""
 
 _NAME = All(string, Match(r"^[a-z0-9_]{1,64}$", msg="expected a name of a-z, 0-9 and _"))
 
@@ -56,6 +58,7 @@ def home_tools(states: StateMachine, services: ServiceRegistry) -> list[Tool]:
             tools.call_service,
             GROUP,
             Annotations(open_world=False, owner_only=False),
+            timeout_s=CALL_TIMEOUT_S,
         ),
     ]
 
@@ -80,14 +83,16 @@ class _HomeTools:
     async def call_service(self, call: ToolCall) -> ToolResult:
         domain, name = call.arguments["domain"], call.arguments["service"]
         service = self._services.get(domain, name)
-        if service is not None and service.agent is AgentRule.ASK:
-            raise Forbidden(
-                f"service {service.id} needs the owner's approval for each call, and there is nobody to ask. "
-                "Tell the owner; they can do it themselves."
-            )
         if service is None or service.agent is AgentRule.NEVER:
             raise NotFound(f"there is no service {domain}.{name} that you may call; {self._offered(domain)}")
-        answer = await self._services.call_for_agent(domain, name, call.arguments["data"], context=call.context)
+        answer = await self._services.call_for_agent(
+            domain,
+            name,
+            call.arguments["data"],
+            context=call.context,
+            session_key=call.session_key,
+            run_id=call.run_id,
+        )
         details: dict[str, Any] = {"service": service.id, "data": call.arguments["data"]}
         if answer is None:
             return ToolResult(f"{service.id} was done", details=details)

@@ -1,0 +1,63 @@
+"""What is asked of the owner about tools and services: in which words, with which details, and for how long."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from hub.core.services import AskAboutService, ServiceQuestion
+from hub.tools.approval import Ask, AskOwner, Decision
+from hub.tools.contract import ToolCall
+from hub.tools.policy import belongs_here
+
+CALL_TIMEOUT_S = 300.0
+"""A run that waits for an answer holds its conversation's lane."""
+
+
+def tool_question(call: ToolCall) -> Ask:
+    """Return the question about a tool that a turn with words from outside may not use alone."""
+    return Ask(
+        kind="tool",
+        title=call.name,
+        text="Words from outside are in this conversation, so the assistant does not do this without you.",
+        details={"tool": call.name, "arguments": _plain(call.arguments), "agent": call.agent_id},
+        context=call.context,
+        session_key=call.session_key,
+        run_id=call.run_id,
+        timeout_s=CALL_TIMEOUT_S,
+    )
+
+
+def ask_about_services(ask: AskOwner) -> AskAboutService:
+    """Return what asks the owner about a model's call of a service."""
+
+    async def asked(question: ServiceQuestion) -> str | None:
+        if not belongs_here(question.context.authority):
+            return "only the people of this home may ask for one"
+        decision = await ask(
+            Ask(
+                kind="service",
+                title=question.service,
+                text="The assistant wants to call this service, and it takes your word each time.",
+                details={"service": question.service, "data": _plain(question.data)},
+                context=question.context,
+                session_key=question.session_key,
+                run_id=question.run_id,
+                timeout_s=CALL_TIMEOUT_S,
+            )
+        )
+        return None if decision.approved else why_not(decision)
+
+    return asked
+
+
+def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy as plain data; what a schema made of it (a duration, a path) is shown as text."""
+    plain: dict[str, Any] = json.loads(json.dumps(arguments, default=str))
+    return plain
+
+
+def why_not(decision: Decision) -> str:
+    """Return a no in words for the model."""
+    return decision.reason or "the owner said no. Do not try it in another way; ask them what they want instead"
