@@ -1,0 +1,304 @@
+"""The timetable: the one place that waits for the wall clock, for every schedule, wait and delay of the hub."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import logging
+import math
+from collections.abc import Callable
+from itertools import count
+from typing import TypeVar
+
+from hub.automation.schedule.contract import CatchUp, Due, Schedule
+from hub.automation.schedule.missed import TOLERANCE_S, plan_look
+from hub.core.clock import RECHECK_S, Clock
+from hub.core.tasks import TaskOwner
+
+REANCHOR_S = 24 * 3600.0
+"""A clock that was further ahead than this was wrong: what fired then is forgotten."""
+BREATH_S = 0.02
+"""After firing for so long in one go, the other tasks of the event loop get their turn."""
+MIN_TIDIED = 256
+"""A heap with fewer dead places than this is not worth tidying."""
+
+OnDue = Callable[[Due], None]
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+
+
+class Armed:
+    """One entry of a timetable; calling it takes it out, and calling it again does nothing."""
+
+    __slots__ = ("_forget", "due", "is_armed")
+
+    def __init__(self, forget: Callable[[Armed], None], due: float | None) -> None:
+        self._forget = forget
+        self.due = due
+        self.is_armed = True
+
+    def __call__(self) -> None:
+        if self.is_armed:
+            self.is_armed = False
+            self.due = None
+            self._forget(self)
+
+
+class _Deadline(Armed):
+    """An entry that fires once, as soon as the wall clock shows its time."""
+
+    __slots__ = ("callback",)
+
+    def __init__(self, forget: Callable[[Armed], None], due: float, callback: Callable[[], None]) -> None:
+        super().__init__(forget, due)
+        self.callback = callback
+
+
+class _Scheduled(Armed):
+    """An entry that comes due by a schedule.
+
+    `looked` is up to where its occurrences were gone through; `fired` is the last one that fired, or that had fired
+    before it was added: no occurrence up to there fires again.
+    """
+
+    __slots__ = ("callback", "catch_up", "fired", "looked", "missed", "on_skipped", "schedule", "within_s")
+
+    def __init__(
+        self,
+        forget: Callable[[Armed], None],
+        schedule: Schedule,
+        looked: float,
+        callback: OnDue,
+        on_skipped: OnDue | None,
+        catch_up: CatchUp,
+        within_s: float | None,
+    ) -> None:
+        super().__init__(forget, schedule.next_after(looked))
+        self.schedule = schedule
+        self.looked = looked
+        self.fired = -math.inf
+        self.missed = 0
+        self.callback = callback
+        self.on_skipped = on_skipped
+        self.catch_up = catch_up
+        self.within_s = within_s
+
+
+class Timetable:
+    """Fires callbacks when the wall clock shows their time; one heap and one task for all of them.
+
+    The clock is looked at again at least every `RECHECK_S`: a machine that slept, or a clock that somebody set, is
+    noticed. When it went back, what fired does not fire again, and what was let go as missed is waited for anew; what
+    fired more than `REANCHOR_S` ahead of the new time is forgotten.
+
+    Args:
+        clock: What time it is.
+        tasks: Owns the task that waits. It runs while there are entries; cancelled, nothing fires any more.
+    """
+
+    def __init__(self, clock: Clock, tasks: TaskOwner) -> None:
+        self._clock = clock
+        self._tasks = tasks
+        self._heap: list[tuple[float, int, Armed]] = []
+        self._order = count()
+        self._entries: set[Armed] = set()
+        self._dead = 0
+        self._latest = -math.inf
+        self._waiting: asyncio.Task[None] | None = None
+        self._sleeping: asyncio.Task[None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def add(
+        self,
+        schedule: Schedule,
+        callback: OnDue,
+        *,
+        after: float | None = None,
+        catch_up: CatchUp = CatchUp.NONE,
+        within_s: float | None = None,
+        on_skipped: OnDue | None = None,
+    ) -> Armed:
+        """Call `callback` whenever `schedule` comes due, from the timetable's task, never from inside this call.
+
+        Args:
+            schedule: When.
+            callback: What to call. It must not wait; one that raises is logged, and comes due again.
+            after: The last occurrence that was handled, or when the schedule was armed: what came due in (`after`,
+                now] was missed. None: now.
+            catch_up: What becomes of missed occurrences.
+            within_s: How old, in seconds, a missed occurrence may be to be caught up; None for any age.
+            on_skipped: Told of the latest missed occurrence when missed ones are let go and nothing fires in their
+                stead. Without it their number is told with the next firing.
+
+        Returns:
+            The entry; calling it takes it out.
+
+        Raises:
+            InvalidRequest: The schedule cannot be read.
+            RuntimeError: The owner of the tasks has stopped.
+        """
+        now = self._clock.time()
+        looked = now if after is None or after > now + REANCHOR_S else after
+        entry = _Scheduled(self._forget, schedule, looked, callback, on_skipped, catch_up, within_s)
+        if after is not None:
+            entry.fired = looked
+        self._arm(entry)
+        return entry
+
+    def call_at(self, when: float, callback: Callable[[], None]) -> Armed:
+        """Call `callback` once, from the timetable's task, as soon as the wall clock shows `when` or later.
+
+        Args:
+            when: Seconds since the epoch; it may have passed.
+            callback: What to call. It must not wait; one that raises is logged.
+
+        Returns:
+            The entry; calling it takes it out.
+
+        Raises:
+            RuntimeError: The owner of the tasks has stopped.
+        """
+        entry = _Deadline(self._forget, when, callback)
+        self._arm(entry)
+        return entry
+
+    def next_due(self, entry: Armed) -> float | None:
+        """Return when `entry` comes due next, in seconds since the epoch; None when never again."""
+        return entry.due
+
+    def _arm(self, entry: Armed) -> None:
+        if self._waiting is None or self._waiting.done():
+            self._waiting = self._tasks.spawn(self._wait(), name="timetable")
+        self._entries.add(entry)
+        is_first = entry.due is not None and (not self._heap or entry.due < self._heap[0][0])
+        self._push(entry)
+        if is_first and self._sleeping is not None:
+            self._sleeping.cancel()
+
+    def _push(self, entry: Armed) -> None:
+        if entry.due is not None:
+            heapq.heappush(self._heap, (entry.due, next(self._order), entry))
+
+    def _forget(self, entry: Armed) -> None:
+        self._entries.discard(entry)
+        self._dead += 1
+        if self._dead >= MIN_TIDIED and self._dead * 2 > len(self._heap):
+            self._rebuild()
+
+    def _rebuild(self) -> None:
+        """Build the heap anew from what is armed, in the order in which it was added as far as times are equal."""
+        places = {entry: (due, order, entry) for due, order, entry in self._heap if due == entry.due}
+        self._heap = [
+            places.get(entry) or (entry.due, next(self._order), entry)
+            for entry in self._entries
+            if entry.due is not None
+        ]
+        heapq.heapify(self._heap)
+        self._dead = 0
+
+    async def _wait(self) -> None:
+        """Fire what is due and sleep until something is, as long as anything is armed."""
+        while self._entries:
+            await self._look(self._clock.time())
+            await self._sleep()
+
+    async def _sleep(self) -> None:
+        left = self._heap[0][0] - self._clock.time() if self._heap else RECHECK_S
+        if left <= 0:
+            await asyncio.sleep(0)
+            return
+        sleeping = self._tasks.spawn(self._clock.sleep(min(left, RECHECK_S)), name="timetable: sleep")
+        self._sleeping = sleeping
+        try:
+            await asyncio.wait([sleeping])
+        finally:
+            self._sleeping = None
+            sleeping.cancel()
+
+    async def _look(self, now: float) -> None:
+        if now < self._latest - TOLERANCE_S:
+            self._step_back(now)
+        self._latest = max(self._latest, now)
+        began = self._clock.monotonic()
+        for entry in self._due(now):
+            if not entry.is_armed:
+                continue
+            if isinstance(entry, _Scheduled):
+                self._come_due(entry, now)
+            elif isinstance(entry, _Deadline):
+                entry()
+                self._call(entry.callback)
+            if self._clock.monotonic() - began > BREATH_S:
+                await asyncio.sleep(0)
+                began = self._clock.monotonic()
+
+    def _due(self, now: float) -> list[Armed]:
+        """Take from the heap what is due at `now`, in order."""
+        due = []
+        while self._heap and self._heap[0][0] <= now:
+            at, _, entry = heapq.heappop(self._heap)
+            if entry.due == at:
+                due.append(entry)
+            else:
+                self._dead -= 1
+        return due
+
+    def _come_due(self, entry: _Scheduled, now: float) -> None:
+        look = self._guarded(
+            entry, lambda: plan_look(entry.schedule, entry.looked, now, entry.catch_up, entry.within_s)
+        )
+        entry.looked = now
+        self._ask(entry)
+        self._push(entry)
+        if look is None:
+            return
+        entry.missed += look.dropped
+        if look.latest_dropped is not None and entry.on_skipped is not None:
+            due = Due(look.latest_dropped, now, entry.missed - 1)
+            entry.missed = 0
+            self._call(entry.on_skipped, due)
+        for planned in look.caught_up:
+            self._fire(entry, planned, now, caught_up=True)
+        for planned in look.on_time:
+            self._fire(entry, planned, now, caught_up=False)
+
+    def _ask(self, entry: _Scheduled) -> None:
+        entry.due = self._guarded(entry, lambda: entry.schedule.next_after(entry.looked))
+
+    def _guarded(self, entry: _Scheduled, ask: Callable[[], T | None]) -> T | None:
+        try:
+            return ask()
+        except Exception:  # a schedule that fails must stop no other
+            _log.exception("timetable: the schedule %r failed", entry.schedule)
+            return None
+
+    def _fire(self, entry: _Scheduled, planned: float, now: float, *, caught_up: bool) -> None:
+        if not entry.is_armed:
+            return
+        due = Due(planned, now, entry.missed, caught_up)
+        entry.fired = planned
+        entry.missed = 0
+        self._call(entry.callback, due)
+
+    def _call(self, callback: Callable[..., None], *arguments: Due) -> None:
+        try:
+            callback(*arguments)
+        except Exception:  # a callback is another part's code; what it raises must stop no other
+            name = getattr(callback, "__qualname__", None) or repr(callback)
+            _log.exception("timetable: %s raised", name)
+
+    def _step_back(self, now: float) -> None:
+        """The clock went back: wait anew for what has not fired, and forget what fired in a future that never was."""
+        _log.warning("The clock went back by %.0f s", self._latest - now)
+        for entry in self._entries:
+            if not isinstance(entry, _Scheduled):
+                continue
+            if entry.fired > now + REANCHOR_S:
+                entry.fired = now
+            entry.looked = max(entry.fired, now)
+            self._ask(entry)
+        self._latest = now
+        self._rebuild()
