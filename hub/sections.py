@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from hub.agent import schema as agent
+from hub.automation import schema as automation
 from hub.config import hub_section
 from hub.config.sections import CrossCheck, IntegrationSections, Section, Sections
 from hub.gateway import schema as gateway
@@ -18,13 +19,15 @@ from hub.messaging import schema as messaging
 from hub.models import schema as models
 from hub.models.provider_config import read_providers
 from hub.models.vendors import OFFLINE_API, OPENAI_API
+from hub.security.network_schema import NETWORK_SCHEMA
 from hub.security.people import PEOPLE_SCHEMA
 from hub.sessions import schema as sessions
 from hub.tools import schema as tools
 
 PEOPLE = Section("people", PEOPLE_SCHEMA, critical=True, default=[], description="Who lives here")
+NETWORK = Section("network", NETWORK_SCHEMA, default={}, description="What the hub may reach on behalf of others")
 
-_MODULES: tuple[ModuleType, ...] = (hub_section, gateway, sessions, models, agent, messaging, tools)
+_MODULES: tuple[ModuleType, ...] = (hub_section, gateway, sessions, models, agent, messaging, tools, automation)
 _INTEGRATION_OF_API: Mapping[str, str] = {OPENAI_API: "openai_compatible", OFFLINE_API: "offline"}
 _ANY_OTHER_API = "litellm"
 
@@ -33,7 +36,7 @@ def core_sections() -> list[Section]:
     """Return the sections of the hub's own parts, in the order of the documentation."""
     found: list[Section] = [section for module in _MODULES for section in module.SECTIONS]
     found.insert(1, PEOPLE)
-    return found
+    return [*found, NETWORK]
 
 
 def cross_checks() -> dict[str, CrossCheck]:

@@ -1,0 +1,327 @@
+"""The one client for URLs that come from a person, a model, a page or a peer.
+
+It judges the address it dials, takes no proxy from the environment, follows redirects by hand and bounds what it waits
+for and takes. Each hop has a connection of its own, so nothing that was allowed once stays open for another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from hub.core.errors import InvalidRequest, TimedOut, Unavailable
+from hub.security.egress_body import ACCEPTED_ENCODINGS, BodyRefused, read_body
+from hub.security.egress_dial import Dial, EgressRefused, LookUp, look_up as look_up_by_system
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse
+    from yarl import URL
+
+__all__ = ["Egress", "EgressFailed", "EgressRefused", "Fetched"]
+
+REDIRECT_LIMIT = 5
+LIMIT_BYTES = 2_000_000
+TIMEOUT_S = 20.0
+URL_LENGTH_LIMIT = 8_192
+BODY_LIMIT_BYTES = 1_000_000
+HEADERS_LIMIT = 50
+PARALLEL_LIMIT = 16
+"""Fetches that go on at once; others wait, within their time."""
+USER_AGENT = "Homarus"
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_OURS = frozenset(
+    {
+        *("host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "keep-alive"),
+        *("expect", "accept-encoding", "proxy-authorization", "proxy-connection"),
+    }
+)
+"""Headers that are the client's own business."""
+
+
+class EgressFailed(Unavailable):
+    """A URL could not be fetched; the message names the host and says why."""
+
+    def __init__(self, host: str, why: str) -> None:
+        super().__init__(f"{host} could not be fetched: {why}", details={"host": host, "reason": why})
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """An answer.
+
+    Attributes:
+        status: HTTP status; any, also 404 and 500.
+        headers: By lower-case name; several of one name are joined by `, `.
+        body: Decompressed.
+        url: Where it came from in the end, behind the redirects.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    url: str
+
+    @property
+    def text(self) -> str:
+        """The body as text, in the charset its header names, else UTF-8; what does not fit is U+FFFD."""
+        _, _, rest = self.headers.get("content-type", "").lower().partition("charset=")
+        charset = rest.split(";")[0].strip(" \"'") or "utf-8"
+        try:
+            return self.body.decode(charset, "replace")
+        except (LookupError, ValueError):  # no such charset, or one that is no charset of texts
+            return self.body.decode("utf-8", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """One hop."""
+
+    url: URL
+    method: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+
+
+class Egress:
+    """Fetches URLs that come from outside.
+
+    Args:
+        allow_private: The private targets the owner named, as `host:port` in lower case; asked at every hop.
+        look_up: Gives the addresses of a host name; the system's way without it.
+    """
+
+    def __init__(self, allow_private: Callable[[], Collection[str]], look_up: LookUp = look_up_by_system) -> None:
+        self._allow_private = allow_private
+        self._look_up = look_up
+        self._places = asyncio.Semaphore(PARALLEL_LIMIT)
+        self._under_way: set[asyncio.Task[Fetched]] = set()
+        self._closed = False
+
+    async def fetch(
+        self,
+        url: str,
+        *,
+        method: str = "GET",
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        limit_bytes: int = LIMIT_BYTES,
+        timeout_s: float = TIMEOUT_S,
+    ) -> Fetched:
+        """Fetch a URL, behind at most five redirects.
+
+        A redirect to another origin loses the headers and the body that were given, and is a GET.
+
+        Args:
+            headers: What is sent besides the client's own.
+            body: What is sent, at most 1 MB.
+            limit_bytes: What the answer may have at most, as sent and decompressed.
+            timeout_s: For everything together: waiting for a place, all hops, and the body.
+
+        Raises:
+            InvalidRequest: The URL, the method or a header cannot be.
+            EgressRefused: The host may not be called.
+            EgressFailed: It does not answer, or not with something that can be taken.
+            TimedOut: It took longer than `timeout_s`.
+
+        Cancelling it closes the connection.
+        """
+        request = _Request(parse_url(url), _method(method), _headers(headers), _body(body))
+        if self._closed:
+            raise EgressFailed(str(request.url.host), "the hub is stopping")
+        task = asyncio.create_task(self._fetch(request, limit_bytes, timeout_s), name=f"fetch {request.url.host}")
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            caller = asyncio.current_task()
+            if caller is None or caller.cancelling():
+                raise
+            raise EgressFailed(str(request.url.host), "the hub is stopping") from None
+
+    async def close(self) -> None:
+        """End what is under way; every later fetch fails."""
+        self._closed = True
+        under_way = list(self._under_way)
+        for task in under_way:
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+
+    async def _fetch(self, request: _Request, limit_bytes: int, timeout_s: float) -> Fetched:
+        try:
+            async with asyncio.timeout(timeout_s), self._places:
+                for _ in range(REDIRECT_LIMIT + 1):
+                    answer = await self._hop(request, limit_bytes)
+                    if isinstance(answer, Fetched):
+                        return answer
+                    request = answer
+        except TimeoutError as error:
+            host = str(request.url.host)
+            told = f"{host} did not answer in full within {timeout_s:g} s"
+            raise TimedOut(told, details={"host": host}) from error
+        raise EgressFailed(str(request.url.host), f"more than {REDIRECT_LIMIT} redirects")
+
+    async def _hop(self, request: _Request, limit_bytes: int) -> Fetched | _Request:
+        """Return an answer, or the request that its redirect asks for."""
+        import aiohttp
+
+        host, port = str(request.url.host), int(request.url.port or 0)
+        dial = Dial(host, port, self._look_up, private=self._is_named(host, port))
+        refuse_odd_number(host)
+        if is_literal(host):
+            dial.check(host)
+        connector = aiohttp.TCPConnector(
+            resolver=dial,  # type: ignore[arg-type]  # it has all that is asked of a resolver
+            socket_factory=dial.make_socket,
+            use_dns_cache=False,
+            force_close=True,
+        )
+        try:
+            async with (
+                aiohttp.ClientSession(
+                    connector=connector,
+                    cookie_jar=aiohttp.DummyCookieJar(),
+                    timeout=aiohttp.ClientTimeout(total=None),
+                    trust_env=False,
+                    auto_decompress=False,
+                    skip_auto_headers=("User-Agent", "Content-Type"),
+                ) as session,
+                session.request(
+                    request.method,
+                    request.url,
+                    headers={"User-Agent": USER_AGENT, **request.headers, "Accept-Encoding": ACCEPTED_ENCODINGS},
+                    data=request.body,
+                    allow_redirects=False,
+                ) as response,
+            ):
+                if response.status in _REDIRECTS and "Location" in response.headers:
+                    return _redirected(request, response.status, response.headers["Location"])
+                return await _taken(response, limit_bytes)
+        except BodyRefused as error:
+            raise EgressFailed(host, f"its answer {error}") from error
+        except (aiohttp.ClientError, OSError) as error:
+            if dial.refused is not None:
+                raise dial.refused from error
+            if isinstance(error, TimeoutError):
+                raise
+            raise EgressFailed(host, _why(error)) from error
+        except ValueError as error:  # what the HTTP library finds wrong with a header or a URL
+            raise InvalidRequest(f"{host} was not called: {error}") from error
+
+    def _is_named(self, host: str, port: int) -> bool:
+        shown = f"[{host}]" if ":" in host else host
+        return f"{shown}:{port}".lower() in self._allow_private()
+
+
+def parse_url(text: Any) -> URL:
+    """Return an http or https URL.
+
+    Raises:
+        InvalidRequest: It is none, names a user, or has characters that browsers and libraries read differently.
+    """
+    from yarl import URL
+
+    if not isinstance(text, str) or not 0 < len(text) <= URL_LENGTH_LIMIT:
+        raise InvalidRequest(f"a URL is a text of at most {URL_LENGTH_LIMIT} characters")
+    if "\\" in text or any(ord(each) <= 0x20 or ord(each) == 0x7F for each in text):
+        raise InvalidRequest("a URL has no blanks, control characters or backslashes")
+    try:
+        url = URL(text)
+        port = url.port
+    except ValueError as error:
+        raise InvalidRequest(f"this is not a URL: {error}") from error
+    if url.scheme not in {"http", "https"} or not url.host:
+        raise InvalidRequest("only http:// and https:// addresses with a host are fetched")
+    if url.user is not None or url.password is not None:
+        raise InvalidRequest("a URL with a user name or password in it is not fetched")
+    if not port:
+        raise InvalidRequest("a URL names a port from 1 to 65535, or none")
+    return url.with_fragment(None)
+
+
+def is_literal(host: str) -> bool:
+    """Whether a host is an IP address in its usual form."""
+    for family in (socket.AF_INET, socket.AF_INET6):
+        try:
+            socket.inet_pton(family, host.partition("%")[0])
+        except (OSError, ValueError):
+            continue
+        return True
+    return False
+
+
+def refuse_odd_number(host: str) -> None:
+    """Refuse a host that some libraries read as an address and others as a name: 127.1, 0x7f000001, 2130706433.
+
+    Raises:
+        EgressRefused: It is one.
+    """
+    last = host.rstrip(".").rpartition(".")[2].lower()
+    if (last.isdigit() or last.startswith("0x")) and not is_literal(host):
+        raise EgressRefused(host, "it is an address that is not written in its usual form")
+
+
+def _redirected(request: _Request, status: int, location: str) -> _Request:
+    """Return the request a redirect asks for."""
+    from yarl import URL
+
+    try:
+        target = parse_url(str(request.url.join(URL(location))))
+    except (InvalidRequest, ValueError) as error:
+        raise EgressFailed(str(request.url.host), f"it redirects to what is not fetched ({error})") from error
+    if target.origin() != request.url.origin():
+        return _Request(target, "HEAD" if request.method == "HEAD" else "GET")
+    if request.method == "HEAD" or status in {307, 308}:
+        return _Request(target, request.method, request.headers, request.body)
+    if status == 303 or request.method == "POST":
+        kept = {name: value for name, value in request.headers.items() if not name.lower().startswith("content-")}
+        return _Request(target, "GET", kept)
+    return _Request(target, request.method, request.headers, request.body)
+
+
+async def _taken(response: ClientResponse, limit_bytes: int) -> Fetched:
+    encodings = response.headers.getall("Content-Encoding", [])
+    body = await read_body(_chunks(response), ", ".join(encodings), limit_bytes)
+    names = dict.fromkeys(name.lower() for name in response.headers)
+    headers = {name: ", ".join(response.headers.getall(name)) for name in names}
+    return Fetched(response.status, headers, body, str(response.url))
+
+
+async def _chunks(response: ClientResponse) -> AsyncIterator[bytes]:
+    async for chunk in response.content.iter_any():
+        yield chunk
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__
+
+
+def _method(method: str) -> str:
+    if method.upper() not in METHODS:
+        raise InvalidRequest(f"the method is one of {', '.join(METHODS)}")
+    return method.upper()
+
+
+def _headers(headers: Mapping[str, str] | None) -> dict[str, str]:
+    given = dict(headers or {})
+    if len(given) > HEADERS_LIMIT:
+        raise InvalidRequest(f"at most {HEADERS_LIMIT} headers are sent")
+    for name, value in given.items():
+        if name.lower() in _OURS:
+            raise InvalidRequest(f"the header {name} is not for the caller to set")
+        if any(ord(each) < 0x20 or ord(each) == 0x7F for each in f"{name}{value}") or not name.strip():
+            raise InvalidRequest(f"the header {name!r} holds characters that no header has")
+    return given
+
+
+def _body(body: bytes | None) -> bytes | None:
+    if body is not None and len(body) > BODY_LIMIT_BYTES:
+        raise InvalidRequest(f"a body of at most {BODY_LIMIT_BYTES} bytes is sent")
+    return body

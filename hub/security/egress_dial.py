@@ -1,0 +1,143 @@
+"""The dialling of the egress client: names are looked up, and each address is judged where it is dialled.
+
+A resolver alone is not enough: the HTTP library does not ask it about addresses written in numbers. So an address is
+judged when a name gives it, when a socket is made for it, and once more at the connect itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from hub.core.errors import Forbidden
+from hub.security.addresses import Reach, judge
+
+if TYPE_CHECKING:
+    from aiohttp.abc import ResolveResult
+
+ADDRESSES_LIMIT = 16
+"""Addresses of one name that are looked at; a longer answer is refused."""
+
+LookUp = Callable[[str, int], Awaitable[list[str]]]
+"""Gives the addresses of a host name; raises `OSError` when it has none."""
+
+
+class EgressRefused(Forbidden):
+    """The hub does not call this host on behalf of others; the message names it and says why."""
+
+    def __init__(self, host: str, why: str, hint: str = "") -> None:
+        told = f"{host} was not called: {why}"
+        super().__init__(f"{told}; {hint}" if hint else told, details={"host": host, "reason": why})
+
+
+async def look_up(host: str, port: int) -> list[str]:
+    """Return the addresses the system gives for a host name.
+
+    Raises:
+        OSError: It has none.
+    """
+    loop = asyncio.get_running_loop()
+    infos = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(_numeric(family, address) for family, *_, address in infos))
+
+
+class Dial:
+    """One connection to one host: resolver, socket factory, and what they refused.
+
+    Args:
+        host: As the URL names it, without brackets.
+        port: The port of the URL.
+        private: Whether its owner named `host:port` as a private target.
+        look_up: Asks for the addresses of a name.
+    """
+
+    def __init__(self, host: str, port: int, look_up: LookUp, *, private: bool) -> None:
+        self._host = host
+        self._port = port
+        self._look_up = look_up
+        self._private = private
+        self.refused: EgressRefused | None = None
+
+    def check(self, address: str) -> None:
+        """Refuse an address that this host may not have.
+
+        Raises:
+            EgressRefused: It may not be called.
+        """
+        judgement = judge(address)
+        if judgement.reach is Reach.PUBLIC or (judgement.reach is Reach.PRIVATE and self._private):
+            return
+        where = "it is" if address == self._host else f"its address {address} is"
+        hint = ""
+        if judgement.reach is Reach.PRIVATE:
+            shown = f"[{self._host}]" if ":" in self._host else self._host
+            hint = f"the owner can allow it with network: allow_private: ['{shown}:{self._port}']"
+        self.refused = EgressRefused(self._host, f"{where} {judgement.kind}", hint)
+        raise self.refused
+
+    async def resolve(self, host: str, port: int = 0, family: int = socket.AF_INET) -> list[ResolveResult]:
+        """Give the addresses of the host to the HTTP library; all of them are fit to be called, or none is given."""
+        found = await self._look_up(host, port)
+        if not found:
+            raise OSError(f"{host} has no address")
+        if len(found) > ADDRESSES_LIMIT:
+            self.refused = EgressRefused(self._host, f"its name stands for more than {ADDRESSES_LIMIT} addresses")
+            raise self.refused
+        for address in found:
+            self.check(address)
+        return [
+            {
+                "hostname": host,
+                "host": address,
+                "port": port,
+                "family": socket.AF_INET6 if ":" in address else socket.AF_INET,
+                "proto": 0,
+                "flags": socket.AI_NUMERICHOST,
+            }
+            for address in found
+        ]
+
+    async def close(self) -> None:
+        """End what the resolver holds: nothing."""
+
+    def make_socket(self, info: tuple[Any, ...]) -> socket.socket:
+        """Make the socket for an address that the HTTP library is about to dial."""
+        family, kind, protocol, _, address = info
+        self._judge_dialled(address)
+        return _JudgedSocket(self._judge_dialled, family, kind, protocol)
+
+    def _judge_dialled(self, address: Any) -> None:
+        if not isinstance(address, tuple) or address[1] != self._port:
+            raise PermissionError(f"{address!r} is not what was asked for")
+        try:
+            self.check(str(address[0]))
+        except EgressRefused as error:  # the library knows how to end a dial that the system refuses
+            raise PermissionError(error.message) from error
+
+
+class _JudgedSocket(socket.socket):
+    """A socket that judges what it is connected to."""
+
+    def __init__(self, judge_dialled: Callable[[Any], None], family: int, kind: int, protocol: int) -> None:
+        super().__init__(family, kind, protocol)
+        self._judge_dialled = judge_dialled
+
+    def connect(self, address: Any) -> None:
+        """Connect to an address that may be called."""
+        self._judge_dialled(address)
+        super().connect(address)
+
+    def connect_ex(self, address: Any) -> int:
+        """Connect to an address that may be called; return an error number."""
+        self._judge_dialled(address)
+        return super().connect_ex(address)
+
+
+def _numeric(family: int, address: tuple[Any, ...]) -> str:
+    """Return the address with its zone, when it has one."""
+    text = str(address[0])
+    if family == socket.AF_INET6 and len(address) > 3 and address[3] and "%" not in text:
+        return f"{text}%{address[3]}"
+    return text
