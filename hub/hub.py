@@ -36,6 +36,8 @@ from hub.integration.catalog import find
 from hub.integration.manager import IntegrationManager
 from hub.integration.schemas import IntegrationSchemas
 from hub.memory.registry import MemoryRegistry
+from hub.messaging.approval_commands import add_approval_commands
+from hub.messaging.approval_messages import ApprovalMessages
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.commands import Commands, add_session_commands
 from hub.messaging.inbox import Inbox
@@ -166,6 +168,8 @@ class Hub:
         self.commands = Commands(self._language)
         add_session_commands(self.commands, self.sessions, self.runner, self.models, self._people, self._language)
         self.outbox = Outbox(self.db, self.channels, self.bus, self.clock, self.tasks, self.repairs)
+        add_approval_commands(self.commands, self.approvals, self._language)
+        ApprovalMessages(self.approvals, self.db, self.outbox, self.bus, self._language)
         self._messaging = self._messaging_settings()
         self.router = Router(self.channels, self.agents, self._people, lambda: self._messaging)
         self.inbox = Inbox(
@@ -446,4 +450,5 @@ class Hub:
             self.inbox,
             self.outbox,
             self.lanes,
+            self.approvals,
         )

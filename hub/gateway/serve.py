@@ -12,6 +12,7 @@ from hub.config.store import ConfigStore
 from hub.core.lanes import Lanes
 from hub.core.repairs import Repairs
 from hub.core.tasks import TaskOwner
+from hub.gateway.approval_events import ApprovalEvents
 from hub.gateway.contract import Method, Route
 from hub.gateway.events import HubEvents, RunEvents
 from hub.gateway.http_api.chat_completions import ChatCompletions
@@ -22,6 +23,7 @@ from hub.gateway.http_api.runs import ApiRuns
 from hub.gateway.http_api.sign_in import SignIn
 from hub.gateway.log_tail import LogTail
 from hub.gateway.methods.agent_runs import AgentMethods
+from hub.gateway.methods.approvals import ApprovalMethods
 from hub.gateway.methods.catalog import CatalogMethods
 from hub.gateway.methods.chat import ChatMethods
 from hub.gateway.methods.config import ConfigMethods
@@ -40,6 +42,7 @@ from hub.security.web_sessions import WebSessions
 from hub.sessions.keys import main_key
 from hub.sessions.store import SessionStore
 from hub.storage.database import Database
+from hub.tools.approvals import Approvals
 from hub.tools.registry import ToolRegistry
 
 
@@ -76,6 +79,7 @@ class House:
     inbox: Inbox
     outbox: Outbox
     lanes: Lanes
+    approvals: Approvals
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +120,10 @@ def serve(gateway: Gateway, ground: Ground, house: House | None) -> Served:
         events = RunEvents(gateway.bus, gateway.broadcast, gateway.clock)
         events.start()
         closers.append(events.stop)
+        approvals = house.approvals
+        closers.append(ApprovalEvents(gateway.bus, gateway.broadcast, gateway.clock, approvals).close)
         methods += [*catalog.methods(), *_conversation(gateway, ground, house, events)]
+        methods += ApprovalMethods(approvals).methods()
         routes += _openai(gateway, ground, house)
     gateway.welcomer.attach(
         state.health,

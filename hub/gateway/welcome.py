@@ -19,6 +19,8 @@ EVENTS = (
     "connect.challenge",
     "device.pair.requested",
     "device.pair.resolved",
+    "exec.approval.requested",
+    "exec.approval.resolved",
     "health",
     "presence",
     "session.message",

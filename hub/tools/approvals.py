@@ -147,7 +147,9 @@ class Approvals:
         waiting = self._waiting.get(id)
         if waiting is not None:
             return waiting.approval
-        return self._decided.get(id) or await self._store.get(id)
+        if id in self._decided:
+            return self._decided[id]
+        return await self._store.get(id) if _ID.fullmatch(id) else None
 
     async def latest(self, limit: int = 50) -> list[Approval]:
         """Return the latest approvals, whatever became of them, newest first."""
@@ -177,7 +179,7 @@ class Approvals:
             raise TooManyAttempts(told, retry_after_s=wait_s) from error
         waiting = self._find(id_or_code)
         if waiting is None:
-            decided = await self.get(id_or_code) if _ID.fullmatch(id_or_code) else None
+            decided = await self.get(id_or_code)
             if decided is None:
                 raise NotFound(f"nothing waits for an answer under {id_or_code[:_NAMED_LIMIT]!r}")
             self._guesses.succeed(principal)

@@ -28,6 +28,7 @@ from hub.sections import all_sections
 from hub.security.people import People
 from hub.security.redaction import Redactor
 from hub.sessions.store import SessionStore
+from hub.tools.approvals import Approvals
 from hub.tools.registry import ToolRegistry
 from integrations.channels.webchat.channel import WebChat
 from integrations.models.openai_compatible.model import OpenAIProvider
@@ -56,7 +57,8 @@ class FullRig(Rig):
         self.models.register_api(OPENAI_API, lambda name, config: OpenAIProvider(name, config, self.clock))
         self.sessions = SessionStore(self.db, self.home, self.clock, self.bus)
         self.agents = Agents(AGENTS, self.home)
-        self.tools = ToolRegistry(self.bus)
+        self.approvals = Approvals(self.db, self.bus, self.clock, self.redactor)
+        self.tools = ToolRegistry(self.bus, ask=self.approvals.ask)
         self.lanes = Lanes()
         self.workspaces = Workspaces(self.agents, lambda: people, self.home, self.clock, lambda: UTC)
         self.runner = AgentRunner(
@@ -85,7 +87,15 @@ class FullRig(Rig):
 
     async def attach(self) -> None:
         await self.db.open()
-        for part in (self.tokens, self.web_sessions, self.codes, self.devices, self.sessions, self.outbox):
+        for part in (
+            self.tokens,
+            self.web_sessions,
+            self.codes,
+            self.devices,
+            self.approvals,
+            self.sessions,
+            self.outbox,
+        ):
             await part.open()
         await self.models.start()
         await self.channels.add(WebChat(self.bus), AccessPolicy())
@@ -103,7 +113,15 @@ class FullRig(Rig):
             self.log,
         )
         house = House(
-            self.agents, self.sessions, self.models, self.tools, self.runner, self.inbox, self.outbox, self.lanes
+            self.agents,
+            self.sessions,
+            self.models,
+            self.tools,
+            self.runner,
+            self.inbox,
+            self.outbox,
+            self.lanes,
+            self.approvals,
         )
         self.served = serve(self.gateway, ground, house)
 
@@ -112,6 +130,7 @@ class FullRig(Rig):
         await self.outbox.close()
         await self.models.close()
         await self.tasks.cancel_all()
+        await self.approvals.close()
         await self.sessions.close()
         await self.db.close()
 

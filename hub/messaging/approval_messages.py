@@ -1,0 +1,107 @@
+"""Asking for approvals in chat: the question goes to the owner's conversation it came from, else where they last wrote.
+
+Never into a group, and never to anybody else: what is asked may hold what only the owner should see.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hub.core.errors import HubError
+from hub.core.events import Event, EventBus
+from hub.messaging.contract import Address, ChatType
+from hub.messaging.outbox import Outbox
+from hub.messaging.texts import say
+from hub.storage.database import Database
+from hub.tools.approval import Approval, seen, shown
+from hub.tools.approvals import EVENT_APPROVAL_REQUESTED, Approvals
+
+_log = logging.getLogger(__name__)
+
+_NAMED_KINDS = frozenset({"tool", "service", "automation", "exec"})
+_BACKTICKS = re.compile(r"`{3,}")
+_LAST = (
+    "SELECT json_extract(message, '$.address'), session_key FROM inbox"
+    " WHERE state IN ('queued', 'done', 'command', 'received') AND message != '{}'"
+    " AND json_extract(principal, '$.owner') = 1 AND json_extract(message, '$.address.chat_type') = 'direct'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A direct conversation with an owner."""
+
+    address: Address
+    session_key: str | None
+
+
+class ApprovalMessages:
+    """Tells an owner what waits for their word.
+
+    Args:
+        approvals: What waits.
+        db: The hub database, where the inbox keeps who wrote from where.
+        outbox: Sends.
+        language: The language of the home.
+    """
+
+    def __init__(
+        self, approvals: Approvals, db: Database, outbox: Outbox, bus: EventBus, language: Callable[[], str]
+    ) -> None:
+        self._approvals = approvals
+        self._db = db
+        self._outbox = outbox
+        self._language = language
+        self._unlisten = bus.listen(EVENT_APPROVAL_REQUESTED, self._requested)
+
+    def close(self) -> None:
+        """Tell nothing more."""
+        self._unlisten()
+
+    async def _requested(self, event: Event) -> None:
+        approval = await self._approvals.get(event.data["id"])
+        place = await self._place(event.data["session_key"])
+        if approval is None or place is None:
+            return
+        text = question(approval, self._language())
+        try:
+            await self._outbox.send(place.address, text, event.context, session_key=place.session_key)
+        except HubError as error:
+            _log.warning("the question about %s could not be sent: %s", approval.title, error.message)
+
+    async def _place(self, session_key: str | None) -> Place | None:
+        """Return where the owner is asked: where they last wrote in this conversation, else where they last wrote."""
+
+        def read(connection: sqlite3.Connection) -> tuple[str, str | None] | None:
+            here = connection.execute(f"{_LAST} AND session_key = ? ORDER BY rowid DESC LIMIT 1", (session_key,))
+            found: tuple[str, str | None] | None = here.fetchone()
+            if found is None:
+                found = connection.execute(f"{_LAST} ORDER BY rowid DESC LIMIT 1").fetchone()
+            return found
+
+        found = await self._db.read(read)
+        if found is None:
+            return None
+        stored = json.loads(found[0])
+        return Place(Address(**{**stored, "chat_type": ChatType(stored["chat_type"])}), found[1])
+
+
+def question(approval: Approval, language: str) -> str:
+    """Return what an owner is asked in chat: what it is, why, exactly what will run, and how to answer."""
+    kind = approval.kind if approval.kind in _NAMED_KINDS else "other"
+    details = shown(approval.details)
+    fence = max([*_BACKTICKS.findall(details), "``"], key=len) + "`"
+    minutes = max(1, round((approval.expires_ms - approval.created_ms) / 60_000))
+    return "\n".join(
+        [
+            say(f"approval.asked.{kind}", language, title=seen(approval.title)),
+            *filter(None, [seen(approval.text)]),
+            f"{fence}json\n{details}\n{fence}",
+            say("approval.answer", language, code=approval.code, minutes=minutes),
+        ]
+    )
