@@ -1,0 +1,175 @@
+"""`sun`: sunrise and sunset at a place, and the condition on them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from enum import StrEnum
+from functools import lru_cache
+
+from hub.automation.schedule.wall import local
+from hub.core.errors import InvalidRequest
+
+MAX_DAYS_AHEAD = 400
+"""Beyond the polar circle half a year may pass without sunrise or sunset, never so many days."""
+
+_DAY = timedelta(days=1)
+_DEGREE_S = 240.0
+"""The sun takes so long for a degree."""
+_HALF_DAY_S = 12 * 3600.0
+_SLACK_S = 3600.0
+"""Sundials and clocks differ by a quarter of an hour over the year; refraction adds to it in the far north."""
+_LATEST = datetime(9990, 1, 1, tzinfo=UTC).timestamp()
+_EARLIEST = datetime(1901, 1, 1, tzinfo=UTC).timestamp()
+
+
+class SunEvent(StrEnum):
+    """What the sun does at the horizon."""
+
+    SUNRISE = "sunrise"
+    SUNSET = "sunset"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A point on the earth: degrees north, degrees east, metres above the sea.
+
+    Raises:
+        InvalidRequest: Latitude or longitude is no place on the earth.
+    """
+
+    latitude: float
+    longitude: float
+    elevation_m: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (abs(self.latitude) <= 90 and abs(self.longitude) <= 180 and math.isfinite(self.elevation_m)):
+            raise InvalidRequest(
+                "sun: expected a latitude from -90 to 90 and a longitude from -180 to 180, "
+                f"got {self.latitude:g}, {self.longitude:g}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Sun:
+    """Due at each sunrise or sunset of a place, `offset_s` seconds later (earlier when negative)."""
+
+    event: SunEvent
+    place: Place
+    offset_s: float = 0.0
+
+    def next_after(self, after: float) -> float | None:
+        """Return the first due time strictly after `after`; None when there is none within `MAX_DAYS_AHEAD`."""
+        begin = after - self.offset_s
+        if begin > _LATEST:
+            return None
+        day = datetime.fromtimestamp(max(begin, _EARLIEST), UTC).date() - _DAY
+        for ahead in range(MAX_DAYS_AHEAD + 2):
+            at = _event_on(self.event, self.place, day + ahead * _DAY)
+            if at is not None and at + self.offset_s > after:
+                return at + self.offset_s
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class SunPosition:
+    """Where the sun stands: degrees above the horizon and from north, and what it does next (None: not for long)."""
+
+    elevation: float
+    azimuth: float
+    is_up: bool
+    next_rising: float | None
+    next_setting: float | None
+
+
+def sun_position(place: Place, now: float) -> SunPosition:
+    """Return where the sun stands over `place` at `now` (seconds since the epoch).
+
+    It is up from sunrise to sunset, while the upper rim shows: a little longer than its middle is above the horizon.
+    """
+    from astral import Observer
+    from astral.sun import azimuth, elevation
+
+    observer = Observer(place.latitude, place.longitude, place.elevation_m)
+    at = datetime.fromtimestamp(now, UTC)
+    rising = Sun(SunEvent.SUNRISE, place).next_after(now)
+    setting = Sun(SunEvent.SUNSET, place).next_after(now)
+    degrees = elevation(observer, at)
+    is_up = setting < rising if rising is not None and setting is not None else degrees > 0
+    return SunPosition(degrees, azimuth(observer, at), is_up, rising, setting)
+
+
+@dataclass(frozen=True, slots=True)
+class SunCondition:
+    """The `sun` condition of Home Assistant: before and after sunrise or sunset of the local day, with offsets.
+
+    Before sunrise together with after sunset means the night: one of the two is enough. In every other pair both must
+    hold. On a day without the event in question the condition does not hold, except that night is while the sun is
+    down.
+
+    Raises:
+        InvalidRequest: Neither `before` nor `after` is given.
+    """
+
+    before: SunEvent | None = None
+    after: SunEvent | None = None
+    before_offset_s: float = 0.0
+    after_offset_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.before is None and self.after is None:
+            raise InvalidRequest("sun: expected before or after: sunrise or sunset")
+
+    def holds(self, place: Place, zone: tzinfo, now: float) -> bool:
+        """Return whether it holds over `place`, whose clock is that of `zone`, at `now` (seconds since the epoch)."""
+        today = local(now, zone).date()
+        until = None if self.before is None else _local_event(self.before, place, today, zone)
+        since = None if self.after is None else _local_event(self.after, place, today, zone)
+        if self.before is SunEvent.SUNRISE and self.after is SunEvent.SUNSET:
+            if until is None or since is None:
+                return not sun_position(place, now).is_up
+            return now < until + self.before_offset_s or now > since + self.after_offset_s
+        if self.before is not None and (until is None or now > until + self.before_offset_s):
+            return False
+        return self.after is None or (since is not None and now >= since + self.after_offset_s)
+
+
+def _local_event(event: SunEvent, place: Place, day: date, zone: tzinfo) -> float | None:
+    """When `event` comes on the local day: by the sun it may be the one before or after."""
+    for near in (day - _DAY, day, day + _DAY):
+        at = _event_on(event, place, near)
+        if at is not None and local(at, zone).date() == day:
+            return at
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _event_on(event: SunEvent, place: Place, day: date) -> float | None:
+    """When `event` comes on a day of the place's own solar time, or None.
+
+    astral counts days at Greenwich. Where an event drifts over midnight there, two of its days name the same event, or
+    one falls between two of them; the latter is the mean of its neighbours, good to a minute.
+    """
+    noon = datetime(day.year, day.month, day.day, 12, tzinfo=UTC).timestamp() - place.longitude * _DEGREE_S
+    latest = noon + (_SLACK_S if event is SunEvent.SUNRISE else _HALF_DAY_S + _SLACK_S)
+    here = _transit(event, place, day)
+    if here is None or here <= latest:
+        return here
+    before = _transit(event, place, day - _DAY)
+    if before is None or latest - before < 2 * _HALF_DAY_S:
+        return before
+    return (before + here) / 2
+
+
+def _transit(event: SunEvent, place: Place, day: date) -> float | None:
+    """The event that astral counts to `day`: that of the solar day, or of the next one."""
+    from astral import Observer, SunDirection
+    from astral.sun import SUN_APPARENT_RADIUS, time_of_transit
+
+    observer = Observer(place.latitude, place.longitude, place.elevation_m)
+    direction = SunDirection.RISING if event is SunEvent.SUNRISE else SunDirection.SETTING
+    try:
+        return time_of_transit(observer, day, 90.0 + SUN_APPARENT_RADIUS, direction).timestamp()
+    except ValueError:  # the sun does not touch the horizon on that day
+        return None
