@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from integrations.models.offline.arithmetic import work_out
 from integrations.models.offline.devices import Device, find, read_devices
 from integrations.models.offline.recognizer import Intent
+from integrations.models.offline.reminders import about_schedules
 from integrations.models.offline.replies import reply, tell_date
+from integrations.models.offline.steps import Call, Result, Say, Step
 
 GOOD_SHARE = 0.75
 """Memories that score at least this share of the best one are told with it."""
@@ -33,34 +34,11 @@ _TOOL_OF = {
     "TurnOn": "get_state",
     "TurnOff": "get_state",
     "Toggle": "get_state",
+    "Remind": "schedule",
+    "Timer": "schedule",
+    "ListSchedules": "schedule",
+    "CancelSchedule": "schedule",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Say:
-    """Answer with this text."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """Call this tool."""
-
-    tool: str
-    arguments: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What a tool of this turn gave back."""
-
-    tool: str
-    output: str
-    is_error: bool
-
-
-Step = Say | Call
 
 
 def decide(
@@ -79,18 +57,13 @@ def decide(
         return Say(reply("unknown", language))
     if results and results[-1].is_error:
         return Say(reply("tool_failed", language, error=results[-1].output.removeprefix("error: ")))
-    match intent.name:
-        case "Time":
-            return Say(reply("time", language, time=f"{now:%H:%M}"))
-        case "Date":
-            return Say(reply("date", language, date=tell_date(now, language)))
-        case "Calculate":
-            return Say(_sum(intent.slots["expression"], language))
-        case "Greeting" | "Thanks" | "Help":
-            return Say(reply(intent.name.lower(), language))
+    if intent.name not in _TOOL_OF:
+        return Say(_known(intent, language, now))
     needed = _TOOL_OF[intent.name]
     if needed not in tools:
         return Say(reply("tool_missing", language, tool=needed))
+    if needed == "schedule":
+        return about_schedules(intent, results, language, now)
     match intent.name:
         case "Remember":
             return _remember(intent, results, language)
@@ -108,6 +81,19 @@ def decide(
             return _device_state(intent, results, language, tools)
         case _:
             return _command_device(intent, results, language, tools)
+
+
+def _known(intent: Intent, language: str, now: datetime) -> str:
+    """Answer what needs no tool."""
+    match intent.name:
+        case "Time":
+            return reply("time", language, time=f"{now:%H:%M}")
+        case "Date":
+            return reply("date", language, date=tell_date(now, language))
+        case "Calculate":
+            return _sum(intent.slots["expression"], language)
+        case _:
+            return reply(intent.name.lower(), language)
 
 
 def _sum(expression: str, language: str) -> str:

@@ -22,8 +22,9 @@ from hub.models.contract import (
     Usage,
     UsageEvent,
 )
-from integrations.models.offline.decide import Call, Result, Say, decide
+from integrations.models.offline.decide import decide
 from integrations.models.offline.recognizer import CHINESE, ENGLISH, Intent, Recognizer, language_of
+from integrations.models.offline.steps import Call, Result, Say
 
 MODEL_ID = "homarus"
 CONTEXT_WINDOW = 1_000_000

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from integrations.models.offline.arithmetic import NotASum, work_out
+from integrations.models.offline.when import amount_of
 
 if TYPE_CHECKING:
     from hassil import Intents
@@ -86,6 +87,8 @@ def _fits(intent: Intent) -> bool:
     """Whether what was said in the open places can be meant; an open place takes anything."""
     if any(not said for said in intent.slots.values()):
         return False
+    if intent.name == "Timer":
+        return amount_of(intent.slots["amount"]) is not None
     if intent.name != "Calculate":
         return True
     try:

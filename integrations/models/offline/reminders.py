@@ -1,0 +1,142 @@
+"""Reminders and timers: what to ask the tool `schedule` for, and how to tell what it answered. Pure functions."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from integrations.models.offline.recognizer import Intent
+from integrations.models.offline.replies import reply, tell_date
+from integrations.models.offline.steps import Call, Result, Say, Step
+from integrations.models.offline.when import amount_of, find_when
+
+TOOL = "schedule"
+TOLD_LIMIT = 20
+
+_WORD = re.compile(r"[a-z0-9]+|[\u3400-\u9fff]")
+_LITTLE_WORDS = {"the", "a", "an", "my", "to", "for", "about", "of", "的", "了"}
+
+
+def about_schedules(intent: Intent, results: Sequence[Result], language: str, now: datetime) -> Step:
+    """Return the next step of a turn about reminders and timers."""
+    match intent.name:
+        case "ListSchedules":
+            return _list(results, language, now)
+        case "CancelSchedule":
+            return _cancel(intent, results, language, now)
+        case _:
+            return _remind(intent, results, language, now)
+
+
+def _remind(intent: Intent, results: Sequence[Result], language: str, now: datetime) -> Step:
+    """Set a reminder or a timer, then tell when it comes."""
+    wish = " ".join(intent.slots[name] for name in ("before", "wish") if name in intent.slots)
+    wish = re.sub(r"^for\s+(?=\d|noon|midnight)", "at ", wish).removeprefix("for ")
+    if intent.name == "Timer":
+        when = amount_of(intent.slots["amount"])
+        text = reply("named_timer_text", language, text=wish) if wish else reply("timer_text", language)
+    else:
+        found = find_when(wish, now)
+        if found is None:
+            return Say(reply("when_missing", language, text=_wished(wish)))
+        when, text = found
+        if not text:
+            text = reply("wake_text", language)
+    if when is None:
+        return Say(reply("when_missing", language, text=_wished(wish)))
+    if not results:
+        return Call(TOOL, {"action": "add", when.kind: when.value, "text": text})
+    told = tell_next(_entry(results[-1].output, "added"), now, language)
+    if when.kind != "at":
+        told = reply("repeats", language, when=told)
+    if intent.name == "Timer":
+        return Say(reply("timer_set", language, when=told))
+    return Say(reply("reminder_set", language, when=told, text=text))
+
+
+def _list(results: Sequence[Result], language: str, now: datetime) -> Step:
+    """Tell what is set."""
+    if not results:
+        return Call(TOOL, {"action": "list"})
+    entries = _entries(results[-1].output)
+    if not entries:
+        return Say(reply("no_schedules", language))
+    return Say(reply("schedule_list", language, lines=_lines(entries, now, language)))
+
+
+def _cancel(intent: Intent, results: Sequence[Result], language: str, now: datetime) -> Step:
+    """Take away the one that is meant, when it is plain which one that is."""
+    if not results:
+        return Call(TOOL, {"action": "list"})
+    if len(results) > 1:
+        return Say(reply("schedule_cancelled", language, text=_named(_entry(results[-1].output, "removed"))))
+    entries = _entries(results[-1].output)
+    meant = _meant(entries, intent.slots.get("wish", ""))
+    if not meant:
+        return Say(reply("schedule_unknown" if entries else "no_schedules", language))
+    if len(meant) > 1:
+        return Say(reply("schedule_many", language, lines=_lines(meant, now, language)))
+    return Call(TOOL, {"action": "remove", "id": str(meant[0].get("id", ""))})
+
+
+def tell_next(entry: dict[str, Any], now: datetime, language: str) -> str:
+    """Return when something is due next, as people say it: "tomorrow at 09:00"."""
+    try:
+        due = datetime.fromisoformat(str(entry.get("next"))).replace(tzinfo=None)
+    except ValueError:
+        return reply("no_time", language)
+    day = due.date() - now.date()
+    if not day:
+        return reply("today_at", language, time=f"{due:%H:%M}")
+    if day == timedelta(days=1):
+        return reply("tomorrow_at", language, time=f"{due:%H:%M}")
+    return reply("date_at", language, date=tell_date(due, language), time=f"{due:%H:%M}")
+
+
+def _wished(wish: str) -> str:
+    return re.sub(r"^(?:to|about|of)\s+", "", wish) or "…"
+
+
+def _entry(output: str, key: str) -> dict[str, Any]:
+    found = _read(output).get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _entries(output: str) -> list[dict[str, Any]]:
+    found = _read(output).get("schedules")
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def _read(output: str) -> dict[str, Any]:
+    """Return a tool's JSON output, which may stand between markers that quote it as untrusted."""
+    begin, end = output.find("{"), output.rfind("}")
+    try:
+        found = json.loads(output[begin : end + 1])
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _meant(entries: list[dict[str, Any]], wish: str) -> list[dict[str, Any]]:
+    """Return the entries that share most words with a wish; all of them when it has none."""
+    wanted = _words(wish)
+    if not wanted:
+        return entries
+    shared = [(len(wanted & _words(f"{each.get('text', '')} {each.get('name', '')}")), each) for each in entries]
+    best = max((count for count, _ in shared), default=0)
+    return [each for count, each in shared if count == best and best * 2 >= len(wanted)]
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.casefold())) - _LITTLE_WORDS
+
+
+def _lines(entries: list[dict[str, Any]], now: datetime, language: str) -> str:
+    return "\n".join(f"- {_named(each)}: {tell_next(each, now, language)}" for each in entries[:TOLD_LIMIT])
+
+
+def _named(entry: dict[str, Any]) -> str:
+    return str(entry.get("text") or entry.get("name") or entry.get("id") or "?")

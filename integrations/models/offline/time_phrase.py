@@ -1,0 +1,62 @@
+"""A time that was said, and what both languages share in reading one. Pure functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+
+AMOUNT_LIMIT_S = 100_000 * 86_400
+EVENING_HOUR = 20
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """A time that was said.
+
+    Attributes:
+        kind: `at`, `every` or `cron`, as the tool `schedule` calls them.
+        value: For `at` a delay such as `90s`, or a local time without zone; for `every` seconds as `7200s`; for `cron`
+            an expression.
+    """
+
+    kind: str
+    value: str
+
+
+Reading = Callable[[re.Match[str], datetime], When | None]
+"""Reads what a pattern found, given the local time; None when it means no time after all."""
+
+
+def delay(seconds: float) -> When | None:
+    """Return the time so many seconds from now."""
+    return When("at", f"{round(seconds)}s") if 0 < seconds <= AMOUNT_LIMIT_S else None
+
+
+def next_clock(clock: tuple[int, int], now: datetime, *, vague: bool) -> When:
+    """Return the next time a clock shows this; "at 5" in the afternoon is five in the afternoon."""
+    found = datetime.combine(now.date(), time(*clock))
+    here = now.replace(tzinfo=None)
+    if found <= here and vague and clock[0] < 12 and found + timedelta(hours=12) > here:
+        found += timedelta(hours=12)
+    return at(found if found > here else found + timedelta(days=1))
+
+
+def on_month_day(month: int, day: int, clock: tuple[int, int] | None, now: datetime) -> When | None:
+    """Return the next time that a calendar shows this day."""
+    if clock is None:
+        return None
+    for year in (now.year, now.year + 1):
+        try:
+            found = datetime(year, month, day, *clock)  # noqa: DTZ001  local time, as it was said
+        except ValueError:
+            continue
+        if found > now.replace(tzinfo=None):
+            return at(found)
+    return None
+
+
+def at(found: datetime) -> When:
+    """Return a local time."""
+    return When("at", found.isoformat(timespec="minutes"))
