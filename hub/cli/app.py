@@ -27,6 +27,7 @@ COMMANDS = {
     "token": "hub.cli.token",
     "logs": "hub.cli.logs",
     "sessions": "hub.cli.sessions",
+    "approvals": "hub.cli.approvals",
     "config": "hub.cli.config",
     "doctor": "hub.cli.doctor",
 }

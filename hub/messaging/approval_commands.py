@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from hub.messaging.commands import Command, CommandCall, Commands
 from hub.messaging.texts import say
-from hub.tools.approval import seen
 from hub.tools.approvals import Approvals
 
 LISTED = 20
@@ -25,13 +24,13 @@ def add_approval_commands(commands: Commands, approvals: Approvals, language: Ca
         if not call.arguments:
             return waiting()
         ended = await approvals.resolve(call.arguments, approved, call.context)
-        return say("approval.approved" if approved else "approval.denied", language(), title=seen(ended.title))
+        return say("approval.approved" if approved else "approval.denied", language(), title=ended.title)
 
     def waiting() -> str:
         pending = approvals.pending()
         if not pending:
             return say("approval.nothing", language())
-        lines = [f"{each.code}: {each.kind} {seen(each.title)}" for each in pending[:LISTED]]
+        lines = [f"{each.code}: {each.kind} {each.title}" for each in pending[:LISTED]]
         return "\n".join([say("approval.waiting", language(), count=len(pending)), *lines])
 
     commands.add(Command("approve", approve, owner_only=True))

@@ -18,7 +18,7 @@ from hub.messaging.contract import Address, ChatType
 from hub.messaging.outbox import Outbox
 from hub.messaging.texts import say
 from hub.storage.database import Database
-from hub.tools.approval import Approval, seen, shown
+from hub.tools.approval import Approval, shown
 from hub.tools.approvals import EVENT_APPROVAL_REQUESTED, Approvals
 
 _log = logging.getLogger(__name__)
@@ -99,8 +99,8 @@ def question(approval: Approval, language: str) -> str:
     minutes = max(1, round((approval.expires_ms - approval.created_ms) / 60_000))
     return "\n".join(
         [
-            say(f"approval.asked.{kind}", language, title=seen(approval.title)),
-            *filter(None, [seen(approval.text)]),
+            say(f"approval.asked.{kind}", language, title=approval.title),
+            *filter(None, [approval.text]),
             f"{fence}json\n{details}\n{fence}",
             say("approval.answer", language, code=approval.code, minutes=minutes),
         ]

@@ -25,7 +25,7 @@ from hub.security.login_codes import ALPHABET
 from hub.security.rate_limit import AttemptLimiter, TooManyAttempts
 from hub.security.redaction import Redactor
 from hub.storage.database import Database
-from hub.tools.approval import Approval, ApprovalState, Ask, Decision, binding_of
+from hub.tools.approval import Approval, ApprovalState, Ask, Decision, binding_of, seen
 from hub.tools.approval_rights import refuse_own, refuse_to_answer
 from hub.tools.approval_store import KEPT, RESTARTED, ApprovalStore, settled
 
@@ -258,8 +258,8 @@ class Approvals:
             id=ask.id or new_id(),
             code=self._new_code(),
             kind=ask.kind,
-            title=_cut(self._redactor.redact(ask.title), TITLE_LIMIT),
-            text=_cut(self._redactor.redact(ask.text), TEXT_LIMIT),
+            title=_cut(seen(self._redactor.redact(ask.title)), TITLE_LIMIT),
+            text=_cut(seen(self._redactor.redact(ask.text)), TEXT_LIMIT),
             details=details,
             binding=binding,
             requested_by=context.authority,

@@ -15,6 +15,8 @@ from tests.cli.terminal import Terminal, command_at, every_command
 COMMANDS = sorted(every_command())
 # What must be given for the command to get as far as asking a hub.
 ARGUMENTS = {
+    ("approvals", "approve"): ["K7WQX2"],
+    ("approvals", "deny"): ["K7WQX2"],
     ("call",): ["health"],
     ("chat",): ["hello"],
     ("sessions", "show"): ["main"],
@@ -25,6 +27,9 @@ ARGUMENTS = {
     ("config", "set"): ["hub.name", "House"],
 }
 NEEDS_HUB = {
+    ("approvals", "approve"),
+    ("approvals", "deny"),
+    ("approvals", "list"),
     ("call",),
     ("chat",),
     ("dashboard",),

@@ -115,7 +115,6 @@ def test_its_tool_its_service_and_its_state_are_there_for_agents(hub: HubProcess
         {"tool_call": {"name": "get_state", "arguments": {"search": "doorbell"}}},
         {"tool_call": {"name": "call_service", "arguments": {"domain": "doorbell", "service": "open"}}},
         {"tool_call": {"name": "call_service", "arguments": {"domain": "doorbell", "service": "melt"}}},
-        {"tool_call": {"name": "call_service", "arguments": {"domain": "doorbell", "service": "unlock"}}},
         "done",
     )
 
@@ -129,8 +128,28 @@ def test_its_tool_its_service_and_its_state_are_there_for_agents(hub: HubProcess
     assert "front door" in outputs[3]
     assert "doorbell.open" in outputs[4]
     assert "melt" not in outputs[4].split("there are")[1]
-    assert "approval" in outputs[5]
-    assert [result["isError"] for result in results_of(hub, "ring")] == [False] * 4 + [True] * 2
+    assert [result["isError"] for result in results_of(hub, "ring")] == [False] * 4 + [True]
+
+
+@pytest.mark.parametrize(("approved", "told"), [(True, "front door"), (False, "the owner said no")])
+def test_a_service_that_asks_is_called_when_the_owner_says_so(
+    hub: HubProcess, server: OpenAIServerProcess, approved: bool, told: str
+) -> None:
+    session = f"unlock-{approved}"
+    server.queue(
+        {"tool_call": {"name": "call_service", "arguments": {"domain": "doorbell", "service": "unlock"}}}, "done"
+    )
+    hub.rpc("chat.send", {"sessionKey": session, "message": "unlock", "idempotencyKey": session})
+
+    until(lambda: hub.rpc("approval.list")["approvals"])
+    (waiting,) = hub.rpc("approval.list")["approvals"]
+    hub.rpc("approval.resolve", {"id": waiting["code"], "approved": approved})
+    hub.rpc("agent.wait", {"runId": session, "timeoutMs": 20_000})
+
+    assert waiting["details"] == {"service": "doorbell.unlock", "data": {}}
+    (result,) = results_of(hub, session)
+    assert told in result["content"][0]["text"]
+    assert result["isError"] is not approved
 
 
 def test_a_message_through_its_channel_is_answered_once_and_in_the_owners_main_session(

@@ -313,6 +313,8 @@ WRONG: tuple[Any, ...] = ({"made_up": 1}, [], "x", 7, True)
 PARAMS: dict[str, dict[str, Any]] = {
     "agent": {"message": "x", "idempotencyKey": "k"},
     "agent.wait": {"runId": "r"},
+    "approval.get": {"id": "none-such"},
+    "approval.resolve": {"id": "none-such", "approved": True},
     "chat.abort": {"sessionKey": "main"},
     "chat.history": {"sessionKey": "main"},
     "chat.inject": {"sessionKey": "main", "message": "x"},
@@ -323,6 +325,8 @@ PARAMS: dict[str, dict[str, Any]] = {
     "device.pair.remove": {"deviceId": "d"},
     "device.token.revoke": {"deviceId": "d"},
     "device.token.rotate": {"deviceId": "d"},
+    "exec.approval.get": {"id": "none-such"},
+    "exec.approval.resolve": {"id": "none-such", "decision": "allow-once"},
     "sessions.abort": {"key": "main"},
     "sessions.delete": {"key": "main"},
     "sessions.get": {"key": "main"},

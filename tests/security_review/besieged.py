@@ -13,6 +13,7 @@ from typing import Any
 import aiohttp
 
 from hub.core.context import Authority, Context
+from hub.core.events import Event
 from hub.core.stages import Stage
 from hub.gateway.contract import Route
 from hub.gateway.log_tail import LogTail
@@ -166,6 +167,14 @@ class Besieged:
         await self.rpc("chat.send", {"sessionKey": session, "message": text, "idempotencyKey": run_id})
         await self.rpc("agent.wait", {"runId": run_id, "timeoutMs": int(WAIT_LIMIT_S * 1000)})
         return await self.entries(session)
+
+    def deny_what_is_asked(self) -> None:
+        """From now on the owner says no to whatever waits for their word."""
+
+        async def deny(event: Event) -> None:
+            await self.hub.approvals.resolve(event.data["id"], False, Context(self.hub.people.owner_authority()))
+
+        self.hub.bus.listen("approval_requested", deny)
 
     async def heard(self, receipt: Receipt) -> list[Entry]:
         """Wait until a message of the platform was answered; return the entries of its conversation."""

@@ -43,6 +43,7 @@ async def owners_turn(house: Besieged, server: OpenAIServer, *calls: list[dict[s
 async def test_a_file_that_a_stranger_had_written_taints_the_owners_session(
     house: Besieged, openai_server: OpenAIServer
 ) -> None:
+    house.deny_what_is_asked()
     await strangers_turn(house, openai_server, tool_call("write", path="lists/todo.md", content=EVIL))
     assert (house.workspace / "lists" / "todo.md").read_text() == EVIL
 

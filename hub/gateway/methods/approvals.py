@@ -12,7 +12,7 @@ from typing import Any
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer, string
 from hub.gateway.contract import Method, MethodCall
-from hub.tools.approval import Approval, ApprovalState, seen
+from hub.tools.approval import Approval, ApprovalState
 from hub.tools.approval_rights import SCOPE
 from hub.tools.approval_store import LISTED_LIMIT
 from hub.tools.approvals import Approvals
@@ -108,7 +108,7 @@ def as_request(approval: Approval) -> dict[str, Any]:
             "agentId": approval.details.get("agent"),
             "sessionKey": approval.session_key,
             "ask": "always",
-            "warningText": seen(f"{approval.kind} {approval.title}: {approval.text}"),
+            "warningText": f"{approval.kind} {approval.title}: {approval.text}",
             "allowedDecisions": [ALLOW_ONCE, DENY],
         },
         "code": approval.code,

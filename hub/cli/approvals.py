@@ -1,0 +1,91 @@
+"""`homarus approvals`: what waits for the owner's word, and the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hub.cli.client import HubClient
+from hub.cli.groups import Group
+from hub.cli.options import home_option, json_option, print_json
+
+
+@click.group("approvals", cls=Group)
+def command() -> None:
+    """List, approve and deny what waits for the owner's word.
+
+    Example:
+      homarus approvals list
+      homarus approvals approve K7WQX2
+    """
+
+
+@command.command("list")
+@click.option("--all", "everything", is_flag=True, help="Those that were decided, too, newest first.")
+@home_option
+@json_option
+def list_(everything: bool, home: Path, as_json: bool) -> None:
+    """List what waits, with exactly what will run.
+
+    Example:
+      homarus approvals list --all
+    """
+    found = HubClient(home).call("approval.list", {"all": everything})["approvals"]
+    if as_json:
+        print_json(found)
+        return
+    if not found:
+        click.echo("Nothing waits for an approval." if not everything else "Nothing was ever asked.")
+    for each in found:
+        click.echo(_told(each))
+
+
+@command.command("approve")
+@click.argument("code")
+@home_option
+@json_option
+def approve(code: str, home: Path, as_json: bool) -> None:
+    """Approve what waits under CODE (or its id).
+
+    Example:
+      homarus approvals approve K7WQX2
+    """
+    _resolve(code, home, approved=True, as_json=as_json)
+
+
+@command.command("deny")
+@click.argument("code")
+@home_option
+@json_option
+def deny(code: str, home: Path, as_json: bool) -> None:
+    """Deny what waits under CODE (or its id).
+
+    Example:
+      homarus approvals deny K7WQX2
+    """
+    _resolve(code, home, approved=False, as_json=as_json)
+
+
+def _resolve(code: str, home: Path, *, approved: bool, as_json: bool) -> None:
+    answer = HubClient(home).call("approval.resolve", {"id": code, "approved": approved})
+    if as_json:
+        print_json(answer)
+        return
+    click.echo(f"{'Approved' if approved else 'Denied'}: {answer['kind']} {answer['title']}")
+
+
+def _told(approval: Mapping[str, Any]) -> str:
+    """Return one approval in words: what it is, why, exactly what will run, until when."""
+    head = f"{approval['code']}  {approval['kind']} {approval['title']}"
+    if approval["state"] == "pending":
+        until = datetime.fromtimestamp(approval["expiresAtMs"] / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        head += f"  (until {until})"
+    else:
+        by = f" by {approval['decidedBy']}" if approval["decidedBy"] else ""
+        why = f": {approval['reason']}" if approval["reason"] else ""
+        head += f"  ({approval['state']}{by}{why})"
+    return "\n".join(filter(None, [head, approval["text"], approval["shown"]])) + "\n"

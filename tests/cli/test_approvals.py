@@ -1,0 +1,71 @@
+"""`homarus approvals`, against a hub whose agent wants to open the door."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cli.terminal import Terminal
+from tests.e2e.homes import MODELS, make_home
+from tests.e2e.talk import until
+from tests.servers.hub_process import HubProcess
+from tests.servers.openai_server import OpenAIServerProcess
+
+UNLOCK = {"tool_call": {"name": "call_service", "arguments": {"domain": "doorbell", "service": "unlock"}}}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[OpenAIServerProcess]:
+    with OpenAIServerProcess() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory, server: OpenAIServerProcess) -> Iterator[HubProcess]:
+    configuration = "doorbell:\n  place: front door\n" + MODELS.format(base_url=server.base_url)
+    with HubProcess(make_home(tmp_path_factory.mktemp("asks") / "home", configuration, own=("doorbell",))) as hub:
+        yield hub
+
+
+def wants_to_unlock(hub: HubProcess, server: OpenAIServerProcess, run_id: str) -> None:
+    """Have the agent ask for the door, and wait until it does."""
+    server.queue(UNLOCK, "done")
+    hub.rpc("chat.send", {"sessionKey": run_id, "message": "unlock", "idempotencyKey": run_id})
+    until(lambda: hub.rpc("approval.list")["approvals"])
+
+
+def test_it_lists_approves_and_remembers(ask: Terminal, hub: HubProcess, server: OpenAIServerProcess) -> None:
+    nothing = ask("approvals", "list")
+    wants_to_unlock(hub, server, "approve")
+    listed = ask("approvals", "list")
+    (waiting,) = ask("approvals", "list", "--json").json
+    approved = ask("approvals", "approve", waiting["code"].lower())
+    again = ask("approvals", "approve", waiting["id"], "--json")
+    remembered = ask("approvals", "list", "--all")
+
+    assert nothing.out == "Nothing waits for an approval.\n"
+    assert waiting["code"] in listed.out
+    assert '"service": "doorbell.unlock"' in listed.out
+    assert (approved.code, approved.out) == (0, "Approved: service doorbell.unlock\n")
+    assert (again.code, again.json["error"]["code"]) == (1, "CONFLICT")
+    assert "(approved by owner)" in remembered.out
+    hub.rpc("agent.wait", {"runId": "approve", "timeoutMs": 20_000})
+
+
+def test_it_denies(ask: Terminal, hub: HubProcess, server: OpenAIServerProcess) -> None:
+    wants_to_unlock(hub, server, "deny")
+    (waiting,) = ask("approvals", "list", "--json").json
+
+    denied = ask("approvals", "deny", waiting["id"], "--json")
+    hub.rpc("agent.wait", {"runId": "deny", "timeoutMs": 20_000})
+
+    assert (denied.code, denied.json["state"]) == (0, "denied")
+    assert ask("approvals", "list", "--json").json == []
+
+
+def test_a_wrong_code_is_told(ask: Terminal) -> None:
+    ran = ask("approvals", "approve", "WRONG")
+
+    assert ran.code == 1
+    assert "nothing waits" in ran.err

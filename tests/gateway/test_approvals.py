@@ -1,0 +1,124 @@
+"""Approvals over the gateway: listed, told and answered by those who may."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import aiohttp
+import pytest
+
+from hub.core.context import SCOPES, Authority, Context
+from hub.tools.approval import Approval, Ask, Decision
+from tests.gateway.house import FullRig
+from tests.gateway.rig import connected
+
+OWNER = Authority("owner", "owner", SCOPES, owner=True)
+DETAILS = {"tool": "send", "arguments": {"to": "bob"}, "agent": "main"}
+
+
+async def asked(house: FullRig, authority: Authority = OWNER) -> tuple[asyncio.Task[Decision], Approval]:
+    """Ask in a task; return it with what is pending."""
+    requested = house.tasks.spawn(house.bus.wait_for("approval_requested"), name="requested")
+    await asyncio.sleep(0)
+    ask = Ask("tool", "send", "why", DETAILS, Context(authority).child(), "agent:main:main", "r1")
+    task = house.tasks.spawn(house.approvals.ask(ask), name="ask")
+    await requested
+    return task, house.approvals.pending()[-1]
+
+
+async def test_a_client_is_told_and_answers(house: FullRig) -> None:
+    async with connected(house, scopes=["operator.approvals"]) as client:
+        task, pending = await asked(house)
+        told = (await client.event("exec.approval.requested"))["payload"]
+        listed = (await client.call("approval.list"))["payload"]["approvals"]
+        answer = await client.call("approval.resolve", {"id": pending.code.lower(), "approved": True})
+        resolved = (await client.event("exec.approval.resolved"))["payload"]
+        history = (await client.call("approval.list", {"all": True}))["payload"]["approvals"]
+        left = (await client.call("approval.list"))["payload"]["approvals"]
+
+    assert (await task).approved
+    assert told["id"] == pending.id
+    assert told["request"]["allowedDecisions"] == ["allow-once", "deny"]
+    assert '"to": "bob"' in told["request"]["command"]
+    assert [each["details"] for each in listed] == [DETAILS]
+    assert "requested_by" not in listed[0]
+    assert answer["payload"]["state"] == "approved"
+    assert (resolved["id"], resolved["decision"], resolved["resolvedBy"]) == (pending.id, "allow-once", "owner")
+    assert [each["state"] for each in history] == ["approved"]
+    assert left == []
+
+
+async def test_clients_of_the_protocol_answer_under_their_own_names(house: FullRig) -> None:
+    async with connected(house) as client:
+        task, pending = await asked(house)
+        listed = (await client.call("exec.approval.list"))["payload"]
+        waiting = (await client.call("exec.approval.get", {"id": pending.id}))["payload"]
+        always = await client.call("exec.approval.resolve", {"id": pending.id, "decision": "allow-always"})
+        denied = await client.call("exec.approval.resolve", {"id": pending.id, "decision": "deny"})
+        ended = (await client.call("exec.approval.get", {"id": pending.id}))["payload"]
+
+    assert [each["id"] for each in listed] == [pending.id]
+    assert waiting["decision"] is None
+    assert always["error"]["code"] == "INVALID_REQUEST"
+    assert denied["payload"] == {"ok": True}
+    assert ended["decision"] == "deny"
+    assert not (await task).approved
+
+
+@pytest.mark.parametrize("scope", ["operator.read", "operator.write", "operator.pairing", "operator.talk"])
+async def test_without_the_scope_nobody_is_told_or_answers(
+    house: FullRig, http: aiohttp.ClientSession, scope: str
+) -> None:
+    _, secret = await house.tokens.create("other", [scope])
+    headers = {"Authorization": f"Bearer {secret.reveal()}"}
+    _, pending = await asked(house)
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("approval.list", {}),
+        ("approval.get", {"id": pending.id}),
+        ("approval.resolve", {"id": pending.code, "approved": True}),
+        ("exec.approval.list", {}),
+        ("exec.approval.get", {"id": pending.id}),
+        ("exec.approval.resolve", {"id": pending.id, "decision": "allow-once"}),
+    ]
+
+    for method, params in calls:
+        body = {"method": method, "params": params}
+        async with http.post(f"{house.url}/api/rpc", json=body, headers=headers) as answer:
+            assert answer.status == 403, method
+            assert pending.code not in await answer.text()
+    async with connected(house, scopes=[scope]) as client:
+        await asked(house)
+        await client.call("health")
+        seen = [each.get("event") for each in client.events]
+
+    assert "exec.approval.requested" not in seen
+    assert len(house.approvals.pending()) == 2
+
+
+async def test_a_token_that_asked_does_not_answer_itself(house: FullRig, http: aiohttp.ClientSession) -> None:
+    token, secret = await house.tokens.create("program", ["operator.approvals"])
+    _, pending = await asked(house, Authority(f"token:{token.id}", None, frozenset({"operator.approvals"})))
+    headers = {"Authorization": f"Bearer {secret.reveal()}"}
+
+    body = {"method": "approval.resolve", "params": {"id": pending.id, "approved": True}}
+    async with http.post(f"{house.url}/api/rpc", json=body, headers=headers) as answer:
+        assert answer.status == 403
+
+    assert house.approvals.pending() == [pending]
+
+
+async def test_wrong_codes_are_limited_over_the_gateway_too(house: FullRig) -> None:
+    _, pending = await asked(house)
+
+    async with connected(house) as client:
+        codes = []
+        for number in range(11):
+            answer = await client.call("approval.resolve", {"id": f"WRONG{number}", "approved": True})
+            codes.append(answer["error"]["code"])
+        right = await client.call("approval.resolve", {"id": pending.code, "approved": True})
+
+    assert codes == ["NOT_FOUND"] * 10 + ["LIMIT_EXCEEDED"]
+    assert right["error"]["code"] == "LIMIT_EXCEEDED"
+    assert right["error"]["retryAfterMs"] > 0
+    assert house.approvals.pending() == [pending]
