@@ -1,0 +1,143 @@
+"""Pages of the web as text that a person or a model reads: no markup, no scripts, one line per paragraph."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+TITLE_LIMIT = 300
+
+_BLOCKS = frozenset(
+    {
+        *("address", "article", "aside", "blockquote", "br", "caption", "dd", "details", "div", "dl", "dt", "fieldset"),
+        *("figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "legend", "li"),
+        *("main", "nav", "ol", "p", "pre", "section", "summary", "table", "tbody", "tfoot", "thead", "tr", "ul"),
+    }
+)
+_CELLS = frozenset({"td", "th"})
+_UNREAD = frozenset(
+    {"title", "script", "style", "noscript", "template", "svg", "math", "iframe", "object", "select", "textarea"}
+)
+_MARKUP = re.compile(r"(?P<comment><!--)|<(?P<slash>/?)(?P<name>[a-zA-Z][a-zA-Z0-9-]{0,40})|<[!?]")
+_IN_TAG = re.compile(r">|=\s*(?P<quote>[\"'])")
+_TITLE = re.compile(rb"<title[^>]{0,200}>([^<]{0,2000})", re.IGNORECASE)
+_META_CHARSET = re.compile(rb"<meta[^>]{1,200}charset=[\"']?([a-zA-Z0-9_-]{1,40})", re.IGNORECASE)
+_BLANKS = re.compile(r"[^\S\n]+")
+_EMPTY_LINES = re.compile(r"\n{3,}")
+_BREAK = "\n"
+_SNIFFED_BYTES = 4_096
+_TITLE_WITHIN_BYTES = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What is to be read of an answer."""
+
+    text: str
+    title: str = ""
+
+
+def read_page(body: bytes, headers: Mapping[str, str]) -> Page:
+    """Return the readable text of a page; of what is no text, nothing.
+
+    It takes time with the size of the page: call it in a thread.
+
+    Args:
+        headers: With lower-case names.
+    """
+    kind, _, parameters = headers.get("content-type", "text/html").lower().partition(";")
+    kind = kind.strip()
+    if kind in {"text/html", "application/xhtml+xml"}:
+        charset = _charset(parameters) or _sniffed_charset(body)
+        return Page(html_to_text(_decode(body, charset)), _title(body, charset))
+    if kind.startswith("text/") or kind.endswith(("json", "xml", "yaml")):
+        return Page(_tidy(_decode(body, _charset(parameters))))
+    return Page("")
+
+
+def html_to_text(source: str) -> str:
+    """Return the words of an HTML document, one line per block, items of lists with a dash.
+
+    It goes through the text once, whatever the text is: a tree of it could be made to take hours.
+    """
+    parts: list[str] = []
+    position = 0
+    while (match := _MARKUP.search(source, position)) is not None:
+        _add(parts, source[position : match.start()].replace("\n", " "))
+        name = match["name"].lower() if match["name"] else ""
+        position = _end_of_markup(source, match)
+        if name in _UNREAD and not match["slash"]:
+            close = re.compile(f"</{name}", re.IGNORECASE).search(source, position)
+            position = close.start() if close else len(source)
+        elif name in _BLOCKS or name in _CELLS:
+            for part in _marks(name, closing=bool(match["slash"])):
+                _add(parts, part)
+    _add(parts, source[position:].replace("\n", " "))
+    return _tidy(html.unescape("".join(parts)))
+
+
+def _end_of_markup(source: str, match: re.Match[str]) -> int:
+    """Return the place behind a comment, a declaration or a tag; what is not closed goes on to the end."""
+    if match["comment"]:
+        end = source.find("-->", match.end())
+        return len(source) if end < 0 else end + 3
+    position = match.end()
+    while (found := _IN_TAG.search(source, position)) is not None:
+        if found[0] == ">":
+            return found.end()
+        position = _found_or_end(source, found["quote"], found.end()) + 1
+    return len(source)
+
+
+def _found_or_end(source: str, what: str, start: int) -> int:
+    found = source.find(what, start)
+    return len(source) if found < 0 else found
+
+
+def _add(parts: list[str], part: str) -> None:
+    """Add a part; blanks between blocks are nothing, and two blocks in a row break the line once."""
+    begun = not parts or parts[-1].endswith("\n")
+    if begun and (part == _BREAK or not part.strip(" \t")):
+        return
+    parts.append(part)
+
+
+def _marks(tag: str, *, closing: bool) -> tuple[str, ...]:
+    if tag == "li" and not closing:
+        return (_BREAK, "- ")
+    if tag in _CELLS:
+        return () if closing else (" | ",)
+    if tag == "p" or (tag[0] == "h" and tag[1:].isdigit()):
+        return ("\n\n",)
+    return (_BREAK,)
+
+
+def _tidy(text: str) -> str:
+    lines = (_BLANKS.sub(" ", line).strip(" |") for line in text.replace("\r\n", "\n").split("\n"))
+    return _EMPTY_LINES.sub("\n\n", "\n".join(lines)).strip()
+
+
+def _title(body: bytes, charset: str) -> str:
+    match = _TITLE.search(body[:_TITLE_WITHIN_BYTES])
+    if match is None:
+        return ""
+    return " ".join(html.unescape(_decode(match[1], charset)).split())[:TITLE_LIMIT]
+
+
+def _charset(parameters: str) -> str:
+    _, _, rest = parameters.partition("charset=")
+    return rest.split(";")[0].strip(" \"'")
+
+
+def _sniffed_charset(body: bytes) -> str:
+    match = _META_CHARSET.search(body[:_SNIFFED_BYTES])
+    return match[1].decode("ascii") if match else ""
+
+
+def _decode(body: bytes, charset: str) -> str:
+    try:
+        return body.decode(charset or "utf-8", "replace")
+    except (LookupError, ValueError):  # no such charset, or one that is none of texts
+        return body.decode("utf-8", "replace")
