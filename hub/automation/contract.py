@@ -91,6 +91,8 @@ class Question:
         answers: `yes_no`, `score` (0 to 1), or the choices.
         agent: Whose model and persona answer; None for the default agent.
         model: Instead of the agent's.
+        data: What the question is about: words from outside, quoted as such.
+        automation_id: Whose condition asks; what it costs is counted as this automation's.
     """
 
     text: str
@@ -98,6 +100,8 @@ class Question:
     agent: str | None = None
     model: str | None = None
     timeout_s: float = 60.0
+    data: str = ""
+    automation_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +180,7 @@ class Firing:
         planned: For schedules: when it was due, seconds since the epoch.
         missed: Earlier occurrences that this one stands for or that were let go.
         skipped: It was due too long ago and is not to run; it is only told.
-        variables: Variables of this trigger (its `variables` key), rendered.
+        variables: Variables of this trigger (its `variables` key), as they stand.
     """
 
     trigger: Mapping[str, Any]
@@ -208,13 +212,17 @@ class Site(Protocol):
         ...
 
     @property
-    def literal(self) -> bool:
-        """Whether text is text in this automation (`templates: false`): nothing is rendered, whatever it looks like."""
+    def templates(self) -> bool:
+        """Whether text may hold templates; false where text is only text: then nothing is rendered."""
         ...
 
     @property
     def catch_up(self) -> Mapping[str, Any]:
         """`{"mode": none | last | all, "within": seconds}`; schedules hand it to the timetable."""
+        ...
+
+    def armed(self) -> float | None:
+        """Return since when it is armed as it stands in the file (it survives restarts), or None when just now."""
         ...
 
     def handled(self) -> float | None:

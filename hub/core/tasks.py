@@ -29,6 +29,11 @@ class TaskOwner:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
 
+    @property
+    def closed(self) -> bool:
+        """Whether it has stopped, or is stopping, and starts no more."""
+        return self._closed
+
     def spawn(self, coroutine: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
         """Start `coroutine` as a task of this owner.
 

@@ -1,0 +1,129 @@
+"""The triggers of one automation while it is on: what watches, what cannot, and what its schedules have handled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hub.automation.contract import Firing, Parts
+from hub.automation.kept import KeptStates
+from hub.automation.kinds import trigger_kind
+from hub.automation.site import ArmedSite
+from hub.core.errors import HubError
+from hub.core.repairs import Severity
+from hub.core.schema import SchemaError, describe_error
+
+REPAIRS = "automation"
+
+
+class Armed:
+    """Arms the triggers of one automation.
+
+    Args:
+        config: The automation, validated.
+        on_firing: Told each firing.
+    """
+
+    __slots__ = ("_alias", "_config", "_id", "_kept", "_on_firing", "_parts", "_sites", "_states", "_unarm", "problems")
+
+    def __init__(
+        self, config: Mapping[str, Any], parts: Parts, states: KeptStates, on_firing: Callable[[Firing], Any]
+    ) -> None:
+        self._config = config
+        self._id: str = config["id"]
+        self._alias: str = config.get("alias") or self._id
+        self._parts = parts
+        self._states = states
+        self._kept = states.of(self._id)
+        self._on_firing = on_firing
+        self._unarm: list[Callable[[], None]] = []
+        self._sites: list[tuple[Mapping[str, Any], ArmedSite]] = []
+        self.problems: dict[str, str] = {}
+        """Why a trigger cannot watch, by its index."""
+
+    @property
+    def makes_up(self) -> bool:
+        """Whether occurrences that were missed are made up for."""
+        return any(self._catch_up(trigger)["mode"] != "none" for trigger in self._config["triggers"])
+
+    def next_due(self) -> float | None:
+        """Return when one of its schedules fires next, seconds since the epoch."""
+        found: list[float] = []
+        for config, site in self._sites:
+            kind = trigger_kind(config["trigger"])
+            if kind.next_due is not None and (due := kind.next_due(config, site)) is not None:
+                found.append(due)
+        return min(found, default=None)
+
+    def arm(self) -> None:
+        """Begin to watch; what cannot watch is told as a repair, and the other triggers go on."""
+        if self._sites:
+            return
+        if self._kept.armed is None:
+            self._kept.armed = self._parts.clock.time()
+            self._states.changed(self._id)
+        variables: Mapping[str, Any] = self._config["trigger_variables"]
+        try:
+            if variables and self._config["templates"]:
+                variables = self._parts.templates.render_value(variables, {}, f"{self._id}: trigger_variables")
+        except HubError as error:
+            self._fail("", error.message)
+            variables = {}
+        for config in self._config["triggers"]:
+            self._arm(config, variables)
+
+    def disarm(self) -> None:
+        """Watch no more."""
+        for unarm in self._unarm:
+            unarm()
+        self._unarm.clear()
+        self._sites.clear()
+        if self.problems:
+            self.problems.clear()
+            self._parts.repairs.clear(REPAIRS, f"{self._id}:trigger")
+
+    def _arm(self, config: Mapping[str, Any], variables: Mapping[str, Any]) -> None:
+        kind = trigger_kind(config["trigger"])
+        site = ArmedSite(
+            self._parts,
+            self._config,
+            config,
+            variables,
+            self._catch_up(config),
+            self._kept,
+            self._on_firing,
+            self._fail,
+        )
+        try:
+            if not self._is_enabled(config, variables):
+                return
+            self._unarm.append(kind.arm(config, site))
+        except HubError as error:
+            self._fail(site.index, error.message)
+        except SchemaError as error:
+            self._fail(site.index, describe_error(error))
+        else:
+            self._sites.append((config, site))
+
+    def _is_enabled(self, config: Mapping[str, Any], variables: Mapping[str, Any]) -> bool:
+        enabled = config.get("enabled", True)
+        if isinstance(enabled, bool):
+            return enabled
+        templates = self._parts.templates
+        return bool(templates.as_bool(templates.compile(enabled, f"{self._id}: enabled").render(variables)))
+
+    def _catch_up(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
+        stated: Mapping[str, Any] | None = self._config.get("catch_up")
+        if stated is not None:
+            return stated
+        return {"mode": "last" if config["trigger"] == "at" else "none", "within": None}
+
+    def _fail(self, index: str, message: str) -> None:
+        self.problems[index] = message
+        self._parts.repairs.raise_(
+            REPAIRS,
+            f"{self._id}:trigger",
+            f"A trigger of the automation {self._alias} does not work",
+            "\n".join(f"triggers[{place}]: {text}" for place, text in self.problems.items()),
+            severity=Severity.WARNING,
+        )

@@ -1,0 +1,450 @@
+"""One automation: armed, set off, running. What fired becomes a run, or a reason why there is none."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hub.automation.armed import REPAIRS, Armed
+from hub.automation.contract import Asking, Firing, Mode, NotRun, Outcome, Verdict
+from hub.automation.desk import Begun, Desk, Result
+from hub.automation.evaluate import ConditionError, check_all, check_all_later, is_sync
+from hub.automation.execute import Ended, execute
+from hub.automation.limits import Limits
+from hub.automation.modes import Decision, decide, refusal
+from hub.automation.run import Run, RunPlan
+from hub.automation.waiting import Waiting
+from hub.core.context import CHAIN_LIMIT, Authority, Context
+from hub.core.errors import HubError
+from hub.core.repairs import Severity
+
+_log = logging.getLogger(__name__)
+
+EVENT_TRIGGERED = "automation_triggered"
+EVENT_FINISHED = "automation_finished"
+EVENT_NOT_RUN = "automation_not_run"
+LOOP_LIMIT = 10
+"""How often an automation may stand in the chain of causes of its own run."""
+OWN_CONTEXTS_KEPT = 64
+BAD_OUTCOMES = frozenset({Outcome.FAILED, Outcome.TIMED_OUT})
+
+
+@dataclass(slots=True)
+class _Going:
+    """A run that goes on, and its task."""
+
+    run: Run
+    task: asyncio.Task[Ended]
+
+
+class Automation:
+    """One automation.
+
+    Args:
+        config: Validated and, when made from a blueprint, expanded.
+        entity_id: Of its state.
+        authority: What it may do.
+        desk: What all automations work with.
+    """
+
+    def __init__(self, config: Mapping[str, Any], entity_id: str, authority: Authority, desk: Desk) -> None:
+        self.config = config
+        self.id: str = config["id"]
+        self.alias: str = config.get("alias") or self.id
+        self.entity_id = entity_id
+        self.authority = authority
+        self._desk = desk
+        self._parts = desk.parts
+        self._kept = desk.kept.of(self.id)
+        self._mode = Mode(config["mode"])
+        self._limits = Limits(config, desk.parts.clock, desk.parts.spending, self.id)
+        self._going: dict[str, _Going] = {}
+        self._queued: deque[tuple[Firing, Mapping[str, Any], Verdict]] = deque()
+        self._armed = Armed(config, desk.parts, desk.kept, self.handle)
+        self._plan: RunPlan | None = None
+        self._is_sync: bool | None = None
+        self._variables: Any = None
+        self._own: deque[str] = deque(maxlen=OWN_CONTEXTS_KEPT)
+
+    # --- facts ---
+
+    @property
+    def is_on(self) -> bool:
+        """Whether its triggers count."""
+        return self._wanted_on() and self._kept.paused_reason is None
+
+    @property
+    def paused_reason(self) -> str | None:
+        """Why it paused itself."""
+        return self._kept.paused_reason
+
+    @property
+    def failures(self) -> int:
+        """How many runs failed since the last that did not."""
+        return self._kept.failures
+
+    @property
+    def current(self) -> int:
+        """How many runs go on."""
+        return len(self._going)
+
+    @property
+    def last_triggered(self) -> float | None:
+        """Seconds since the epoch."""
+        return self._kept.last_triggered
+
+    @property
+    def plan(self) -> RunPlan:
+        """How it runs; made when it is first needed."""
+        if self._plan is None:
+            self._plan = RunPlan.of_automation(self.id, self.config)
+        return self._plan
+
+    @property
+    def problems(self) -> Mapping[str, str]:
+        """Why a trigger cannot watch, by its index."""
+        return self._armed.problems
+
+    def next_due(self) -> float | None:
+        """Return when a schedule of it fires next, seconds since the epoch."""
+        return self._armed.next_due()
+
+    # --- on and off ---
+
+    def arm(self) -> None:
+        """Begin to watch, if it is on."""
+        if self.is_on:
+            self._armed.arm()
+
+    def disarm(self) -> None:
+        """Watch no more; runs go on."""
+        self._armed.disarm()
+
+    async def turn_on(self) -> None:
+        """Watch from now on; a pause ends. What was due while it was off is not made up."""
+        self._kept.enabled = True
+        self._kept.paused_reason = None
+        self._kept.failures = 0
+        self._kept.armed = self._parts.clock.time()
+        self._kept.handled.clear()
+        await self._desk.kept.write(self.id)
+        self._parts.repairs.clear(REPAIRS, f"{self.id}:paused")
+        self.disarm()
+        self.arm()
+        self.show()
+
+    async def turn_off(self, *, stop_runs: bool = True) -> None:
+        """Watch no more; what runs is ended unless `stop_runs` is False."""
+        self._kept.enabled = False
+        await self._desk.kept.write(self.id)
+        self.disarm()
+        if stop_runs:
+            await self.stop_runs()
+        self.show()
+
+    async def stop_runs(self, reason: str = "it was turned off") -> None:
+        """End all runs and forget what waits for its turn."""
+        self._queued.clear()
+        tasks = self._cancel(reason)
+        if tasks:
+            await asyncio.wait(tasks)
+
+    # --- firing ---
+
+    def handle(self, firing: Firing) -> Begun | None:
+        """Take a firing; None when a condition has to be waited for. Never waits itself."""
+        if firing.planned is not None and self._armed.makes_up:
+            self._desk.kept.changed(self.id)
+        if firing.skipped:
+            late = int(self._parts.clock.time() - (firing.planned or 0.0))
+            return self._not_run(firing, NotRun.MISSED, f"it was due {late} s ago, and catch_up lets it go")
+        if self._is_loop(firing.context):
+            return self._not_run(firing, NotRun.ERROR, f"it set itself off {LOOP_LIMIT} times in a row")
+        try:
+            variables = self._variables_of(firing)
+        except HubError as error:
+            return self._not_run(firing, NotRun.ERROR, error.message)
+        if self._is_sync is None:
+            self._is_sync = is_sync(self.config["conditions"])
+        if not self._is_sync:
+            self._parts.tasks.spawn(self._ask(firing, variables), name=f"conditions of {self.entity_id}")
+            return None
+        try:
+            verdict = check_all(self.config["conditions"], self._asking(firing, variables))
+        except ConditionError as error:
+            return self._undecided(firing, error)
+        return self._judged(firing, variables, verdict)
+
+    async def trigger(
+        self, variables: Mapping[str, Any], context: Context, *, skip_conditions: bool = True, trigger: Any = None
+    ) -> Begun:
+        """Set it off as a person does; also when it is off.
+
+        Args:
+            variables: Over its own.
+            trigger: What `trigger` is in templates; without it, that nothing but a person set it off.
+        """
+        told = {"platform": None, "id": None, "idx": None, "alias": None, "description": "run by hand"}
+        firing = Firing({**told, **(trigger or {})}, context, context.authority.tainted, variables=variables)
+        try:
+            values = self._variables_of(firing)
+        except HubError as error:
+            return self._not_run(firing, NotRun.ERROR, error.message)
+        if skip_conditions:
+            return self._judged(firing, values, Verdict(True, "conditions were skipped"))
+        try:
+            verdict = await check_all_later(self.config["conditions"], self._asking(firing, values))
+        except ConditionError as error:
+            return self._undecided(firing, error)
+        return self._judged(firing, values, verdict)
+
+    def take_up(self, waiting: Waiting) -> None:
+        """Go on with a run that a stop or a crash cut off, at its position."""
+        self._go(waiting.restore(self.plan, self._parts))
+
+    async def _ask(self, firing: Firing, variables: Mapping[str, Any]) -> None:
+        try:
+            verdict = await check_all_later(self.config["conditions"], self._asking(firing, variables))
+        except ConditionError as error:
+            self._undecided(firing, error)
+            return
+        self._judged(firing, variables, verdict)
+
+    def _undecided(self, firing: Firing, error: ConditionError) -> Begun:
+        return self._not_run(firing, NotRun.ERROR, error.message, error.children)
+
+    def _judged(self, firing: Firing, variables: Mapping[str, Any], verdict: Verdict) -> Begun:
+        if not verdict.holds:
+            return self._not_run(firing, NotRun.CONDITIONS, verdict.reason, verdict.children)
+        refusal = self._limits.refusal()
+        if refusal is not None:
+            return self._not_run(firing, *refusal)
+        match decide(self._mode, self.config["max"], len(self._going), len(self._queued)):
+            case Decision.START:
+                return self._start(firing, variables, verdict)
+            case Decision.RESTART:
+                return self._start(firing, variables, verdict, self._cancel("it was set off again"))
+            case Decision.QUEUE:
+                self._queued.append((firing, variables, verdict))
+                return Begun(text="it waits for its turn")
+            case Decision.REFUSE:
+                return self._exceeded(firing)
+
+    def _exceeded(self, firing: Firing) -> Begun:
+        text = refusal(self._mode, self.config["max"])
+        level = self.config["max_exceeded"]
+        if level != "silent":
+            _log.log(
+                logging.getLevelName(level.upper()), "automation %s was set off and did not run: %s", self.id, text
+            )
+        return self._not_run(firing, NotRun.MODE, text)
+
+    def _cancel(self, reason: str) -> list[asyncio.Task[Ended]]:
+        """End all runs; return their tasks, which have still to be waited for."""
+        tasks = []
+        for going in self._going.values():
+            going.run.cancel(reason)
+            going.task.cancel()
+            tasks.append(going.task)
+        return tasks
+
+    def _start(
+        self,
+        firing: Firing,
+        variables: Mapping[str, Any],
+        verdict: Verdict,
+        replaced: Sequence[asyncio.Task[Ended]] = (),
+    ) -> Begun:
+        plan = self.plan
+        run = Run(
+            plan,
+            self._parts,
+            self._context(firing),
+            variables=variables,
+            trigger=firing.trigger,
+            keeper=self._desk.waiting if plan.persist else None,
+        )
+        run.defined = True
+        for place, child in verdict.children.items():
+            run.trace.verdict(f"condition/{place}", child)
+        self._limits.count()
+        return self._go(run, firing, replaced)
+
+    def _go(self, run: Run, firing: Firing | None = None, replaced: Sequence[asyncio.Task[Ended]] = ()) -> Begun:
+        task = self._parts.tasks.spawn(self._perform(run, firing, replaced), name=f"run of {self.entity_id}")
+        self._going[run.id] = _Going(run, task)
+        self._own.append(run.context.id)
+        # Told behind the first action: nobody who waits for it should wait for this.
+        asyncio.get_running_loop().call_soon(self._tell_start, run)
+        return Begun(run.id, task=task)
+
+    async def _perform(self, run: Run, firing: Firing | None, replaced: Sequence[asyncio.Task[Ended]]) -> Ended:
+        started = self._parts.clock.time()
+        ended = Ended(Outcome.CANCELLED, reason=run.cancelled or "")
+        try:
+            if replaced:
+                await asyncio.wait(replaced)
+            await self._keep(run, firing)
+            if self.config["approval"] == "required" and not await self._desk.approve(run):
+                ended = Ended(Outcome.DENIED, "nobody approved it")
+                run.trace.end(ended.outcome, ended.error)
+                if run.keeper is not None:
+                    await run.keeper.forget(run.id)
+                return ended
+            ended = await execute(run)
+            return ended
+        finally:
+            if self._parts.tasks.closed:
+                self._cut_off(run)
+            else:
+                await asyncio.shield(self._finish(run, ended, started))
+
+    async def _keep(self, run: Run, firing: Firing | None) -> None:
+        """Write down, before anything is done, that this occurrence is handled and by which run: both or neither."""
+        if self._desk.waiting is not None and run.keeper is not None and not run.saved:
+            await self._desk.kept.write(self.id, self._desk.waiting.saving(run))
+            run.saved = True
+        elif firing is not None and firing.planned is not None and self._armed.makes_up:
+            await self._desk.kept.write(self.id)
+
+    # --- what comes behind ---
+
+    def _cut_off(self, run: Run) -> None:
+        """The hub stops: what is kept goes on at the next start, the rest ends here."""
+        if run.keeper is not None:
+            return
+        run.trace.end(Outcome.INTERRUPTED, "the hub stopped")
+        if self._desk.traces is not None:
+            self._desk.traces.add(run.trace, self.config["trace"]["stored_traces"])
+
+    async def _finish(self, run: Run, ended: Ended, started: float) -> None:
+        self._going.pop(run.id, None)
+        if not run.trace.finished:
+            run.trace.end(ended.outcome, ended.error)
+        if self._desk.traces is not None:
+            self._desk.traces.add(run.trace, self.config["trace"]["stored_traces"])
+        self._count(ended)
+        self._parts.bus.fire(
+            EVENT_FINISHED,
+            {
+                "automation_id": self.id,
+                "run_id": run.id,
+                "outcome": ended.outcome.value,
+                "error": ended.error,
+            },
+            run.context,
+        )
+        self.show()
+        if self._queued:
+            self._start(*self._queued.popleft())
+        finished = self._parts.clock.time()
+        await self._desk.tell(
+            Result(self.id, self.alias, run.id, ended.outcome, ended.error, started, finished, self.config)
+        )
+        if self.config["delete_after_run"] and ended.outcome is not Outcome.CANCELLED and self._desk.delete is not None:
+            await self._desk.delete(self.id)
+
+    def _count(self, ended: Ended) -> None:
+        if ended.outcome not in BAD_OUTCOMES:
+            if self._kept.failures:
+                self._kept.failures = 0
+                self._desk.kept.changed(self.id)
+            return
+        self._kept.failures += 1
+        limit = self.config["pause_after"]
+        if limit and self._kept.failures >= limit and self._kept.paused_reason is None:
+            self._kept.paused_reason = f"it failed {self._kept.failures} times in a row: {ended.error}"
+            self.disarm()
+            self._parts.repairs.raise_(
+                REPAIRS,
+                f"{self.id}:paused",
+                f"The automation {self.alias} has paused itself",
+                f"{self._kept.paused_reason} Mend it and turn it on again.",
+                severity=Severity.WARNING,
+                command=f"homarus automation on {self.id}",
+            )
+        self._desk.kept.changed(self.id)
+
+    def _tell_start(self, run: Run) -> None:
+        self._kept.last_triggered = self._parts.clock.time()
+        self._desk.kept.changed(self.id)
+        self._parts.bus.fire(
+            EVENT_TRIGGERED,
+            {
+                "automation_id": self.id,
+                "name": self.alias,
+                "entity_id": self.entity_id,
+                "run_id": run.id,
+                "trigger": run.trace.trigger.get("description"),
+            },
+            run.context,
+        )
+        self.show()
+
+    def show(self) -> None:
+        """Set its entity's state."""
+        last = self._kept.last_triggered
+        self._parts.states.set(
+            self.entity_id,
+            "on" if self.is_on else "off",
+            {
+                "friendly_name": self.alias,
+                "id": self.id,
+                "mode": self._mode.value,
+                "current": len(self._going),
+                "last_triggered": last,
+                **({"paused": self._kept.paused_reason} if self._kept.paused_reason else {}),
+            },
+        )
+
+    def _not_run(
+        self, firing: Firing, reason: NotRun, text: str, children: Mapping[str, Verdict] | None = None
+    ) -> Begun:
+        if self._desk.traces is not None:
+            self._desk.traces.add_not_run(self.id, self.alias, firing.trigger, reason, text, children or {})
+        self._parts.bus.fire(
+            EVENT_NOT_RUN, {"automation_id": self.id, "reason": reason.value, "text": text}, firing.context
+        )
+        return Begun(not_run=reason, text=text)
+
+    # --- inside ---
+
+    def _wanted_on(self) -> bool:
+        initial = self.config.get("initial_state")
+        if self._kept.enabled is not None:
+            return self._kept.enabled
+        return True if initial is None else bool(initial)
+
+    def _variables_of(self, firing: Firing) -> Mapping[str, Any]:
+        """Return the variables of a run: `this`, `trigger`, then those of the automation, each seeing those before."""
+        state = self._parts.states.get(self.entity_id)
+        variables: dict[str, Any] = {"this": state, "trigger": firing.trigger}
+        if firing.context is not None:
+            variables["context"] = {"id": firing.context.id, "parent_id": firing.context.parent_id}
+        for name, value in (*self.config["variables"].items(), *firing.variables.items()):
+            variables[name] = (
+                self._parts.templates.render_value(value, variables, f"{self.id}: {name}")
+                if self.config["templates"]
+                else value
+            )
+        return variables
+
+    def _asking(self, firing: Firing, variables: Mapping[str, Any]) -> Asking:
+        return Asking(self._parts, variables, self._context(firing), self.id)
+
+    def _context(self, firing: Firing) -> Context:
+        authority = self.authority.narrow(tainted=True) if firing.tainted else self.authority
+        cause = firing.context
+        if cause is None:
+            return Context(authority)
+        return Context(authority, parent_id=cause.id, chain=(*cause.chain[-(CHAIN_LIMIT - 1) :], cause.id))
+
+    def _is_loop(self, cause: Context | None) -> bool:
+        if cause is None or not self._own:
+            return False
+        own = set(self._own)
+        return sum(1 for id in (*cause.chain, cause.id) if id in own) >= LOOP_LIMIT
