@@ -19,8 +19,16 @@ SECTIONS: tuple[Section, ...] = (
         default=[],
         description="What happens by itself",
         each_item=True,
+        shows_broken=True,
     ),
-    Section("script", Schema({_SCRIPT_KEY: SCRIPT}), default={}, description="Sequences of actions, by name"),
+    Section(
+        "script",
+        Schema({_SCRIPT_KEY: SCRIPT}),
+        default={},
+        description="Sequences of actions, by name",
+        each_item=True,
+        shows_broken=True,
+    ),
 )
 
 

@@ -11,12 +11,13 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from hub.config.checked import Checked, Config
 from hub.config.errors import ERROR_LIMIT, ConfigError
 from hub.config.loader import Loaded, ParseCache, load
-from hub.config.marks import BROKEN, ConfigList, mark_of
+from hub.config.marks import BROKEN, ConfigList, ConfigMapping, mark_of
 from hub.config.paths import Key, KeyPath
 from hub.config.section_check import SectionCheck, Validated
 from hub.config.sections import SchemaProblem, Section, Sections
@@ -73,12 +74,14 @@ def check(
     parsed = cache.parsed if cache is not None else None
     with _without_collector():
         loaded = load(home_dir, overrides=overrides, environment=environment, cache=parsed)
-        return check_loaded(loaded, sections, cache)
+        return check_loaded(loaded, sections, cache, Path(home_dir))
 
 
-def check_loaded(loaded: Loaded, sections: Sections, cache: CheckCache | None = None) -> Checked:
+def check_loaded(
+    loaded: Loaded, sections: Sections, cache: CheckCache | None = None, home: Path | None = None
+) -> Checked:
     """Check what was read; see `check`."""
-    return _Check(loaded, sections, cache or CheckCache()).run()
+    return _Check(loaded, sections, cache or CheckCache(), home).run()
 
 
 @contextmanager
@@ -94,8 +97,9 @@ def _without_collector() -> Iterator[None]:
 
 
 class _Check:
-    def __init__(self, loaded: Loaded, sections: Sections, cache: CheckCache) -> None:
+    def __init__(self, loaded: Loaded, sections: Sections, cache: CheckCache, home: Path | None) -> None:
         self._loaded = loaded
+        self._home = home
         self._sections = sections
         self._cache = cache
         self._errors = list(loaded.errors)
@@ -104,8 +108,8 @@ class _Check:
         self._values: dict[str, Any] = {}
         self._defaults: dict[str, Any] = {}
         self._broken: dict[str, list[ConfigError]] = {}
-        self._broken_items: dict[str, dict[int, list[ConfigError]]] = {}
-        self._kept: dict[str, list[int]] = {}
+        self._broken_items: dict[str, dict[Key, list[ConfigError]]] = {}
+        self._kept: dict[str, list[Key]] = {}
         self._secrets: list[Secret] = []
 
     def run(self) -> Checked:
@@ -171,6 +175,9 @@ class _Check:
         if section.each_item and isinstance(value, ConfigList):
             self._items(section, checker, value)
             return
+        if section.each_item and isinstance(value, ConfigMapping):
+            self._entries(section, checker, value)
+            return
         found = checker.whole(value)
         if found.broken:
             self._break(name, found.errors)
@@ -179,7 +186,7 @@ class _Check:
             self._secrets += found.secrets
 
     def _items(self, section: Section, checker: SectionCheck, items: ConfigList) -> None:
-        kept: list[int] = []
+        kept: list[Key] = []
         values: list[Any] = []
         for index, item in enumerate(items):
             found = self._cache.validated(section, item) or checker.item(item, index)
@@ -193,6 +200,20 @@ class _Check:
             values.append(found.value)
         self._values[section.name] = values
         self._kept[section.name] = kept
+
+    def _entries(self, section: Section, checker: SectionCheck, entries: ConfigMapping) -> None:
+        values: dict[str, Any] = {}
+        for name, entry in entries.items():
+            found = self._cache.validated(section, entry) or checker.named(entry, name)
+            if found.broken:
+                self._break_item(section.name, name, found.errors)
+                continue
+            if isinstance(entry, (dict, list)):
+                self._cache.keep(section, entry, found)
+            self._secrets += found.secrets
+            values[name] = found.value
+        self._values[section.name] = values
+        self._kept[section.name] = list(values)
 
     def _cross_checks(self, config: Config) -> None:
         if not self._loaded.readable:
@@ -215,7 +236,7 @@ class _Check:
             self._warnings.append(error)
             return
         section = self._sections.get(name) if name in self._loaded.data else None
-        if section is not None and section.each_item and len(keys) > 1 and isinstance(keys[1], int):
+        if section is not None and section.each_item and len(keys) > 1:
             self._break_item(name, keys[1], [error])
             return
         self._break(name, [error])
@@ -225,7 +246,7 @@ class _Check:
         self._broken.setdefault(name, []).extend(told)
         self._errors.extend(told)
 
-    def _break_item(self, name: str, index: int, errors: Iterable[ConfigError]) -> None:
+    def _break_item(self, name: str, index: Key, errors: Iterable[ConfigError]) -> None:
         told = list(errors)
         self._broken_items.setdefault(name, {}).setdefault(index, []).extend(told)
         self._errors.extend(told)
@@ -235,7 +256,10 @@ class _Check:
         values = {name: value for name, value in self._values.items() if name not in self._broken}
         kept = {name: tuple(indexes) for name, indexes in self._kept.items()}
         for name, items in self._broken_items.items():
-            if name in values:
+            if name in values and isinstance(values[name], dict):
+                values[name] = {key: value for key, value in values[name].items() if key not in items}
+                kept[name] = tuple(values[name])
+            elif name in values:
                 pairs = [(i, v) for i, v in zip(kept[name], values[name], strict=True) if i not in items]
                 kept[name] = tuple(i for i, _ in pairs)
                 values[name] = [v for _, v in pairs]
@@ -257,6 +281,7 @@ class _Check:
             folders=frozenset(loaded.folders),
             secrets=tuple({id(secret): secret for secret in [*loaded.secrets, *self._secrets]}.values()),
             start=loaded.start,
+            home=self._home,
         )
 
 

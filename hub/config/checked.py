@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from hub.config.errors import ConfigError
 from hub.config.marks import ConfigMapping, Mark, mark_of, place, start_of
-from hub.config.paths import KeyPath
+from hub.config.paths import Key, KeyPath
 from hub.core.secret import Secret
 
 
@@ -21,8 +22,8 @@ class Config(Mapping[str, Any]):
         defaults: Validated defaults of core sections, for a hub in recovery mode.
         raw: What the files say, packages merged in.
         broken: Names of sections that are left out, with their errors.
-        broken_items: Errors of the list items that are left out, by section and index in the files.
-        kept_items: For sections checked item by item: the index in the files of each validated item.
+        broken_items: Errors of the items that are left out, by section and index (or name) in the files.
+        kept_items: For sections checked item by item: the index (or name) in the files of each validated item.
         errors: All that is wrong, in the order of files and lines.
         recovery: Whether the root file cannot be read, or a critical section is broken.
         present: Top-level keys that stand in the files.
@@ -30,14 +31,15 @@ class Config(Mapping[str, Any]):
         folders: Folders whose files are included.
         secrets: Every secret in it, to be redacted.
         start: The mark of the root file's beginning.
+        home: The directory of the files, for checks that read what they name; None for a text alone.
     """
 
     sections: Mapping[str, Any]
     defaults: Mapping[str, Any]
     raw: ConfigMapping
     broken: Mapping[str, tuple[ConfigError, ...]]
-    broken_items: Mapping[str, Mapping[int, tuple[ConfigError, ...]]]
-    kept_items: Mapping[str, tuple[int, ...]]
+    broken_items: Mapping[str, Mapping[Key, tuple[ConfigError, ...]]]
+    kept_items: Mapping[str, tuple[Key, ...]]
     errors: tuple[ConfigError, ...]
     recovery: bool
     present: frozenset[str]
@@ -45,6 +47,7 @@ class Config(Mapping[str, Any]):
     folders: frozenset[str]
     secrets: tuple[Secret, ...] = field(repr=False)
     start: Mark = field(repr=False)
+    home: Path | None = None
 
     def __getitem__(self, name: str) -> Any:
         return self.sections[name]

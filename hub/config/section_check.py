@@ -59,6 +59,13 @@ class SectionCheck:
             return Validated(None, found.errors, broken=True)
         return Validated(found.value[0], secrets=found.secrets)
 
+    def named(self, value: Any, name: str) -> Validated:
+        """Validate one entry of the section's mapping, as a mapping of its own."""
+        found = self._check({name: value}, (self._section.name,), self._section.schema)
+        if found.broken or not isinstance(found.value, dict) or len(found.value) != 1:
+            return Validated(None, found.errors, broken=True)
+        return Validated(next(iter(found.value.values())), secrets=found.secrets)
+
     def _check(self, value: Any, prefix: KeyPath, schema: Any, index: int | None = None) -> Validated:
         data = plain(value)
         revealed: dict[KeyPath, str] = {}

@@ -25,7 +25,10 @@ class Section:
         default: What is validated when the key is absent or empty; None gives None when it is absent.
         description: One line, for documentation and the editor.
         restart: Whether a change takes effect only after a restart.
-        each_item: Whether a list item that is broken is left out alone, instead of the whole section.
+        each_item: Whether an item (of a list, or of a mapping by name) that is broken is left out alone, instead of the
+            whole section.
+        shows_broken: Whether the part itself shows an item that broke as unavailable, so that a running hub takes the
+            rest of a new configuration, instead of keeping the whole last good one.
         restart_keys: Keys of a mapping a change of which needs a restart, while the others are applied live.
     """
 
@@ -36,6 +39,7 @@ class Section:
     description: str = ""
     restart: bool = False
     each_item: bool = False
+    shows_broken: bool = False
     restart_keys: frozenset[str] = frozenset()
 
     @property

@@ -136,7 +136,7 @@ class ConfigStore:
 
     def _reloaded(self, checked: Checked) -> ReloadResult:
         old, new = self.current, checked.config
-        if not old.recovery and _is_worse(old, new):
+        if not old.recovery and _is_worse(old, new, self._shown_broken()):
             return self._refused(checked)
         self._take(checked)
         if new.recovery:
@@ -237,6 +237,9 @@ class ConfigStore:
         """Whether every file that was read last time still holds the same, and no folder holds other files."""
         return self.editor.same_files(self.current.files, self.current.folders)
 
+    def _shown_broken(self) -> frozenset[str]:
+        return frozenset(section.name for section in self.sections.core() if section.shows_broken)
+
     def _needs_restart(self) -> set[str]:
         """Return the sections whose new values the hub, as it was started, does not follow."""
         started, now = self._started.raw, self.current.raw
@@ -289,10 +292,15 @@ class ConfigStore:
             _log.warning("the last good configuration could not be kept: %s", error)
 
 
-def _is_worse(old: Config, new: Config) -> bool:
-    """Whether something is broken now that was not broken in what is in force."""
+def _is_worse(old: Config, new: Config, shown: frozenset[str]) -> bool:
+    """Whether something is broken now that was not broken in what is in force.
+
+    Args:
+        shown: Sections whose broken items their part shows by itself; those do not count.
+    """
     known = {(error.section, error.message) for error in old.errors}
-    return new.recovery or any((error.section, error.message) not in known for error in new.errors)
+    told = {error for name in shown for errors in new.broken_items.get(name, {}).values() for error in errors}
+    return new.recovery or any((error.section, error.message) not in known for error in new.errors if error not in told)
 
 
 def _key(raw: Mapping[str, Any], section: str, key: str) -> Any:
@@ -304,4 +312,9 @@ def _changed(old: Config, new: Config) -> set[str]:
     """Return the sections whose value, or whose being broken, is different."""
     names = set(old.raw) | set(new.raw)
     changed = {name for name in names if name not in old.raw or name not in new.raw or old.raw[name] != new.raw[name]}
-    return changed | (set(old.broken) ^ set(new.broken)) | (set(old.broken_items) ^ set(new.broken_items))
+    differ = {
+        name
+        for name in {*old.broken_items, *new.broken_items}
+        if old.broken_items.get(name) != new.broken_items.get(name)
+    }
+    return changed | (set(old.broken) ^ set(new.broken)) | differ
