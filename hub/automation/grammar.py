@@ -239,7 +239,9 @@ def automation(value: Any) -> dict[str, Any]:
         raise Invalid(f"expected an automation (triggers and actions), got {show(value)}")
     if "use_blueprint" in value:
         found: dict[str, Any] = _BLUEPRINT(value)
-        return found
+        return {
+            key: each for key, each in found.items() if key in value
+        }  # the blueprint's own words come before defaults
     for old, new in _OLD.items():
         if old in value and new in value:
             raise Invalid(f"{old} is the old word for {new}; use one of them", path=[old])
@@ -266,7 +268,9 @@ def script(value: Any) -> dict[str, Any]:
     """Validate one script; see `automation`."""
     if not isinstance(value, dict):
         raise Invalid(f"expected a script (a mapping with sequence), got {show(value)}")
-    found: dict[str, Any] = (_SCRIPT_BLUEPRINT if "use_blueprint" in value else _SCRIPT)(value)
+    if "use_blueprint" in value:
+        return {key: each for key, each in _SCRIPT_BLUEPRINT(value).items() if key in value}
+    found: dict[str, Any] = _SCRIPT(value)
     return found
 
 

@@ -12,7 +12,7 @@ from hub.config.files import ROOT_FILE, SECRETS_FILE
 from hub.core.errors import NotFound
 from hub.storage.files import write_atomic
 
-SEEDED = (ROOT_FILE, SECRETS_FILE)
+SEEDED = (ROOT_FILE, SECRETS_FILE, "automations.yaml", "scripts.yaml")
 DEFAULT_ZONE = "UTC"
 
 _ZONE_LINE = re.compile(r"^(  time_zone: ).*$", re.MULTILINE)
