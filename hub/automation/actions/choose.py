@@ -1,0 +1,66 @@
+"""`choose` / `default`: the first option whose conditions hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.automation.contract import ActionKind
+from hub.automation.fields import conditions, sequence
+from hub.automation.kinds import condition_kind
+from hub.automation.run import Run
+from hub.core.schema import All, Optional, Required, Schema, as_list, string
+
+_DEFAULT = "default"
+
+
+async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
+    choice = run.resume(path)
+    if choice is None:
+        choice = await _choose(step, run, path)
+        run.note(path, choice)
+    run.tell(choice=choice)
+    if choice != _DEFAULT:
+        await run.sequence(step["choose"][choice]["sequence"], f"{path}/choose/{choice}/sequence")
+    elif step.get("default"):
+        await run.sequence(step["default"], f"{path}/default")
+
+
+async def _choose(step: Mapping[str, Any], run: Run, path: str) -> int | str:
+    for index, option in enumerate(step["choose"]):
+        place = f"{path}/choose/{index}"
+        holds = await run.holds(option["conditions"], f"{place}/conditions")
+        run.trace.step(place).result(holds=holds).end()
+        if holds:
+            return index
+    return _DEFAULT
+
+
+def _explain(step: Mapping[str, Any]) -> str:
+    options = [
+        option.get("alias")
+        or " and ".join(condition_kind(each["condition"]).explain(each) for each in option["conditions"])
+        for option in step["choose"]
+    ]
+    otherwise = f"; else {len(step['default'])} actions" if step.get("default") else ""
+    return f"choose: {'; or '.join(f'if {each}' for each in options)}{otherwise}"
+
+
+_OPTION = Schema(
+    {
+        Optional("alias", description="What it is called in traces."): string,
+        Required("conditions", description="What must hold."): conditions,
+        Required("sequence", description="What is done then."): sequence,
+    }
+)
+
+KIND = ActionKind(
+    name="choose",
+    fields={
+        Required("choose", description="The options, in order."): All(as_list, [_OPTION]),
+        Optional("default", description="What is done when none of them holds."): sequence,
+    },
+    run=_run,
+    explain=_explain,
+    description="Do the first of several things whose conditions hold.",
+)

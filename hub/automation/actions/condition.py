@@ -1,0 +1,32 @@
+"""A condition among the actions: when it does not hold, the sequence that it stands in ends.
+
+The schema of such a step is that of the condition itself; see `hub.automation.fields`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.automation.contract import ActionKind
+from hub.automation.kinds import condition_kind
+from hub.automation.run import Run, SequenceEnded
+from hub.core.schema import Required, string
+
+
+async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
+    if not await run.holds_here(step, path):
+        raise SequenceEnded
+
+
+def _explain(step: Mapping[str, Any]) -> str:
+    return f"go on only if {condition_kind(step['condition']).explain(step)}"
+
+
+KIND = ActionKind(
+    name="condition",
+    fields={Required("condition", description="Which kind of condition."): string},
+    run=_run,
+    explain=_explain,
+    description="Go on only if this holds.",
+)

@@ -1,0 +1,36 @@
+"""`set_conversation_response`: what is said to whoever spoke the sentence that set this off."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.automation.contract import ActionKind
+from hub.automation.fields import dynamic_text
+from hub.automation.run import Run
+from hub.core.schema import AnyOf, Required
+
+
+async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
+    said = step["set_conversation_response"]
+    answer = None if said is None else str(await run.render_later(said))
+    run.root.conversation_response = answer
+    run.tell(conversation_response=answer)
+
+
+def _explain(step: Mapping[str, Any]) -> str:
+    said = step["set_conversation_response"]
+    return "answer nothing" if said is None else f"answer {said!r}"
+
+
+KIND = ActionKind(
+    name="set_conversation_response",
+    fields={
+        Required("set_conversation_response", description="The answer; nothing takes an earlier one back."): AnyOf(
+            None, dynamic_text
+        )
+    },
+    run=_run,
+    explain=_explain,
+    description="Say what is answered to the sentence that set this off.",
+)

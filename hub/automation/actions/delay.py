@@ -1,0 +1,36 @@
+"""`delay`: wait; what is left of it is waited after a restart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.automation.contract import ActionKind
+from hub.automation.fields import dynamic_duration
+from hub.automation.run import Run
+from hub.core.schema import Required
+
+
+async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
+    seconds = await run.seconds(step["delay"], "delay")
+    run.tell(delay=seconds)
+    if run.dry is not None:
+        run.dry.skip(path, f"wait {seconds:g} s")
+        return
+    await run.sleep_until(await run.deadline(seconds, path))
+
+
+def _explain(step: Mapping[str, Any]) -> str:
+    delay = step["delay"]
+    return f"wait {delay:g} s" if isinstance(delay, float) else f"wait {delay}"
+
+
+KIND = ActionKind(
+    name="delay",
+    fields={
+        Required("delay", description="How long: 90, 00:01:30, 1h 30m, or days, hours, minutes…"): dynamic_duration
+    },
+    run=_run,
+    explain=_explain,
+    description="Wait.",
+)

@@ -1,0 +1,43 @@
+"""`if` / `then` / `else`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.automation.contract import ActionKind
+from hub.automation.fields import conditions, sequence
+from hub.automation.kinds import condition_kind
+from hub.automation.run import Run
+from hub.core.schema import Optional, Required
+
+
+async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
+    holds = run.resume(path)
+    if holds is None:
+        holds = await run.holds(step["if"], f"{path}/if/condition")
+        run.note(path, holds)
+    run.tell(choice="then" if holds else "else")
+    if holds:
+        await run.sequence(step["then"], f"{path}/then")
+    elif step.get("else"):
+        await run.sequence(step["else"], f"{path}/else")
+
+
+def _explain(step: Mapping[str, Any]) -> str:
+    when = " and ".join(condition_kind(each["condition"]).explain(each) for each in step["if"]) or "anything"
+    otherwise = f", else {len(step['else'])}" if step.get("else") else ""
+    return f"if {when}: do {len(step['then'])} actions{otherwise}"
+
+
+KIND = ActionKind(
+    name="if",
+    fields={
+        Required("if", description="What must hold."): conditions,
+        Required("then", description="What is done when it holds."): sequence,
+        Optional("else", description="What is done when it does not."): sequence,
+    },
+    run=_run,
+    explain=_explain,
+    description="Do one thing or another.",
+)

@@ -1,0 +1,28 @@
+"""`sequence`: several steps as one; a condition that does not hold ends only these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.automation.contract import ActionKind
+from hub.automation.fields import sequence
+from hub.automation.run import Run
+from hub.core.schema import Required
+
+
+async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
+    await run.sequence(step["sequence"], f"{path}/sequence")
+
+
+def _explain(step: Mapping[str, Any]) -> str:
+    return f"do {len(step['sequence'])} actions in order"
+
+
+KIND = ActionKind(
+    name="sequence",
+    fields={Required("sequence", description="What is done, in order."): sequence},
+    run=_run,
+    explain=_explain,
+    description="Several actions as one.",
+)

@@ -1,0 +1,114 @@
+"""`action`: call a service."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hub.automation.calling import call_service
+from hub.automation.contract import ActionKind
+from hub.automation.fields import dynamic, dynamic_entity_ids, dynamic_text, is_template
+from hub.automation.run import Run
+from hub.core.errors import InvalidRequest
+from hub.core.schema import AnyOf, Invalid, Optional, Required, Schema, show, string
+
+_NAME = re.compile(r"^[a-z0-9_]+\.[a-z0-9_]+$")
+_DATA_KEYS = ("data", "data_template")
+
+
+@dataclass(frozen=True, slots=True)
+class _Constant:
+    """A call in which nothing is a template: put together once."""
+
+    name: str
+    data: Mapping[str, Any]
+    told: Mapping[str, Any]
+
+
+async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
+    memo = run.plan.memo
+    known = memo.get(id(step))
+    if known is None:
+        known = memo[id(step)] = (step, await _constant(step, run))
+    call: _Constant | None = known[1]
+    if call is None:
+        call = await _rendered(step, run)
+    run.tell(**call.told)
+    await call_service(run, call.name, call.data, path, step.get("response_variable"))
+
+
+async def _constant(step: Mapping[str, Any], run: Run) -> _Constant | None:
+    """Return the call when none of its parts needs rendering, else None."""
+    for key in ("action", "target", *_DATA_KEYS):
+        if not run.plan.is_static(step.get(key)):
+            return None
+    return await _rendered(step, run)
+
+
+async def _rendered(step: Mapping[str, Any], run: Run) -> _Constant:
+    name = str(await run.render_later(step["action"])).strip().lower()
+    if not _NAME.match(name):
+        raise InvalidRequest(f"{name!r} is not the name of a service; expected one such as light.turn_on")
+    data: dict[str, Any] = {}
+    for key in _DATA_KEYS:
+        _merge(data, await run.render_later(step.get(key)), key)
+    _merge(data, await run.render_later(step.get("target")), "target")
+    return _Constant(name, data, {"service": name, "data": data})
+
+
+def _merge(data: dict[str, Any], given: Any, key: str) -> None:
+    if given is None or given == "":
+        return
+    if not isinstance(given, Mapping):
+        raise InvalidRequest(f"{key} is not a mapping, but {show(given)}")
+    data.update(given)
+
+
+def _name(value: Any) -> str:
+    text = string(value)
+    if is_template(text):
+        return str(dynamic_text(text))
+    text = text.strip().lower()
+    if not _NAME.match(text):
+        raise Invalid(f"expected the name of a service such as light.turn_on, got {show(value)}")
+    return text
+
+
+def _explain(step: Mapping[str, Any]) -> str:
+    target = step.get("target") or step.get("data") or {}
+    entities = target.get("entity_id") if isinstance(target, Mapping) else None
+    named = ", ".join(entities) if isinstance(entities, list) else entities
+    return f"{step['action']} ({named})" if named else str(step["action"])
+
+
+_NO_AREAS = "there are no devices, areas, floors and labels here; name entities with entity_id"
+
+
+def _refuse_areas(value: Any) -> Any:
+    raise Invalid(_NO_AREAS)
+
+
+_TARGET = Schema(
+    {
+        Optional("entity_id", description="Entities that it is about."): dynamic_entity_ids,
+        **{Optional(key): _refuse_areas for key in ("device_id", "area_id", "floor_id", "label_id")},
+    }
+)
+_MAPPING = AnyOf(None, {string: dynamic}, dynamic_text)
+
+KIND = ActionKind(
+    name="action",
+    fields={
+        Required("action", description="The service: domain.name, or a template of it."): _name,
+        Optional("target", description="What it is about; goes into its data."): AnyOf(None, _TARGET, dynamic_text),
+        Optional("data", description="What it is told."): _MAPPING,
+        Optional("data_template", description="The old word for data with templates."): _MAPPING,
+        Optional("response_variable", description="The variable that takes what it answers."): string,
+        Optional("metadata", description="What the editor of Home Assistant keeps; not used."): object,
+    },
+    run=_run,
+    explain=_explain,
+    description="Call a service.",
+)

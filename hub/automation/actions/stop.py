@@ -1,0 +1,49 @@
+"""`stop`: end the run, as done or as failed, with or without an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.automation.contract import ActionKind
+from hub.automation.fields import dynamic_text
+from hub.automation.run import Run, StopRun
+from hub.core.errors import InvalidRequest
+from hub.core.schema import AnyOf, Invalid, Optional, Required, boolean, string
+
+
+async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
+    text = str(await run.render_later(step["stop"] or ""))
+    failed = bool(step.get("error", False))
+    run.tell(stop=text, error=failed)
+    name = step.get("response_variable")
+    if name is None:
+        raise StopRun(text, error=failed)
+    if name not in run.scope.view:
+        raise InvalidRequest(f"there is no variable {name} to answer with")
+    raise StopRun(text, run.scope.view[name])
+
+
+def _explain(step: Mapping[str, Any]) -> str:
+    ending = "fail" if step.get("error") else "stop"
+    return f"{ending}: {step['stop']}" if step["stop"] else ending
+
+
+def _rule(step: dict[str, Any]) -> dict[str, Any]:
+    if step.get("error") and "response_variable" in step:
+        raise Invalid("a stop with an error gives no response", path=["response_variable"])
+    return step
+
+
+KIND = ActionKind(
+    name="stop",
+    fields={
+        Required("stop", description="Why, for people."): AnyOf(dynamic_text, None),
+        Optional("error", default=False, description="Whether the run counts as failed."): boolean,
+        Optional("response_variable", description="The variable that the run answers with."): string,
+    },
+    run=_run,
+    explain=_explain,
+    description="End the run here.",
+    rule=_rule,
+)

@@ -1,0 +1,28 @@
+"""`variables`: assign variables, each of which may use those before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.automation.contract import ActionKind
+from hub.automation.fields import variables
+from hub.automation.run import Run
+from hub.core.schema import Required
+
+
+async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
+    await run.define(step["variables"])
+
+
+def _explain(step: Mapping[str, Any]) -> str:
+    return f"set {', '.join(step['variables'])}" if step["variables"] else "set nothing"
+
+
+KIND = ActionKind(
+    name="variables",
+    fields={Required("variables", description="Names and their values; templates are rendered now."): variables},
+    run=_run,
+    explain=_explain,
+    description="Assign variables.",
+)
