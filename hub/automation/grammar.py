@@ -53,14 +53,14 @@ _OLD: Mapping[str, str] = {"trigger": "triggers", "condition": "conditions", "ac
 
 
 def _id(value: Any) -> str:
-    text = string(value)
+    text: str = string(value)
     if not _ID.match(text):
         raise Invalid(f"expected an id (text without / at most 128 characters), got {show(value)}")
     return text
 
 
 def _blueprint_path(value: Any) -> str:
-    text = string(value)
+    text: str = string(value)
     if not text.endswith((".yaml", ".yml")) or text.startswith("/") or ".." in text.split("/"):
         raise Invalid(f"expected the path of a blueprint such as homarus/heartbeat.yaml, got {show(value)}")
     return text
