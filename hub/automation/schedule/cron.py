@@ -89,7 +89,7 @@ def check_cron(expression: str) -> None:
     """
     if _compile(expression).pattern.next_day(date(2024, 1, 1)) is None:
         raise InvalidRequest(
-            f'cron: "{expression}" never comes due: no such day exists in any of the months it names',
+            f'cron: "{expression}" never comes due: no month it names has such a day of month',
             details={"field": "day of month"},
         )
 

@@ -19,6 +19,7 @@ EXPECTED = (
 SECONDS_FROM = 1_000_000_000
 SECONDS_UNTIL = 10_000_000_000
 """Between these (the years 2001 and 2286) a number is clearly seconds since the epoch; milliseconds lie above."""
+LATEST = datetime(9000, 1, 1, tzinfo=UTC).timestamp()
 
 _DURATION = re.compile(r"(?:in\s+|\+\s*)?((?:\d+(?:\.\d+)?\s*[dhms]\s*)+)", re.IGNORECASE | re.ASCII)
 _DATE = re.compile(r"\d{4}-?\d{2}-?\d{2}|\d{4}-?W\d{2}(?:-?\d)?", re.IGNORECASE | re.ASCII)
@@ -124,11 +125,16 @@ def _zone(name: str, zone: tzinfo, text: str) -> tzinfo:
 
 def _instant(moment: datetime, zone: tzinfo, text: str) -> float:
     try:
-        if moment.tzinfo is not None:
-            return moment.timestamp()
-        whole = fixed_instant(moment.replace(microsecond=0), zone)
-    except (OverflowError, ValueError) as error:
-        raise InvalidRequest(f"at: {show(text)} lies outside the years 1 to 9999 in UTC") from error
+        found = moment.timestamp() if moment.tzinfo is not None else _local_instant(moment, zone)
+    except (OverflowError, ValueError):
+        found = LATEST
+    if not 0 <= found < LATEST:
+        raise InvalidRequest(f"at: {show(text)} lies outside the years 1970 to 8999")
+    return found
+
+
+def _local_instant(moment: datetime, zone: tzinfo) -> float:
+    whole = fixed_instant(moment.replace(microsecond=0), zone)
     return whole + moment.microsecond / 1_000_000 if _exists(moment, whole, zone) else whole
 
 

@@ -99,7 +99,8 @@ def next_following(zone: tzinfo, after: float, first_from: FirstFrom) -> float |
             if again is not None and again < repeats_to:
                 return _instant(again, second)
             repeats_from = None
-        for instant in _shown_at(wall, zone):
+        shown = _shown_at(wall, zone)
+        for instant in shown if repeats_from is None else shown[:1]:
             if instant > after:
                 return instant
         wall += _SECOND
