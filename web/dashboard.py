@@ -11,12 +11,16 @@ from hub.core.repairs import EVENT_REPAIRS_CHANGED
 from hub.core.tasks import TaskOwner
 from hub.gateway.contract import HttpCall, HttpHandler
 from hub.gateway.routes import RouteTable
+from hub.messaging.approval_messages import question
+from hub.tools.approval_rights import SCOPE
+from hub.tools.approvals import EVENT_APPROVAL_REQUESTED, EVENT_APPROVAL_RESOLVED
 from web.assets import Assets
 from web.facts import Facts
 from web.i18n import LANGUAGES
 from web.live import Frame, Live
 from web.live_chat import LiveChat
 from web.markdown import Markdown
+from web.pages.approvals import ApprovalsPage
 from web.pages.chat import ChatPage
 from web.pages.configuration import ConfigurationPage
 from web.pages.login import LoginPage
@@ -53,8 +57,11 @@ class Dashboard:
         self._live = Live(self._tasks, hello=self._hello, language=self._language_of)
         self._started_ms = int(hub.clock.time() * 1000)
         self._facts = Facts(hub, self._started_ms)
-        overview = OverviewPage(self._renderer, self._facts.overview)
+        waits = hub.approvals
+        approvals = ApprovalsPage(self._renderer, waits.pending, waits.latest, waits.resolve, hub.clock.time)
+        overview = OverviewPage(self._renderer, self._facts.overview, approvals.data)
         self._live.add_topic("overview", overview.state)
+        self._live.add_topic("approvals", approvals.state, SCOPE)
         self._live_chat = None if self._facts.recovery else self._make_live_chat()
         pages = Pages(
             login=LoginPage(
@@ -66,10 +73,15 @@ class Dashboard:
             overview=overview,
             configuration=ConfigurationPage(self._renderer, hub.config, self._put_into_force),
             chat=None if self._live_chat is None else self._make_chat(self._live_chat),
+            approvals=approvals,
         )
         self._remove_routes = add_routes(hub.gateway.routes, self._renderer, self._assets, self._live, pages)
         changes = ("integration_changed", "models_changed", "config_refused", EVENT_REPAIRS_CHANGED, *ACTIVITY)
-        self._unsubscribe: list[Unsubscribe] = [hub.bus.listen(name, self._changed) for name in changes]
+        self._unsubscribe: list[Unsubscribe] = [
+            *(hub.bus.listen(name, self._changed) for name in changes),
+            hub.bus.listen(EVENT_APPROVAL_REQUESTED, self._asked),
+            hub.bus.listen(EVENT_APPROVAL_RESOLVED, self._answered),
+        ]
 
     async def close(self) -> None:
         """Take the routes away and close the tabs' sockets; the tabs come back by themselves when the hub does."""
@@ -110,6 +122,16 @@ class Dashboard:
         result = await self._hub.config.reload()
         await self._hub.apply(result)
         return result
+
+    async def _asked(self, event: Event) -> None:
+        """Show what waits in the inbox, and in the conversation that it belongs to."""
+        self._live.changed("approvals")
+        approval, key = await self._hub.approvals.get(event.data["id"]), event.data["session_key"]
+        if approval is not None and key is not None and self._live_chat is not None:
+            self._live_chat.add_note(key, question(approval, str(self._setting("language", "en"))))
+
+    def _answered(self, event: Event) -> None:
+        self._live.changed("approvals")
 
     def _changed(self, event: Event) -> None:
         self._live.changed("overview")

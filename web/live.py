@@ -18,7 +18,7 @@ from aiohttp import WSMsgType, web
 from hub.core.errors import HubError, Unavailable
 from hub.core.schema import All, Invalid, Length, Required, Schema, string
 from hub.core.tasks import TaskOwner
-from hub.gateway.contract import Caller, HttpCall
+from hub.gateway.contract import READ, Caller, HttpCall
 
 _log = logging.getLogger(__name__)
 
@@ -74,6 +74,7 @@ class Live:
         self._hello = hello
         self._language = language
         self._states: dict[str, State] = {}
+        self._scopes: dict[str, str] = {}
         self._clients: set[_Client] = set()
         self._dirty: dict[str, asyncio.TimerHandle] = {}
 
@@ -82,9 +83,10 @@ class Live:
         """How many tabs are connected."""
         return len(self._clients)
 
-    def add_topic(self, kind: str, state: State) -> None:
-        """Serve topics of a kind: the topic `kind` itself, and `kind:<anything>`."""
+    def add_topic(self, kind: str, state: State, scope: str = READ) -> None:
+        """Serve topics of a kind, the topic `kind` itself and `kind:<anything>`, to those who have the scope."""
         self._states[kind] = state
+        self._scopes[kind] = scope
 
     def watched(self, topic: str) -> bool:
         """Whether any tab watches the topic."""
@@ -157,9 +159,13 @@ class Live:
                 wanted = WATCH(orjson.loads(message.data))["topics"]
             except (ValueError, Invalid):
                 return
-            client.topics = frozenset(topic for topic in wanted if topic.partition(":")[0] in self._states)
+            client.topics = frozenset(topic for topic in wanted if self._may_watch(client.caller, topic))
             for topic in client.topics:
                 await self._state_to(client, topic)
+
+    def _may_watch(self, caller: Caller, topic: str) -> bool:
+        scope = self._scopes.get(topic.partition(":")[0])
+        return scope is not None and caller.authority.has(scope)
 
     async def _state_to(self, client: _Client, topic: str) -> None:
         for frame in await self._state(topic, client.language):

@@ -97,14 +97,21 @@ class LiveChat:
 
     def add_command(self, session_key: str, said: str, reply: str) -> None:
         """Show a command and what it was answered; neither is part of the conversation that is stored."""
-        id, ts_ms = new_id(), int(self._wall_time() * 1000)
+        id = new_id()
+        self._add(session_key, Turn(f"u-{id}", "user"), said)
+        self._add(session_key, Turn(f"n-{id}", "note"), reply)
+
+    def add_note(self, session_key: str, text: str) -> None:
+        """Show something that the hub says in a conversation; it is not part of what is stored."""
+        self._add(session_key, Turn(f"n-{new_id()}", "note"), text)
+
+    def _add(self, session_key: str, turn: Turn, text: str) -> None:
         if session_key not in self._notes and len(self._notes) >= NOTED_SESSIONS:
             self._notes.popitem(last=False)
-        notes = self._notes.setdefault(session_key, deque(maxlen=NOTES_PER_SESSION))
-        for turn in (Turn(f"u-{id}", "user", ts_ms=ts_ms), Turn(f"n-{id}", "note", ts_ms=ts_ms)):
-            turn.parts.append(Part("text", f"p-{turn.id}-0", text=said if turn.role == "user" else reply))
-            notes.append(turn)
-            self._send_turn(session_key, turn)
+        turn.ts_ms = int(self._wall_time() * 1000)
+        turn.parts.append(Part("text", f"p-{turn.id}-0", text=text))
+        self._notes.setdefault(session_key, deque(maxlen=NOTES_PER_SESSION)).append(turn)
+        self._send_turn(session_key, turn)
 
     def shown(self, turn: Turn) -> dict[str, Any]:
         """Return a turn as templates want it."""

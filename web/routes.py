@@ -10,9 +10,11 @@ from aiohttp import web
 from hub.core.errors import HubError
 from hub.gateway.contract import ADMIN, READ, WRITE, HttpCall, HttpHandler, Open, Route
 from hub.gateway.routes import RouteTable
+from hub.tools.approval_rights import SCOPE
 from web.assets import Assets
 from web.form import read_fields
 from web.live import Live
+from web.pages.approvals import ApprovalsPage
 from web.pages.chat import ChatPage
 from web.pages.configuration import ConfigurationPage
 from web.pages.login import LoginPage
@@ -33,6 +35,7 @@ class Pages:
     overview: OverviewPage
     configuration: ConfigurationPage
     chat: ChatPage | None
+    approvals: ApprovalsPage
 
 
 def add_routes(table: RouteTable, renderer: Renderer, assets: Assets, live: Live, pages: Pages) -> Callable[[], None]:
@@ -93,6 +96,7 @@ def _routes(renderer: Renderer, assets: Assets, live: Live, pages: Pages) -> lis
     ]
     if chat is not None:
         routes += [
+            _form("/approvals/answer", pages.approvals.answer, SCOPE),
             _page("/chat", chat.show),
             _page("/chat/sessions", chat.list),
             _form("/chat/send", chat.send),

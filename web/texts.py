@@ -44,6 +44,21 @@ ACTIVITY = {
     "config_changed": "Configuration changed",
 }
 
+APPROVAL_KINDS = {
+    "tool": "Approve the tool",
+    "service": "Approve the service",
+    "automation": "Approve the automation",
+    "exec": "Approve the command",
+    "other": "Approve",
+}
+APPROVAL_STATES = {
+    "pending": "Waits for you",
+    "approved": "Approved",
+    "denied": "Denied",
+    "expired": "Nobody answered in time",
+    "cancelled": "Taken back",
+}
+
 SCRIPT_TEXTS = (
     "Close",
     "Discard it",

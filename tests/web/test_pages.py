@@ -15,6 +15,7 @@ from web.routes import OWNER
 
 PAGES = ["/chat", "/chat/sessions", "/overview", "/config", "/config/history?file=configuration.yaml"]
 FORMS = {
+    "/approvals/answer": {"id": "none-such", "answer": "approve"},
     "/chat/send": {"session": "agent:main:main", "key": "k", "text": "hi"},
     "/chat/abort": {"session": "agent:main:main"},
     "/chat/new": {},

@@ -41,7 +41,14 @@ def texts_of_modules() -> Iterator[str]:
                 yield str(ast.literal_eval(node.args[place]))
     yield from (place.title for place in texts.NAVIGATION)
     yield from texts.SUGGESTIONS
-    for table in (texts.INTEGRATION_STATES, texts.RUN_ENDS, texts.ACTIVITY, THEMES):
+    for table in (
+        texts.INTEGRATION_STATES,
+        texts.RUN_ENDS,
+        texts.ACTIVITY,
+        texts.APPROVAL_KINDS,
+        texts.APPROVAL_STATES,
+        THEMES,
+    ):
         yield from table.values()
 
 

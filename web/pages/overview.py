@@ -19,6 +19,8 @@ TONES = {"set_up": "good", "failed": "bad", "retrying": "warn"}
 
 Facts = Callable[[], Awaitable[Mapping[str, Any]]]
 """Returns the facts of the overview as plain data; see `web.facts`."""
+Approvals = Callable[[HttpCall], Awaitable[Sequence[Mapping[str, Any]] | None]]
+"""Returns what the card of approvals shows, or None; see `web.pages.approvals`."""
 
 
 class OverviewPage:
@@ -26,15 +28,18 @@ class OverviewPage:
 
     Args:
         facts: What is known of the hub now.
+        approvals: Returns what waits for the owner's word, to those who may answer.
     """
 
-    def __init__(self, renderer: Renderer, facts: Facts) -> None:
+    def __init__(self, renderer: Renderer, facts: Facts, approvals: Approvals) -> None:
         self._renderer = renderer
         self._facts = facts
+        self._approvals = approvals
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /overview`."""
-        return self._renderer.respond(call, Page("overview", "Overview", await self._data(), "/overview"))
+        data = await self._data() | {"approvals": await self._approvals(call)}
+        return self._renderer.respond(call, Page("overview", "Overview", data, "/overview"))
 
     async def state(self, topic: str, language: str) -> Sequence[Frame]:
         """Return the frame that shows the overview."""

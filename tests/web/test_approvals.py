@@ -1,0 +1,144 @@
+"""The inbox of approvals in a real browser: an agent wants to open the door, the owner decides."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+from aiohttp import ClientSession
+from playwright.async_api import BrowserContext, Page, expect
+
+from tests.e2e.homes import make_home
+from tests.servers.hub_process import HubProcess
+from tests.servers.openai_server import OpenAIServer
+from tests.web.browser import Chromium, is_ready
+from tests.web.conftest import CONFIGURATION
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+UNLOCK = {
+    "tool_call": {"name": "call_service", "arguments": {"domain": "doorbell", "service": "unlock"}, "id": "call-1"}
+}
+WANTS = "Approve the service doorbell.unlock"
+
+
+@pytest.fixture(scope="module")
+def hub(model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
+    configuration = CONFIGURATION.format(base_url=model_server.base_url) + "doorbell:\n  place: front door\n"
+    with HubProcess(make_home(tmp_path_factory.mktemp("inbox") / "home", configuration, own=("doorbell",))) as process:
+        yield process
+
+
+async def wants_to_unlock(hub: HubProcess, server: OpenAIServer, run_id: str) -> None:
+    """Have the agent ask for the door; the run then waits."""
+    server.queue(UNLOCK, "done")
+    params = {"sessionKey": run_id, "message": "unlock", "idempotencyKey": run_id}
+    await asyncio.to_thread(hub.rpc, "chat.send", params)
+
+
+async def ended(hub: HubProcess, run_id: str) -> list[str]:
+    """Wait for the end of a run; return what its tools answered."""
+    await asyncio.to_thread(hub.rpc, "agent.wait", {"runId": run_id, "timeoutMs": 20_000})
+    entries = (await asyncio.to_thread(hub.rpc, "sessions.transcript", {"key": run_id}))["entries"]
+    messages = [entry["message"] for entry in entries if entry["type"] == "message"]
+    return [each["content"][0]["text"] for each in messages if each["role"] == "toolResult"]
+
+
+@pytest.mark.parametrize(
+    ("button", "state", "answer"), [("Approve", "Approved", "front door"), ("Deny", "Denied", "no")]
+)
+async def test_what_waits_appears_by_itself_and_is_answered_with_a_button(
+    signed_in: BrowserContext, hub: HubProcess, model_server: OpenAIServer, button: str, state: str, answer: str
+) -> None:
+    page = await signed_in.new_page()
+    await page.goto("/overview")
+    await is_ready(page)
+
+    await wants_to_unlock(hub, model_server, f"press-{button}")
+    card = page.locator(".approval[data-state=pending]")
+    await expect(card.get_by_role("heading")).to_have_text(WANTS)
+    await expect(card.locator("pre")).to_contain_text('"service": "doorbell.unlock"')
+    await card.get_by_role("button", name=button).click()
+
+    await expect(page.locator(".approval").last).to_contain_text(state)
+    await expect(page.locator(".approval[data-state=pending]")).to_have_count(0)
+    assert answer in (await ended(hub, f"press-{button}"))[0]
+
+
+async def test_it_goes_by_itself_when_it_was_answered_elsewhere(
+    signed_in: BrowserContext, hub: HubProcess, model_server: OpenAIServer
+) -> None:
+    page = await signed_in.new_page()
+    await page.goto("/overview")
+    await is_ready(page)
+    await wants_to_unlock(hub, model_server, "elsewhere")
+    await expect(page.locator(".approval[data-state=pending]")).to_have_count(1)
+
+    (waiting,) = hub.rpc("approval.list")["approvals"]
+    hub.rpc("approval.resolve", {"id": waiting["id"], "approved": False})
+
+    await expect(page.locator(".approval[data-state=pending]")).to_have_count(0)
+    await ended(hub, "elsewhere")
+
+
+async def test_the_conversation_says_what_it_waits_for_and_the_code_answers_there(
+    page: Page, hub: HubProcess, model_server: OpenAIServer
+) -> None:
+    model_server.queue(UNLOCK, "The door is open.")
+
+    await page.get_by_role("textbox", name="Message").fill("open the door")
+    await page.get_by_role("button", name="Send").click()
+    await expect(page.get_by_text("The service doorbell.unlock needs your approval.")).to_be_visible()
+    (waiting,) = hub.rpc("approval.list")["approvals"]
+    await page.get_by_role("textbox", name="Message").fill(f"/approve {waiting['code']}")
+    await page.get_by_role("button", name="Send").click()
+
+    await expect(page.get_by_text("Approved: doorbell.unlock")).to_be_visible()
+    await expect(page.get_by_role("log").get_by_text("The door is open.")).to_be_visible()
+
+
+async def test_it_works_without_script_and_in_chinese(
+    chromium: Chromium, hub: HubProcess, model_server: OpenAIServer
+) -> None:
+    plain = await (await chromium.context(java_script_enabled=False, locale="zh-CN")).new_page()
+    await plain.goto("/login")
+    await plain.locator("input[name=code]").fill(hub.rpc("dashboard.link")["code"])
+    await plain.locator("#login-form button").first.click()
+    await plain.wait_for_url("**/chat")
+    await wants_to_unlock(hub, model_server, "plain")
+    await asyncio.to_thread(_until_asked, hub)
+
+    await plain.goto("/overview")
+    await plain.get_by_role("button", name="拒绝").click()
+    await plain.wait_for_url("**/overview")
+
+    await expect(plain.locator(".approval").last).to_contain_text("已拒绝")
+    assert "said no" in (await ended(hub, "plain"))[0]
+
+
+def _until_asked(hub: HubProcess) -> None:
+    for _ in range(200):
+        if hub.rpc("approval.list")["approvals"]:
+            return
+    raise AssertionError("nobody asked")
+
+
+async def test_the_form_refuses_whoever_may_not_answer(hub: HubProcess, model_server: OpenAIServer) -> None:
+    await wants_to_unlock(hub, model_server, "refused")
+    await asyncio.to_thread(_until_asked, hub)
+    (waiting,) = hub.rpc("approval.list")["approvals"]
+    reader = hub.rpc("token.create", {"name": "reader", "scopes": ["operator.write"]})["token"]
+    answer = {"id": waiting["id"], "answer": "approve"}
+    bearer = {"Authorization": f"Bearer {reader}", "Accept": "application/json"}
+
+    async with ClientSession(hub.url) as client:
+        nobody = await client.post("/approvals/answer", json=answer)
+        writer = await client.post("/approvals/answer", json=answer, headers=bearer)
+        seen = await (await client.get("/overview", headers=bearer)).text()
+
+    assert (nobody.status, writer.status) == (401, 403)
+    assert waiting["code"] not in seen
+    assert [each["id"] for each in hub.rpc("approval.list")["approvals"]] == [waiting["id"]]
+    hub.rpc("approval.resolve", {"id": waiting["id"], "approved": False})
+    await ended(hub, "refused")
