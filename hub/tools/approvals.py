@@ -153,7 +153,7 @@ class Approvals:
 
     async def latest(self, limit: int = 50) -> list[Approval]:
         """Return the latest approvals, whatever became of them, newest first."""
-        return await self._store.latest(limit)
+        return [self._decided.get(each.id, each) for each in await self._store.latest(limit)]
 
     async def resolve(self, id_or_code: str, approved: bool, context: Context) -> Approval:
         """Answer what waits; the answer is on disk when this returns.

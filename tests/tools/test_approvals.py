@@ -59,7 +59,13 @@ class Office:
         await self.approvals.open()
 
     def ask(self, authority: Authority = OWNER, **fields: Any) -> Ask:
-        stated = {"kind": "tool", "title": "shell", "text": "why", "details": DETAILS, "context": Context(authority)}
+        stated: dict[str, Any] = {
+            "kind": "tool",
+            "title": "shell",
+            "text": "why",
+            "details": DETAILS,
+            "context": Context(authority),
+        }
         return Ask(**(stated | fields))
 
     async def asked(self, ask: Ask) -> tuple[asyncio.Task[Decision], Approval]:
