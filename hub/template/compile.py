@@ -1,0 +1,130 @@
+"""From the text of a template to a function that renders it, with every name looked up beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from jinja2 import nodes
+from jinja2.exceptions import TemplateSyntaxError
+from jinja2.meta import find_undeclared_variables
+from jinja2.runtime import Context
+
+from hub.template.contract import TemplateFailed
+from hub.template.environment import Sandbox
+from hub.template.refused import REFUSED, REFUSED_TAGS, unknown
+
+CODE_NAME = "<template of the hub>"
+"""The file name of compiled templates: by it a line of theirs is found in a traceback."""
+_TAKES_A_FILTER = frozenset({"map"})
+_TAKES_A_TEST = {"select": 0, "reject": 0, "selectattr": 1, "rejectattr": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A template ready to be rendered: its generated function, and which line of it is which of the template."""
+
+    root: Callable[[Context], Iterator[str]]
+    lines: tuple[tuple[int, int], ...]
+
+    def line(self, code_line: int) -> int:
+        """The line of the template that a line of generated code stands for."""
+        return next((line for line, code in reversed(self.lines) if code <= code_line), 1)
+
+
+def compile_template(sandbox: Sandbox, text: str, name: str = "") -> Compiled:
+    """Compile a template.
+
+    Raises:
+        TemplateFailed: The syntax is wrong, or it uses what does not exist.
+    """
+    try:
+        parse_checked(sandbox, text, frozenset(), name)
+        code = sandbox.code(text)
+        namespace: dict[str, Any] = {"environment": sandbox}
+        exec(compile(code, CODE_NAME, "exec"), namespace)  # noqa: S102 - the code is jinja's
+    except TemplateSyntaxError as error:
+        raise TemplateFailed(error.message or "syntax error", text=text, name=name, line=error.lineno) from None
+    except (RecursionError, MemoryError, SyntaxError, ValueError, TypeError, OverflowError) as error:
+        raise TemplateFailed(f"it is too deeply nested or too complex ({error})", text=text, name=name) from None
+    pairs = (pair.split("=") for pair in namespace["debug_info"].split("&") if pair)
+    return Compiled(namespace["root"], tuple((int(line), int(code_line)) for line, code_line in pairs))
+
+
+def parse_checked(sandbox: Sandbox, text: str, functions: Collection[str], name: str = "") -> nodes.Template:
+    """Parse a template and look up every filter, test and function in it.
+
+    Args:
+        functions: Names of functions that the sandbox does not know but the hub will add.
+
+    Raises:
+        TemplateFailed: With the line, what is wrong, and what may have been meant.
+    """
+    if len(text) > sandbox.limits.source_chars:
+        raise TemplateFailed(f"it is longer than {sandbox.limits.source_chars} characters", text=text, name=name)
+    try:
+        tree = sandbox.parse(text)
+        found = next(_complaints(sandbox, tree, functions), None)
+    except TemplateSyntaxError as error:
+        raise TemplateFailed(error.message or "syntax error", text=text, name=name, line=error.lineno) from None
+    except RecursionError:
+        raise TemplateFailed("it is too deeply nested", text=text, name=name) from None
+    except (ValueError, OverflowError) as error:
+        raise TemplateFailed(f"a number in it cannot be read: {error}", text=text, name=name) from None
+    if found is not None:
+        raise TemplateFailed(found[1], text=text, name=name, line=found[0])
+    return tree
+
+
+def _complaints(sandbox: Sandbox, tree: nodes.Template, functions: Collection[str]) -> Iterator[tuple[int, str]]:
+    called: list[nodes.Name] = []
+    for node in tree.find_all(nodes.Node):
+        match node:
+            case nodes.Filter():
+                if node.name.startswith("_") or node.name not in sandbox.filters:
+                    yield node.lineno, unknown("filter", node.name, _public(sandbox.filters))
+                yield from _named_in_arguments(sandbox, node)
+            case nodes.Test() if node.name not in sandbox.tests:
+                yield node.lineno, unknown("test", node.name, sandbox.tests)
+            case nodes.Call(node=nodes.Name() as function):
+                called.append(function)
+            case nodes.Name() if node.name in REFUSED and node.ctx == "load":
+                called.append(node)
+            case nodes.Getattr() if node.attr.startswith("__"):
+                yield node.lineno, f"names that begin with an underscore are closed to templates: {node.attr}"
+            case _ if reason := REFUSED_TAGS.get(type(node).__name__):
+                yield node.lineno, reason
+    if called:
+        undeclared = find_undeclared_variables(tree)
+        for function in called:
+            name = function.name
+            if name in undeclared and name not in sandbox.globals and name not in functions and name != "caller":
+                yield function.lineno, unknown("function", name, [*sandbox.globals, *functions])
+
+
+def _named_in_arguments(sandbox: Sandbox, node: nodes.Filter) -> Iterator[tuple[int, str]]:
+    """The filter in `map("upper")` and the test in `select("odd")`."""
+    if node.name in _TAKES_A_FILTER and node.args and isinstance(node.args[0], nodes.Const):
+        name = str(node.args[0].value)
+        if name not in sandbox.filters or name.startswith("_"):
+            yield node.lineno, unknown("filter", name, _public(sandbox.filters))
+    place = _TAKES_A_TEST.get(node.name, len(node.args))
+    for argument in node.args[place : place + 1]:
+        if isinstance(argument, nodes.Const) and str(argument.value) not in sandbox.tests:
+            yield node.lineno, unknown("test", str(argument.value), sandbox.tests)
+
+
+def _public(names: Collection[str]) -> list[str]:
+    return [name for name in names if not name.startswith("_")]
+
+
+def code_line(traceback: TracebackType | None) -> int:
+    """The last line of generated code in a traceback; 0 when there is none."""
+    found = 0
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == CODE_NAME:
+            found = traceback.tb_lineno
+        traceback = traceback.tb_next
+    return found

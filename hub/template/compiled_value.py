@@ -1,0 +1,126 @@
+"""Values with templates in them: mappings and lists whose texts are rendered, prepared once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from hub.template.contract import TemplateFailed, is_template
+
+if TYPE_CHECKING:
+    from hub.template.engine import Template, Templates
+
+VALUE_DEPTH = 50
+"""Mappings and lists inside each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Fixed:
+    """A part without templates."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """A mapping of which some key or value has a template in it."""
+
+    pairs: list[tuple[_Part, _Part]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Items:
+    """A list of which some item has a template in it."""
+
+    items: list[_Part]
+
+
+if TYPE_CHECKING:
+    _Plan: TypeAlias = Template | _Pairs | _Items
+    _Part: TypeAlias = Template | _Pairs | _Items | _Fixed
+
+
+class CompiledValue:
+    """A value whose templates are ready; rendering one without templates costs one check."""
+
+    __slots__ = ("_plan", "_templates", "is_static", "value")
+
+    def __init__(self, templates: Templates, value: Any, plan: _Plan | None) -> None:
+        self._templates = templates
+        self._plan = plan
+        self.is_static = plan is None
+        self.value = value
+
+    def render(self, variables: Mapping[str, Any]) -> Any:
+        """The value with its templates rendered.
+
+        Raises:
+            TemplateFailed: A template cannot be rendered.
+        """
+        return self.value if self._plan is None else _rendered(self._plan, variables)
+
+    async def render_async(self, variables: Mapping[str, Any]) -> Any:
+        """As `render`, with the functions that take their time."""
+        return self.value if self._plan is None else await _rendered_async(self._templates, self._plan, variables)
+
+
+def compile_value(templates: Templates, value: Any, name: str) -> CompiledValue:
+    """Prepare a value.
+
+    Raises:
+        TemplateFailed: It is nested too deeply.
+    """
+    return CompiledValue(templates, value, _plan(templates, value, name, VALUE_DEPTH))
+
+
+def _plan(templates: Templates, value: Any, name: str, depth: int) -> _Plan | None:
+    if isinstance(value, str):
+        return templates.compile(value, name) if is_template(value) else None
+    if not isinstance(value, Mapping | list | tuple):
+        return None
+    if not depth:
+        raise TemplateFailed(f"a value is nested more than {VALUE_DEPTH} deep", name=name)
+    if isinstance(value, Mapping):
+        found = [
+            (key, _plan(templates, key, name, depth - 1), item, _plan(templates, item, _join(name, key), depth - 1))
+            for key, item in value.items()
+        ]
+        if all(key_plan is None and item_plan is None for _, key_plan, _, item_plan in found):
+            return None
+        return _Pairs(
+            [(key_plan or _Fixed(key), item_plan or _Fixed(item)) for key, key_plan, item, item_plan in found]
+        )
+    plans = [_plan(templates, item, f"{name}[{place}]", depth - 1) for place, item in enumerate(value)]
+    if not any(plan is not None for plan in plans):
+        return None
+    return _Items([plan or _Fixed(item) for plan, item in zip(plans, value, strict=True)])
+
+
+def _join(name: str, key: Any) -> str:
+    return f"{name}.{key}" if name else str(key)
+
+
+def _rendered(part: _Part, variables: Mapping[str, Any]) -> Any:
+    match part:
+        case _Fixed():
+            return part.value
+        case _Pairs():
+            return {_rendered(key, variables): _rendered(value, variables) for key, value in part.pairs}
+        case _Items():
+            return [_rendered(item, variables) for item in part.items]
+    return part.render(variables)
+
+
+async def _rendered_async(templates: Templates, part: _Part, variables: Mapping[str, Any]) -> Any:
+    match part:
+        case _Fixed():
+            return part.value
+        case _Pairs():
+            return {
+                await _rendered_async(templates, key, variables): await _rendered_async(templates, value, variables)
+                for key, value in part.pairs
+            }
+        case _Items():
+            return [await _rendered_async(templates, item, variables) for item in part.items]
+    return await templates.render_async(part, variables)

@@ -1,0 +1,60 @@
+"""What others see of templates: the error, what a rendering depended on, and what is a template at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hub.core.errors import HubError
+
+SHOWN_CHARS = 80
+"""An error shows so much of its template."""
+
+HUB_FUNCTIONS = frozenset({"memory_search", "memory_get", "sessions", "session"})
+"""Functions that the hub adds to those of `docs/templates.md`; the check of the configuration knows them by name."""
+
+
+class TemplateFailed(HubError):
+    """A template cannot be compiled or rendered; the message names the template, the line and the variable.
+
+    Args:
+        message: What is wrong.
+        text: The template; its first 80 characters are shown.
+        name: Where it stands, such as `automation morning, actions[0].data.message`.
+        line: The line inside the template, from 1; 0 when not known.
+    """
+
+    code = "TEMPLATE_FAILED"
+    http_status = 400
+
+    def __init__(self, message: str, *, text: str = "", name: str = "", line: int = 0) -> None:
+        self.reason = message
+        self.line = line
+        shown = " ".join(text.split())
+        shown = shown if len(shown) <= SHOWN_CHARS else f"{shown[:SHOWN_CHARS]}…"
+        where = f"the template of {name}" if name else "the template"
+        where = f"{where} `{shown}`" if shown else where
+        where = f"{where}, line {line}" if line else where
+        details = {"reason": message, "name": name, "template": shown, "line": line}
+        super().__init__(f"{where}: {message}", details=details)
+
+
+@dataclass(frozen=True, slots=True)
+class RenderInfo:
+    """What a rendering depended on, so that a trigger knows when to render again.
+
+    Attributes:
+        entities: Entity ids that were looked at, existing or not.
+        domains: Domains whose entities were counted or gone through.
+        all_states: Whether all states were gone through.
+        uses_time: Whether the time of day or an age was asked for.
+    """
+
+    entities: frozenset[str]
+    domains: frozenset[str]
+    all_states: bool
+    uses_time: bool
+
+
+def is_template(text: str) -> bool:
+    """Return whether a text has anything to render: `{{`, `{%` or `{#`."""
+    return "{" in text and ("{{" in text or "{%" in text or "{#" in text)

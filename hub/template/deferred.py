@@ -1,0 +1,88 @@
+"""Functions that take their time, such as a search of the memory: asked for, awaited, and given when asked again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from hub.core.errors import HubError, TimedOut
+
+if TYPE_CHECKING:
+    from hub.template.work import Work
+
+ROUNDS = 8
+"""A template is rendered so often at most until all its functions are answered."""
+ANSWER_TIMEOUT_S = 30.0
+"""A function that takes longer fails."""
+
+
+class NeedsAnswer(Exception):
+    """A rendering stopped at a call whose answer is not there yet."""
+
+    def __init__(self, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+        super().__init__(name)
+        self.name = name
+        self.given = args
+        self.named = named
+
+    @property
+    def key(self) -> bytes:
+        """What makes two calls the same."""
+        return orjson.dumps([self.name, self.given, self.named], _as_text, orjson.OPT_SORT_KEYS)
+
+
+class Answers:
+    """The answers of one rendering."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[bytes, Any] = {}
+
+    def __contains__(self, needed: NeedsAnswer) -> bool:
+        return needed.key in self._by_key
+
+    def __getitem__(self, needed: NeedsAnswer) -> Any:
+        return self._by_key[needed.key]
+
+    async def add(self, needed: NeedsAnswer, call: Callable[..., Awaitable[Any]]) -> None:
+        """Await the answer.
+
+        Raises:
+            HubError: The function failed or took more than 30 s. Cancelling cancels the function.
+        """
+        try:
+            async with asyncio.timeout(ANSWER_TIMEOUT_S):
+                self._by_key[needed.key] = await call(*needed.given, **needed.named)
+        except TimeoutError:
+            raise TimedOut(f"it took more than {ANSWER_TIMEOUT_S:g} s") from None
+        except (TypeError, ValueError) as error:
+            raise HubError(str(error)) from error
+
+
+def deferred_function(name: str, work: Callable[[], Work]) -> Callable[..., Any]:
+    """The function that stands for one that takes its time.
+
+    Args:
+        name: Its name in templates.
+        work: The work of the rendering under way, which holds the answers.
+    """
+
+    def function(*args: Any, **named: Any) -> Any:
+        answers = work().answers
+        if answers is None:
+            raise TypeError(
+                f"{name}() takes its time and can be used in actions and conditions that run, "
+                "not in triggers, nor in `enabled` or `variables` of a trigger"
+            )
+        needed = NeedsAnswer(name, args, named)
+        if needed not in answers:
+            raise needed
+        return answers[needed]
+
+    return function
+
+
+def _as_text(value: Any) -> str:
+    return str(value)

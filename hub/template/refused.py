@@ -1,0 +1,48 @@
+"""What Home Assistant's templates have and ours do not, by name, with the reason; and who may have been meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+
+_REASONS: Mapping[str, str] = {
+    "there are no areas here: name the entities, or use expand() over a group": (
+        "areas area_id area_name area_entities area_devices"
+    ),
+    "there are no floors here": "floors floor_id floor_name floor_areas floor_entities",
+    "there are no labels here": (
+        "labels label_id label_name label_description label_areas label_devices label_entities"
+    ),
+    "there is no registry of devices here: name the entity": (
+        "device_attr is_device_attr device_entities device_id device_name devices"
+    ),
+    "there is no registry of config entries here": (
+        "config_entry_id config_entry_attr integration_entities entity_name is_hidden_entity"
+    ),
+    "there are no issues here: look at the repairs of the hub": "issue issues",
+    "there are no zones with coordinates here": "closest distance",
+    "templates make no HTML": "urlize xmlattr",
+    "it makes only placeholder text": "lipsum",
+    "there is no voice assistant with exposed entities here": "exposed_entities is_exposed",
+    "the hub does not tell its version to templates through this": "debug gettext ngettext",
+}
+REFUSED: Mapping[str, str] = {name: reason for reason, names in _REASONS.items() for name in names.split()}
+"""By name, why it is not there."""
+REFUSED_TAGS: Mapping[str, str] = {
+    "Include": "`include` needs a folder of templates: put the text here, or use a script",
+    "Import": "`import` needs a folder of templates: put the macro into this template",
+    "FromImport": "`import` needs a folder of templates: put the macro into this template",
+    "Extends": "`extends` needs a folder of templates",
+    "Block": "`block` is for templates that extend each other: use `macro`",
+    "ScopedEvalContextModifier": "`autoescape` is for HTML, which templates do not make",
+    "EvalContextModifier": "`autoescape` is for HTML, which templates do not make",
+}
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> str:
+    """The sentence that says that there is no such filter, test or function, why, and what may have been meant."""
+    if reason := REFUSED.get(name):
+        return f"the {kind} {name} of Home Assistant is not available: {reason}"
+    close = get_close_matches(name, list(known), n=1)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    return f"there is no {kind} {name}{hint}"
