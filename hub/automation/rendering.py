@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hub.automation.contract import Asking
-
-_TRUE = frozenset({"true", "yes", "on", "enable", "1"})
+from hub.template.native import as_bool
 
 
 def render(asking: Asking, value: Any) -> Any:
@@ -22,6 +21,4 @@ def render(asking: Asking, value: Any) -> Any:
 
 def truth(value: Any) -> bool:
     """Whether a rendered value means yes: true, a number that is not 0, or one of true, yes, on, enable, 1."""
-    if isinstance(value, (bool, int, float)):
-        return bool(value)
-    return isinstance(value, str) and value.strip().lower() in _TRUE
+    return as_bool(value)

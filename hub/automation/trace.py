@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, tzinfo
+from itertools import islice
 from types import TracebackType
 from typing import Any, Self
 
@@ -22,6 +23,7 @@ ENTRIES_LIMIT = 2_000
 """Entries of one trace; further steps are counted and not kept."""
 TEXT_LIMIT = 2_000
 ITEMS_LIMIT = 100
+VALUES_LIMIT = 2_000
 DEPTH_LIMIT = 8
 _HEAD = REPEATS_KEPT // 2
 
@@ -253,29 +255,45 @@ def iso_time(when: float, zone: tzinfo) -> str:
     return datetime.fromtimestamp(when, zone).isoformat(timespec="milliseconds")
 
 
-def shown_value(value: Any, depth: int = 0) -> Any:
+def shown_value(value: Any) -> Any:
     """Return a bounded plain copy of any value: long text is cut, long lists and what is deep are shortened."""
-    if value is None or isinstance(value, (bool, int, float)):
-        return value
-    if isinstance(value, str):
-        return value if len(value) <= TEXT_LIMIT else f"{value[:TEXT_LIMIT]}… ({len(value)} characters)"
-    if isinstance(value, Secret):
-        return "[redacted]"
-    if isinstance(value, datetime):
-        return value.isoformat()
-    as_dict = getattr(value, "as_dict", None)
-    if callable(as_dict) and not isinstance(value, type):
-        value = as_dict()
-    if depth >= DEPTH_LIMIT:
-        return "…"
-    if isinstance(value, Mapping):
-        shown = {
-            str(key): shown_value(each, depth + 1)
-            for _, (key, each) in zip(range(ITEMS_LIMIT), value.items(), strict=False)
-        }
-        return shown if len(value) <= ITEMS_LIMIT else {**shown, "…": f"{len(value)} items"}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        items = [shown_value(each, depth + 1) for _, each in zip(range(ITEMS_LIMIT), value, strict=False)]
-        return items if len(value) <= ITEMS_LIMIT else [*items, f"… ({len(value)} items)"]
-    text = repr(value)
-    return text if len(text) <= TEXT_LIMIT else f"{text[:TEXT_LIMIT]}…"
+    return _Shown().of(value, 0)
+
+
+class _Shown:
+    """Copies one value; whatever it is made of, the copy has at most `VALUES_LIMIT` values."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        self._left = VALUES_LIMIT
+
+    def of(self, value: Any, depth: int) -> Any:
+        self._left -= 1
+        if value is None or isinstance(value, (bool, int, float)):
+            return value
+        if isinstance(value, str):
+            return value if len(value) <= TEXT_LIMIT else f"{value[:TEXT_LIMIT]}… ({len(value)} characters)"
+        if isinstance(value, Secret):
+            return "[redacted]"
+        if isinstance(value, datetime):
+            return value.isoformat()
+        as_dict = getattr(value, "as_dict", None)
+        if callable(as_dict) and not isinstance(value, type):
+            value = as_dict()
+        if depth >= DEPTH_LIMIT or self._left <= 0:
+            return "…"
+        if isinstance(value, Mapping):
+            return self._mapping(value, depth)
+        if isinstance(value, (list, tuple, set, frozenset)):
+            items = [self.of(each, depth + 1) for each in islice(value, self._room())]
+            return items if len(items) == len(value) else [*items, f"… ({len(value)} items)"]
+        text = repr(value)
+        return text if len(text) <= TEXT_LIMIT else f"{text[:TEXT_LIMIT]}…"
+
+    def _mapping(self, value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
+        shown = {str(key): self.of(each, depth + 1) for key, each in islice(value.items(), self._room())}
+        return shown if len(shown) == len(value) else {**shown, "…": f"{len(value)} items"}
+
+    def _room(self) -> int:
+        return max(0, min(ITEMS_LIMIT, self._left))

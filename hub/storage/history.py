@@ -17,7 +17,8 @@ from hub.core.errors import HubError
 from hub.storage.database import Database
 from hub.storage.history_rows import EVENT_INSERT, STATE_INSERT, USAGE_INSERT, encode
 from hub.storage.history_schema import HISTORY_MIGRATIONS
-from hub.storage.schema import EVENTS_S, STATES_S, USAGE_S
+from hub.storage.schema import EVENTS_S, STATES_S, TRACES_S, USAGE_S
+from hub.storage.trace_rows import NotRunRow, Row, TraceRow, write_rows
 
 _log = logging.getLogger(__name__)
 
@@ -29,7 +30,15 @@ PAUSE_AFTER_FAILURE_S = 60.0
 LIST_LIMIT = 5_000
 BUCKET_MS = 900_000
 """Usage is summed by quarters of an hour: every time zone's midnight is at the end of one."""
-ROW_LIMITS: Mapping[str, int] = {"events": 1_000_000, "states": 2_000_000, "usage": 2_000_000}
+TRACE_BUFFER_BYTES = 16 * 1024 * 1024
+"""Traces that wait to be written have at most so many bytes together."""
+ROW_LIMITS: Mapping[str, int] = {
+    "events": 1_000_000,
+    "states": 2_000_000,
+    "usage": 2_000_000,
+    "traces": 50_000,
+    "not_run": 100_000,
+}
 
 Redact = Callable[[str], str]
 
@@ -56,16 +65,28 @@ class Retention:
     events_s: float = EVENTS_S
     states_s: float = STATES_S
     usage_s: float = USAGE_S
+    traces_s: float = TRACES_S
 
     @classmethod
     def from_config(cls, section: Mapping[str, Any] | None) -> Retention:
         """Make it from a `hub: history:` section that passed `HISTORY_SCHEMA`."""
         found = section or {}
-        return cls(found.get("events", EVENTS_S), found.get("states", STATES_S), found.get("usage", USAGE_S))
+        return cls(
+            found.get("events", EVENTS_S),
+            found.get("states", STATES_S),
+            found.get("usage", USAGE_S),
+            found.get("traces", TRACES_S),
+        )
 
     def kept_s(self) -> dict[str, float]:
         """Return the seconds by table."""
-        return {"events": self.events_s, "states": self.states_s, "usage": self.usage_s}
+        return {
+            "events": self.events_s,
+            "states": self.states_s,
+            "usage": self.usage_s,
+            "traces": self.traces_s,
+            "not_run": self.traces_s,
+        }
 
 
 class History:
@@ -91,6 +112,10 @@ class History:
         self._redact = redact
         self._wall_time = wall_time
         self._buffer: deque[tuple[str, tuple[Any, ...]]] = deque()
+        self._traces: deque[Row] = deque()
+        # Each is written by one thread only: the first by the event loop's, the second by the writer's.
+        self._trace_bytes_in = 0
+        self._trace_bytes_out = 0
         self._flush_posted = False
         self._paused_until_s = 0.0
         self._purged_at_s: float | None = None
@@ -115,7 +140,7 @@ class History:
 
     async def close(self) -> None:
         """Write what waits and close; a second call does nothing."""
-        if self._open and self._buffer and self.off is None:
+        if self._open and (self._buffer or self._traces) and self.off is None:
             self._db.post(self._flush)
         self._open = False
         self.off = self.off or "it is closed"
@@ -157,6 +182,20 @@ class History:
             ),
         )
 
+    def record_trace(self, row: TraceRow | NotRunRow) -> bool:
+        """Record what a run did, or that nothing ran; return whether it will be written."""
+        if self.off is not None or len(self._traces) >= BUFFER_LIMIT:
+            self.dropped += 1
+            return False
+        if self._trace_bytes_in - self._trace_bytes_out + len(row.data) > TRACE_BUFFER_BYTES:
+            self.dropped += 1
+            return False
+        self._trace_bytes_in += len(row.data)
+        self._traces.append(row)
+        if not self._flush_posted:
+            self._flush_posted = self._db.post(self._flush)
+        return True
+
     async def recent_events(self, limit: int, types: Collection[str] | None = None) -> list[dict[str, Any]]:
         """Return the last events, the newest first; nothing when history is off.
 
@@ -175,6 +214,87 @@ class History:
             {"type": type, "time": time_ms / 1000, "context_id": context_id, "data": _decode(data)}
             for type, time_ms, context_id, data in rows
         ]
+
+    async def events_between(
+        self, types: Collection[str], since: float, until: float, *, after_id: int = 0, limit: int = LIST_LIMIT
+    ) -> list[dict[str, Any]]:
+        """Return events of these types in a span of time, the oldest first; `after_id` of the last one pages on."""
+        chosen = sorted(types)
+        query = (
+            f"SELECT id, type, time_ms, context_id, data FROM events WHERE type IN ({','.join('?' for _ in chosen)}) "  # noqa: S608
+            "AND time_ms >= ? AND time_ms <= ? AND id > ? ORDER BY id LIMIT ?"
+        )
+        rows = await self._read(query, (*chosen, int(since * 1000), int(until * 1000), after_id, _bounded(limit)))
+        return [
+            {"id": id, "type": type, "time": time_ms / 1000, "context_id": context_id, "data": _decode(data)}
+            for id, type, time_ms, context_id, data in rows
+        ]
+
+    async def states_between(
+        self, since: float, until: float, *, after_id: int = 0, limit: int = LIST_LIMIT
+    ) -> list[dict[str, Any]]:
+        """Return what entities became in a span of time, the oldest first; `after_id` of the last one pages on."""
+        query = (
+            "SELECT id, entity_id, time_ms, state, attributes, context_id FROM states "
+            "WHERE time_ms >= ? AND time_ms <= ? AND id > ? ORDER BY id LIMIT ?"
+        )
+        rows = await self._read(query, (int(since * 1000), int(until * 1000), after_id, _bounded(limit)))
+        return [
+            {
+                "id": id,
+                "entity_id": entity_id,
+                "time": time_ms / 1000,
+                "state": state,
+                "attributes": _decode(attributes),
+                "context_id": context_id,
+            }
+            for id, entity_id, time_ms, state, attributes, context_id in rows
+        ]
+
+    async def states_at(self, when: float) -> list[dict[str, Any]]:
+        """Return what each entity was at a time (seconds since the epoch), as far as it is recorded."""
+        query = (
+            "SELECT entity_id, time_ms, state, attributes FROM states WHERE id IN "
+            "(SELECT MAX(id) FROM states WHERE time_ms < ? GROUP BY entity_id) AND state IS NOT NULL ORDER BY entity_id"
+        )
+        return [
+            {"entity_id": entity_id, "time": time_ms / 1000, "state": state, "attributes": _decode(attributes)}
+            for entity_id, time_ms, state, attributes in await self._read(query, (int(when * 1000),))
+        ]
+
+    async def usage_since(self, since: float, limit: int) -> list[dict[str, Any]]:
+        """Return what was used since a time (seconds since the epoch), the newest first, at most `limit` calls."""
+        query = (
+            "SELECT time_ms, agent_id, run_id, "
+            "input_tokens + output_tokens + cache_read_tokens + cache_write_tokens, cost_usd "
+            "FROM usage WHERE time_ms >= ? ORDER BY time_ms DESC LIMIT ?"
+        )
+        return [
+            {"time": time_ms / 1000, "agent_id": agent_id, "run_id": run_id, "tokens": tokens, "cost_usd": cost_usd}
+            for time_ms, agent_id, run_id, tokens, cost_usd in await self._read(query, (int(since * 1000), limit))
+        ]
+
+    async def traces(self, automation_id: str | None, limit: int) -> list[dict[str, Any]]:
+        """Return traces of an automation (of all with None), the newest first."""
+        where = "WHERE automation_id = ?" if automation_id is not None else ""
+        query = f"SELECT data, imported FROM traces {where} ORDER BY time_ms DESC, id DESC LIMIT ?"  # noqa: S608
+        arguments = () if automation_id is None else (automation_id,)
+        return [
+            {**_decode(data), "imported": True} if imported else _decode(data)
+            for data, imported in await self._read(query, (*arguments, _bounded(limit)))
+        ]
+
+    async def trace(self, run_id: str) -> dict[str, Any] | None:
+        """Return the trace of a run, or None when there is none."""
+        rows = await self._read("SELECT data, imported FROM traces WHERE run_id = ?", (run_id,))
+        return next(({**_decode(data), **({"imported": True} if imported else {})} for data, imported in rows), None)
+
+    async def not_run(self, automation_id: str | None, limit: int) -> list[dict[str, Any]]:
+        """Return firings of an automation's triggers (of all with None) that set nothing off, the newest first."""
+        where = "WHERE automation_id = ?" if automation_id is not None else ""
+        query = f"SELECT data FROM not_run {where} ORDER BY time_ms DESC, id DESC LIMIT ?"  # noqa: S608
+        arguments = () if automation_id is None else (automation_id,)
+        return [_decode(data) for (data,) in await self._read(query, (*arguments, _bounded(limit)))]
 
     async def states_of(self, entity_id: str, since: float, limit: int = LIST_LIMIT) -> list[dict[str, Any]]:
         """Return what an entity was since a time (seconds since the epoch), the oldest first."""
@@ -226,7 +346,7 @@ class History:
             "recording": self.off is None,
             "reason": self.off,
             "dropped": self.dropped,
-            "waiting": len(self._buffer),
+            "waiting": len(self._buffer) + len(self._traces),
         }
 
     def _record(self, insert: str, row: tuple[Any, ...]) -> None:
@@ -241,7 +361,7 @@ class History:
         if not self._open:
             return []
         try:
-            if self._buffer and self.off is None:
+            if (self._buffer or self._traces) and self.off is None:
                 await self._db.write(self._flush)
             rows: list[Any] = await self._db.read(lambda connection: connection.execute(query, arguments).fetchall())
         except (HubError, sqlite3.Error) as error:
@@ -257,14 +377,17 @@ class History:
         for _ in range(len(self._buffer)):
             insert, row = self._buffer.popleft()
             rows.setdefault(insert, []).append(row if insert == USAGE_INSERT else encode(row, self._redact))
+        traces = [self._traces.popleft() for _ in range(len(self._traces))]
+        self._trace_bytes_out += sum(len(each.data) for each in traces)
         if time.monotonic() < self._paused_until_s:
-            self.dropped += sum(len(each) for each in rows.values())
+            self.dropped += sum(len(each) for each in rows.values()) + len(traces)
             return
         try:
             for insert, each in rows.items():
                 connection.executemany(insert, each)
+            write_rows(connection, traces, self._redact)
         except sqlite3.Error:
-            self.dropped += sum(len(each) for each in rows.values())
+            self.dropped += sum(len(each) for each in rows.values()) + len(traces)
             self._paused_until_s = time.monotonic() + PAUSE_AFTER_FAILURE_S
             raise
         if self._purged_at_s is None or time.monotonic() - self._purged_at_s >= PURGE_EVERY_S:

@@ -26,5 +26,23 @@ def first(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-HISTORY_MIGRATIONS = (first,)
+_SECOND = (
+    """CREATE TABLE traces(id INTEGER PRIMARY KEY, time_ms INTEGER NOT NULL, run_id TEXT NOT NULL UNIQUE,
+        automation_id TEXT NOT NULL, outcome TEXT NOT NULL, imported INTEGER NOT NULL, data TEXT NOT NULL)""",
+    """CREATE INDEX traces_time ON traces(time_ms)""",
+    """CREATE INDEX traces_automation ON traces(automation_id, outcome, id)""",
+    """CREATE TABLE not_run(id INTEGER PRIMARY KEY, time_ms INTEGER NOT NULL, automation_id TEXT NOT NULL,
+        reason TEXT NOT NULL, data TEXT NOT NULL)""",
+    """CREATE INDEX not_run_time ON not_run(time_ms)""",
+    """CREATE INDEX not_run_automation ON not_run(automation_id, reason, id)""",
+)
+
+
+def second(connection: sqlite3.Connection) -> None:
+    """Make the tables of traces, and of triggers that fired while nothing ran."""
+    for statement in _SECOND:
+        connection.execute(statement)
+
+
+HISTORY_MIGRATIONS = (first, second)
 """In order; one that was released is never changed, only followed by another."""

@@ -14,6 +14,7 @@ from hub.automation.trace import (
     ENTRIES_LIMIT,
     REPEATS_KEPT,
     TEXT_LIMIT,
+    VALUES_LIMIT,
     StepTrace,
     TraceWriter,
     shown_value,
@@ -158,6 +159,27 @@ def test_what_is_shown_is_bounded_and_holds_no_secret() -> None:
     assert shown["key"] == "[redacted]"
     assert shown["odd"] == [1]
     assert "hush" not in json.dumps(shown)
+
+
+@given(
+    value=st.recursive(
+        st.none() | st.integers() | st.text(max_size=20),
+        lambda below: st.lists(below, max_size=20) | st.dictionaries(st.text(max_size=4), below, max_size=20),
+        max_leaves=60,
+    )
+)
+def test_small_values_are_shown_as_they_are(value: Any) -> None:
+    shown = shown_value(value)
+
+    assert shown == value or "…" in json.dumps(shown, ensure_ascii=False)
+
+
+def test_many_values_within_each_other_have_one_bound() -> None:
+    wide: Any = "leaf"
+    for _ in range(6):
+        wide = [wide] * 50
+
+    assert len(json.dumps(shown_value(wide))) < 20 * VALUES_LIMIT
 
 
 def test_a_step_alone_costs_no_wall_time_look_up() -> None:

@@ -1,0 +1,156 @@
+"""agent: a model answers a question with yes or no, one of several choices, or a score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.automation.contract import Answer, Asking, ConditionKind, Question, Verdict
+from hub.automation.fields import dynamic_text, match_text, template
+from hub.automation.rendering import render
+from hub.automation.words import listed, shown
+from hub.core.errors import HubError, InvalidRequest
+from hub.core.schema import (
+    All,
+    In,
+    Invalid,
+    Length,
+    Optional,
+    Range,
+    Required,
+    boolean,
+    number,
+    positive_seconds,
+    slug,
+    string,
+)
+
+YES_NO, CHOICE, SCORE = "yes_no", "choice", "score"
+NO, YES, FAIL = "no", "yes", "fail"
+TIMEOUT_S = 60.0
+QUESTION_LIMIT = 8_000
+DATA_LIMIT = 32_000
+
+
+async def _check(config: Mapping[str, Any], asking: Asking) -> Verdict:
+    text = str(render(asking, config["question"])).strip()
+    data = str(render(asking, config["data"])) if "data" in config else ""
+    if not text:
+        raise InvalidRequest("the question is empty")
+    judge = asking.parts.judge
+    if judge is None:
+        return Verdict(
+            True, f"no model is asked here; “{shown(text)}” is taken to hold", {"question": text, "asked": False}
+        )
+    question = Question(
+        text[:QUESTION_LIMIT],
+        tuple(config["choices"]) if config["answer"] == CHOICE else config["answer"],
+        config.get("agent"),
+        config.get("model"),
+        config["timeout"],
+        data[:DATA_LIMIT],
+        asking.automation_id,
+    )
+    try:
+        answer = await judge(question, asking.context)
+    except HubError as error:
+        if config["on_error"] == FAIL:
+            raise
+        holds = config["on_error"] == YES
+        reason = f"“{shown(text)}” was not answered ({error.message}); on_error: {config['on_error']}"
+        return Verdict(holds, reason, {"question": text, "error": error.as_dict()})
+    return _judged(config, text, answer)
+
+
+def _judged(config: Mapping[str, Any], text: str, answer: Answer) -> Verdict:
+    value = answer.value
+    details = {
+        "question": text,
+        "answer": value,
+        "reason_given": answer.reason,
+        "model": answer.model,
+        "cost_usd": answer.cost_usd,
+    }
+    because = f": {answer.reason}" if answer.reason else ""
+    match config["answer"]:
+        case "score":
+            threshold = config["threshold"]
+            holds = float(value) >= threshold
+            told = f"{float(value):g}, {'at least' if holds else 'less than'} {threshold:g}"
+        case "choice":
+            holds = value in config["expect"]
+            told = f"{value}" if holds else f"{value}, not {listed(config['expect'], 'or')}"
+        case _:
+            holds = value is config["expect"]
+            told = "yes" if value else "no"
+    return Verdict(holds, f"“{shown(text)}” was answered {told}{because}", details)
+
+
+def _explain(config: Mapping[str, Any]) -> str:
+    who = f"the agent {config['agent']}" if "agent" in config else "a model"
+    match config["answer"]:
+        case "score":
+            told = f"{config['threshold']:g} or more (of 1)"
+        case "choice":
+            told = listed((f"“{each}”" for each in config["expect"]), "or")
+        case _:
+            told = "yes" if config["expect"] else "no"
+    return f"{who} answers “{shown(config['question'])}” with {told}"
+
+
+def _rule(config: dict[str, Any]) -> dict[str, Any]:
+    """Fill in what the kind of answer needs, and refuse what it does not."""
+    answer = config["answer"] = config.get("answer", CHOICE if "choices" in config else YES_NO)
+    allowed = {YES_NO: {"expect"}, CHOICE: {"choices", "expect"}, SCORE: {"threshold"}}[answer]
+    for key in ("choices", "expect", "threshold"):
+        if key in config and key not in allowed:
+            raise Invalid(f"{key} does not go with answer: {answer}", path=[key])
+    if answer == SCORE:
+        config.setdefault("threshold", 0.5)
+    elif answer == YES_NO:
+        config["expect"] = _expected(boolean, config.get("expect", True))
+    else:
+        choices = config.get("choices", [])
+        if not 2 <= len(choices) <= 20 or len(set(choices)) < len(choices):
+            raise Invalid("expected 2 to 20 different choices", path=["choices"])
+        config["expect"] = _expected(match_text, config.get("expect"))
+        for each in config["expect"]:
+            if each not in choices:
+                raise Invalid(f"{each} is none of the choices: {listed(choices)}", path=["expect"])
+    return config
+
+
+def _expected(check: Any, value: Any) -> Any:
+    try:
+        return check(value)
+    except Invalid as error:
+        raise Invalid(f"expect: {error.msg}" if value is None else error.msg, path=["expect"]) from None
+
+
+KIND = ConditionKind(
+    "agent",
+    {
+        Required("question", description="What the model is asked."): template,
+        Optional(
+            "data", description="Text that the question is about; it is quoted as words from outside."
+        ): dynamic_text,
+        Optional("answer", description="yes_no, choice or score; choice where there are choices."): In(
+            [YES_NO, CHOICE, SCORE]
+        ),
+        Optional("choices", description="The answers there are."): match_text,
+        Optional("expect", description="The answer or answers with which it holds; yes without it."): object,
+        Optional("threshold", description="The score, 0 to 1, from which on it holds."): All(number, Range(0, 1)),
+        Optional("agent", description="Whose model and persona answer."): slug,
+        Optional("model", description="Instead of the agent's model."): All(string, Length(min=1)),
+        Optional("timeout", default=TIMEOUT_S, description="How long to wait for the answer."): All(
+            positive_seconds, Range(max=600)
+        ),
+        Optional("on_error", default=NO, description="What it means when there is no answer: no, yes or fail."): In(
+            [NO, YES, FAIL]
+        ),
+    },
+    _explain,
+    "A model is asked a question.",
+    check_later=_check,
+    rule=_rule,
+)

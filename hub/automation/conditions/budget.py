@@ -1,0 +1,116 @@
+"""budget: less than so many dollars or tokens were spent lately, by all, one agent, or the runs of an automation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, tzinfo
+from typing import Any
+
+from hub.automation.contract import Asking, ConditionKind, Verdict
+from hub.automation.fields import duration
+from hub.automation.words import span
+from hub.core.errors import Unavailable
+from hub.core.schema import All, AnyOf, In, Invalid, Optional, Range, integer, number, slug, string
+
+DAY, HOUR = "day", "hour"
+THIS = "this"
+LONGEST_S = 31 * 86_400.0
+
+
+def since(per: str | float, now: float, zone: tzinfo) -> float:
+    """Return since when a budget counts, seconds since the epoch.
+
+    Args:
+        per: `day` (from midnight of the home), `hour` (the last 60 minutes), or the last so many seconds.
+    """
+    if per == DAY:
+        today = datetime.fromtimestamp(now, zone)
+        return today.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
+    return now - (3_600.0 if isinstance(per, str) else per)
+
+
+def _check(config: Mapping[str, Any], asking: Asking) -> Verdict:
+    spending = asking.parts.spending
+    if spending is None:
+        raise Unavailable("what was spent is not known here")
+    start = since(config["per"], asking.parts.clock.time(), asking.parts.zone())
+    agent, automation = config.get("agent"), config.get("automation")
+    if automation == THIS:
+        automation = asking.automation_id
+    details: dict[str, Any] = {}
+    told = []
+    for key, shown in (("cost_usd", _dollars), ("tokens", _tokens)):
+        if key not in config:
+            continue
+        ask = spending.cost_usd if key == "cost_usd" else spending.tokens
+        spent = ask(since=start, agent=agent, automation=automation)
+        details[key] = {"spent": spent, "below": config[key]}
+        reason = f"{shown(spent)} of {shown(config[key])} were spent {_per(config['per'])}{_by(agent, automation)}"
+        if spent >= config[key]:
+            return Verdict(False, reason, details)
+        told.append(reason)
+    return Verdict(True, " and ".join(told), details)
+
+
+def _dollars(amount: float) -> str:
+    return f"${amount:.2f}" if amount >= 0.1 or not amount else f"${amount:.4f}"
+
+
+def _tokens(amount: float) -> str:
+    return f"{amount:,.0f} tokens"
+
+
+def _per(per: str | float) -> str:
+    if per == DAY:
+        return "today"
+    return "in the last hour" if per == HOUR else f"in the last {span(float(per))}"
+
+
+def _by(agent: str | None, automation: str | None) -> str:
+    told = f" by the agent {agent}" if agent is not None else ""
+    return f"{told} for the automation {automation}" if automation is not None else told
+
+
+def _explain(config: Mapping[str, Any]) -> str:
+    limits = [shown(config[key]) for key, shown in (("cost_usd", _dollars), ("tokens", _tokens)) if key in config]
+    automation = config.get("automation")
+    by = _by(config.get("agent"), None if automation == THIS else automation)
+    by += " for this automation" if automation == THIS else ""
+    return f"less than {' and '.join(limits)} were spent {_per(config['per'])}{by}"
+
+
+def _rule(config: dict[str, Any]) -> dict[str, Any]:
+    if not config.keys() & {"cost_usd", "tokens"}:
+        raise Invalid("expected cost_usd or tokens, below which it holds")
+    return config
+
+
+def _below(limit: Any) -> AnyOf:
+    """Accept a limit, or `{below: limit}`."""
+    return AnyOf(All({"below": limit}, _only_below), limit)
+
+
+def _only_below(value: dict[str, Any]) -> Any:
+    if "below" not in value:
+        raise Invalid("expected the key below")
+    return value["below"]
+
+
+_POSITIVE = Range(min=0, min_included=False)
+
+KIND = ConditionKind(
+    "budget",
+    {
+        Optional("cost_usd", description="Dollars, below which it holds."): _below(All(number, _POSITIVE)),
+        Optional("tokens", description="Tokens, below which it holds."): _below(All(integer, _POSITIVE)),
+        Optional("per", default=DAY, description="day, hour, or a duration such as 15m."): AnyOf(
+            In([DAY, HOUR]), All(duration, Range(min=1, max=LONGEST_S))
+        ),
+        Optional("agent", description="Only what this agent spent."): slug,
+        Optional("automation", description="Only what runs of this automation spent; `this` for its own."): string,
+    },
+    _explain,
+    "Less than so much was spent.",
+    check=_check,
+    rule=_rule,
+)

@@ -1,0 +1,127 @@
+"""numeric_state: an entity's number is above or below a number, or another entity's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.automation.contract import Asking, ConditionKind, Verdict
+from hub.automation.fields import entity_ids, template
+from hub.automation.rendering import render
+from hub.automation.words import listed, shown
+from hub.core.errors import InvalidRequest, NotFound
+from hub.core.schema import AnyOf, Invalid, Optional, Required, entity_id, number, string
+from hub.core.states import State
+
+_NOT_KNOWN = ("unavailable", "unknown")
+
+
+def _check(config: Mapping[str, Any], asking: Asking) -> Verdict:
+    above, below = config.get("above"), config.get("below")
+    verdict = Verdict(True)
+    reasons = []
+    for each in config["entity_id"]:
+        verdict = _check_one(each, config, above, below, asking)
+        if not verdict.holds:
+            return verdict
+        reasons.append(verdict.reason)
+    return Verdict(True, listed(reasons), verdict.details)
+
+
+def _check_one(entity: str, config: Mapping[str, Any], above: Any, below: Any, asking: Asking) -> Verdict:
+    state = asking.parts.states.get(entity)
+    if state is None:
+        raise NotFound(f"there is no entity {entity}")
+    raw, what = _value(state, config, asking)
+    details: dict[str, Any] = {"entity_id": entity, "value": raw}
+    if raw is None or raw in _NOT_KNOWN:
+        return Verdict(False, f"{what} is {raw or 'not known'}", details)
+    value = _number(raw, what)
+    details["value"] = value
+    for name, bound in (("above", above), ("below", below)):
+        if bound is None:
+            continue
+        limit, limit_name = _limit(bound, asking)
+        details[name] = limit
+        if limit is None:
+            return Verdict(False, f"{limit_name} is not known", details)
+        if (value <= limit) if name == "above" else (value >= limit):
+            return Verdict(False, f"{what} is {value:g}, not {name} {limit_name}", details)
+    return Verdict(True, f"{what} is {value:g}", details)
+
+
+def _value(state: State, config: Mapping[str, Any], asking: Asking) -> tuple[Any, str]:
+    if "value_template" in config:
+        inner = Asking(
+            asking.parts,
+            {**asking.variables, "state": state},
+            asking.context,
+            asking.automation_id,
+            asking.templates,
+        )
+        return render(inner, config["value_template"]), f"the value of {state.entity_id}"
+    if "attribute" in config:
+        return state.attributes.get(config["attribute"]), f"{config['attribute']} of {state.entity_id}"
+    return state.state, state.entity_id
+
+
+def _limit(bound: float | str, asking: Asking) -> tuple[float | None, str]:
+    if not isinstance(bound, str):
+        return bound, f"{bound:g}"
+    state = asking.parts.states.get(bound)
+    if state is None:
+        raise NotFound(f"there is no entity {bound}, whose number was to be compared with")
+    if state.state in _NOT_KNOWN:
+        return None, bound
+    limit = _number(state.state, bound)
+    return limit, f"{bound} ({limit:g})"
+
+
+def _number(value: Any, what: str) -> float:
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        raise InvalidRequest(f"{what} is {shown(value)}, which is no number") from None
+    if found != found:
+        raise InvalidRequest(f"{what} is not a number")
+    return found
+
+
+def _explain(config: Mapping[str, Any]) -> str:
+    entities = listed(config["entity_id"])
+    subject = f"{config['attribute']} of {entities}" if "attribute" in config else entities
+    if "value_template" in config:
+        subject = f"{shown(config['value_template'])} of {entities}"
+    bounds = [
+        f"{name} {config[name]:g}" if not isinstance(config[name], str) else f"{name} {config[name]}"
+        for name in ("above", "below")
+        if name in config
+    ]
+    return f"{subject} is {' and '.join(bounds)}"
+
+
+def _rule(config: dict[str, Any]) -> dict[str, Any]:
+    above, below = config.get("above"), config.get("below")
+    if above is None and below is None:
+        raise Invalid("expected above, below, or both")
+    if isinstance(above, (int, float)) and isinstance(below, (int, float)) and above >= below:
+        raise Invalid(f"nothing is above {above:g} and below {below:g}; did you mean two conditions with or?")
+    return config
+
+
+_BOUND = AnyOf(number, entity_id)
+
+KIND = ConditionKind(
+    "numeric_state",
+    {
+        Required("entity_id", description="Entity or entities; all must."): entity_ids,
+        Optional("above", description="More than this number, or than the number of this entity."): _BOUND,
+        Optional("below", description="Less than this number, or than the number of this entity."): _BOUND,
+        Optional("attribute", description="Look at this attribute instead of the state."): string,
+        Optional("value_template", description="The number, of the variable `state`."): template,
+    },
+    _explain,
+    "An entity's number is above or below another.",
+    check=_check,
+    rule=_rule,
+)

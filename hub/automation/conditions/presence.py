@@ -1,0 +1,93 @@
+"""presence: people of this home are at home, or away. What it looks at are the entities `person.<id>`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.automation.contract import Asking, ConditionKind, Verdict
+from hub.automation.words import listed
+from hub.core.errors import NotFound
+from hub.core.schema import All, In, Invalid, Length, Optional, ensure_list, slug
+
+ALL, ANY = "all", "any"
+HOME, NOT_HOME, AWAY = "home", "not_home", "away"
+_EVERYBODY = "all"
+_ANYBODY = "any"
+_NOT_KNOWN = ("unknown", "unavailable", "")
+
+
+def _check(config: Mapping[str, Any], asking: Asking) -> Verdict:
+    people = asking.parts.people()
+    named: list[str] = config["person"]
+    if named in ([_EVERYBODY], [_ANYBODY]):
+        match = named[0]
+        ids = [person.id for person in people.all()]
+    else:
+        match, ids = config["match"], named
+    wants_home = config["state"] == HOME
+    told: list[str] = []
+    places: dict[str, str | None] = {}
+    for id in ids:
+        person = people.by_id(id)
+        if person is None:
+            raise NotFound(f"there is no person {id}; there are: {listed(each.id for each in people.all())}")
+        state = asking.parts.states.get(f"person.{_object_id(id)}")
+        place = None if state is None or state.state in _NOT_KNOWN else state.state
+        places[id] = place
+        if place is None:
+            fits, reason = False, f"nobody knows where {person.name} is"
+        else:
+            fits = (place == HOME) is wants_home
+            reason = f"{person.name} is {_where(place)}"
+        if fits is (match == ANY):
+            return Verdict(fits, reason, {"places": places})
+        told.append(reason)
+    return Verdict(match == ALL, listed(told), {"places": places})
+
+
+def _object_id(person_id: str) -> str:
+    return person_id.replace("-", "_")
+
+
+def _where(place: str) -> str:
+    if place == HOME:
+        return "at home"
+    return "away" if place in (NOT_HOME, AWAY) else f"away ({place})"
+
+
+def _explain(config: Mapping[str, Any]) -> str:
+    where = "at home" if config["state"] == HOME else "away"
+    match config["person"]:
+        case ["all"]:
+            return f"everybody is {where}"
+        case ["any"]:
+            return f"somebody is {where}"
+        case [one]:
+            return f"{one} is {where}"
+        case several if config["match"] == ANY:
+            return f"{listed(several, 'or')} is {where}"
+        case several:
+            return f"{listed(several)} are {where}"
+
+
+def _rule(config: dict[str, Any]) -> dict[str, Any]:
+    if len(config["person"]) > 1 and {_EVERYBODY, _ANYBODY} & set(config["person"]):
+        raise Invalid("expected all, any, or persons by their ids", path=["person"])
+    return config
+
+
+KIND = ConditionKind(
+    "presence",
+    {
+        Optional("person", default=_ANYBODY, description="A person or several by id, or any, or all."): All(
+            ensure_list(slug), Length(min=1)
+        ),
+        Optional("match", default=ALL, description="Of several: whether all or any of them."): In([ALL, ANY]),
+        Optional("state", default=HOME, description="home, or not_home (away)."): In([HOME, NOT_HOME, AWAY]),
+    },
+    _explain,
+    "People are at home, or away.",
+    check=_check,
+    rule=_rule,
+)

@@ -1,0 +1,110 @@
+"""state: an entity is in one of some states, or an attribute of it has one of some values, maybe for a while."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from hub.automation.contract import Asking, ConditionKind, Verdict
+from hub.automation.fields import dynamic_duration, entity_ids, resolve_duration
+from hub.automation.rendering import render
+from hub.automation.words import listed, shown, span, span_of
+from hub.core.errors import NotFound
+from hub.core.schema import All, Described, In, Invalid, Length, Optional, Required, as_list, string
+from hub.core.states import State
+
+ALL, ANY = "all", "any"
+_INPUT = re.compile(r"^input_(?:select|text|number|boolean|datetime)\.[a-z0-9_]+$")
+"""The state to be in may be that of such an entity."""
+
+
+def _check(config: Mapping[str, Any], asking: Asking) -> Verdict:
+    wanted = [_wanted(each, asking) for each in config["state"]]
+    for_s = resolve_duration(config["for"], lambda value: render(asking, value)) if "for" in config else 0.0
+    verdicts: list[Verdict] = []
+    failed: NotFound | None = None
+    for entity_id in config["entity_id"]:
+        state = asking.parts.states.get(entity_id)
+        if state is None:
+            failed = failed or NotFound(f"there is no entity {entity_id}")
+            continue
+        verdict = _check_one(state, config.get("attribute"), wanted, for_s, asking.parts.clock.time())
+        if verdict.holds is (config["match"] == ANY):
+            return verdict
+        verdicts.append(verdict)
+    if failed is not None:
+        raise failed
+    return Verdict(config["match"] == ALL, listed(each.reason for each in verdicts), verdicts[0].details)
+
+
+def _wanted(value: Any, asking: Asking) -> Any:
+    if not isinstance(value, str) or not _INPUT.match(value):
+        return value
+    named = asking.parts.states.get(value)
+    if named is None:
+        raise NotFound(f"there is no entity {value}, whose state was to be compared with")
+    return named.state
+
+
+def _check_one(state: State, attribute: str | None, wanted: list[Any], for_s: float, now: float) -> Verdict:
+    details: dict[str, Any] = {"entity_id": state.entity_id, "wanted": wanted}
+    if attribute is None:
+        value: Any = state.state
+        since = state.last_changed
+        what = f"{state.entity_id} is {shown(value) or 'empty'}"
+    elif attribute in state.attributes:
+        value = details["attribute_value"] = state.attributes[attribute]
+        since = state.last_updated
+        what = f"{attribute} of {state.entity_id} is {shown(value)}"
+    else:
+        return Verdict(False, f"{state.entity_id} has no attribute {attribute}", details)
+    details["state"] = value
+    if value not in wanted:
+        return Verdict(False, f"{what}, not {listed((shown(each) for each in wanted), 'or')}", details)
+    if not for_s:
+        return Verdict(True, what, details)
+    lasted = max(0.0, now - since)
+    details |= {"for_s": for_s, "lasted_s": round(lasted, 3)}
+    if lasted >= for_s:
+        return Verdict(True, f"{what} for {span(for_s)}", details)
+    return Verdict(False, f"{what} for {span(round(lasted))}, not yet for {span(for_s)}", details)
+
+
+def _explain(config: Mapping[str, Any]) -> str:
+    entities = listed(config["entity_id"], "or" if config["match"] == ANY else "and")
+    states = listed((shown(each) for each in config["state"]), "or")
+    subject = f"{config['attribute']} of {entities}" if "attribute" in config else entities
+    verb = "are" if len(config["entity_id"]) > 1 and config["match"] == ALL and "attribute" not in config else "is"
+    return f"{subject} {verb} {states}" + (f" for {span_of(config['for'])}" if "for" in config else "")
+
+
+def _rule(config: dict[str, Any]) -> dict[str, Any]:
+    if "attribute" in config:
+        return config
+    states = []
+    for index, each in enumerate(config["state"]):
+        try:
+            states.append(string(each))
+        except Invalid as error:
+            hint = "; without attribute a state is text, such as 'on'" if isinstance(each, bool) else ""
+            raise Invalid(f"{error.msg}{hint}", path=["state", index]) from None
+    return {**config, "state": states}
+
+
+_states = Described(All(as_list, Length(min=1)), {}, "state or list of states")
+
+KIND = ConditionKind(
+    "state",
+    {
+        Required("entity_id", description="Entity or entities."): entity_ids,
+        Required("state", description="State or states, one of which it is in."): _states,
+        Optional("attribute", description="Look at this attribute instead of the state."): string,
+        Optional("match", default=ALL, description="Whether all or any of the entities must."): In([ALL, ANY]),
+        Optional("for", description="How long it has been so at least."): dynamic_duration,
+    },
+    _explain,
+    "An entity is in a state.",
+    check=_check,
+    rule=_rule,
+)

@@ -1,0 +1,107 @@
+"""sun: it is before or after today's sunrise or sunset at the home, with an offset when wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from hub.automation.contract import Asking, ConditionKind, Verdict
+from hub.automation.fields import duration
+from hub.automation.schedule.sun import Place, SunCondition, SunEvent, sun_position
+from hub.automation.words import span
+from hub.core.errors import Unavailable
+from hub.core.schema import Described, In, Invalid, Optional
+
+_EVENTS = [event.value for event in SunEvent]
+
+
+def _signed(value: Any) -> float:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(duration(abs(value))) * (-1 if value < 0 else 1)
+    if isinstance(value, str) and value.strip()[:1] in ("-", "+"):
+        seconds = float(duration(value.strip()[1:].strip()))
+        return -seconds if value.strip()[0] == "-" else seconds
+    if isinstance(value, dict) and any(isinstance(each, (int, float)) and each < 0 for each in value.values()):
+        return -float(duration({key: -each for key, each in value.items()}))
+    return float(duration(value))
+
+
+offset = Described(_signed, {"type": ["number", "string", "object"]}, "offset")
+"""Accepts a duration that may be negative: `-00:30:00`, `-30m`, `{minutes: -30}`; gives seconds."""
+
+
+def _check(config: Mapping[str, Any], asking: Asking) -> Verdict:
+    parts = asking.parts
+    location = parts.location()
+    if location is None:
+        raise Unavailable("it is not known where the home is; set hub.latitude and hub.longitude in the configuration")
+    place = Place(location.latitude, location.longitude, location.elevation_m)
+    condition = SunCondition(
+        SunEvent(config["before"]) if "before" in config else None,
+        SunEvent(config["after"]) if "after" in config else None,
+        config.get("before_offset", 0.0),
+        config.get("after_offset", 0.0),
+    )
+    zone = parts.zone()
+    now = parts.clock.time()
+    holds = condition.holds(place, zone, now)
+    position = sun_position(place, now)
+    next_name, next_at = _next(position.next_rising, position.next_setting)
+    details: dict[str, Any] = {"sun_is_up": position.is_up, "elevation": round(position.elevation, 2)}
+    told = f"the sun is {'up' if position.is_up else 'down'}"
+    if next_at is not None:
+        at = datetime.fromtimestamp(next_at, zone)
+        details[f"next_{next_name}"] = at.isoformat(timespec="seconds")
+        told = f"{told} until {at:%H:%M}"
+    return Verdict(holds, told if holds else f"{told}; it is not {_told(config)}", details)
+
+
+def _next(rising: float | None, setting: float | None) -> tuple[str, float | None]:
+    if rising is None or (setting is not None and setting < rising):
+        return "sunset", setting
+    return "sunrise", rising
+
+
+def _told(config: Mapping[str, Any]) -> str:
+    told = []
+    for name in ("after", "before"):
+        if name not in config:
+            continue
+        shift = config.get(f"{name}_offset", 0.0)
+        event = config[name]
+        told.append(f"{name} {event}" if not shift else f"{name} {_shifted(event, shift)}")
+    night = config.get("before") == "sunrise" and config.get("after") == "sunset"
+    return (" or " if night else " and ").join(told)
+
+
+def _shifted(event: str, shift: float) -> str:
+    return f"{span(abs(shift))} {'before' if shift < 0 else 'after'} {event}"
+
+
+def _explain(config: Mapping[str, Any]) -> str:
+    return f"it is {_told(config)}"
+
+
+def _rule(config: dict[str, Any]) -> dict[str, Any]:
+    if not config.keys() & {"before", "after"}:
+        raise Invalid("expected before or after, with sunrise or sunset")
+    for name in ("before", "after"):
+        if f"{name}_offset" in config and name not in config:
+            raise Invalid(f"{name}_offset needs {name}", path=[f"{name}_offset"])
+    return config
+
+
+KIND = ConditionKind(
+    "sun",
+    {
+        Optional("before", description="sunrise or sunset of today."): In(_EVENTS),
+        Optional("after", description="sunrise or sunset of today."): In(_EVENTS),
+        Optional("before_offset", description="Later than that, or earlier when negative: -00:30:00."): offset,
+        Optional("after_offset", description="Later than that, or earlier when negative: -00:30:00."): offset,
+    },
+    _explain,
+    "It is before or after sunrise or sunset.",
+    check=_check,
+    rule=_rule,
+)

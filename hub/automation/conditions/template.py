@@ -1,0 +1,35 @@
+"""template: a template comes out as true."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.automation.contract import Asking, ConditionKind, Verdict
+from hub.automation.fields import template
+from hub.automation.rendering import render, truth
+from hub.automation.words import shown
+from hub.core.schema import Required
+
+
+def _check(config: Mapping[str, Any], asking: Asking) -> Verdict:
+    text = config["value_template"]
+    value = render(asking, text)
+    details = {"value": value}
+    if truth(value):
+        return Verdict(True, f"{shown(text)} is true", details)
+    told = "false" if value is False else shown(value) or "nothing"
+    return Verdict(False, f"{shown(text)} is {told}, not true", details)
+
+
+def _explain(config: Mapping[str, Any]) -> str:
+    return f"the template {shown(config['value_template'])} is true"
+
+
+KIND = ConditionKind(
+    "template",
+    {Required("value_template", description="The template."): template},
+    _explain,
+    "A template is true.",
+    check=_check,
+)

@@ -1,0 +1,130 @@
+"""time: it is after a time of day, before one, on certain weekdays. A span may go over midnight."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from hub.automation.contract import Asking, ConditionKind, Verdict
+from hub.automation.fields import time_of_day, weekdays
+from hub.automation.words import days, time_of_day as clock_time
+from hub.core.errors import InvalidRequest, NotFound
+from hub.core.schema import AnyOf, Invalid, Optional, entity_id
+
+DAY_S = 86_400
+_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_NOT_KNOWN = ("unavailable", "unknown", "")
+
+
+def within(now: float, after: float | None, before: float | None) -> bool:
+    """Whether a time is in the span from `after` (included) to `before` (not); all in seconds since midnight.
+
+    A span whose end is not behind its beginning goes over midnight.
+    """
+    start = 0.0 if after is None else after
+    end = float(DAY_S) if before is None else before
+    if start < end:
+        return start <= now < end
+    return now >= start or now < end
+
+
+def _check(config: Mapping[str, Any], asking: Asking) -> Verdict:
+    parts = asking.parts
+    now = parts.clock.now().astimezone(parts.zone())
+    second = now.hour * 3_600 + now.minute * 60 + now.second + now.microsecond / 1e6
+    today = _WEEKDAYS[now.weekday()]
+    shown_now = clock_time(int(second))
+    details: dict[str, Any] = {"now": now.isoformat(timespec="seconds"), "weekday": today}
+    bounds: dict[str, float | None] = {}
+    for name in ("after", "before"):
+        if name not in config:
+            bounds[name] = None
+            continue
+        found = _second(config[name], asking)
+        if found is None:
+            return Verdict(False, f"the time of {config[name]} is not known", details)
+        bounds[name] = found
+        details[name] = clock_time(int(found))
+    after, before = bounds["after"], bounds["before"]
+    if not within(second, after, before):
+        return Verdict(False, f"it is {shown_now}, not {_span_told(after, before)}", details)
+    if "weekday" in config and today not in config["weekday"]:
+        return Verdict(False, f"it is {days([today])}, not {days(config['weekday'])}", details)
+    return Verdict(
+        True, f"it is {shown_now} on {days([today])}" if "weekday" in config else f"it is {shown_now}", details
+    )
+
+
+def _second(value: int | str, asking: Asking) -> float | None:
+    """Return seconds since midnight of a time, or of the entity that holds one; None when it is not known."""
+    if isinstance(value, int):
+        return value
+    state = asking.parts.states.get(value)
+    if state is None:
+        raise NotFound(f"there is no entity {value}, which was to say a time")
+    if value.startswith("input_datetime.") and "hour" in state.attributes:
+        read = [state.attributes.get(unit, 0) for unit in ("hour", "minute", "second")]
+        if all(isinstance(each, (int, float)) for each in read):
+            return float(read[0] * 3_600 + read[1] * 60 + read[2])
+    if state.state in _NOT_KNOWN:
+        return None
+    try:
+        return float(time_of_day(state.state))
+    except Invalid:
+        pass
+    try:
+        moment = datetime.fromisoformat(state.state)
+    except ValueError:
+        raise InvalidRequest(
+            f"{value} is {state.state[:40]!r}, which is neither a time of day nor a date-time"
+        ) from None
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(asking.parts.zone())
+    return float(moment.hour * 3_600 + moment.minute * 60 + moment.second)
+
+
+def _span_told(after: float | None, before: float | None) -> str:
+    told = []
+    if after is not None:
+        told.append(f"after {clock_time(int(after))}")
+    if before is not None:
+        told.append(f"before {clock_time(int(before))}")
+    over_midnight = after is not None and before is not None and before <= after
+    return (" or " if over_midnight else " and ").join(told)
+
+
+def _bound(value: int | str) -> str:
+    return clock_time(value) if isinstance(value, int) else f"the time of {value}"
+
+
+def _explain(config: Mapping[str, Any]) -> str:
+    told = [f"{name} {_bound(config[name])}" for name in ("after", "before") if name in config]
+    text = " and ".join(told)
+    if "weekday" in config:
+        text = f"{text} on {days(config['weekday'])}" if text else f"on {days(config['weekday'])}"
+    return f"it is {text}"
+
+
+def _rule(config: dict[str, Any]) -> dict[str, Any]:
+    if not config.keys() & {"after", "before", "weekday"}:
+        raise Invalid("expected after, before or weekday")
+    if "weekday" in config and not config["weekday"]:
+        raise Invalid("expected at least one weekday", path=["weekday"])
+    return config
+
+
+_TIME = AnyOf(time_of_day, entity_id)
+
+KIND = ConditionKind(
+    "time",
+    {
+        Optional("after", description="From this time of day on; or an entity that holds a time."): _TIME,
+        Optional("before", description="Until this time of day; or an entity that holds a time."): _TIME,
+        Optional("weekday", description="mon, tue, wed, thu, fri, sat, sun."): weekdays,
+    },
+    _explain,
+    "The time of day and the weekday.",
+    check=_check,
+    rule=_rule,
+)

@@ -1,0 +1,93 @@
+"""Rows of traces: what a run did, and what did not run. Of each automation and each kind of end the newest are kept."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import orjson
+
+TRACE_BYTES_LIMIT = 65_536
+"""A longer trace is cut by whoever writes it; one that is longer still is not kept."""
+
+_INSERT_TRACE = (
+    "INSERT INTO traces(time_ms, run_id, automation_id, outcome, imported, data) VALUES(?, ?, ?, ?, ?, ?) "
+    "ON CONFLICT(run_id) DO UPDATE SET outcome = excluded.outcome, data = excluded.data"
+)
+_INSERT_NOT_RUN = "INSERT INTO not_run(time_ms, automation_id, reason, data) VALUES(?, ?, ?, ?)"
+_PRUNE_TRACES = (
+    "DELETE FROM traces WHERE automation_id = ? AND outcome = ? AND imported = ? AND id <= (SELECT id FROM traces "
+    "WHERE automation_id = ? AND outcome = ? AND imported = ? ORDER BY id DESC LIMIT 1 OFFSET ?)"
+)
+_PRUNE_NOT_RUN = (
+    "DELETE FROM not_run WHERE automation_id = ? AND reason = ? AND id <= (SELECT id FROM not_run "
+    "WHERE automation_id = ? AND reason = ? ORDER BY id DESC LIMIT 1 OFFSET ?)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TraceRow:
+    """One trace to be written.
+
+    Attributes:
+        outcome: How the run ended; each has its own bucket.
+        kept: How many the bucket keeps.
+        imported: Whether it came from a file; those have buckets of their own.
+        data: JSON.
+    """
+
+    time_ms: int
+    run_id: str
+    automation_id: str
+    outcome: str
+    kept: int
+    imported: bool
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class NotRunRow:
+    """One firing that set nothing off, to be written; `reason` names its bucket, which keeps `kept`."""
+
+    time_ms: int
+    automation_id: str
+    reason: str
+    kept: int
+    data: bytes
+
+
+Row = TraceRow | NotRunRow
+
+
+def write_rows(connection: sqlite3.Connection, rows: Iterable[Row], redact: Callable[[str], str] | None) -> None:
+    """Write rows, and delete the oldest of buckets that hold more than they keep."""
+    traces: dict[tuple[str, str, bool], int] = {}
+    not_run: dict[tuple[str, str], int] = {}
+    for row in rows:
+        text = _clean(row.data, redact)
+        if isinstance(row, TraceRow):
+            connection.execute(
+                _INSERT_TRACE, (row.time_ms, row.run_id, row.automation_id, row.outcome, row.imported, text)
+            )
+            traces[row.automation_id, row.outcome, row.imported] = row.kept
+        else:
+            connection.execute(_INSERT_NOT_RUN, (row.time_ms, row.automation_id, row.reason, text))
+            not_run[row.automation_id, row.reason] = row.kept
+    for bucket, kept in traces.items():
+        connection.execute(_PRUNE_TRACES, (*bucket, *bucket, kept))
+    for place, kept in not_run.items():
+        connection.execute(_PRUNE_NOT_RUN, (*place, *place, kept))
+
+
+def _clean(data: bytes, redact: Callable[[str], str] | None) -> str:
+    """Return JSON without secrets; where taking one out breaks it, only that it was there."""
+    text = data.decode()
+    clean = text if redact is None else redact(text)
+    if clean is text:
+        return text
+    try:
+        orjson.loads(clean)
+    except ValueError:
+        return orjson.dumps({"redacted": True}).decode()
+    return clean

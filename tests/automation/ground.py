@@ -1,0 +1,70 @@
+"""What the engine stands on, real but for the clock: a bus, states, services, a timetable, templates, people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from hub.automation.contract import Asking, Judge, Location, Parts, Spending
+from hub.automation.schedule.timetable import Timetable
+from hub.core.clock import ManualClock
+from hub.core.context import SYSTEM, Context
+from hub.core.events import EventBus
+from hub.core.repairs import Repairs
+from hub.core.services import ServiceRegistry
+from hub.core.states import StateMachine
+from hub.core.tasks import TaskOwner
+from hub.security.people import People, Person
+from hub.storage.history import History
+from hub.template.engine import Templates
+
+BERLIN = ZoneInfo("Europe/Berlin")
+NEW_YEAR = 1_767_225_600.0
+"""2026-01-01 00:00 UTC, a Thursday; 01:00 in Berlin."""
+
+
+def make_parts(
+    home: Path = Path("/nowhere"),
+    *,
+    start: float = NEW_YEAR,
+    judge: Judge | None = None,
+    spending: Spending | None = None,
+    history: History | None = None,
+    location: Location | None = None,
+    people: People | None = None,
+) -> Parts:
+    """Make parts whose clock is a `ManualClock` that begins at `start`."""
+    clock = ManualClock(start)
+    tasks = TaskOwner("test")
+    bus = EventBus(tasks, clock.time)
+    states = StateMachine(bus, clock.time)
+    residents = people or People([Person("anna", "Anna", owner=True), Person("ben", "Ben")])
+    return Parts(
+        bus,
+        states,
+        ServiceRegistry(bus),
+        clock,
+        Timetable(clock, tasks),
+        Templates(states, clock, lambda: BERLIN),
+        tasks,
+        Repairs(bus, clock.time),
+        home,
+        lambda: BERLIN,
+        lambda: location,
+        lambda: residents,
+        judge,
+        spending,
+        history,
+    )
+
+
+def clock_of(parts: Parts) -> ManualClock:
+    """Return the clock of parts made by `make_parts`."""
+    assert isinstance(parts.clock, ManualClock)
+    return parts.clock
+
+
+def asking(parts: Parts, variables: dict[str, Any] | None = None, *, templates: bool = True) -> Asking:
+    """Ask as the automation `morning`, with the rights of the hub."""
+    return Asking(parts, variables or {}, Context(SYSTEM), "morning", templates)
