@@ -203,7 +203,8 @@ class Timetable:
         """Fire what is due and sleep until something is, as long as anything is armed."""
         while self._entries:
             await self._look(self._clock.time())
-            await self._sleep()
+            if self._entries:
+                await self._sleep()
 
     async def _sleep(self) -> None:
         left = self._heap[0][0] - self._clock.time() if self._heap else RECHECK_S
