@@ -312,7 +312,12 @@ class Inbox:
         return Receipt(found[0], found[1] != "rejected", True, found[2], found[3], found[4])
 
     def _told(self, message: InboundMessage, inbox_id: str, session_key: str, context: Context) -> None:
-        self._bus.fire(EVENT_MESSAGE_RECEIVED, _facts(message, inbox_id, session_key), context)
+        facts = _facts(message, inbox_id, session_key)
+        facts["chat_type"] = message.address.chat_type.value
+        facts["from_owner"] = context.authority.owner
+        facts["sender_name"] = message.sender_name
+        facts["text"] = message.text  # for automations; history keeps none of it
+        self._bus.fire(EVENT_MESSAGE_RECEIVED, facts, context)
 
 
 def _clear_rejected(connection: sqlite3.Connection) -> None:

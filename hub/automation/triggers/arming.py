@@ -1,0 +1,73 @@
+"""What happens when a trigger is armed: limited templates are rendered, and what cannot be watched is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from hub.automation.contract import Arm, Site
+from hub.automation.values import is_template
+from hub.core.errors import HubError
+from hub.core.events import Unsubscribe
+from hub.core.schema import SchemaError, describe_error
+
+
+def told(arm: Arm) -> Arm:
+    """Make of an error while arming a word to the owner; the trigger is then not watched, and others go on."""
+
+    def tell(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+        try:
+            return arm(config, site)
+        except (HubError, SchemaError) as error:
+            site.fail(said(error))
+            return nothing
+
+    return tell
+
+
+def said(error: HubError | SchemaError) -> str:
+    """Return what an error says to people."""
+    return error.message if isinstance(error, HubError) else describe_error(error)
+
+
+def nothing() -> None:
+    """End a watch that never began."""
+
+
+def limited(value: Any, site: Site) -> Any:
+    """Return a value with its templates rendered over `trigger_variables`; once, when the trigger is armed.
+
+    Raises:
+        HubError: A template cannot be rendered.
+    """
+    if not has_template(value) or not site.templates:
+        return value
+    return site.parts.templates.render_value(value, site.variables)
+
+
+def rendered(value: Any, site: Site, **more: Any) -> Any:
+    """Return a value with its templates rendered over `trigger_variables` and more, while the trigger watches.
+
+    Raises:
+        HubError: A template cannot be rendered.
+    """
+    if not has_template(value) or not site.templates:
+        return value
+    return site.parts.templates.render_value(value, {**site.variables, **more})
+
+
+def has_template(value: Any) -> bool:
+    """Whether there is a template anywhere in plain data."""
+    if isinstance(value, str):
+        return is_template(value)
+    if isinstance(value, Mapping):
+        return any(has_template(each) for each in value.values())
+    if isinstance(value, (list, tuple)):
+        return any(has_template(each) for each in value)
+    return False
+
+
+def local_time(site: Site, when: float) -> datetime:
+    """Return an instant (seconds since the epoch) as the home's clock shows it."""
+    return datetime.fromtimestamp(when, UTC).astimezone(site.parts.zone())

@@ -1,0 +1,50 @@
+"""`cron`: when the clock matches an expression of five fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from hub.automation.contract import Site, TriggerKind
+from hub.automation.fields import duration
+from hub.automation.schedule.cron import Cron, check_cron
+from hub.automation.triggers.arming import told
+from hub.automation.triggers.scheduled import checked, watch
+from hub.automation.words import span
+from hub.core.events import Unsubscribe
+from hub.core.schema import All, Optional, Required, string, time_zone
+
+
+def _schedule(config: Mapping[str, Any], site: Site) -> Cron:
+    zone = ZoneInfo(config["time_zone"]) if "time_zone" in config else site.parts.zone()
+    return Cron(config["expression"], zone, config.get("stagger", 0.0), site.automation_id)
+
+
+def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+    facts = {"expression": config["expression"], "description": "time"}
+    return watch(site, _schedule(config, site), facts, after=site.handled())
+
+
+def _explain(config: Mapping[str, Any]) -> str:
+    zone = f" in {config['time_zone']}" if "time_zone" in config else ""
+    stagger = f", spread over {span(config['stagger'])}" if config.get("stagger") else ""
+    return f"whenever the clock{zone} matches {config['expression']}{stagger}"
+
+
+KIND = TriggerKind(
+    name="cron",
+    fields={
+        Required("expression", description="minute hour day month weekday, or @daily and the like."): All(
+            string, checked(check_cron, {"type": "string"}, "cron expression")
+        ),
+        Optional("time_zone", description="Whose clock is meant; the home's without it."): time_zone,
+        Optional("stagger", description="Spread those of one time over so long; each automation has its place."): (
+            duration
+        ),
+    },
+    arm=told(_arm),
+    explain=_explain,
+    description="A cron expression.",
+    next_due=lambda config, site: _schedule(config, site).next_after(site.parts.clock.time()),
+)

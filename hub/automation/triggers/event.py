@@ -1,0 +1,149 @@
+"""`event`: something was told on the bus."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from hub.automation.contract import Site, TriggerKind
+from hub.automation.fields import dynamic, event_types
+from hub.automation.triggers.arming import limited, told
+from hub.automation.triggers.provenance import is_tainted
+from hub.automation.words import listed, shown
+from hub.core.context import Context
+from hub.core.errors import InvalidRequest
+from hub.core.events import ANY, Event, Unsubscribe
+from hub.core.schema import Described, Invalid, Optional, Required, as_list, show
+
+NOT_ANY = "a trigger on every event would set itself off; name the event types"
+_SCALARS = (str, int, float, bool, type(None))
+_CONTEXT_KEYS = ("id", "parent_id", "user_id", "person", "principal")
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise Invalid(f"expected keys and the values they must have, got {show(value)}")
+    checked: dict[str, Any] = dynamic(value)
+    return checked
+
+
+def _types(value: Any) -> list[str]:
+    found: list[str] = event_types(value)
+    if ANY in found:
+        raise Invalid(NOT_ANY)
+    return found
+
+
+def _context(value: Any) -> dict[str, Any]:
+    found = _mapping(value)
+    for key in found:
+        if key not in _CONTEXT_KEYS:
+            raise Invalid(f"expected one of {', '.join(_CONTEXT_KEYS)}, got {show(key)}", path=[key])
+    return found
+
+
+def matches(wanted: Any, found: Any) -> bool:
+    """Whether data has all that is wanted: mappings by their keys, lists when each item is among the wanted ones."""
+    if isinstance(wanted, Mapping):
+        return isinstance(found, Mapping) and all(key in found and matches(wanted[key], found[key]) for key in wanted)
+    if isinstance(wanted, (list, tuple)):
+        return isinstance(found, (list, tuple)) and all(any(matches(each, item) for each in wanted) for item in found)
+    return bool(wanted == found)
+
+
+def _who(context: Context, key: str) -> tuple[Any, ...]:
+    """What may stand for one key of a context."""
+    authority = context.authority
+    match key:
+        case "id":
+            return (context.id,)
+        case "parent_id":
+            return (context.parent_id,)
+        case "person":
+            return (authority.person,)
+        case "principal":
+            return (authority.principal,)
+        case _:
+            return (authority.person, authority.principal)
+
+
+def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+    data: Mapping[str, Any] = limited(config.get("event_data") or {}, site)
+    context: Mapping[str, Any] = limited(config.get("context") or {}, site)
+    where = {key: value for key, value in data.items() if isinstance(value, _SCALARS)}
+    nested = {key: value for key, value in data.items() if key not in where}
+    persons = {key: tuple(as_list(value)) for key, value in context.items() if as_list(value)}
+    fire = site.fire
+
+    def happened(event: Event) -> None:
+        if nested and not matches(nested, event.data):
+            return
+        for key, wanted in persons.items():
+            if not any(each is not None and each in wanted for each in _who(event.context, key)):
+                return
+        fire(
+            {"event": described(event), "description": f"event '{event.type}'"},
+            event.context,
+            tainted=is_tainted(event),
+        )
+
+    bus = site.parts.bus
+    types: list[str] = list(dict.fromkeys(as_list(limited(config["event_type"], site))))
+    if len(types) == 1 and types[0] != ANY:
+        return bus.listen(types[0], happened, where or None)
+    if ANY in types:
+        raise InvalidRequest(NOT_ANY)
+    listening = [bus.listen(type, happened, where or None) for type in types]
+
+    def end() -> None:
+        for each in listening:
+            each()
+
+    return end
+
+
+def described(event: Event) -> dict[str, Any]:
+    """Return an event as templates see it; its data is the event's own and is not to be changed."""
+    authority = event.context.authority
+    return {
+        "event_type": event.type,
+        "data": event.data,
+        "time_fired": datetime.fromtimestamp(event.time_fired, UTC),
+        "origin": "LOCAL",
+        "context": {
+            "id": event.context.id,
+            "parent_id": event.context.parent_id,
+            "user_id": authority.person or authority.principal,
+        },
+    }
+
+
+def _explain(config: Mapping[str, Any]) -> str:
+    said = f"when the event {listed(config['event_type'], 'or')} happens"
+    if data := config.get("event_data"):
+        said += " with " + listed(f"{key} {shown(value)}" for key, value in data.items())
+    if context := config.get("context"):
+        said += " because of " + listed((shown(each) for value in context.values() for each in as_list(value)), "or")
+    return said
+
+
+KIND = TriggerKind(
+    name="event",
+    fields={
+        Required("event_type", description="Its type, or a list of types."): Described(
+            _types, event_types.json_schema, "event types"
+        ),
+        Optional("event_data", description="Keys and values that its data must have."): Described(
+            _mapping, {"type": ["object", "null"]}, "event data"
+        ),
+        Optional("context", description="Whom it must come from: user_id, person, principal, id, parent_id."): (
+            Described(_context, {"type": ["object", "null"]}, "context")
+        ),
+    },
+    arm=told(_arm),
+    explain=_explain,
+    description="Something was told on the event bus.",
+)

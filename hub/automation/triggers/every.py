@@ -1,0 +1,50 @@
+"""`every`: again and again, at a fixed interval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC
+from typing import Any
+
+from hub.automation.contract import Site, TriggerKind
+from hub.automation.fields import duration
+from hub.automation.schedule.every import MIN_INTERVAL_S, Every
+from hub.automation.schedule.fixed import parse_at
+from hub.automation.triggers.arming import told
+from hub.automation.triggers.scheduled import checked, watch
+from hub.automation.words import shown, span
+from hub.core.events import Unsubscribe
+from hub.core.schema import All, Optional, Range, Required
+
+
+def _schedule(config: Mapping[str, Any], site: Site) -> Every:
+    if "anchor" not in config:
+        return Every(config["every"])
+    return Every(config["every"], parse_at(config["anchor"], 0.0, site.parts.zone()))
+
+
+def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+    facts = {"every": config["every"], "description": "time"}
+    return watch(site, _schedule(config, site), facts, after=site.handled())
+
+
+def _explain(config: Mapping[str, Any]) -> str:
+    since = f", counted from {shown(config['anchor'])}" if "anchor" in config else ""
+    return f"every {span(config['every'])}{since}"
+
+
+KIND = TriggerKind(
+    name="every",
+    fields={
+        Required("every", description="The interval, such as 2h, or {minutes: 30}."): All(
+            duration, Range(min=MIN_INTERVAL_S, msg="expected at least one second")
+        ),
+        Optional("anchor", description="A date with a time from which it is counted; without it whole UTC days."): (
+            checked(lambda value: parse_at(value, 0.0, UTC), {"type": ["string", "number"]}, "instant")
+        ),
+    },
+    arm=told(_arm),
+    explain=_explain,
+    description="An interval, in real time.",
+    next_due=lambda config, site: _schedule(config, site).next_after(site.parts.clock.time()),
+)

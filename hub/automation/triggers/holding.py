@@ -1,0 +1,83 @@
+"""The key `for`: something has to stay so for a while before a trigger fires."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any
+
+from hub.automation.contract import Site
+from hub.automation.triggers.arming import rendered, said
+from hub.automation.values import resolve_duration
+from hub.automation.words import span_of
+from hub.core.errors import HubError
+from hub.core.schema import SchemaError
+
+
+class Holding:
+    """The waits of one trigger, one for each entity; they do not survive a restart.
+
+    They run on the monotonic clock: no jump of the wall clock ends or prolongs them.
+
+    Args:
+        duration: A validated `dynamic_duration`, or None when nothing has to be held.
+    """
+
+    def __init__(self, site: Site, duration: Any) -> None:
+        self._site = site
+        self._duration = duration
+        self._waits: dict[str, asyncio.Task[None]] = {}
+        self.needed = duration is not None
+
+    def __contains__(self, key: str) -> bool:
+        """Whether something is being held."""
+        return key in self._waits
+
+    def begin(self, key: str, trigger: Mapping[str, Any], then: Callable[[timedelta | None], None]) -> None:
+        """Call `then` once this was held for the duration, which it is handed; at once when that is 0.
+
+        A wait for the same key is replaced. A duration that cannot be told is a failure of the trigger.
+
+        Args:
+            key: What is held: an entity id.
+            trigger: What a template of the duration sees as `trigger`.
+        """
+        self.end(key)
+        if self._duration is None:
+            then(None)
+            return
+        try:
+            seconds = resolve_duration(
+                self._duration, lambda value: rendered(value, self._site, trigger={**trigger, "for": None})
+            )
+        except (HubError, SchemaError) as error:
+            self._site.fail(f"for: {said(error)}")
+            return
+        if seconds <= 0:
+            then(timedelta(0))
+            return
+        self._waits[key] = self._site.parts.tasks.spawn(
+            self._wait(key, seconds, then), name=f"hold {key} for {self._site.automation_id}"
+        )
+
+    def end(self, key: str) -> None:
+        """Wait no longer for this key."""
+        task = self._waits.pop(key, None)
+        if task is not None:
+            task.cancel()
+
+    def close(self) -> None:
+        """Wait for nothing any more."""
+        for key in list(self._waits):
+            self.end(key)
+
+    async def _wait(self, key: str, seconds: float, then: Callable[[timedelta | None], None]) -> None:
+        await self._site.parts.clock.sleep(seconds)
+        self._waits.pop(key, None)
+        then(timedelta(seconds=seconds))
+
+
+def explain_for(duration: Any) -> str:
+    """Return the words for a `for`: ` and stays so for 5 min`; empty without one."""
+    return f" and stays so for {span_of(duration)}" if duration else ""

@@ -1,0 +1,137 @@
+"""`message`: somebody wrote to the assistant.
+
+It listens to `message_received`, which is fired for messages of those who may talk, after they are on disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hub.automation.contract import Site, TriggerKind
+from hub.automation.fields import match_text
+from hub.automation.triggers.arming import told
+from hub.automation.triggers.provenance import is_tainted
+from hub.automation.triggers.searching import Search, found, pattern
+from hub.automation.words import listed, shown
+from hub.core.events import Event, Unsubscribe
+from hub.core.schema import All, Described, In as OneOf, Invalid, Optional, Schema, boolean, ensure_list
+
+EVENT = "message_received"
+CHAT_TYPES = ("direct", "group", "channel")
+_INDEXED = ("channel", "account", "peer", "chat_type", "sender", "from_owner")
+_TOLD = (
+    *("channel", "account", "peer", "chat_type", "sender", "sender_name", "text"),
+    *("session_key", "from_owner", "inbox_id"),
+)
+_FORMS = Schema(
+    {
+        Optional("exact", description="The whole message is one of these."): match_text,
+        Optional("contains", description="One of these is somewhere in it."): match_text,
+    }
+)
+
+
+def _text(value: Any) -> dict[str, list[str]]:
+    """Accept what the message says: one text, a list, or a mapping of `exact` and `contains`."""
+    if not isinstance(value, dict):
+        return {"exact": match_text(value)}
+    checked: dict[str, list[str]] = _FORMS(value)
+    if not checked:
+        raise Invalid("expected exact, contains or both")
+    return checked
+
+
+text = Described(
+    _text,
+    {
+        "anyOf": [
+            match_text.json_schema,
+            {
+                "type": "object",
+                "properties": {"exact": match_text.json_schema, "contains": match_text.json_schema},
+                "additionalProperties": False,
+            },
+        ]
+    },
+    "text or texts",
+)
+
+
+def _says(wanted: Mapping[str, list[str]]) -> Callable[[str], bool]:
+    """Return what judges the text of a message, without regard to case and to blanks around it."""
+    exact = frozenset(each.strip().casefold() for each in wanted.get("exact", ()))
+    parts = tuple(each.casefold() for each in wanted.get("contains", ()))
+
+    def judge(text: str) -> bool:
+        folded = text.strip().casefold()
+        return folded in exact or any(part in folded for part in parts)
+
+    return judge
+
+
+def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+    where = {key: config[key] for key in _INDEXED if key in config}
+    says = _says(config["text"]) if "text" in config else None
+    search = Search(config["regex"]) if "regex" in config else None
+
+    def received(event: Event) -> None:
+        data = event.data
+        if says is not None and not says(data.get("text") or ""):
+            return
+        match = search(data.get("text") or "") if search is not None else None
+        if search is not None and match is None:
+            return
+        message = {key: data.get(key) for key in _TOLD}
+        trigger: dict[str, Any] = {"message": message, "description": f"message on {message['channel']}"}
+        if match is not None:
+            trigger["match"] = found(match)
+        site.fire(trigger, event.context, tainted=is_tainted(event))
+
+    return site.parts.bus.listen(EVENT, received, where or None)
+
+
+def _explain(config: Mapping[str, Any]) -> str:
+    said = "when a message arrives"
+    if config.get("from_owner") is not None:
+        said += " from the owner" if config["from_owner"] else " from somebody other than the owner"
+    for key, words in (
+        ("sender", "from"),
+        ("channel", "on"),
+        ("account", "for the account"),
+        ("peer", "in the chat"),
+        ("chat_type", "in a chat of the kind"),
+    ):
+        if key in config:
+            said += f" {words} {listed(config[key], 'or')}"
+    wanted = config.get("text", {})
+    forms = [f"says {listed(map(_quoted, wanted['exact']), 'or')}"] if "exact" in wanted else []
+    if "contains" in wanted:
+        forms.append(f"contains {listed(map(_quoted, wanted['contains']), 'or')}")
+    if forms:
+        said += f" that {listed(forms, 'or')}"
+    return said + (f" and matches /{shown(config['regex'])}/" if "regex" in config else "")
+
+
+def _quoted(text: str) -> str:
+    return f'"{shown(text)}"'
+
+
+KIND = TriggerKind(
+    name="message",
+    fields={
+        Optional("channel", description="telegram, webchat, …: one or a list."): match_text,
+        Optional("account", description="Which login of the channel."): match_text,
+        Optional("peer", description="Which chat: the platform's id of the person or group."): match_text,
+        Optional("chat_type", description="direct, group or channel."): All(ensure_list(OneOf(CHAT_TYPES))),
+        Optional("sender", description="Who wrote it: a stable identity such as telegram:user:123."): match_text,
+        Optional("from_owner", description="Whether an owner of this home wrote it."): boolean,
+        Optional("text", description="The whole message, or {contains: …}; upper and lower case are the same."): text,
+        Optional("regex", description="A regular expression, looked for in it; groups are in `trigger.match`."): (
+            pattern
+        ),
+    },
+    arm=told(_arm),
+    explain=_explain,
+    description="Somebody wrote to the assistant.",
+)

@@ -1,0 +1,198 @@
+"""`numeric_state`: a number went into a range; it fires when it crosses the edge, not while it stays inside.
+
+An entity is armed by each value outside the range, and by each that is unknown or unavailable, as in Home Assistant.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from hub.automation.contract import Site, TriggerKind
+from hub.automation.fields import dynamic_duration, entity_ids, template
+from hub.automation.triggers.arming import rendered, told
+from hub.automation.triggers.holding import Holding, explain_for
+from hub.automation.triggers.state import listen_to_states
+from hub.automation.words import listed
+from hub.core.errors import HubError, InvalidRequest
+from hub.core.events import Event, Unsubscribe
+from hub.core.schema import Described, Invalid, Optional, Required, entity_id as an_entity_id, show, string
+from hub.core.states import State
+
+_NO_VALUE = ("unknown", "unavailable")
+
+
+def _edge(value: Any) -> float | str:
+    """Accept a number, or the entity that knows it."""
+    if isinstance(value, (int, float, str)) and not isinstance(value, bool):
+        try:
+            found = float(value)
+        except ValueError:
+            found = math.nan
+        if math.isfinite(found):
+            return found
+    try:
+        return str(an_entity_id(value))
+    except Invalid:
+        raise Invalid(f"expected a number or an entity id such as sensor.limit, got {show(value)}") from None
+
+
+edge = Described(_edge, {"type": ["number", "string"]}, "number or entity id")
+
+
+def _rule(config: dict[str, Any]) -> dict[str, Any]:
+    above, below = config.get("above"), config.get("below")
+    if above is None and below is None:
+        raise Invalid("expected above, below or both")
+    if isinstance(above, float) and isinstance(below, float) and above >= below:
+        raise Invalid(f"no number is above {above:g} and below {below:g}", path=["above"])
+    return config
+
+
+class _Range:
+    """Judges the states of the entities of one trigger."""
+
+    def __init__(self, config: Mapping[str, Any], site: Site) -> None:
+        self._config = config
+        self._site = site
+        self._above: float | str | None = config.get("above")
+        self._below: float | str | None = config.get("below")
+        self._attribute: str | None = config.get("attribute")
+        self._template: str | None = config.get("value_template")
+
+    def holds(self, state: State) -> bool:
+        """Return whether the number is in the range; one that is not known is not.
+
+        Raises:
+            HubError: It is no number, or an edge is none.
+        """
+        value = self._value(state)
+        if value is None:
+            return False
+        number = _number(value, f"the value of {state.entity_id}")
+        if self._below is not None and number >= self._limit(self._below):
+            return False
+        return self._above is None or number > self._limit(self._above)
+
+    def facts(self, entity_id: str) -> dict[str, Any]:
+        """Return what templates see of it."""
+        return {"entity_id": entity_id, "below": self._below, "above": self._above, "attribute": self._attribute}
+
+    def _value(self, state: State) -> Any:
+        if self._template is not None:
+            value = rendered(self._template, self._site, state=state, trigger=self.facts(state.entity_id))
+        elif self._attribute is None:
+            value = state.state
+        elif self._attribute in state.attributes:
+            value = state.attributes[self._attribute]
+        else:
+            return None
+        return None if value is None or value in _NO_VALUE else value
+
+    def _limit(self, limit: float | str) -> float:
+        if isinstance(limit, float):
+            return limit
+        state = self._site.parts.states.get(limit)
+        if state is None:
+            raise InvalidRequest(f"there is no entity {limit}, which says where the range begins or ends")
+        return _number(state.state, f"the value of {limit}")
+
+
+def _number(value: Any, what: str) -> float:
+    if not isinstance(value, bool) and isinstance(value, (int, float, str)):
+        try:
+            found = float(value)
+        except ValueError:
+            found = math.nan
+        if math.isfinite(found):
+            return found
+    raise InvalidRequest(f"{what} is no number: {show(value)}")
+
+
+def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+    span, holding = _Range(config, site), Holding(site, config.get("for"))
+    armed: set[str] = set()
+    failed: set[str] = set()
+
+    def judge(state: State) -> bool | None:
+        """Return whether the number is in the range; None when that cannot be said, which is told once."""
+        try:
+            holds = span.holds(state)
+        except HubError as error:
+            if state.entity_id not in failed:
+                failed.add(state.entity_id)
+                site.fail(error.message)
+            return None
+        failed.discard(state.entity_id)
+        return holds
+
+    for entity_id in config["entity_id"]:
+        state = site.parts.states.get(entity_id)
+        if state is not None and judge(state) is False:
+            armed.add(entity_id)
+
+    def changed(event: Event) -> None:
+        entity_id: str = event.data["entity_id"]
+        new: State | None = event.data["new_state"]
+        holds = None if new is None else judge(new)
+        if not holds:
+            holding.end(entity_id)
+        if holds is False:
+            armed.add(entity_id)
+        if not holds or entity_id not in armed:
+            return
+        armed.discard(entity_id)
+        trigger = {
+            **span.facts(entity_id),
+            "from_state": event.data["old_state"],
+            "to_state": new,
+            "for": None,
+            "description": f"numeric state of {entity_id}",
+        }
+        context = event.context
+
+        def crossed(length: timedelta | None) -> None:
+            site.fire({**trigger, "for": length}, context, tainted=context.authority.tainted)
+
+        holding.begin(entity_id, trigger, crossed)
+
+    unlisten = listen_to_states(site.parts.bus, config["entity_id"], changed)
+
+    def end() -> None:
+        unlisten()
+        holding.close()
+
+    return end
+
+
+def _explain(config: Mapping[str, Any]) -> str:
+    what = listed(config["entity_id"], "or")
+    if attribute := config.get("attribute"):
+        what = f"the attribute {attribute} of {what}"
+    if "value_template" in config:
+        what = f"a value worked out from {what}"
+    edges = [
+        f"{word} {edge:g}" if isinstance(edge, float) else f"{word} {edge}"
+        for word in ("above", "below")
+        if (edge := config.get(word)) is not None
+    ]
+    return f"when {what} goes {listed(edges)}" + explain_for(config.get("for"))
+
+
+KIND = TriggerKind(
+    name="numeric_state",
+    fields={
+        Required("entity_id", description="Whose number: one entity or a list."): entity_ids,
+        Optional("above", description="The number is greater than this number or entity."): edge,
+        Optional("below", description="The number is less than this number or entity."): edge,
+        Optional("attribute", description="Look at this attribute instead of the state."): string,
+        Optional("value_template", description="Works the number out; sees `state`."): template,
+        Optional("for", description="How long it has to stay in the range."): dynamic_duration,
+    },
+    arm=told(_arm),
+    explain=_explain,
+    description="A number crossed into a range.",
+    rule=_rule,
+)

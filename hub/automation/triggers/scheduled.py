@@ -1,0 +1,119 @@
+"""What all triggers of time share: from a schedule to firings, and the durations that may be negative."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hub.automation.contract import Site
+from hub.automation.fields import duration
+from hub.automation.schedule.contract import CatchUp, Due, Schedule
+from hub.automation.schedule.timetable import Armed
+from hub.automation.triggers.arming import local_time
+from hub.automation.words import span
+from hub.core.errors import InvalidRequest
+from hub.core.schema import Described, Invalid
+
+_READ = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Shifted:
+    """A schedule, each of whose occurrences comes `offset_s` seconds later (earlier when negative)."""
+
+    schedule: Schedule
+    offset_s: float
+
+    def next_after(self, after: float) -> float | None:
+        """Return the first due time strictly after `after`, or None."""
+        due = self.schedule.next_after(after - self.offset_s)
+        return None if due is None else due + self.offset_s
+
+
+def shifted(schedule: Schedule, offset_s: float) -> Schedule:
+    """Return the schedule moved by an offset; itself when there is none."""
+    return Shifted(schedule, offset_s) if offset_s else schedule
+
+
+def watch(
+    site: Site,
+    schedule: Schedule,
+    facts: Mapping[str, Any],
+    *,
+    after: float | None,
+    wanted: Callable[[Due], bool] | None = None,
+) -> Armed:
+    """Fire whenever a schedule comes due, as `catch_up` of the automation says; what is let go is told once a gap.
+
+    Args:
+        facts: What templates see of it, beside now, planned, missed and caught_up.
+        after: The last occurrence that was handled; None: now.
+        wanted: Says of each occurrence whether it counts.
+
+    Raises:
+        InvalidRequest: The schedule cannot be read.
+    """
+
+    def told(due: Due, skipped: bool) -> None:
+        if wanted is not None and not wanted(due):
+            return
+        trigger = {
+            **facts,
+            "now": local_time(site, due.now),
+            "planned": local_time(site, due.planned),
+            "missed": due.missed,
+            "caught_up": due.caught_up,
+        }
+        site.fire(trigger, planned=due.planned, missed=due.missed, skipped=skipped)
+
+    return site.parts.timetable.add(
+        schedule,
+        lambda due: told(due, False),
+        after=after,
+        catch_up=CatchUp(site.catch_up.get("mode", CatchUp.NONE)),
+        within_s=site.catch_up.get("within"),
+        on_skipped=lambda due: told(due, True),
+    )
+
+
+def checked(read: _READ, json: Mapping[str, Any], name: str) -> Described:
+    """Return a validator that keeps a value as it is written once `read` could read it."""
+
+    def check(value: Any) -> Any:
+        try:
+            read(value)
+        except InvalidRequest as error:
+            raise Invalid(error.message) from error
+        return value
+
+    return Described(check, json, name)
+
+
+def _offset(value: Any) -> float:
+    """Accept a duration that may have a sign before it, and a mapping whose amounts may be negative."""
+    if isinstance(value, str) and value.strip()[:1] in ("-", "+"):
+        sign = -1.0 if value.strip()[0] == "-" else 1.0
+        return sign * float(duration(value.strip()[1:]))
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and value < 0:
+        return -float(duration(-value))
+    if isinstance(value, dict) and value and all(_is_negative(each) for each in value.values()):
+        return -float(duration({key: -float(each) for key, each in value.items()}))
+    return float(duration(value))
+
+
+def _is_negative(amount: Any) -> bool:
+    try:
+        return float(amount) <= 0
+    except (TypeError, ValueError):
+        return False
+
+
+offset = Described(_offset, duration.json_schema, "duration that may be negative")
+
+
+def explain_offset(offset_s: float) -> str:
+    """Return the words for an offset: `45 min before `, `10 min after `; empty without one."""
+    if not offset_s:
+        return ""
+    return f"{span(abs(offset_s))} {'before' if offset_s < 0 else 'after'} "

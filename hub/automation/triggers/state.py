@@ -1,0 +1,179 @@
+"""`state`: an entity changed, from something to something, perhaps for a while.
+
+The rules are those of Home Assistant: with none of from, to, not_from, not_to, changes of attributes count too; one of
+them with nothing behind it means "any, but a change of the state itself". With `for`, only changes of the value count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any
+
+from hub.automation.contract import Site, TriggerKind
+from hub.automation.fields import dynamic_duration, entity_ids
+from hub.automation.triggers.arming import told
+from hub.automation.triggers.holding import Holding, explain_for
+from hub.automation.words import listed, shown
+from hub.core.events import EXPANSION_LIMIT, Event, EventBus, Listener, Unsubscribe
+from hub.core.schema import Described, Invalid, Optional, Required, as_list, show, string
+from hub.core.states import EVENT_STATE_CHANGED, State
+
+_KEYS = ("from", "to", "not_from", "not_to")
+_VALUE = {"type": ["string", "number", "boolean"]}
+_MANY = {"anyOf": [_VALUE, {"type": "array", "items": _VALUE}, {"type": "null"}]}
+
+
+def _values(value: Any) -> list[Any] | None:
+    """Accept one value, a list of values, or nothing (any value)."""
+    if value is None:
+        return None
+    found = as_list(value)
+    if not found:
+        raise Invalid("expected a state, got an empty list; nothing at all behind the key means any state")
+    for index, each in enumerate(found):
+        if not isinstance(each, (str, int, float)):
+            raise Invalid(f"expected a state, got {show(each)}", path=[index] * (value is found))
+    return list(found)
+
+
+values = Described(_values, _MANY, "states")
+
+
+def _rule(config: dict[str, Any]) -> dict[str, Any]:
+    for key in ("from", "to"):
+        if key in config and f"not_{key}" in config:
+            raise Invalid(f"{key} and not_{key} exclude each other", path=[f"not_{key}"])
+    if "attribute" in config:
+        return config
+    found = dict(config)
+    for key in _KEYS:
+        if found.get(key) is not None:
+            found[key] = [_text(each, key) for each in found[key]]
+    return found
+
+
+def _text(value: Any, key: str) -> str:
+    if isinstance(value, bool):
+        words = '"on" or "true"' if value else '"off" or "false"'
+        raise Invalid(f"a state is text; write it in quotes, such as {words}, got {show(value)}", path=[key])
+    return str(string(value))
+
+
+def listen_to_states(bus: EventBus, entities: list[str], callback: Listener) -> Unsubscribe:
+    """Call back for each change of one of these entities; indexed by entity, however many there are."""
+    if len(entities) <= EXPANSION_LIMIT:
+        return bus.listen(EVENT_STATE_CHANGED, callback, {"entity_id": entities})
+    parts = [entities[start : start + EXPANSION_LIMIT] for start in range(0, len(entities), EXPANSION_LIMIT)]
+    listening = [bus.listen(EVENT_STATE_CHANGED, callback, {"entity_id": part}) for part in parts]
+
+    def end() -> None:
+        for each in listening:
+            each()
+
+    return end
+
+
+def _matcher(config: Mapping[str, Any], key: str) -> Callable[[Any], bool] | None:
+    """Return what judges an old or a new value, or None when any will do."""
+    wanted, unwanted = config.get(key), config.get(f"not_{key}")
+    if wanted is not None:
+        choices = tuple(wanted)
+        return lambda value: value in choices
+    if unwanted is not None:
+        refused = tuple(unwanted)
+        return lambda value: value not in refused
+    return None
+
+
+def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+    attribute: str | None = config.get("attribute")
+    holding = Holding(site, config.get("for"))
+    leaves, arrives = _matcher(config, "from"), _matcher(config, "to")
+    any_change = attribute is None and not holding.needed and not any(key in config for key in _KEYS)
+    only_from = config.get("from") is not None and config.get("to") is None and config.get("not_to") is None
+    held: dict[str, Any] = {}
+
+    def value_of(state: State | None) -> Any:
+        if state is None:
+            return None
+        return state.state if attribute is None else state.attributes.get(attribute)
+
+    def changed(event: Event) -> None:
+        data = event.data
+        entity_id: str = data["entity_id"]
+        old, new = value_of(data["old_state"]), value_of(data["new_state"])
+        if old == new and not any_change:
+            return
+        if entity_id in holding and _is_left(data["new_state"], new, held[entity_id]):
+            holding.end(entity_id)
+        if leaves is not None and not leaves(old):
+            return
+        if arrives is not None and not arrives(new):
+            return
+        trigger = {
+            "entity_id": entity_id,
+            "from_state": data["old_state"],
+            "to_state": data["new_state"],
+            "for": None,
+            "attribute": attribute,
+            "description": f"state of {entity_id}",
+        }
+        if not holding.needed:
+            site.fire(trigger, event.context, tainted=event.context.authority.tainted)
+            return
+        held[entity_id] = old if only_from else new
+        context = event.context
+
+        def held_on(length: timedelta | None) -> None:
+            site.fire({**trigger, "for": length}, context, tainted=context.authority.tainted)
+
+        holding.begin(entity_id, trigger, held_on)
+
+    def _is_left(state: State | None, value: Any, kept: Any) -> bool:
+        """Whether what was held has ended: it came back to where it was from, or is not any more what it became."""
+        if state is None:
+            return True
+        return bool(value == kept) if only_from else bool(value != kept)
+
+    unlisten = listen_to_states(site.parts.bus, config["entity_id"], changed)
+
+    def end() -> None:
+        unlisten()
+        holding.close()
+
+    return end
+
+
+def _explain(config: Mapping[str, Any]) -> str:
+    what = listed(config["entity_id"], "or")
+    if attribute := config.get("attribute"):
+        what = f"the attribute {attribute} of {what}"
+    said = f"when {what} changes"
+    for key, words in (
+        ("from", "from {}"),
+        ("not_from", "from anything but {}"),
+        ("to", "to {}"),
+        ("not_to", "to anything but {}"),
+    ):
+        if (found := config.get(key)) is not None:
+            said += " " + words.format(listed((shown(each) for each in found), "or"))
+    return said + explain_for(config.get("for"))
+
+
+KIND = TriggerKind(
+    name="state",
+    fields={
+        Required("entity_id", description="Whose state: one entity or a list."): entity_ids,
+        Optional("from", description="What it was: one state or a list; nothing: any."): values,
+        Optional("to", description="What it is now: one state or a list; nothing: any."): values,
+        Optional("not_from", description="What it was not."): values,
+        Optional("not_to", description="What it is not now."): values,
+        Optional("attribute", description="Look at this attribute instead of the state."): string,
+        Optional("for", description="How long it has to stay so."): dynamic_duration,
+    },
+    arm=told(_arm),
+    explain=_explain,
+    description="The state of an entity, or an attribute of it, changed.",
+    rule=_rule,
+)

@@ -1,0 +1,60 @@
+"""`sun`: sunrise or sunset, or some time before or after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from hub.automation.contract import Site, TriggerKind
+from hub.automation.schedule.sun import Place, Sun, SunEvent
+from hub.automation.triggers.arming import told
+from hub.automation.triggers.scheduled import explain_offset, offset, watch
+from hub.core.errors import InvalidRequest
+from hub.core.events import Unsubscribe
+from hub.core.schema import In, Optional, Required
+
+NO_LOCATION = "where the home is, is not configured: set latitude and longitude under `hub:`"
+
+
+def _schedule(config: Mapping[str, Any], site: Site) -> Sun | None:
+    location = site.parts.location()
+    if location is None:
+        return None
+    place = Place(location.latitude, location.longitude, location.elevation_m)
+    return Sun(SunEvent(config["event"]), place, config.get("offset", 0.0))
+
+
+def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+    schedule = _schedule(config, site)
+    if schedule is None:
+        raise InvalidRequest(NO_LOCATION)
+    facts = {
+        "event": config["event"],
+        "offset": timedelta(seconds=config["offset"]) if "offset" in config else None,
+        "description": config["event"] + (" with offset" if config.get("offset") else ""),
+    }
+    return watch(site, schedule, facts, after=site.handled())
+
+
+def _next_due(config: Mapping[str, Any], site: Site) -> float | None:
+    schedule = _schedule(config, site)
+    return None if schedule is None else schedule.next_after(site.parts.clock.time())
+
+
+def _explain(config: Mapping[str, Any]) -> str:
+    before = explain_offset(config.get("offset", 0.0))
+    return f"{before}{config['event']}" if before else f"at {config['event']}"
+
+
+KIND = TriggerKind(
+    name="sun",
+    fields={
+        Required("event", description="sunrise or sunset."): In(("sunrise", "sunset")),
+        Optional("offset", description="So much later; earlier with a minus: -00:45:00."): offset,
+    },
+    arm=told(_arm),
+    explain=_explain,
+    description="Sunrise or sunset.",
+    next_due=_next_due,
+)

@@ -1,0 +1,175 @@
+"""`template`: an expression became true.
+
+It is rendered again only when something changed that it looked at the last time: an entity, a domain, the minute.
+Templates that go through a whole domain are rendered at most once a second, those that go through all states once a
+minute, as in Home Assistant.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from hub.automation.contract import Site, TriggerKind
+from hub.automation.fields import dynamic_duration, template as template_field
+from hub.automation.schedule.contract import Due
+from hub.automation.schedule.every import Every
+from hub.automation.triggers.arming import nothing, told
+from hub.automation.triggers.holding import Holding, explain_for
+from hub.automation.triggers.state import listen_to_states
+from hub.automation.words import shown
+from hub.core.context import Context
+from hub.core.errors import HubError
+from hub.core.events import Event, Unsubscribe
+from hub.core.schema import Optional, Required
+from hub.core.states import EVENT_STATE_CHANGED
+from hub.template.contract import RenderInfo, is_template
+
+MINUTE = Every(60.0)
+DOMAIN_PACE_S = 1.0
+ALL_STATES_PACE_S = 60.0
+NOTHING_SEEN = RenderInfo(frozenset(), frozenset(), all_states=False, uses_time=False)
+_KEY = "template"
+
+
+class _Watch:
+    """One template that is watched.
+
+    Args:
+        text: The template.
+        holding: Waits when it has to stay true for a while.
+    """
+
+    def __init__(self, text: str, site: Site, holding: Holding) -> None:
+        self._site = site
+        self._template = site.parts.templates.compile(text, f"automation {site.automation_id}, trigger {site.index}")
+        self._holding = holding
+        self._info: RenderInfo | None = None
+        self._ends: list[Unsubscribe] = []
+        self._later: asyncio.Task[None] | None = None
+        self._rendered_at = 0.0
+        self._failed = False
+        self._armed = self._render() is False
+
+    def close(self) -> None:
+        """Watch no more."""
+        self._unlisten()
+        self._holding.close()
+        if self._later is not None:
+            self._later.cancel()
+            self._later = None
+
+    def _render(self) -> bool | None:
+        """Return what it says now, None when it cannot be rendered, and listen to what it looked at."""
+        parts = self._site.parts
+        self._rendered_at = parts.clock.monotonic()
+        try:
+            value, info = self._template.render_info(self._site.variables)
+        except HubError as error:
+            if not self._failed:
+                self._failed = True
+                self._site.fail(error.message)
+            self._depend_on(self._info or NOTHING_SEEN)
+            return None
+        self._failed = False
+        self._depend_on(info)
+        return parts.templates.as_bool(value)
+
+    def _depend_on(self, info: RenderInfo) -> None:
+        if info == self._info:
+            return
+        self._unlisten()
+        self._info = info
+        parts = self._site.parts
+        if info.entities:
+            self._ends.append(listen_to_states(parts.bus, sorted(info.entities), self._seen_changed))
+        if info.domains or info.all_states:
+            self._ends.append(parts.bus.listen(EVENT_STATE_CHANGED, self._any_changed))
+        if info.uses_time or not self._ends:
+            self._ends.append(parts.timetable.add(MINUTE, self._minute_passed))
+
+    def _unlisten(self) -> None:
+        for end in self._ends:
+            end()
+        self._ends.clear()
+
+    def _seen_changed(self, event: Event) -> None:
+        self._judge(event)
+
+    def _minute_passed(self, due: Due) -> None:
+        self._judge(None)
+
+    def _any_changed(self, event: Event) -> None:
+        """Something changed that may be of a domain it went through; what is indexed by entity is told elsewhere."""
+        info = self._info
+        entity_id: str = event.data["entity_id"]
+        if info is None or entity_id in info.entities or self._later is not None:
+            return
+        if not info.all_states and entity_id.partition(".")[0] not in info.domains:
+            return
+        pace_s = ALL_STATES_PACE_S if info.all_states else DOMAIN_PACE_S
+        wait_s = self._rendered_at + pace_s - self._site.parts.clock.monotonic()
+        if wait_s <= 0:
+            self._judge(event)
+            return
+        self._later = self._site.parts.tasks.spawn(
+            self._judge_later(wait_s, event), name=f"template of {self._site.automation_id}"
+        )
+
+    async def _judge_later(self, wait_s: float, event: Event) -> None:
+        await self._site.parts.clock.sleep(wait_s)
+        self._later = None
+        self._judge(event)
+
+    def _judge(self, event: Event | None) -> None:
+        holds = self._render()
+        if holds is None:
+            return
+        if not holds:
+            self._armed = True
+            self._holding.end(_KEY)
+            return
+        if not self._armed:
+            return
+        self._armed = False
+        data: Mapping[str, Any] = event.data if event is not None else {}
+        entity_id = data.get("entity_id")
+        trigger = {
+            "entity_id": entity_id,
+            "from_state": data.get("old_state"),
+            "to_state": data.get("new_state"),
+            "for": None,
+            "description": f"{entity_id} via template" if entity_id else "time change or manual update via template",
+        }
+        context: Context | None = event.context if event is not None else None
+
+        def became_true(length: timedelta | None) -> None:
+            tainted = context is not None and context.authority.tainted
+            self._site.fire({**trigger, "for": length}, context, tainted=tainted)
+
+        self._holding.begin(_KEY, trigger, became_true)
+
+
+def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+    text: str = config["value_template"]
+    if not site.templates or not is_template(text):
+        return nothing  # what never changes never becomes true
+    return _Watch(text, site, Holding(site, config.get("for"))).close
+
+
+def _explain(config: Mapping[str, Any]) -> str:
+    return f"when {shown(config['value_template'])} becomes true" + explain_for(config.get("for"))
+
+
+KIND = TriggerKind(
+    name="template",
+    fields={
+        Required("value_template", description="It fires when this becomes true."): template_field,
+        Optional("for", description="How long it has to stay true."): dynamic_duration,
+    },
+    arm=told(_arm),
+    explain=_explain,
+    description="A template became true.",
+)

@@ -1,0 +1,207 @@
+"""`time`: a time of day, or the time that an entity says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hub.automation.contract import Site, TriggerKind
+from hub.automation.fields import dynamic_text, time_of_day, weekdays
+from hub.automation.schedule.contract import Due, Schedule
+from hub.automation.schedule.daily import EVERY_DAY, Daily, parse_time_of_day, parse_weekdays
+from hub.automation.schedule.fixed import At, parse_at
+from hub.automation.schedule.timetable import Armed
+from hub.automation.triggers.arming import limited, local_time, told
+from hub.automation.triggers.scheduled import explain_offset, offset, shifted, watch
+from hub.automation.triggers.state import listen_to_states
+from hub.automation.values import is_template
+from hub.automation.words import days, listed, shown
+from hub.core.errors import InvalidRequest
+from hub.core.events import Event, Unsubscribe
+from hub.core.schema import Described, Invalid, MultipleInvalid, Optional, Required, Schema, as_list, entity_id, show
+
+_TIME = re.compile(r"\d{1,2}:\d{2}(:\d{2})?(\.\d+)?")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_NO_VALUE = ("unknown", "unavailable", "")
+_WITH_OFFSET = Schema(
+    {
+        Required("entity_id", description="Whose state says when."): entity_id,
+        Optional("offset", default=0, description="So much later; earlier with a minus."): offset,
+    }
+)
+
+
+def _one(value: Any) -> Any:
+    if isinstance(value, dict):
+        return _WITH_OFFSET(value)
+    if is_template(value):
+        return dynamic_text(value)
+    if isinstance(value, str) and "." in value and ":" not in value:
+        return {"entity_id": entity_id(value), "offset": 0.0}
+    try:
+        time_of_day(value)
+    except Invalid:
+        raise Invalid(f"expected a time of day such as 07:30, or an entity that says it, got {show(value)}") from None
+    return value
+
+
+def _at(value: Any) -> list[Any]:
+    found: list[Any] = []
+    errors: list[Invalid] = []
+    for index, each in enumerate(as_list(value)):
+        try:
+            found.append(_one(each))
+        except Invalid as error:
+            if isinstance(value, list):
+                error.prepend([index])
+            errors.append(error)
+    if errors:
+        raise MultipleInvalid(errors)
+    if not found:
+        raise Invalid("expected a time of day such as 07:30, got nothing")
+    return found
+
+
+_AT_JSON = {"anyOf": [{"type": ["string", "object"]}, {"type": "array", "items": {"type": ["string", "object"]}}]}
+
+
+def _schedule(said: str, on: frozenset[int], site: Site) -> Schedule | None:
+    """Return the schedule of what was written or what an entity says; None when it says nothing.
+
+    Raises:
+        InvalidRequest: It is neither a time of day nor a date.
+    """
+    text = said.strip()
+    if text in _NO_VALUE:
+        return None
+    zone = site.parts.zone()
+    if _TIME.fullmatch(text):
+        return Daily(parse_time_of_day(text.partition(".")[0]), zone, on)
+    if _DATE.fullmatch(text):
+        text += " 00:00:00"
+    return At(parse_at(text, site.parts.clock.time(), zone))
+
+
+class _Watched:
+    """One entity that says when; its entry in the timetable follows its state."""
+
+    def __init__(self, entity: str, offset_s: float, on: frozenset[int], site: Site) -> None:
+        self._entity = entity
+        self._offset_s = offset_s
+        self._on = on
+        self._site = site
+        self._entry: Armed | None = None
+        state = site.parts.states.get(entity)
+        if state is not None:
+            self._follow(state.state, site.handled())
+        self._unlisten = listen_to_states(site.parts.bus, [entity], self._changed)
+
+    def close(self) -> None:
+        """Follow it no longer."""
+        self._unlisten()
+        if self._entry is not None:
+            self._entry()
+
+    def _changed(self, event: Event) -> None:
+        old, new = event.data["old_state"], event.data["new_state"]
+        if old is not None and new is not None and old.state == new.state:
+            return
+        self._follow(new.state if new is not None else "", None)
+
+    def _follow(self, said: str, after: float | None) -> None:
+        if self._entry is not None:
+            self._entry()
+            self._entry = None
+        try:
+            schedule = _schedule(said, EVERY_DAY, self._site)
+        except InvalidRequest:
+            self._site.fail(f"{self._entity} says neither a time of day nor a date: {shown(said)}")
+            return
+        if schedule is None:
+            return
+        facts = {"entity_id": self._entity, "description": f"time set in {self._entity}"}
+        self._entry = watch(
+            self._site, shifted(schedule, self._offset_s), facts, after=after, wanted=_on_days(self._on, self._site)
+        )
+
+
+def _on_days(on: frozenset[int], site: Site) -> Callable[[Due], bool] | None:
+    """Judge occurrences by their day: with an offset it is not that of the time the entity says."""
+    if on == EVERY_DAY:
+        return None
+    return lambda due: local_time(site, due.planned).weekday() in on
+
+
+def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+    on = parse_weekdays(config.get("weekday"))
+    ends: list[Unsubscribe] = []
+    for each in config["at"]:
+        one = _one(limited(each, site)) if is_template(each) and site.templates else each
+        if isinstance(one, dict):
+            ends.append(_Watched(one["entity_id"], one["offset"], on, site).close)
+            continue
+        schedule = Daily(parse_time_of_day(one), site.parts.zone(), on)
+        ends.append(watch(site, schedule, {"entity_id": None, "description": "time"}, after=site.handled()))
+
+    def end() -> None:
+        for each in ends:
+            each()
+
+    return end
+
+
+def _next_due(config: Mapping[str, Any], site: Site) -> float | None:
+    on = parse_weekdays(config.get("weekday"))
+    found: list[float] = []
+    for each in config["at"]:
+        one = _one(limited(each, site)) if is_template(each) and site.templates else each
+        said, offset_s = one, 0.0
+        if isinstance(one, dict):
+            state = site.parts.states.get(one["entity_id"])
+            said, offset_s = (state.state if state is not None else ""), one["offset"]
+        try:
+            schedule = _schedule(said, EVERY_DAY, site)
+        except InvalidRequest:
+            continue
+        if schedule is not None and (due := _first_on(on, shifted(schedule, offset_s), site)) is not None:
+            found.append(due)
+    return min(found, default=None)
+
+
+def _first_on(on: frozenset[int], schedule: Schedule, site: Site) -> float | None:
+    """Return the next due time on one of these days; a week has no more than seven to look at."""
+    due: float | None = site.parts.clock.time()
+    for _ in range(len(EVERY_DAY) + 1):
+        if due is None or (due := schedule.next_after(due)) is None:
+            return None
+        if local_time(site, due).weekday() in on:
+            return due
+    return None
+
+
+def _explain(config: Mapping[str, Any]) -> str:
+    times = []
+    for each in config["at"]:
+        if not isinstance(each, dict):
+            times.append(f"at {shown(each)}")
+            continue
+        before = explain_offset(each["offset"])
+        times.append(f"{before}the time that {each['entity_id']} says" if before else f"when {each['entity_id']} says")
+    on = f" on {days(config['weekday'])}" if config.get("weekday") else ""
+    return listed(times, "or") + on
+
+
+KIND = TriggerKind(
+    name="time",
+    fields={
+        Required("at", description="Times of day, entities that say when, {entity_id, offset}, or a list."): Described(
+            _at, _AT_JSON, "times"
+        ),
+        Optional("weekday", description="Only on these days: mon to sun, or a list."): weekdays,
+    },
+    arm=told(_arm),
+    explain=_explain,
+    description="A time of day.",
+    next_due=_next_due,
+)

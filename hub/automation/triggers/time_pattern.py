@@ -1,0 +1,63 @@
+"""`time_pattern`: whenever hours, minutes and seconds match."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC
+from typing import Any
+
+from hub.automation.contract import Site, TriggerKind
+from hub.automation.schedule.pattern import TimePattern, parse_time_pattern
+from hub.automation.triggers.arming import told
+from hub.automation.triggers.scheduled import watch
+from hub.core.errors import InvalidRequest
+from hub.core.events import Unsubscribe
+from hub.core.schema import Described, Invalid, Optional
+
+_UNITS = ("hours", "minutes", "seconds")
+
+
+def _unit(name: str) -> Described:
+    def check(value: Any) -> Any:
+        try:
+            parse_time_pattern(UTC, **{name: value})
+        except InvalidRequest as error:
+            raise Invalid(error.message.removeprefix(f"time_pattern: {name}: ")) from error
+        return value
+
+    return Described(check, {"type": ["integer", "string", "array"]}, "number, *, or /n")
+
+
+def _rule(config: dict[str, Any]) -> dict[str, Any]:
+    if not any(config.get(unit) is not None for unit in _UNITS):
+        raise Invalid("expected at least one of hours, minutes and seconds")
+    return config
+
+
+def _schedule(config: Mapping[str, Any], site: Site) -> TimePattern:
+    units = {unit: config[unit] for unit in _UNITS if config.get(unit) is not None}
+    return parse_time_pattern(site.parts.zone(), **units)
+
+
+def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+    return watch(site, _schedule(config, site), {"description": "time pattern"}, after=site.handled())
+
+
+def _explain(config: Mapping[str, Any]) -> str:
+    shown = ", ".join(f"{unit} {config[unit]}" for unit in _UNITS if config.get(unit) is not None)
+    return f"whenever the clock shows {shown}"
+
+
+KIND = TriggerKind(
+    name="time_pattern",
+    fields={
+        Optional("hours", description="0 to 23, *, /2, or a list."): _unit("hours"),
+        Optional("minutes", description="0 to 59, *, /5, or a list; 0 when only hours are given."): _unit("minutes"),
+        Optional("seconds", description="0 to 59, *, /10, or a list; 0 without it."): _unit("seconds"),
+    },
+    arm=told(_arm),
+    explain=_explain,
+    description="The clock shows a matching time.",
+    next_due=lambda config, site: _schedule(config, site).next_after(site.parts.clock.time()),
+    rule=_rule,
+)
