@@ -1,0 +1,80 @@
+"""What an agent says when there is nothing to say: `HEARTBEAT_OK`, `NO_REPLY`. Pure."""
+
+from __future__ import annotations
+
+import re
+
+HEARTBEAT_OK = "HEARTBEAT_OK"
+NO_REPLY = "NO_REPLY"
+ACK_LIMIT = 300
+"""Characters that may stand around the token, and the whole is still nothing worth telling."""
+
+_AROUND = " \t\r\n*_~`#>\"'()[].!,;:-–—。！，、："
+_WRAPPING = " \t\r\n*_~`#>([\"'"
+_TAG_LIMIT = 64
+_TAG_AT_END = re.compile(r"</?[a-zA-Z][^<>]{0,60}>\Z")
+_TAG_AT_START = re.compile(r"\A</?[a-zA-Z][^<>]{0,60}>")
+
+
+def strip_ack(text: str, limit: int = ACK_LIMIT, token: str = HEARTBEAT_OK) -> str | None:
+    """Return what of an answer is worth telling; None when it says that there is nothing.
+
+    A token counts at the start or at the end of the answer, bare or wrapped in Markdown or HTML; in the middle it is
+    part of what is told.
+
+    Args:
+        text: The answer.
+        limit: Characters that may be left without the token, and it still says that there is nothing.
+        token: The token.
+    """
+    rest, found = _without(text, token)
+    if not found:
+        return rest.strip() or None
+    rest = rest.strip()
+    return None if len(rest) <= limit else rest
+
+
+def is_silent(text: str) -> bool:
+    """Whether an answer says nothing at all: it is empty, or a token and nothing else."""
+    return any(strip_ack(text, 0, token) is None for token in (NO_REPLY, HEARTBEAT_OK))
+
+
+def _without(text: str, token: str) -> tuple[str, bool]:
+    if token not in text:
+        return text, False
+    text, at_start = _cut_start(text, token)
+    text, at_end = _cut_end(text, token)
+    return text, at_start or at_end
+
+
+def _cut_start(text: str, token: str) -> tuple[str, bool]:
+    rest = _trimmed_start(text)
+    behind = rest[len(token) : len(token) + 2].strip("_")
+    if not rest.startswith(token) or behind[:1].isalnum():
+        return text, False
+    return _trimmed_start(rest[len(token) :]), True
+
+
+def _cut_end(text: str, token: str) -> tuple[str, bool]:
+    rest = _trimmed_end(text, _AROUND)
+    if not rest.endswith(token) or rest[: -len(token)][-1:].isalnum():
+        return text, False
+    return _trimmed_end(rest[: -len(token)], _WRAPPING), True
+
+
+def _trimmed_start(text: str) -> str:
+    while True:
+        text = text.lstrip(_AROUND)
+        tag = _TAG_AT_START.match(text[:_TAG_LIMIT])
+        if tag is None:
+            return text
+        text = text[tag.end() :]
+
+
+def _trimmed_end(text: str, around: str) -> str:
+    while True:
+        tag = _TAG_AT_END.search(text.rstrip()[-_TAG_LIMIT:])
+        trimmed = text.rstrip()[: -len(tag[0])] if tag is not None else text.rstrip(around)
+        if trimmed == text:
+            return text
+        text = trimmed

@@ -1,0 +1,215 @@
+"""The service `agent.run`: an agent is told something and answers; what it says may go to a conversation."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from typing import Any
+
+from hub.agent.agents import Agents
+from hub.agent.run_request import RunResult, RunStatus
+from hub.automation.addresses import TARGET, Addresses, Place
+from hub.automation.agent_runs import AgentRunFailed, AgentRuns, Wanted, run_id_of
+from hub.automation.delivery import Delivery
+from hub.automation.heartbeat_ack import is_silent
+from hub.core.context import Authority, Context
+from hub.core.errors import Forbidden, InvalidRequest
+from hub.core.events import Unsubscribe
+from hub.core.schema import (
+    All,
+    AnyOf,
+    In,
+    Length,
+    Optional,
+    Required,
+    Schema,
+    boolean,
+    ensure_list,
+    positive_seconds,
+    slug,
+    string,
+)
+from hub.core.services import ResponseMode, ServiceCall, ServiceRegistry
+from hub.sessions.keys import SessionKey, SessionKind, main_key
+from hub.tools.policy import policies_from_config
+from hub.tools.profiles import PROFILES
+from hub.tools.schema import POLICY_KEYS
+
+TEXT_LIMIT = 200_000
+THINKING = ("off", "minimal", "low", "medium", "high")
+MAIN = "main"
+ISOLATED = "isolated"
+
+_TOOL = All(string, Length(min=1, max=80))
+
+AGENT_RUN_SCHEMA = Schema(
+    {
+        Required("message", description="What the agent is told."): All(string, Length(min=1, max=TEXT_LIMIT)),
+        Optional("agent", description="Who answers; the default agent without it."): slug,
+        Optional(
+            "session",
+            default=ISOLATED,
+            description="isolated: a conversation of its own, begun anew each time; main; or the key of a session.",
+        ): All(string, Length(min=1, max=2048)),
+        Optional("name", description="What the conversation of its own is called; the automation without it."): All(
+            string, Length(min=1, max=128)
+        ),
+        Optional("model", description="Instead of the agent's."): All(string, Length(min=1, max=200)),
+        Optional("thinking", description="How much it thinks."): In(THINKING),
+        Optional("tools", description="Only these tools: a profile, a list of names, or profile, allow and deny."): (
+            AnyOf(In(sorted(PROFILES)), [_TOOL], Schema(dict(POLICY_KEYS)))
+        ),
+        Optional("announce", default="none", description="Where the answer goes: none, last, or channel and to."): (
+            TARGET
+        ),
+        Optional("silent", default=True, description="Whether NO_REPLY or HEARTBEAT_OK is kept to itself."): boolean,
+        Optional("silent_unless", description="Announce only an answer that holds one of these words."): ensure_list(
+            All(string, Length(min=1, max=500))
+        ),
+        Optional("timeout", description="Stop it after so long."): positive_seconds,
+    }
+)
+
+
+class AgentRunService:
+    """Answers `agent.run`.
+
+    Args:
+        runs: Asks the runner.
+        agents: Who there is.
+        addresses: Finds where `announce` means.
+        delivery: Sends the answer.
+    """
+
+    def __init__(self, runs: AgentRuns, agents: Agents, addresses: Addresses, delivery: Delivery) -> None:
+        self._runs = runs
+        self._agents = agents
+        self._addresses = addresses
+        self._delivery = delivery
+
+    def register(self, services: ServiceRegistry) -> Unsubscribe:
+        """Register the service; returns what removes it.
+
+        Its response: `reply`, `run_id`, `session_key`, `status` (ok, or queued when it waits for the conversation that
+        asked for it), `announced`, `usage`, `cost_usd`, `model`.
+        """
+        return services.register(
+            "agent",
+            "run",
+            self._run,
+            AGENT_RUN_SCHEMA,
+            ResponseMode.OPTIONAL,
+            description="Tell an agent something, and send its answer on",
+            idempotent=True,
+        )
+
+    async def _run(self, call: ServiceCall) -> Mapping[str, Any]:
+        data = call.data
+        agent_id = self._agents.get(data["agent"]).id if "agent" in data else self._agents.default().id
+        authority = narrowed(call.context.authority, data.get("tools"))
+        context = call.context.child(authority)
+        session_key = _session_key(data["session"], agent_id, authority)
+        place = await self._addresses.target(data["announce"], agent_id=agent_id, session_key=session_key)
+
+        def on_final(connection: sqlite3.Connection, result: RunResult, _session_key: str) -> None:
+            if place is not None and result.status is RunStatus.OK and _is_told(result.reply, data):
+                self._delivery.insert(connection, place, result.reply, context, run_id=result.run_id)
+
+        result = await self._runs.run(
+            Wanted(
+                agent_id,
+                data["message"],
+                context,
+                session_key,
+                name=data.get("name") or _automation_of(call.context.authority) or "automation",
+                key=call.idempotency_key,
+                model=data.get("model"),
+                thinking=data.get("thinking"),
+                timeout_s=data.get("timeout"),
+                on_final=on_final if place is not None else None,
+            )
+        )
+        if result is None:
+            return {"reply": "", "run_id": run_id_of(call.idempotency_key), "session_key": session_key} | {
+                "status": "queued",
+                "announced": False,
+            }
+        return self._answered(result, place, data, context)
+
+    def _answered(
+        self, result: RunResult, place: Place | None, data: Mapping[str, Any], context: Context
+    ) -> Mapping[str, Any]:
+        if result.status is not RunStatus.OK:
+            raise failed(result)
+        announced = place is not None and _is_told(result.reply, data)
+        if place is not None and announced:
+            self._delivery.sent(place, result.reply, context, result.run_id)
+        return {**shown(result), "announced": announced}
+
+
+def shown(result: RunResult) -> dict[str, Any]:
+    """Return a run that ended as a service answers it."""
+    return {
+        "reply": result.reply,
+        "run_id": result.run_id,
+        "session_key": result.session_key,
+        "status": result.status.value,
+        "usage": result.usage.as_dict(),
+        "cost_usd": result.usage.cost_usd,
+        "model": result.model,
+    }
+
+
+def failed(result: RunResult) -> AgentRunFailed:
+    """Return a run that gave no answer as an error."""
+    error = result.error or {}
+    told = error.get("message") or f"it was {result.status.value}"
+    details = {
+        "run_id": result.run_id,
+        "session_key": result.session_key,
+        "status": result.status.value,
+        "code": error.get("code"),
+    }
+    return AgentRunFailed(f"the agent gave no answer: {told}", details=details)
+
+
+def narrowed(authority: Authority, tools: Any) -> Authority:
+    """Return an authority with at most these tools; nothing here can widen it."""
+    if tools is None:
+        return authority
+    if isinstance(tools, str):
+        tools = {"profile": tools}
+    elif isinstance(tools, list):
+        tools = {"allow": tools}
+    for policy in policies_from_config(tools):
+        authority = authority.narrow(policy=policy)
+    return authority
+
+
+def _session_key(session: str, agent_id: str, authority: Authority) -> str | None:
+    """Return the conversation that is meant; None for one of its own.
+
+    Raises:
+        InvalidRequest: It is no session key, or one of another agent.
+        Forbidden: It is the owner's own conversation, and this is not done for the owner.
+    """
+    if session == ISOLATED:
+        return None
+    key = SessionKey.parse(main_key(agent_id) if session == MAIN else session, default_agent=agent_id)
+    if key.agent != agent_id:
+        raise InvalidRequest(f"session: {session[:100]} is not a conversation of the agent {agent_id}")
+    if key.kind is SessionKind.MAIN and not authority.owner:
+        raise Forbidden("session: the main conversation is the owner's")
+    return str(key)
+
+
+def _automation_of(authority: Authority) -> str | None:
+    kind, _, id = authority.principal.partition(":")
+    return id if kind == "automation" and id else None
+
+
+def _is_told(reply: str, data: Mapping[str, Any]) -> bool:
+    if not reply.strip() or (data["silent"] and is_silent(reply)):
+        return False
+    wanted = data.get("silent_unless")
+    return not wanted or any(word.casefold() in reply.casefold() for word in wanted)

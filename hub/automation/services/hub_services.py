@@ -1,0 +1,110 @@
+"""The services `hub.check|reload|restart|stop` and `persistent_notification.*`: the house itself."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hub.core.events import Unsubscribe
+from hub.core.ids import new_id
+from hub.core.repairs import Repairs, Severity
+from hub.core.schema import All, Length, Optional, Required, Schema, string
+from hub.core.services import ResponseMode, ServiceCall, ServiceRegistry
+
+SOURCE = "persistent_notification"
+NOTICES_LIMIT = 100
+
+_ID = All(string, Length(min=1, max=128))
+
+
+@dataclass(frozen=True, slots=True)
+class HubDoor:
+    """What of the hub itself these services may do.
+
+    Attributes:
+        check: Returns the errors of the configuration files as they are now.
+        reload: Reads the configuration again and puts it into force; returns what became of it.
+        restart, stop: Asks for it; returns at once.
+    """
+
+    check: Callable[[], Awaitable[list[dict[str, Any]]]]
+    reload: Callable[[], Awaitable[Mapping[str, Any]]]
+    restart: Callable[[], None]
+    stop: Callable[[], None]
+
+
+def register_hub(services: ServiceRegistry, door: HubDoor) -> Unsubscribe:
+    """Register `hub.*`; returns what removes them."""
+
+    async def check(call: ServiceCall) -> Mapping[str, Any]:
+        errors = await door.check()
+        return {"valid": not errors, "errors": errors}
+
+    async def reload(call: ServiceCall) -> Mapping[str, Any]:
+        return await door.reload()
+
+    async def restart(call: ServiceCall) -> None:
+        door.restart()
+
+    async def stop(call: ServiceCall) -> None:
+        door.stop()
+
+    optional = ResponseMode.OPTIONAL
+    removers = [
+        services.register("hub", "check", check, None, optional, description="Check the configuration files"),
+        services.register("hub", "reload", reload, None, optional, description="Read the configuration again"),
+        services.register("hub", "restart", restart, description="Restart the hub"),
+        services.register("hub", "stop", stop, description="Stop the hub"),
+    ]
+    return _all(removers)
+
+
+def register_notices(services: ServiceRegistry, repairs: Repairs) -> Unsubscribe:
+    """Register `persistent_notification.create|dismiss|dismiss_all`: notices among the repairs of the dashboard.
+
+    Returns:
+        A function that removes them.
+    """
+
+    async def create(call: ServiceCall) -> Mapping[str, Any]:
+        data = call.data
+        id = data.get("notification_id") or new_id()
+        known = [each for each in repairs.all() if each.source == SOURCE]
+        if len(known) >= NOTICES_LIMIT and all(each.id != id for each in known):
+            repairs.clear(SOURCE, min(known, key=lambda each: each.raised_at).id)
+        title = data.get("title") or data["message"].partition("\n")[0][:200]
+        repairs.raise_(SOURCE, id, title, data["message"], severity=Severity.WARNING)
+        return {"notification_id": id}
+
+    async def dismiss(call: ServiceCall) -> None:
+        repairs.clear(SOURCE, call.data["notification_id"])
+
+    async def dismiss_all(call: ServiceCall) -> None:
+        repairs.clear(SOURCE)
+
+    notice = Schema(
+        {
+            Required("message", description="What is shown."): All(string, Length(min=1, max=10_000)),
+            Optional("title", description="The line above it."): All(string, Length(min=1, max=200)),
+            Optional("notification_id", description="Shown again under the same id, it replaces the first."): _ID,
+        }
+    )
+    named = Schema({Required("notification_id", description="Which one."): _ID})
+    domain = SOURCE
+    removers = [
+        services.register(
+            domain, "create", create, notice, ResponseMode.OPTIONAL, description="Show a notice on the dashboard"
+        ),
+        services.register(domain, "dismiss", dismiss, named, description="Take a notice away"),
+        services.register(domain, "dismiss_all", dismiss_all, description="Take all notices away"),
+    ]
+    return _all(removers)
+
+
+def _all(removers: list[Unsubscribe]) -> Unsubscribe:
+    def remove() -> None:
+        for each in removers:
+            each()
+
+    return remove

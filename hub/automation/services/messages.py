@@ -1,0 +1,185 @@
+"""The service `message.send`, and `notify.*` for people: words that go out as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hub.agent.agents import Agents
+from hub.automation.addresses import Addresses, Place
+from hub.automation.delivery import Delivery
+from hub.core.errors import InvalidRequest
+from hub.core.events import EventBus, Unsubscribe
+from hub.core.schema import All, Exclusive, Length, Optional, Schema, slug, string
+from hub.core.services import ResponseMode, ServiceCall, ServiceRegistry
+from hub.security.people import People
+from hub.sessions.keys import SessionKey
+
+TEXT_LIMIT = 100_000
+
+_TEXT = All(string, Length(min=1, max=TEXT_LIMIT))
+_ID = All(string, Length(min=1, max=512))
+_KEY = All(string, Length(min=1, max=2048))
+
+SEND_SCHEMA = Schema(
+    {
+        Exclusive("text", "text", description="What is said."): _TEXT,
+        Exclusive("message", "text", description="The same, in other words."): _TEXT,
+        Optional("channel", description="The channel, such as telegram; last: where the owner wrote last."): _ID,
+        Optional("to", description="The peer: a person's or a group's id on that channel."): _ID,
+        Optional("account", default="default", description="The account of the channel."): _ID,
+        Optional("thread", description="A thread or topic in it."): _ID,
+        Optional("session_key", description="Instead of an address: where this conversation is held."): _KEY,
+        Optional("agent", description="Whose owner `last` means; the default agent's without it."): slug,
+    }
+)
+NOTIFY_SCHEMA = Schema(
+    {
+        Exclusive("message", "text", description="What is said."): _TEXT,
+        Exclusive("text", "text", description="The same, in other words."): _TEXT,
+        Optional("title", description="Put above it."): All(string, Length(min=1, max=200)),
+        Optional("target", description="Ids of people; the owner without it."): [slug],
+        Optional(
+            "data", default=dict, description="Taken for the sake of Home Assistant's blueprints, and left."
+        ): dict,
+    }
+)
+
+
+class Messages:
+    """Answers `message.send` and `notify.*`.
+
+    Args:
+        people: The people of this home as configured now; each has `notify.<id>`.
+    """
+
+    def __init__(
+        self,
+        addresses: Addresses,
+        delivery: Delivery,
+        agents: Agents,
+        people: Callable[[], People],
+    ) -> None:
+        self._addresses = addresses
+        self._delivery = delivery
+        self._agents = agents
+        self._people = people
+        self._services: ServiceRegistry | None = None
+        self._personal: list[Unsubscribe] = []
+
+    def register(self, services: ServiceRegistry, bus: EventBus) -> Unsubscribe:
+        """Register the services; those of people follow the configuration. Returns what removes them."""
+        self._services = services
+        common: list[Unsubscribe] = [
+            services.register(
+                "message",
+                "send",
+                self._send,
+                SEND_SCHEMA,
+                ResponseMode.OPTIONAL,
+                description="Send a message to a conversation",
+                idempotent=True,
+            ),
+            *(
+                services.register(
+                    "notify",
+                    name,
+                    self._notify,
+                    NOTIFY_SCHEMA,
+                    ResponseMode.OPTIONAL,
+                    description="Tell the owner, or other people of this home, something",
+                    idempotent=True,
+                )
+                for name in ("notify", "send")
+            ),
+            bus.listen("config_changed", lambda event: self.refresh()),
+        ]
+        self.refresh()
+
+        def remove() -> None:
+            for each in (*common, *self._personal):
+                each()
+            self._personal.clear()
+
+        return remove
+
+    def refresh(self) -> None:
+        """Give each person of this home a service of their own."""
+        for remove in self._personal:
+            remove()
+        services = self._services
+        if services is None:
+            return
+        self._personal = [
+            services.register(
+                "notify",
+                person.id.replace("-", "_"),
+                self._to_person(person.id),
+                Schema({key: value for key, value in NOTIFY_SCHEMA.schema.items() if str(key) != "target"}),
+                ResponseMode.OPTIONAL,
+                description=f"Tell {person.name} something",
+                idempotent=True,
+            )
+            for person in self._people().all()
+        ]
+
+    async def _send(self, call: ServiceCall) -> Mapping[str, Any]:
+        data = call.data
+        place = await self._place(data)
+        return await self._say(place, _text(data), call)
+
+    async def _place(self, data: Mapping[str, Any]) -> Place:
+        if "session_key" in data:
+            if "channel" in data or "to" in data:
+                raise InvalidRequest("give session_key, or channel and to, but not both")
+            key = str(SessionKey.parse(data["session_key"], default_agent=self._agents.default().id))
+            place = await self._addresses.of_session(key)
+            if place is None:
+                raise InvalidRequest(f"session_key: {key} is not a conversation with anybody")
+            return place
+        if data.get("channel") == "last" or "channel" not in data:
+            if "to" in data:
+                raise InvalidRequest("to: say on which channel")
+            agent = self._agents.get(data["agent"]) if "agent" in data else self._agents.default()
+            return await self._addresses.last(agent.id)
+        if "to" not in data:
+            raise InvalidRequest("to: say to whom on that channel")
+        return await self._addresses.at(data["channel"], data["to"], data["account"], data.get("thread"))
+
+    async def _notify(self, call: ServiceCall) -> Mapping[str, Any]:
+        targets = call.data.get("target")
+        if not targets:
+            return await self._say(await self._addresses.last(self._agents.default().id), _titled(call.data), call)
+        places = [await self._addresses.of_person(person_id) for person_id in targets]
+        sent = [await self._say(place, _titled(call.data), call, at=index) for index, place in enumerate(places)]
+        return {"message_ids": [id for each in sent for id in each["message_ids"]]}
+
+    def _to_person(self, person_id: str) -> Callable[[ServiceCall], Any]:
+        async def notify(call: ServiceCall) -> Mapping[str, Any]:
+            return await self._say(await self._addresses.of_person(person_id), _titled(call.data), call)
+
+        return notify
+
+    async def _say(self, place: Place, text: str, call: ServiceCall, *, at: int = 0) -> Mapping[str, Any]:
+        key = f"{call.idempotency_key}:{at}" if call.idempotency_key is not None else None
+        ids = await self._delivery.send(place, text, call.context, key=key)
+        address = place.address
+        return {
+            "message_ids": ids,
+            "channel": address.channel,
+            "to": address.peer,
+            "account": address.account,
+            "session_key": place.session_key,
+        }
+
+
+def _text(data: Mapping[str, Any]) -> str:
+    text = data.get("text") or data.get("message")
+    if not text:
+        raise InvalidRequest("text: say what is to be said")
+    return str(text)
+
+
+def _titled(data: Mapping[str, Any]) -> str:
+    title = data.get("title")
+    return f"{title}\n\n{_text(data)}" if title else _text(data)

@@ -1,0 +1,70 @@
+"""The service `tool.invoke`: an automation uses a tool, with its own authority and through the one door."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hub.agent.agents import Agents
+from hub.core.errors import HubError
+from hub.core.events import Unsubscribe
+from hub.core.ids import new_id
+from hub.core.schema import All, Length, Optional, Required, Schema, slug, string
+from hub.core.services import ResponseMode, ServiceCall, ServiceRegistry
+from hub.sessions.keys import cron_key
+from hub.tools.invoke import ToolCallRequest, invoke_tool
+from hub.tools.registry import ToolRegistry
+
+INVOKE_SCHEMA = Schema(
+    {
+        Required("tool", description="The name of the tool."): All(string, Length(min=1, max=64)),
+        Optional("arguments", default=dict, description="What it takes."): dict,
+        Optional("agent", description="As which agent; its own rules for tools hold too."): slug,
+    }
+)
+
+
+class ToolFailed(HubError):
+    """The tool gave an error, or may not be used."""
+
+    code = "TOOL_FAILED"
+    http_status = 502
+
+
+def register_tools(
+    services: ServiceRegistry, tools: ToolRegistry, agents: Agents, redact: Callable[[str], str]
+) -> Unsubscribe:
+    """Register `tool.invoke`; its response has `output` (what a model would be told), `details` and `trusted`.
+
+    Returns:
+        A function that removes it.
+    """
+
+    async def invoke(call: ServiceCall) -> Mapping[str, Any]:
+        data = call.data
+        agent = agents.get(data["agent"]) if "agent" in data else agents.default()
+        id = new_id()
+        request = ToolCallRequest(
+            id,
+            data["tool"],
+            data["arguments"],
+            call.context.child(),
+            agent.id,
+            cron_key(agent.id, "automation"),
+            f"service-{id}",
+            policies=agent.tool_policies,
+        )
+        result = await invoke_tool(tools, request, redact=redact)
+        if result.is_error:
+            raise ToolFailed(result.output.removeprefix("error: "), details={"tool": data["tool"]})
+        return {"output": result.output, "details": dict(result.details), "trusted": result.trusted}
+
+    return services.register(
+        "tool",
+        "invoke",
+        invoke,
+        INVOKE_SCHEMA,
+        ResponseMode.OPTIONAL,
+        description="Use a tool as an agent would",
+        open_world=True,
+    )

@@ -1,0 +1,79 @@
+"""The services of automations over real parts: database, runner, outbox, a channel, and a scripted model server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hub.automation.addresses import Addresses
+from hub.automation.agent_runs import AgentRuns
+from hub.automation.delivery import Delivery
+from hub.automation.services.agent_run import AgentRunService
+from hub.automation.services.messages import Messages
+from hub.automation.services.system_events import register_system_events
+from hub.automation.system_events import SystemEvents
+from hub.core.context import SCOPES, Authority, Context
+from hub.core.services import ServiceRegistry
+from hub.core.states import StateMachine
+from hub.messaging.access import AccessPolicy, DmPolicy, GroupPolicy
+from integrations.channels.webchat.channel import WebChat
+from tests.messaging.post import Pigeons, Post
+
+ACCESS = AccessPolicy(dm=DmPolicy.OPEN, group=GroupPolicy.ALLOWLIST, groups=frozenset({"family"}))
+AUTOMATION = Authority("automation:morning", person="me", scopes=SCOPES, owner=True)
+ANNA = Authority("peer:test:user:8", person="anna")
+
+
+class Desk:
+    """What automations work with; can be broken off and stood up again over the same home."""
+
+    def __init__(self, folder: Path, base_url: str, pigeons: Pigeons | None = None) -> None:
+        self.post = Post(folder, base_url, pigeons, access=ACCESS)
+        self.house = house = self.post.house
+        self.pigeons = self.post.pigeons
+        self.services = ServiceRegistry(house.bus)
+        self.states = StateMachine(house.bus)
+        self.addresses = Addresses(house.db, lambda: self.post.people)
+        self.delivery = Delivery(
+            house.db, self.post.outbox, house.sessions, house.lanes, house.bus, house.clock, house.tasks
+        )
+        self.runs = AgentRuns(house.runner, house.sessions, house.db, house.lanes, house.bus, house.clock, house.tasks)
+        self.events = SystemEvents(house.db, house.bus, house.clock)
+        AgentRunService(self.runs, house.agents, self.addresses, self.delivery).register(self.services)
+        self.messages = Messages(self.addresses, self.delivery, house.agents, lambda: self.post.people)
+        self.messages.register(self.services, house.bus)
+        register_system_events(self.services, self.events, house.agents)
+
+    async def open(self) -> None:
+        """Stand up as the hub does."""
+        await self.post.open()
+        await self.post.channels.add(WebChat(self.house.bus))
+
+    async def close(self) -> None:
+        await self.post.close()
+
+    async def call(
+        self,
+        service: str,
+        data: Mapping[str, Any] | None = None,
+        *,
+        key: str | None = None,
+        authority: Authority = AUTOMATION,
+        context: Context | None = None,
+    ) -> dict[str, Any]:
+        """Call a service as an automation does and return its response."""
+        domain, _, name = service.partition(".")
+        answer = await self.services.call(
+            domain,
+            name,
+            data or {},
+            context=context or Context(authority),
+            wants_response=True,
+            idempotency_key=key,
+        )
+        return dict(answer or {})
+
+    def said(self, session_key: str = "agent:main:main") -> list[tuple[str, str]]:
+        """Return role and text of every message of a conversation, as it stands on the disk."""
+        return self.house.said(session_key)

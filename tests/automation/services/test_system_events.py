@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hub.automation.system_events import WAITING_LIMIT
+from hub.core.errors import HubError
+from hub.core.events import Event
+from tests.automation.services.desk import ANNA, AUTOMATION, Desk
+
+
+async def test_an_event_waits_until_it_is_taken(desk: Desk) -> None:
+    answer = await desk.call("agent.system_event", {"text": "the door was opened"})
+
+    waiting = await desk.events.waiting(agent_id="main")
+    assert [(each.id, each.text, each.trusted) for each in waiting] == [
+        (answer["event_id"], "the door was opened", True)
+    ]
+    await desk.events.take([each.id for each in waiting])
+    assert await desk.events.waiting(agent_id="main") == []
+
+
+async def test_now_wakes_the_agent(desk: Desk) -> None:
+    woken: list[Event] = []
+    desk.house.bus.listen("heartbeat_wake", woken.append)
+
+    await desk.call("agent.system_event", {"text": "later"})
+    await desk.call("agent.system_event", {"text": "look", "mode": "now"})
+
+    assert [event.data["agent_id"] for event in woken] == ["main"]
+
+
+async def test_the_same_key_adds_once(desk: Desk) -> None:
+    for _ in range(2):
+        await desk.call("agent.system_event", {"text": "once"}, key="run:0")
+
+    assert len(await desk.events.waiting(agent_id="main")) == 1
+
+
+async def test_words_of_a_tainted_automation_are_not_trusted(desk: Desk) -> None:
+    await desk.call("agent.system_event", {"text": "x"}, authority=AUTOMATION.narrow(tainted=True))
+
+    assert [each.trusted for each in await desk.events.waiting(agent_id="main")] == [False]
+
+
+async def test_the_oldest_give_way(desk: Desk) -> None:
+    for number in range(WAITING_LIMIT + 5):
+        await desk.call("agent.system_event", {"text": str(number)})
+
+    waiting = await desk.events.waiting(session_key="agent:main:main")
+    assert [each.text for each in waiting] == [str(number) for number in range(5, WAITING_LIMIT + 5)]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {},
+        {"text": "  "},
+        {"text": "x" * 5_000},
+        {"text": "x", "mode": "soon"},
+        {"text": "x", "session": "agent:other:main"},
+        {"text": "x", "agent": "nobody"},
+    ],
+)
+async def test_wrong_data_is_refused(desk: Desk, data: dict[str, Any]) -> None:
+    with pytest.raises(HubError):
+        await desk.call("agent.system_event", data)
+
+
+async def test_nobody_else_tells_the_owners_conversation_anything(desk: Desk) -> None:
+    with pytest.raises(HubError):
+        await desk.call("agent.system_event", {"text": "x"}, authority=ANNA)
