@@ -170,13 +170,21 @@ _KEYS: Mapping[Any, Any] = {
 }
 _AUTOMATION = Schema(dict(_KEYS))
 
+_OF_ITS_OWN = {"triggers", "trigger", "conditions", "condition", "actions", "action"}
+
+
+def _overriding(keys: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Return keys without their defaults, which would stand in the way of what the blueprint says."""
+    return {
+        Optional(str(key), description=key.description): check
+        for key, check in keys.items()
+        if str(key) not in _OF_ITS_OWN
+    }
+
+
 _BLUEPRINT = Schema(
     {
-        **{
-            key: check
-            for key, check in _KEYS.items()
-            if str(key) not in {"triggers", "trigger", "conditions", "condition", "actions", "action"}
-        },
+        **_overriding(_KEYS),
         Required("use_blueprint", description="The blueprint it is made from."): Schema(
             {
                 Required("path", description="File below blueprints/automation."): _blueprint_path,
@@ -216,7 +224,7 @@ _SCRIPT_KEYS: Mapping[Any, Any] = {
 _SCRIPT = Schema({**_SCRIPT_KEYS, Required("sequence", description="What it does."): sequence})
 _SCRIPT_BLUEPRINT = Schema(
     {
-        **_SCRIPT_KEYS,
+        **_overriding(_SCRIPT_KEYS),
         **{key: check for key, check in _BLUEPRINT.schema.items() if str(key) == "use_blueprint"},
     }
 )

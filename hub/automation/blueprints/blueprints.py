@@ -1,0 +1,297 @@
+"""All blueprints of this home: found, listed, filled in, imported, brought up to date, removed."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hub.automation.blueprints.document import Blueprint, read_blueprint
+from hub.automation.blueprints.errors import BlueprintInvalid
+from hub.automation.blueprints.filling import USE, fill_in
+from hub.automation.blueprints.metadata import DOMAINS
+from hub.automation.blueprints.shelf import SUFFIXES, Found, Shelf, bundled_folder
+from hub.automation.blueprints.source_line import with_source
+from hub.automation.blueprints.sources import fetch_source, path_from
+from hub.core.errors import Conflict, InvalidRequest, NotFound
+from hub.core.schema import Invalid
+from hub.security.egress import Egress
+from hub.security.jail_path import PathRefused
+
+AUTOMATION = "automation"
+FOLDER = "blueprints"
+
+Listed = list[dict[str, Any]]
+Users = dict[tuple[str, str], list[dict[str, str]]]
+Keep = Callable[[str, bytes], object]
+"""Keeps what a file of the home holds before it is changed: its name below the home, and its bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A blueprint that is not on the shelf yet.
+
+    Attributes:
+        path: Where it would lie.
+        exists: Whether a file of the home lies there.
+    """
+
+    path: str
+    text: str
+    blueprint: Blueprint
+    exists: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """The draft as the gateway and the dashboard show it."""
+        return {**_described(self.blueprint), "path": self.path, "text": self.text, "exists": self.exists}
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A newer version of a blueprint.
+
+    Attributes:
+        diff: What changes, as a unified diff; empty when nothing does.
+        hash: What confirms exactly this version.
+        written: Whether it was confirmed and is in place.
+    """
+
+    path: str
+    diff: str
+    hash: str
+    written: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """The update as the gateway and the CLI show it."""
+        return {"path": self.path, "diff": self.diff, "hash": self.hash, "written": self.written}
+
+
+class Blueprints:
+    """Knows the blueprints. What is not `async` blocks for the reading of small files.
+
+    Args:
+        home: The home directory; blueprints lie below `blueprints/<domain>` in it.
+        egress: Fetches what is imported.
+        keep: Keeps a file before it is changed.
+        bundled: The folder of those that come with the program; found without it.
+    """
+
+    def __init__(self, home: Path, egress: Egress, keep: Keep | None = None, bundled: Path | None = None) -> None:
+        self._shelf = Shelf(home / FOLDER, bundled or bundled_folder())
+        self._home = home
+        self._egress = egress
+        self._keep = keep
+
+    # --- using ---
+
+    def find(self, path: str, domain: str = AUTOMATION) -> Blueprint:
+        """Return a blueprint.
+
+        Raises:
+            NotFound: There is no such file; the message names the nearest.
+            BlueprintInvalid: It has mistakes.
+        """
+        found = self._shelf.find(_domain(domain), path)
+        if found.error is not None:
+            raise found.error
+        if found.blueprint is None:
+            raise NotFound(f"there is no blueprint {path}")
+        return found.blueprint
+
+    def expand(self, item: Mapping[str, Any], domain: str = AUTOMATION) -> dict[str, Any]:
+        """Return what an item with `use_blueprint: {path, input}` stands for, accepted by the grammar.
+
+        Raises:
+            Invalid: With the path in the item; what is wrong in the blueprint is told with its file and line.
+        """
+        try:
+            blueprint = self.find(item[USE]["path"], domain)
+        except (NotFound, PathRefused, BlueprintInvalid) as error:
+            raise Invalid(error.message, path=[USE, "path"]) from error
+        return fill_in(item, blueprint)
+
+    def list(self, config: Mapping[str, Any] | None = None) -> Listed:
+        """Return all blueprints as the dashboard shows them.
+
+        Args:
+            config: The checked configuration, for `in_use`.
+
+        Returns:
+            Of each: path, domain, bundled, in_use (`[{"id", "alias"}]`), errors, and, when it can be read: name,
+            description, author, icon, source_url, hash, sections (`[{"key", "name", …, "inputs": […]}]`).
+        """
+        used = self.in_use(config or {})
+        return [self._shown(found, used) for domain in DOMAINS for found in self._shelf.all(domain)]
+
+    def show(self, path: str, domain: str = AUTOMATION, config: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return one blueprint as `list` does, with its `text`."""
+        found = self._shelf.find(_domain(domain), path)
+        shown = self._shown(found, self.in_use(config or {}))
+        return {**shown, "text": found.blueprint.text if found.blueprint else self._text(found)}
+
+    def in_use(self, config: Mapping[str, Any]) -> Users:
+        """Return who uses which blueprint, by (domain, path)."""
+        found: Users = {}
+        for id, item in _users(config):
+            path = item[USE]["path"]
+            domain = AUTOMATION if id is None else "script"
+            key = id if id is not None else str(item.get("id") or item.get("alias") or "")
+            found.setdefault((domain, path), []).append({"id": key, "alias": str(item.get("alias") or key)})
+        return found
+
+    # --- importing ---
+
+    def draft(self, text: str, path: str | None = None) -> Draft:
+        """Return what a text would be on the shelf.
+
+        Raises:
+            BlueprintInvalid: It has mistakes.
+        """
+        blueprint = read_blueprint(text, "the imported text")
+        target = _yaml_path(path or path_from("imported", blueprint.metadata.name))
+        return Draft(target, text, blueprint, self._exists(blueprint.metadata.domain, target))
+
+    async def draft_from_url(self, url: str, path: str | None = None) -> Draft:
+        """Fetch a blueprint and return what it would be on the shelf; it then says where it came from.
+
+        Raises:
+            HubError: It cannot be fetched, is none, or has mistakes.
+        """
+        source = await fetch_source(self._egress, url)
+        read_blueprint(source.text, url)
+        return await asyncio.to_thread(self.draft, with_source(source.text, url), path or source.suggested_path)
+
+    def import_text(self, text: str, path: str | None = None, *, overwrite: bool = False) -> Draft:
+        """Put a text on the shelf.
+
+        Raises:
+            BlueprintInvalid: It has mistakes.
+            Conflict: There is another file at this path, and it is not to be replaced.
+        """
+        draft = self.draft(text, path)
+        if draft.exists and not overwrite:
+            raise Conflict(f"there is a blueprint {draft.path} already", details={"path": draft.path})
+        self._write(draft.blueprint.metadata.domain, draft.path, text)
+        return draft
+
+    async def import_url(self, url: str, path: str | None = None, *, overwrite: bool = False) -> Draft:
+        """Fetch a blueprint and put it on the shelf; see `draft_from_url` and `import_text`."""
+        draft = await self.draft_from_url(url, path)
+        return await asyncio.to_thread(self.import_text, draft.text, draft.path, overwrite=overwrite)
+
+    async def update(self, path: str, domain: str = AUTOMATION, *, confirm: str | None = None) -> Update:
+        """Fetch a blueprint anew from where it came from.
+
+        Args:
+            confirm: The hash of an update that was shown; without it nothing is written.
+
+        Raises:
+            InvalidRequest: It does not say where it came from, or comes with the program.
+            Conflict: What is fetched is not what was confirmed.
+        """
+        found = await asyncio.to_thread(self._shelf.find, _domain(domain), path)
+        url = found.blueprint.metadata.source_url if found.blueprint else None
+        if found.bundled:
+            raise InvalidRequest(f"{path} comes with the program and is kept up to date with it")
+        if found.blueprint is None or url is None:
+            raise InvalidRequest(f"{path} does not say where it came from (source_url)")
+        draft = await self.draft_from_url(url, path)
+        if draft.blueprint.metadata.domain != domain:
+            raise Conflict(f"what is at {url} now is a blueprint of domain {draft.blueprint.metadata.domain}")
+        if confirm is not None and confirm != draft.blueprint.hash:
+            raise Conflict(f"what is at {url} changed since it was shown; look at it again", details={"path": path})
+        diff = _diff(found.blueprint.text, draft.text, found.blueprint.file)
+        if confirm is not None and diff:
+            await asyncio.to_thread(self._write, domain, path, draft.text)
+        return Update(path, diff, draft.blueprint.hash, confirm is not None and bool(diff))
+
+    def remove(self, path: str, config: Mapping[str, Any], domain: str = AUTOMATION) -> None:
+        """Take a blueprint of the home off the shelf.
+
+        Raises:
+            Conflict: Something uses it; the message names what.
+            InvalidRequest: It comes with the program.
+        """
+        found = self._shelf.find(_domain(domain), path)
+        if found.bundled:
+            raise InvalidRequest(f"{path} comes with the program and cannot be removed")
+        users = self.in_use(config).get((domain, found.path), [])
+        if users and not self._shelf.is_bundled(domain, found.path):
+            names = ", ".join(each["alias"] for each in users[:5])
+            told = f"{path} is used by {names}" + (f" and {len(users) - 5} more" if len(users) > 5 else "")
+            raise Conflict(told, details={"path": path, "in_use": users})
+        root = self._shelf.root(domain)
+        self._keep_old(domain, found.path)
+        root.unlink(found.path)
+
+    # --- below ---
+
+    def _shown(self, found: Found, used: Users) -> dict[str, Any]:
+        return {
+            **(_described(found.blueprint) if found.blueprint else {}),
+            "path": found.path,
+            "domain": found.domain,
+            "bundled": found.bundled,
+            "in_use": used.get((found.domain, found.path), []),
+            "errors": [error.as_dict() for error in found.error.errors] if found.error else [],
+        }
+
+    def _text(self, found: Found) -> str:
+        if found.bundled:
+            return ""
+        return self._shelf.root(found.domain).read_text(found.path, errors="replace")
+
+    def _exists(self, domain: str, path: str) -> bool:
+        try:
+            return self._shelf.root(domain).exists(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+
+    def _write(self, domain: str, path: str, text: str) -> None:
+        (self._home / FOLDER / domain).mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._keep_old(domain, path)
+        self._shelf.root(domain).write_text(path, text, parents=True)
+
+    def _keep_old(self, domain: str, path: str) -> None:
+        if self._keep is not None and self._exists(domain, path):
+            self._keep(f"{FOLDER}/{domain}/{path}", self._shelf.root(domain).read_bytes(path))
+
+
+def _described(blueprint: Blueprint) -> dict[str, Any]:
+    about = blueprint.metadata
+    return {
+        "name": about.name,
+        "domain": about.domain,
+        "description": about.description,
+        "author": about.author,
+        "icon": about.icon,
+        "source_url": about.source_url,
+        "hash": blueprint.hash,
+        "sections": [section.as_dict() for section in about.sections],
+    }
+
+
+def _users(config: Mapping[str, Any]) -> list[tuple[str | None, Mapping[str, Any]]]:
+    """Return what uses a blueprint; scripts with their key, automations with None."""
+    automations = [(None, item) for item in config.get("automation") or () if USE in item]
+    scripts = [(key, item) for key, item in (config.get("script") or {}).items() if USE in item]
+    return [*automations, *scripts]
+
+
+def _domain(domain: str) -> str:
+    if domain not in DOMAINS:
+        raise InvalidRequest(f"blueprints are for {' and '.join(DOMAINS)}, not for {domain!r}")
+    return domain
+
+
+def _yaml_path(path: str) -> str:
+    if not path.endswith(SUFFIXES):
+        raise InvalidRequest("the path of a blueprint ends in .yaml")
+    return path
+
+
+def _diff(before: str, after: str, name: str) -> str:
+    return "\n".join(difflib.unified_diff(before.split("\n"), after.split("\n"), name, f"{name} (new)", lineterm=""))

@@ -1,0 +1,122 @@
+"""The file of a blueprint: read within bounds, and every mistake in it told with its line."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hub.automation.blueprints.errors import BlueprintInvalid
+from hub.automation.blueprints.metadata import InputField, Metadata, read_metadata
+from hub.automation.blueprints.substitute import InputTags, input_on_the_way, substitute
+from hub.config.bounds import Budget
+from hub.config.errors import ConfigError
+from hub.config.marks import ConfigMapping, Mark, Origin, key_mark_of, mark_of, plain
+from hub.config.paths import KeyPath
+from hub.config.suggest import did_you_mean
+from hub.config.yaml_reader import YamlReader
+from hub.core.schema import Invalid, each_error
+
+SIZE_LIMIT_BYTES = 1_000_000
+VALUES_LIMIT = 50_000
+ALIASES_LIMIT = 1_000
+BLUEPRINT = "blueprint"
+
+
+@dataclass(frozen=True, slots=True)
+class Blueprint:
+    """A blueprint that can be used.
+
+    Attributes:
+        file: What errors call it: `blueprints/automation/homarus/heartbeat.yaml`.
+        text: The file.
+        root: What it holds, with marks; inputs stand in it as `Input`.
+    """
+
+    file: str
+    text: str
+    metadata: Metadata
+    root: ConfigMapping
+
+    @property
+    def hash(self) -> str:
+        """Hash of the file."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    @property
+    def inputs(self) -> Mapping[str, InputField]:
+        """Its inputs by key."""
+        return self.metadata.inputs
+
+    def fill(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what it makes with values for all of its inputs: an automation or script without its grammar."""
+        body: dict[str, Any] = substitute({key: each for key, each in self.root.items() if key != BLUEPRINT}, inputs)
+        return body
+
+    def way_into_input(self, keys: KeyPath) -> tuple[str, KeyPath] | None:
+        """Return the input in whose value a path of what it makes leads, and the rest of the path."""
+        return input_on_the_way(self.root, keys)
+
+    def where(self, keys: KeyPath) -> str:
+        """Return `file:line:column: path` of a path of what it makes."""
+        return str(ConfigError.at(mark_of(self.root, keys, self.root.mark), keys, "")).removesuffix(": ")
+
+
+def read_blueprint(text: str, file: str) -> Blueprint:
+    """Return the blueprint that a text is.
+
+    Args:
+        text: YAML.
+        file: What errors call it.
+
+    Raises:
+        BlueprintInvalid: With everything that is wrong in it.
+    """
+    if len(text.encode()) > SIZE_LIMIT_BYTES:
+        raise _invalid(file, (Origin(file), 0, 0), (), f"a blueprint has at most {SIZE_LIMIT_BYTES} bytes")
+    errors: list[ConfigError] = []
+    tags = InputTags()
+    budget = Budget()
+    budget.values, budget.aliases = VALUES_LIMIT, ALIASES_LIMIT
+    root = YamlReader(Origin(file), tags, budget, errors, []).read(text)
+    if errors:
+        raise BlueprintInvalid(file, errors)
+    if not isinstance(root, ConfigMapping) or BLUEPRINT not in root:
+        raise _invalid(file, (Origin(file), 0, 0), (), "this is no blueprint: it has no key blueprint")
+    metadata = _metadata(file, root)
+    _check_inputs(file, tags, metadata)
+    return Blueprint(file, text, metadata, root)
+
+
+def _metadata(file: str, root: ConfigMapping) -> Metadata:
+    try:
+        return read_metadata(plain(root[BLUEPRINT]))
+    except Invalid as error:
+        raise BlueprintInvalid(file, _located(root, each_error(error))) from error
+
+
+def _located(root: ConfigMapping, errors: Iterable[Invalid]) -> list[ConfigError]:
+    found = []
+    for error in errors:
+        keys = (BLUEPRINT, *(key if isinstance(key, int) else str(key) for key in error.path))
+        is_about_key = error.msg.startswith("extra keys")
+        mark = (key_mark_of if is_about_key else mark_of)(root, keys, root.mark)
+        message = f"there is no key {keys[-1]} here" if is_about_key else error.msg
+        found.append(ConfigError.at(mark, keys, message))
+    return found
+
+
+def _check_inputs(file: str, tags: InputTags, metadata: Metadata) -> None:
+    known = metadata.inputs
+    errors = [
+        ConfigError.at(mark, keys, f"there is no input {name}", did_you_mean(name, known, known="there are"))
+        for name, (mark, keys) in tags.used.items()
+        if name not in known
+    ]
+    if errors:
+        raise BlueprintInvalid(file, errors)
+
+
+def _invalid(file: str, mark: Mark, keys: KeyPath, message: str) -> BlueprintInvalid:
+    return BlueprintInvalid(file, [ConfigError.at(mark, keys, message)])

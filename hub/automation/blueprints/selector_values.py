@@ -1,0 +1,199 @@
+"""Which values fit which selector: each function returns the value, or raises `Invalid` with what was expected."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Any
+
+from hub.automation.values import duration, template, time_of_day
+from hub.core.schema import Invalid, boolean, entity_id, number, show, slug, string
+
+Options = Mapping[str, Any]
+
+_ICON = re.compile(r"[a-z0-9-]{1,32}:[a-z0-9-]{1,64}")
+_TOOL_OR_NAME_LIMIT = 100_000
+_SESSION = re.compile(r"[^\s]{1,300}")
+_ELSEWHERE = ("device_id", "area_id", "floor_id", "label_id")
+
+
+def anything(value: Any, options: Options) -> Any:
+    return value
+
+
+def text(value: Any, options: Options) -> Any:
+    if isinstance(value, bool):
+        raise Invalid(f"expected text, got {show(value)}; put quotes around it")
+    found = string(value)
+    if len(found) > _TOOL_OR_NAME_LIMIT:
+        raise Invalid(f"expected at most {_TOOL_OR_NAME_LIMIT} characters")
+    return found
+
+
+def template_value(value: Any, options: Options) -> Any:
+    return template(value)
+
+
+def true_or_false(value: Any, options: Options) -> Any:
+    return boolean(value)
+
+
+def slug_value(value: Any, options: Options) -> Any:
+    return slug(value)
+
+
+def number_value(value: Any, options: Options) -> Any:
+    found = number(value)
+    low = options.get("min", options.get("min_mireds"))
+    high = options.get("max", options.get("max_mireds"))
+    if (low is not None and found < low) or (high is not None and found > high):
+        raise Invalid(f"expected a number {_span(low, high)}, got {show(value)}")
+    return found
+
+
+def _span(low: float | None, high: float | None) -> str:
+    if low is None:
+        return f"of at most {high:g}"
+    return f"of at least {low:g}" if high is None else f"from {low:g} to {high:g}"
+
+
+def color(value: Any, options: Options) -> Any:
+    is_color = isinstance(value, list) and len(value) == 3 and all(type(each) is int for each in value)
+    if not is_color or not all(0 <= each <= 255 for each in value):
+        raise Invalid(f"expected a color as three numbers from 0 to 255, got {show(value)}")
+    return list(value)
+
+
+def date_value(value: Any, options: Options) -> Any:
+    try:
+        date.fromisoformat(value if isinstance(value, str) else "")
+    except ValueError:
+        raise Invalid(f"expected a date such as 2026-12-24, got {show(value)}") from None
+    return string(value)
+
+
+def datetime_value(value: Any, options: Options) -> Any:
+    try:
+        datetime.fromisoformat(value if isinstance(value, str) and len(value) > 10 else "")
+    except ValueError:
+        raise Invalid(f"expected a date and time such as 2026-12-24 18:00:00, got {show(value)}") from None
+    return string(value)
+
+
+def time_value(value: Any, options: Options) -> Any:
+    time_of_day(value)
+    return string(value)
+
+
+def duration_value(value: Any, options: Options) -> Any:
+    negative = isinstance(value, dict) and options.get("allow_negative")
+    duration({key: abs(each) if _is_number(each) else each for key, each in value.items()} if negative else value)
+    return value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def icon(value: Any, options: Options) -> Any:
+    if not isinstance(value, str) or not _ICON.fullmatch(value):
+        raise Invalid(f"expected an icon such as mdi:lightbulb, got {show(value)}")
+    return value
+
+
+def location(value: Any, options: Options) -> Any:
+    if not isinstance(value, dict) or not {"latitude", "longitude"} <= value.keys():
+        raise Invalid(f"expected latitude and longitude, got {show(value)}")
+    for key, each in value.items():
+        if key not in {"latitude", "longitude", "radius"}:
+            raise Invalid("expected latitude, longitude and perhaps radius", path=[key])
+        number(each)
+    if abs(value["latitude"]) > 90 or abs(value["longitude"]) > 180:
+        raise Invalid("expected a latitude from -90 to 90 and a longitude from -180 to 180")
+    return value
+
+
+def session(value: Any, options: Options) -> Any:
+    if not isinstance(value, str) or not _SESSION.fullmatch(value):
+        raise Invalid(f"expected main, isolated or the key of a session, got {show(value)}")
+    return value
+
+
+def constant(value: Any, options: Options) -> Any:
+    if value != options["value"] or isinstance(value, bool) != isinstance(options["value"], bool):
+        raise Invalid(f"expected {show(options['value'])}, the only value there is, got {show(value)}")
+    return value
+
+
+def option(value: Any, options: Options) -> Any:
+    found = ("true" if value else "false") if isinstance(value, bool) else string(value)
+    known = [each["value"] if isinstance(each, dict) else each for each in options["options"]]
+    if found not in known and not options.get("custom_value"):
+        raise Invalid(f"expected one of {', '.join(known)}, got {show(value)}")
+    return found
+
+
+def chosen(value: Any, options: Options) -> Any:
+    """What fits any of the choices; how the choices are told apart is for the form."""
+    from hub.automation.blueprints.selectors import check_value
+
+    if isinstance(value, dict) and value.get("active_choice") in options["choices"]:
+        key = value["active_choice"]
+        name, inner = options["choices"][key]
+        return check_value(value.get(key), name, inner)
+    errors = []
+    for name, inner in options["choices"].values():
+        try:
+            return check_value(value, name, inner)
+        except Invalid as error:
+            errors.append(str(error.msg))
+    raise Invalid("; or ".join(dict.fromkeys(errors)) or "there are no choices")
+
+
+def entity(value: Any, options: Options) -> Any:
+    found = entity_id(value)
+    domain = found.partition(".")[0]
+    filters = [{"domain": options["domain"]}] if "domain" in options else options.get("filter", [])
+    domains: list[list[str]] = [each["domain"] for each in filters if "domain" in each]
+    if domains and len(domains) == len(filters) and not any(domain in each for each in domains):
+        known = ", ".join(dict.fromkeys(name for each in domains for name in each))
+        raise Invalid(f"expected an entity of {known}, got {show(value)}")
+    for key, wanted in (("include_entities", True), ("exclude_entities", False)):
+        if key in options and (found in options[key]) is not wanted:
+            raise Invalid(f"the entity {found} is none of those that can be taken here")
+    return found
+
+
+def target(value: Any, options: Options) -> Any:
+    if not isinstance(value, dict):
+        raise Invalid(f"expected a target such as entity_id: light.kitchen, got {show(value)}")
+    for key, each in value.items():
+        if key in _ELSEWHERE and each:
+            what = key.removesuffix("_id")
+            raise Invalid(f"there are no {what}s here; name entities with entity_id", path=[key])
+        if key not in {"entity_id", *_ELSEWHERE}:
+            raise Invalid("expected entity_id", path=[key])
+    found = value.get("entity_id")
+    for each in found if isinstance(found, list) else [] if found is None else [found]:
+        entity_id(each)
+    return {"entity_id": found} if found is not None else {}
+
+
+def steps(value: Any, options: Options) -> Any:
+    return _list_of(value, "actions")
+
+
+def condition_list(value: Any, options: Options) -> Any:
+    return value if isinstance(value, str) else _list_of(value, "conditions")
+
+
+def trigger_list(value: Any, options: Options) -> Any:
+    return _list_of(value, "triggers")
+
+
+def _list_of(value: Any, what: str) -> Any:
+    """What they are is judged by the grammar, in the place where they are used."""
+    if not isinstance(value, (list, dict)):
+        raise Invalid(f"expected {what}, got {show(value)}")
+    return value

@@ -1,0 +1,133 @@
+"""Where blueprints come from: a file's address, a page of GitHub or a gist, a topic of Home Assistant's forum."""
+
+from __future__ import annotations
+
+import html
+import json
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from hub.automation.blueprints.document import SIZE_LIMIT_BYTES, read_blueprint
+from hub.automation.blueprints.errors import BlueprintInvalid
+from hub.core.errors import InvalidRequest, NotFound
+from hub.security.egress import Egress, Fetched
+
+_FORUM = re.compile(r"https://community\.home-assistant\.io/t/(?:[^/?#]+/)?(?P<topic>\d+)(?:/\d+)?/?(?:[?#].*)?")
+_GITHUB = re.compile(r"https://github\.com/(?P<owner>[^/]+)/(?P<repo>[^/]+)/(?:blob|raw)/(?P<path>[^?#]+)")
+_RAW_GITHUB = re.compile(r"https://raw\.githubusercontent\.com/(?P<owner>[^/]+)/")
+_GIST = re.compile(r"https://gist\.github\.com/(?:(?P<owner>[^/]+)/)?(?P<id>[0-9a-f]{20,40})/?(?:[?#].*)?")
+_CODE = re.compile(r"<code[^>]{0,200}class=\"lang-(auto|yaml|yml)\"[^>]{0,200}>([^<]*)</code>")
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9_-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What was fetched.
+
+    Attributes:
+        text: The blueprint.
+        suggested_path: Where it might lie below `blueprints/<domain>`.
+    """
+
+    text: str
+    suggested_path: str
+
+
+async def fetch_source(egress: Egress, url: str) -> Source:
+    """Fetch a blueprint.
+
+    Raises:
+        NotFound: There is none at this address.
+        HubError: It cannot be fetched, for the reasons `Egress.fetch` has.
+    """
+    if match := _FORUM.fullmatch(url):
+        answer = await _get(egress, f"https://community.home-assistant.io/t/{match['topic']}.json")
+        return _from_forum(_json(answer), url)
+    if match := _GIST.fullmatch(url):
+        answer = await _get(egress, f"https://api.github.com/gists/{match['id']}")
+        return _from_gist(_json(answer), url)
+    if match := _GITHUB.match(url):
+        raw = f"https://raw.githubusercontent.com/{match['owner']}/{match['repo']}/{match['path']}"
+        return _from_file(await _get(egress, raw), match["owner"])
+    match = _RAW_GITHUB.match(url)
+    answer = await _get(egress, url)
+    return _from_file(answer, match["owner"] if match else urlsplit(url).hostname or "imported")
+
+
+def path_from(folder: str, name: str) -> str:
+    """Return a path made of two names from outside, of plain letters only."""
+    stem = posixpath.basename(unquote(name)).removesuffix(".yaml").removesuffix(".yml")
+    return f"{_plain(folder)}/{_plain(stem)}.yaml"
+
+
+def _plain(name: str) -> str:
+    return _NOT_IN_NAMES.sub("_", name.lower()).strip("_")[:60] or "imported"
+
+
+async def _get(egress: Egress, url: str) -> Fetched:
+    answer = await egress.fetch(url, headers={"Accept": "*/*"}, limit_bytes=4 * SIZE_LIMIT_BYTES)
+    if answer.status != 200:
+        raise NotFound(f"there is no blueprint at {url}: it answers with status {answer.status}")
+    return answer
+
+
+def _from_file(answer: Fetched, folder: str) -> Source:
+    try:
+        text = answer.body.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidRequest(f"what is at {answer.url} is no text in UTF-8, and no blueprint") from None
+    if text.lstrip()[:1] == "<":
+        raise InvalidRequest(f"{answer.url} is a page, not a file; give the address of the YAML file itself")
+    return Source(text, path_from(folder, urlsplit(answer.url).path))
+
+
+def _from_forum(data: Any, url: str) -> Source:
+    posts = _at(data, "post_stream", "posts")
+    first = posts[0] if isinstance(posts, list) and posts and isinstance(posts[0], dict) else {}
+    blocks = (html.unescape(match[2]) for match in _CODE.finditer(str(first.get("cooked", ""))))
+    text = _first_blueprint(blocks)
+    if text is None:
+        raise NotFound(f"the first post of {url} has no block of YAML that is a blueprint")
+    return Source(text, path_from(str(first.get("username", "forum")), str(_at(data, "slug") or "topic")))
+
+
+def _from_gist(data: Any, url: str) -> Source:
+    files = _at(data, "files")
+    found = {
+        str(name): each["content"]
+        for name, each in (files.items() if isinstance(files, Mapping) else ())
+        if str(name).endswith((".yaml", ".yml")) and isinstance(each, Mapping) and isinstance(each.get("content"), str)
+    }
+    for name, text in found.items():
+        if _first_blueprint([text]) is not None:
+            return Source(text, path_from(str(_at(data, "owner", "login") or "gist"), name))
+    raise NotFound(f"{url} has no file .yaml that is a blueprint")
+
+
+def _first_blueprint(texts: Iterator[str] | list[str]) -> str | None:
+    """Return the first text that is meant as a blueprint, even when it has mistakes."""
+    for text in texts:
+        try:
+            read_blueprint(text.strip() + "\n", "post")
+        except BlueprintInvalid:
+            if not re.search(r"^blueprint:", text, re.MULTILINE):
+                continue
+        return text.strip() + "\n"
+    return None
+
+
+def _json(answer: Fetched) -> Any:
+    try:
+        return json.loads(answer.body)
+    except (ValueError, RecursionError) as error:
+        raise InvalidRequest(f"{answer.url} did not answer with JSON") from error
+
+
+def _at(data: Any, *keys: str) -> Any:
+    for key in keys:
+        data = data.get(key) if isinstance(data, Mapping) else None
+    return data
