@@ -202,6 +202,12 @@ class Automation:
             return self._undecided(firing, error)
         return self._judged(firing, values, verdict)
 
+    @property
+    def is_used_up(self) -> bool:
+        """Whether it was to remove itself once it ran, did run, and will not again."""
+        ran = bool(self.config["delete_after_run"] and (self._kept.last_triggered or self._kept.handled))
+        return ran and not self._going and self.next_due() is None
+
     def take_up(self, waiting: Waiting) -> None:
         """Go on with a run that a stop or a crash cut off, at its position."""
         self._go(waiting.restore(self.plan, self._parts))
@@ -248,7 +254,6 @@ class Automation:
         tasks = []
         for going in self._going.values():
             going.run.cancel(reason)
-            going.task.cancel()
             tasks.append(going.task)
         return tasks
 
@@ -266,7 +271,7 @@ class Automation:
             self._context(firing),
             variables=variables,
             trigger=firing.trigger,
-            keeper=self._desk.waiting if plan.persist else None,
+            keeper=self._desk.waiting if plan.persist or self.config["approval"] == "required" else None,
         )
         run.defined = True
         for place, child in verdict.children.items():
@@ -284,24 +289,32 @@ class Automation:
 
     async def _perform(self, run: Run, firing: Firing | None, replaced: Sequence[asyncio.Task[Ended]]) -> Ended:
         started = self._parts.clock.time()
-        ended = Ended(Outcome.CANCELLED, reason=run.cancelled or "")
+        run.task = asyncio.current_task()
         try:
-            if replaced:
-                await asyncio.wait(replaced)
-            await self._keep(run, firing)
-            if self.config["approval"] == "required" and not await self._desk.approve(run):
-                ended = Ended(Outcome.DENIED, "nobody approved it")
-                run.trace.end(ended.outcome, ended.error)
-                if run.keeper is not None:
-                    await run.keeper.forget(run.id)
-                return ended
-            ended = await execute(run)
-            return ended
-        finally:
-            if self._parts.tasks.closed:
+            ended = await self._through(run, firing, replaced)
+        except asyncio.CancelledError:
+            if run.cancelled is None or self._parts.tasks.closed:
                 self._cut_off(run)
-            else:
-                await asyncio.shield(self._finish(run, ended, started))
+                raise
+            ended = Ended(Outcome.CANCELLED, reason=run.cancelled)
+        except HubError as error:
+            ended = Ended(Outcome.FAILED, error.message, failure=error)
+        run.task = None
+        if self._parts.tasks.closed:
+            self._cut_off(run)
+        else:
+            await self._finish(run, ended, started)
+        return ended
+
+    async def _through(self, run: Run, firing: Firing | None, replaced: Sequence[asyncio.Task[Ended]]) -> Ended:
+        if replaced:
+            await asyncio.wait(replaced)
+        if run.cancelled is not None:
+            return Ended(Outcome.CANCELLED, reason=run.cancelled)
+        await self._keep(run, firing)
+        if self.config["approval"] == "required" and not await self._desk.approve(run):
+            return Ended(Outcome.DENIED, "nobody approved it")
+        return await execute(run)
 
     async def _keep(self, run: Run, firing: Firing | None) -> None:
         """Write down, before anything is done, that this occurrence is handled and by which run: both or neither."""
@@ -323,8 +336,9 @@ class Automation:
 
     async def _finish(self, run: Run, ended: Ended, started: float) -> None:
         self._going.pop(run.id, None)
-        if not run.trace.finished:
-            run.trace.end(ended.outcome, ended.error)
+        never_begun = not run.trace.finished
+        if never_begun:
+            run.trace.end(ended.outcome, ended.error or ended.reason or None)
         if self._desk.traces is not None:
             self._desk.traces.add(run.trace, self.config["trace"]["stored_traces"])
         self._count(ended)
@@ -341,6 +355,8 @@ class Automation:
         self.show()
         if self._queued:
             self._start(*self._queued.popleft())
+        if never_begun and run.keeper is not None:
+            await run.keeper.forget(run.id)
         finished = self._parts.clock.time()
         await self._desk.tell(
             Result(self.id, self.alias, run.id, ended.outcome, ended.error, started, finished, self.config)

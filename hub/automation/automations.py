@@ -129,13 +129,16 @@ class Automations:
         for waiting in await self._desk.waiting.load():
             if waiting.owner_kind == SECTION:
                 await self._take_up(waiting)
+        for automation in [each for each in self._automations.values() if each.is_used_up]:
+            if self._desk.delete is not None:
+                self._parts.tasks.spawn(self._desk.delete(automation.id), name=f"remove {automation.id}")
 
     async def close(self) -> None:
         """Watch no more and end all runs; those that are kept go on at the next start."""
         for automation in self._automations.values():
             automation.disarm()
         await self._parts.tasks.cancel_all()
-        await self._desk.kept.close()
+        await self._desk.kept.flush()
 
     async def apply(self, config: Config, *, again: bool = False) -> list[str]:
         """Put the section into force; only what changed is touched.
@@ -178,6 +181,7 @@ class Automations:
         if not self._sources:
             await self._desk.kept.forget(self._desk.kept.known() - sources.keys() - self._broken.keys())
         self._sources = sources
+        await self._desk.kept.flush()
         if changed:
             self._parts.bus.fire(EVENT_RELOADED, {"changed": changed})
         return changed

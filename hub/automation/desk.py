@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,7 +55,7 @@ class Desk:
     traces: TraceStore | None = None
     waiting: WaitingRuns | None = None
     approve: Callable[[Run], Awaitable[bool]] = _approve_nothing
-    delete: Callable[[str], Awaitable[None]] | None = None
+    delete: Callable[[str], Coroutine[Any, Any, None]] | None = None
     tell: Callable[[Result], Awaitable[None]] = _nothing
 
 

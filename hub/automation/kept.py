@@ -71,8 +71,8 @@ class KeptStates:
                 {str(key): float(planned) for key, planned in json.loads(handled or "{}").items()},
             )
 
-    async def close(self) -> None:
-        """Write what was not written yet."""
+    async def flush(self) -> None:
+        """Write what was not written yet; it is on disk when this returns."""
         if self._dirty:
             await self._db.write(self._writing(self._take_dirty()))
 
@@ -122,7 +122,7 @@ class KeptStates:
             await self._clock.sleep(FLUSH_DELAY_S)
         finally:
             self._flushing = False
-        await self._db.write(self._writing(self._take_dirty()))
+        await self.flush()
 
     def _take_dirty(self) -> list[str]:
         dirty = sorted(self._dirty)
