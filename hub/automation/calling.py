@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.run import Interrupted, Run
+from hub.automation.run import Run
+from hub.automation.signals import Interrupted
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.services import ResponseMode, Service
 

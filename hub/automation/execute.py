@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from hub.automation.contract import Outcome
-from hub.automation.run import Interrupted, Run, StopRun, error_text
+from hub.automation.run import Run
 from hub.automation.scope import Scope
+from hub.automation.signals import Interrupted, StopRun, error_text
 from hub.core.errors import HubError, TimedOut
 
 T = TypeVar("T")

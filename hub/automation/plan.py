@@ -135,7 +135,7 @@ class RunPlan:
         return found
 
     def is_static(self, value: Any) -> bool:
-        """Whether nothing in a value of the configuration has to be rendered; looked at once for each mapping or list."""
+        """Whether nothing in a value of the configuration has to be rendered; mappings and lists are looked at once."""
         if not isinstance(value, (str, dict, list)) or not self.templates:
             return True
         if isinstance(value, str):

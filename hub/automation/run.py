@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from hub.automation.contract import Asking, Parts
+from hub.automation.dry_run import DryRun
 from hub.automation.evaluate import ConditionError, check_all, check_all_later, evaluate, evaluate_later, is_sync
 from hub.automation.plan import RunPlan, Step, Steps
+from hub.automation.position import Keeper, Position, TakenUp
 from hub.automation.rendering import truth
 from hub.automation.scope import Scope
+from hub.automation.signals import Interrupted, SequenceEnded, Signal, StopRun, error_text
 from hub.automation.trace import StepTrace, TraceWriter, verdict_result
 from hub.automation.values import resolve_duration
 from hub.core.clock import RECHECK_S
@@ -24,123 +26,6 @@ from hub.core.schema import SchemaError, describe_error
 __all__ = ["DryRun", "Keeper", "Position", "Run", "RunPlan", "SequenceEnded", "Signal", "StopRun", "TakenUp"]
 
 _log = logging.getLogger(__name__)
-
-
-class Signal(Exception):
-    """Not an error: what ends a sequence or the run on purpose."""
-
-
-class StopRun(Signal):
-    """Ends the whole run.
-
-    Args:
-        text: Why, for people.
-        response: What the run answers.
-        error: Whether it counts as failed.
-    """
-
-    def __init__(self, text: str = "", response: Any = None, *, error: bool = False) -> None:
-        super().__init__(text)
-        self.text = text
-        self.response = response
-        self.error = error
-
-
-class SequenceEnded(Signal):
-    """A condition among the steps does not hold: the sequence that it stands in ends."""
-
-
-class Interrupted(HubError):
-    """The hub stopped in the middle of something that must not be done twice."""
-
-    code = "INTERRUPTED"
-
-
-class StepFailed(HubError):
-    """A step had failed before the hub was restarted; its error stands in the trace of before."""
-
-    code = "STEP_FAILED"
-
-
-@dataclass(slots=True)
-class DryRun:
-    """What a run would do: nothing is called, fired or sent, and no time passes.
-
-    Attributes:
-        calls: `{"path", "service", "data"}` of each; an event has the service `event.<type>`.
-        skipped: `{"path", "text"}` of each delay and wait.
-        limit: How many calls are kept.
-    """
-
-    calls: list[dict[str, Any]] = field(default_factory=list)
-    skipped: list[dict[str, Any]] = field(default_factory=list)
-    limit: int = 1_000
-
-    def call(self, path: str, service: str, data: Mapping[str, Any]) -> None:
-        """Record what would be called."""
-        if len(self.calls) < self.limit:
-            self.calls.append({"path": path, "service": service, "data": dict(data)})
-
-    def skip(self, path: str, text: str) -> None:
-        """Record what would be waited for."""
-        if len(self.skipped) < self.limit:
-            self.skipped.append({"path": path, "text": text})
-
-
-@dataclass(slots=True)
-class Position:
-    """Where a run stands, so that it can be taken up again.
-
-    Attributes:
-        states: Path of a step or a sequence → what it is at: an index, a deadline, the branch that was chosen.
-        scopes: Path of a step → the variables of the scope it opened.
-        counts: Path of a service call → how often it was made.
-        attempt: How often it began anew after a failure.
-        retry_at: When the next attempt is due, seconds since the epoch.
-        begun: The variables that each attempt begins with; kept only where there may be several.
-        error: What the steps of `on_error` see, once they run.
-    """
-
-    states: dict[str, Any] = field(default_factory=dict)
-    scopes: dict[str, dict[str, Any]] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=dict)
-    attempt: int = 0
-    retry_at: float | None = None
-    begun: dict[str, Any] | None = None
-    error: dict[str, Any] | None = None
-
-    def begin_again(self) -> None:
-        """Forget where it stood: the next attempt begins with the first step."""
-        self.states.clear()
-        self.scopes.clear()
-
-    def leave(self, path: str) -> None:
-        """Forget what lies at and below a path: it is behind the run."""
-        below = f"{path}/"
-        for table in (self.states, self.scopes):
-            for key in [key for key in table if key == path or key.startswith(below)]:
-                del table[key]
-
-
-@dataclass(frozen=True, slots=True)
-class TakenUp:
-    """A run that goes on after a restart: its id, where it stood, and when it began (seconds since the epoch)."""
-
-    id: str
-    position: Position
-    started: float
-
-
-class Keeper(Protocol):
-    """Keeps runs, so that they survive a restart."""
-
-    async def save(self, run: Run) -> None:
-        """Return once the disk has the run as it stands now."""
-        ...
-
-    async def forget(self, run_id: str) -> None:
-        """The run has ended."""
-        ...
 
 
 class Run:
@@ -354,8 +239,8 @@ class Run:
         """Tell why it cannot be said whether a condition holds."""
         for place, child in error.children.items():
             self.trace.verdict(f"{path}/{place}", child)
-        with self.trace.step(error.path) as entry:
-            entry.result(holds=False).error(error.plain)
+        entry = self.entry if error.path == path and self.entry is not None else self.trace.step(error.path)
+        entry.result(holds=False).error(error.plain).end()
         _log.warning("%s: %s", self.plan.trace_id, error.message)
 
     # --- steps ---
@@ -494,15 +379,6 @@ class Run:
         while left > 0:
             await clock.sleep(min(left, RECHECK_S))
             left = min(when - clock.time(), end - clock.monotonic())
-
-
-def error_text(error: BaseException) -> str:
-    """Return what an error says, for a trace."""
-    if isinstance(error, HubError):
-        return error.message
-    if isinstance(error, SchemaError):
-        return describe_error(error)
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
 def _as_it_is(value: Any) -> Any:

@@ -12,7 +12,8 @@ import orjson
 
 from hub.automation.contract import Outcome, Parts
 from hub.automation.plan import RunPlan
-from hub.automation.run import Position, Run, TakenUp
+from hub.automation.position import Position, TakenUp
+from hub.automation.run import Run
 from hub.automation.saved_values import pack, unpack
 from hub.automation.trace import TraceWriter
 from hub.core.context import Authority, Context

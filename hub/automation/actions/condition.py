@@ -10,7 +10,8 @@ from typing import Any
 
 from hub.automation.contract import ActionKind
 from hub.automation.kinds import condition_kind
-from hub.automation.run import Run, SequenceEnded
+from hub.automation.run import Run
+from hub.automation.signals import SequenceEnded
 from hub.core.schema import Required, string
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from hub.automation.contract import ActionKind
 from hub.automation.fields import sequence
 from hub.automation.plan import Steps
-from hub.automation.run import Run, Signal, StepFailed, StopRun, error_text
+from hub.automation.run import Run
+from hub.automation.signals import Signal, StepFailed, StopRun, error_text
 from hub.core.schema import DescribedLater, Invalid, MultipleInvalid, Required, as_list, each_error
 
 

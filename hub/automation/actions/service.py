@@ -9,7 +9,8 @@ from typing import Any
 
 from hub.automation.calling import call_service
 from hub.automation.contract import ActionKind
-from hub.automation.fields import dynamic, dynamic_entity_ids, dynamic_text, is_template
+from hub.automation.fields import dynamic_entity_ids, dynamic_text, is_template
+from hub.automation.mapping_field import dynamic_mapping, merge
 from hub.automation.run import Run
 from hub.core.errors import InvalidRequest
 from hub.core.schema import AnyOf, Invalid, Optional, Required, Schema, show, string
@@ -53,27 +54,24 @@ async def _rendered(step: Mapping[str, Any], run: Run) -> _Constant:
         raise InvalidRequest(f"{name!r} is not the name of a service; expected one such as light.turn_on")
     data: dict[str, Any] = {}
     for key in _DATA_KEYS:
-        _merge(data, await run.render_later(step.get(key)), key)
-    _merge(data, await run.render_later(step.get("target")), "target")
+        merge(data, await run.render_later(step.get(key)), key)
+    merge(data, await run.render_later(step.get("target")), "target")
     return _Constant(name, data, {"service": name, "data": data})
 
 
-def _merge(data: dict[str, Any], given: Any, key: str) -> None:
-    if given is None or given == "":
-        return
-    if not isinstance(given, Mapping):
-        raise InvalidRequest(f"{key} is not a mapping, but {show(given)}")
-    data.update(given)
-
-
 def _name(value: Any) -> str:
-    text = string(value)
+    text: str = string(value)
     if is_template(text):
-        return str(dynamic_text(text))
+        return _checked(text)
     text = text.strip().lower()
     if not _NAME.match(text):
         raise Invalid(f"expected the name of a service such as light.turn_on, got {show(value)}")
     return text
+
+
+def _checked(text: str) -> str:
+    checked: str = dynamic_text(text)
+    return checked
 
 
 def _explain(step: Mapping[str, Any]) -> str:
@@ -96,15 +94,14 @@ _TARGET = Schema(
         **{Optional(key): _refuse_areas for key in ("device_id", "area_id", "floor_id", "label_id")},
     }
 )
-_MAPPING = AnyOf(None, {string: dynamic}, dynamic_text)
 
 KIND = ActionKind(
     name="action",
     fields={
         Required("action", description="The service: domain.name, or a template of it."): _name,
         Optional("target", description="What it is about; goes into its data."): AnyOf(None, _TARGET, dynamic_text),
-        Optional("data", description="What it is told."): _MAPPING,
-        Optional("data_template", description="The old word for data with templates."): _MAPPING,
+        Optional("data", description="What it is told."): dynamic_mapping,
+        Optional("data_template", description="The old word for data with templates."): dynamic_mapping,
         Optional("response_variable", description="The variable that takes what it answers."): string,
         Optional("metadata", description="What the editor of Home Assistant keeps; not used."): object,
     },

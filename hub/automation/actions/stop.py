@@ -7,7 +7,8 @@ from typing import Any
 
 from hub.automation.contract import ActionKind
 from hub.automation.fields import dynamic_text
-from hub.automation.run import Run, StopRun
+from hub.automation.run import Run
+from hub.automation.signals import StopRun
 from hub.core.errors import InvalidRequest
 from hub.core.schema import AnyOf, Invalid, Optional, Required, boolean, string
 

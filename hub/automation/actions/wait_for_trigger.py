@@ -1,0 +1,148 @@
+"""`wait_for_trigger`: wait for any of several triggers; one that was due while the hub was down counts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hub.automation.contract import ActionKind, Parts
+from hub.automation.fields import triggers
+from hub.automation.kinds import trigger_kind
+from hub.automation.rendering import truth
+from hub.automation.run import Run
+from hub.automation.waits import TIMEOUT_FIELDS, Wait, begin, end, skip, until
+from hub.core.context import Context
+from hub.core.errors import HubError, Unavailable
+from hub.core.events import Unsubscribe
+from hub.core.schema import Required, SchemaError, describe_error
+
+_CATCH_UP: Mapping[str, Any] = {"mode": "last", "within": None}
+
+
+class _Site:
+    """What a trigger of a wait stands on: its firing ends the wait."""
+
+    catch_up = _CATCH_UP
+
+    def __init__(self, run: Run, config: Mapping[str, Any], wait: Wait, waiting: _Waiting) -> None:
+        self.parts: Parts = run.parts
+        self.automation_id: str = run.plan.trace_id
+        self.templates: bool = run.plan.templates
+        self.variables: Mapping[str, Any] = run.scope.view
+        self.index: str = config["index"]
+        self._wait = wait
+        self._waiting = waiting
+        self._told = {
+            "platform": config["trigger"],
+            "id": config.get("id", self.index),
+            "idx": self.index,
+            "alias": config.get("alias"),
+        }
+
+    def armed(self) -> float | None:
+        """Return since when it waits."""
+        return self._wait.begun
+
+    def handled(self) -> float | None:
+        """Return since when it waits: what was due before does not count."""
+        return self._wait.begun
+
+    def fire(
+        self,
+        trigger: Mapping[str, Any],
+        context: Context | None = None,
+        *,
+        tainted: bool = False,
+        planned: float | None = None,
+        missed: int = 0,
+        skipped: bool = False,
+    ) -> None:
+        """End the wait."""
+        if not skipped:
+            self._waiting.fired({**self._told, **trigger}, tainted=tainted)
+
+    def fail(self, message: str) -> None:
+        """Tell that this one does not come; the wait fails when none of them can."""
+        self._waiting.failed(self.index, message)
+
+
+class _Waiting:
+    """The triggers of one wait, armed together."""
+
+    def __init__(self, run: Run) -> None:
+        self.arrived: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
+        self._run = run
+        self._armed: list[Unsubscribe] = []
+        self._count = 0
+        self._problems: dict[str, str] = {}
+
+    def arm(self, configs: list[Mapping[str, Any]], site_of: Callable[[Mapping[str, Any]], _Site]) -> None:
+        """Begin to watch."""
+        enabled = [config for config in configs if self._is_enabled(config)]
+        self._count = len(enabled)
+        if not enabled:
+            self.arrived.set_exception(Unavailable("wait_for_trigger: none of its triggers is enabled"))
+        for config in enabled:
+            site = site_of(config)
+            try:
+                self._armed.append(trigger_kind(config["trigger"]).arm(config, site))
+            except HubError as error:
+                site.fail(error.message)
+            except SchemaError as error:
+                site.fail(describe_error(error))
+
+    def fired(self, trigger: Mapping[str, Any], *, tainted: bool) -> None:
+        """One of them fired; the first counts."""
+        if self.arrived.done():
+            return
+        if tainted:
+            self._run.taint()
+        self.arrived.set_result(trigger)
+
+    def failed(self, index: str, message: str) -> None:
+        """One of them cannot watch."""
+        self._problems[index] = message
+        self._run.tell(problems=dict(self._problems))
+        if len(self._problems) >= self._count and not self.arrived.done():
+            told = "; ".join(f"wait_for_trigger[{place}]: {text}" for place, text in self._problems.items())
+            self.arrived.set_exception(Unavailable(told))
+
+    def disarm(self) -> None:
+        """Watch no more."""
+        for unarm in self._armed:
+            unarm()
+        if self.arrived.done() and not self.arrived.cancelled():
+            self.arrived.exception()
+
+    def _is_enabled(self, config: Mapping[str, Any]) -> bool:
+        enabled = config.get("enabled", True)
+        return enabled is True or truth(self._run.render(enabled))
+
+
+async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
+    configs = step["wait_for_trigger"]
+    if run.dry is not None:
+        skip(run, path, _explain(step), trigger=None)
+        return
+    wait = await begin(step, run, path)
+    waiting = _Waiting(run)
+    try:
+        waiting.arm(configs, lambda config: _Site(run, config, wait, waiting))
+        completed = await until(run, waiting.arrived, wait)
+    finally:
+        waiting.disarm()
+    end(step, run, wait, completed, trigger=waiting.arrived.result() if completed else None)
+
+
+def _explain(step: Mapping[str, Any]) -> str:
+    return f"wait {' or '.join(trigger_kind(each['trigger']).explain(each) for each in step['wait_for_trigger'])}"
+
+
+KIND = ActionKind(
+    name="wait_for_trigger",
+    fields={Required("wait_for_trigger", description="Any of these."): triggers, **TIMEOUT_FIELDS},
+    run=_run,
+    explain=_explain,
+    description="Wait for a trigger.",
+)

@@ -1,0 +1,129 @@
+"""`wait_template`: wait until a template says yes; it is rendered again when something that it looked at changes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from hub.automation.contract import ActionKind
+from hub.automation.fields import template
+from hub.automation.rendering import truth
+from hub.automation.run import Run
+from hub.automation.waits import TIMEOUT_FIELDS, begin, end, skip, until
+from hub.core.errors import HubError
+from hub.core.events import Event, Unsubscribe
+from hub.core.schema import Required
+from hub.core.states import EVENT_STATE_CHANGED
+from hub.template.contract import RenderInfo
+from hub.template.engine import Template
+
+MINUTE_S = 60.0
+
+
+async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
+    text = step["wait_template"]
+    if run.plan.is_static(text):
+        await _wait_for_text(step, run, path)
+        return
+    memo = run.plan.memo
+    known = memo.get(id(step))
+    if known is None:
+        known = memo[id(step)] = (step, run.parts.templates.compile(text, f"{run.plan.trace_id}, {path}"))
+    if run.dry is not None:
+        skip(run, path, f"wait until {text}")
+        return
+    wait = await begin(step, run, path)
+    watch = _Watch(run, known[1])
+    try:
+        watch.look()
+        completed = await until(run, watch.arrived, wait)
+    finally:
+        watch.stop()
+    end(step, run, wait, completed)
+
+
+async def _wait_for_text(step: Mapping[str, Any], run: Run, path: str) -> None:
+    """What is no template is true now or never."""
+    if run.dry is not None:
+        skip(run, path, f"wait until {step['wait_template']}")
+        return
+    wait = await begin(step, run, path)
+    arrived: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    if truth(step["wait_template"]):
+        arrived.set_result(None)
+    end(step, run, wait, await until(run, arrived, wait))
+
+
+class _Watch:
+    """Renders a template now and whenever what it looked at changes, until it says yes."""
+
+    def __init__(self, run: Run, compiled: Template) -> None:
+        self.arrived: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._run = run
+        self._template = compiled
+        self._info: RenderInfo | None = None
+        self._unlisten: Unsubscribe | None = None
+        self._ticking: asyncio.Task[None] | None = None
+
+    def look(self) -> None:
+        """Render it, and listen for what it depends on now."""
+        if self.arrived.done():
+            return
+        try:
+            value, info = self._template.render_info(self._run.scope.view)
+        except HubError as error:
+            self.arrived.set_exception(error)
+            return
+        if truth(value):
+            self.arrived.set_result(None)
+            return
+        if info != self._info:
+            self._listen(info)
+
+    def stop(self) -> None:
+        """Look no more."""
+        if self._unlisten is not None:
+            self._unlisten()
+        if self._ticking is not None:
+            self._ticking.cancel()
+        if self.arrived.done() and not self.arrived.cancelled():
+            self.arrived.exception()
+
+    def _listen(self, info: RenderInfo) -> None:
+        if self._unlisten is not None:
+            self._unlisten()
+        self._info = info
+        where = None if info.all_states or info.domains else {"entity_id": sorted(info.entities)}
+        self._unlisten = self._run.parts.bus.listen(EVENT_STATE_CHANGED, self._changed, where)
+        if info.uses_time and self._ticking is None:
+            self._ticking = self._run.parts.tasks.spawn(self._tick(), name="minutes of a wait_template")
+
+    def _changed(self, event: Event) -> None:
+        info = self._info
+        if info is None:
+            return
+        entity_id = event.data["entity_id"]
+        if info.all_states or entity_id in info.entities or entity_id.partition(".")[0] in info.domains:
+            self.look()
+
+    async def _tick(self) -> None:
+        """Look again at each full minute: the template asks what time it is."""
+        clock = self._run.parts.clock
+        while not self.arrived.done():
+            now = clock.time()
+            await self._run.sleep_until(now - now % MINUTE_S + MINUTE_S)
+            self.look()
+
+
+def _explain(step: Mapping[str, Any]) -> str:
+    return f"wait until {step['wait_template']}"
+
+
+KIND = ActionKind(
+    name="wait_template",
+    fields={Required("wait_template", description="Until this is true."): template, **TIMEOUT_FIELDS},
+    run=_run,
+    explain=_explain,
+    description="Wait until a template is true.",
+)

@@ -1,0 +1,32 @@
+"""A run in which nothing is done: what it would do is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class DryRun:
+    """What a run would do: nothing is called, fired or sent, and no time passes.
+
+    Attributes:
+        calls: `{"path", "service", "data"}` of each; an event has the service `event.<type>`.
+        skipped: `{"path", "text"}` of each delay and wait.
+        limit: How many calls are kept.
+    """
+
+    calls: list[dict[str, Any]] = field(default_factory=list)
+    skipped: list[dict[str, Any]] = field(default_factory=list)
+    limit: int = 1_000
+
+    def call(self, path: str, service: str, data: Mapping[str, Any]) -> None:
+        """Record what would be called."""
+        if len(self.calls) < self.limit:
+            self.calls.append({"path": path, "service": service, "data": dict(data)})
+
+    def skip(self, path: str, text: str) -> None:
+        """Record what would be waited for."""
+        if len(self.skipped) < self.limit:
+            self.skipped.append({"path": path, "text": text})

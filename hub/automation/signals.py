@@ -1,0 +1,53 @@
+"""What ends a sequence or a run other than coming to its end, and what an error says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hub.core.errors import HubError
+from hub.core.schema import SchemaError, describe_error
+
+
+class Signal(Exception):
+    """Not an error: what ends a sequence or the run on purpose."""
+
+
+class StopRun(Signal):
+    """Ends the whole run.
+
+    Args:
+        text: Why, for people.
+        response: What the run answers.
+        error: Whether it counts as failed.
+    """
+
+    def __init__(self, text: str = "", response: Any = None, *, error: bool = False) -> None:
+        super().__init__(text)
+        self.text = text
+        self.response = response
+        self.error = error
+
+
+class SequenceEnded(Signal):
+    """A condition among the steps does not hold: the sequence that it stands in ends."""
+
+
+class Interrupted(HubError):
+    """The hub stopped in the middle of something that must not be done twice."""
+
+    code = "INTERRUPTED"
+
+
+class StepFailed(HubError):
+    """A step had failed before the hub was restarted; its error stands in the trace of before."""
+
+    code = "STEP_FAILED"
+
+
+def error_text(error: BaseException) -> str:
+    """Return what an error says, for a trace."""
+    if isinstance(error, HubError):
+        return error.message
+    if isinstance(error, SchemaError):
+        return describe_error(error)
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
