@@ -18,6 +18,7 @@ from hub.core.clock import Clock
 from hub.core.context import Context
 from hub.core.errors import HubError, TimedOut
 from hub.core.events import EventBus
+from hub.core.ids import new_id
 from hub.models.contract import (
     Message,
     ModelEvent,
@@ -36,7 +37,7 @@ from hub.storage.history import History
 from hub.tools.quoting import quote_untrusted
 
 EVENT_JUDGED = "automation_judged"
-"""Fired after each question with `{agent_id, automation_id, model, usage, answered}`; never with what was asked."""
+"""Fired after each question: `run_id`, `agent_id`, `automation_id`, `model`, `usage`, `answered`; never its words."""
 
 PARALLEL = 4
 """Questions asked at the same time; others wait, within their own time."""
@@ -120,7 +121,7 @@ class _Asked:
         self._judge = judge
         self._question = question
         self._context = context
-        self._usage = Usage()
+        self._run_id = new_id()
         self._calls: list[tuple[str, Usage]] = []
         self._model = ""
         self._agent_id = ""
@@ -195,10 +196,11 @@ class _Asked:
         for model, usage in self._calls:
             total = total + usage
             if judge._history is not None:
-                judge._history.record_usage(self._agent_id, None, None, model, usage, judge._clock.time())
+                judge._history.record_usage(self._agent_id, None, self._run_id, model, usage, judge._clock.time())
         judge._bus.fire(
             EVENT_JUDGED,
             {
+                "run_id": self._run_id,
                 "agent_id": self._agent_id,
                 "automation_id": self._question.automation_id,
                 "model": self._model,

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import orjson
+
 from hub.core.events import Event, EventBus
 from hub.core.states import EVENT_STATE_CHANGED
 from hub.storage.history import History
 
 KEPT: Mapping[str, tuple[str, ...]] = {
-    "message_received": ("inbox_id", "channel", "account", "peer", "session_key", "text_chars"),
+    "message_received": (
+        *("inbox_id", "channel", "account", "peer", "chat_type", "sender", "from_owner", "session_key", "text_chars"),
+    ),
     "message_rejected": ("inbox_id", "channel", "account", "peer", "reason"),
     "message_sent": ("outbox_id", "channel", "account", "peer", "session_key", "run_id"),
     "message_dead": ("outbox_id", "channel", "peer", "error"),
@@ -18,6 +22,10 @@ KEPT: Mapping[str, tuple[str, ...]] = {
     "run_finished": ("run_id", "session_key", "agent_id", "status", "stop", "error"),
     "tool_finished": ("run_id", "session_key", "agent_id", "name", "status", "duration_ms"),
     "service_called": ("domain", "service"),
+    "webhook_received": ("webhook_id", "method"),
+    "automation_triggered": ("automation_id", "run_id"),
+    "automation_finished": ("automation_id", "run_id", "outcome"),
+    "automation_judged": ("run_id", "automation_id", "agent_id", "model", "answered"),
     "integration_changed": ("domain", "state", "reason"),
     "repairs_changed": ("source", "id", "open"),
     "config_changed": ("changed", "added", "removed", "needs_restart", "files"),
@@ -27,6 +35,12 @@ KEPT: Mapping[str, tuple[str, ...]] = {
     "hub_stopping": (),
 }
 """Event types that are kept, and the keys of their data that are."""
+
+EVENT_CUSTOM = "custom_event_fired"
+"""Fired with `{event_type, event_data}` behind an event that a person or an automation made up; that is kept too."""
+CUSTOM_BYTES_LIMIT = 4_096
+CUT = "too_large"
+"""Stands in the place of data that has more bytes than that."""
 
 
 class Recorder:
@@ -45,6 +59,7 @@ class Recorder:
     def start(self) -> None:
         """Begin to record."""
         self._unlisten = [self._bus.listen(type, self._event) for type in KEPT]
+        self._unlisten.append(self._bus.listen(EVENT_CUSTOM, self._custom))
         self._unlisten.append(self._bus.listen(EVENT_STATE_CHANGED, self._state))
 
     def stop(self) -> None:
@@ -56,6 +71,17 @@ class Recorder:
     def _event(self, event: Event) -> None:
         data = {key: event.data[key] for key in KEPT[event.type] if key in event.data}
         self._history.record_event(event.type, data, event.context.id, event.time_fired)
+
+    def _custom(self, event: Event) -> None:
+        type, data = str(event.data["event_type"]), event.data["event_data"]
+        if type in KEPT or type == EVENT_STATE_CHANGED:
+            return  # those are kept as they always are
+        try:
+            size = len(orjson.dumps(data, default=repr, option=orjson.OPT_NON_STR_KEYS))
+        except (TypeError, ValueError, RecursionError):
+            size = CUSTOM_BYTES_LIMIT + 1
+        kept = data if size <= CUSTOM_BYTES_LIMIT else {CUT: True}
+        self._history.record_event(type, kept, event.context.id, event.time_fired)
 
     def _state(self, event: Event) -> None:
         new: Any = event.data["new_state"]
