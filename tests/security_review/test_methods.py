@@ -23,6 +23,8 @@ PLAUSIBLE: dict[str, Any] = {
     "id": "none",
     "deviceId": "none",
     "requestId": "none",
+    "approved": False,
+    "decision": "deny",
 }
 HOSTILE: tuple[Any, ...] = (
     "../../../../etc/passwd",

@@ -13,6 +13,10 @@ from hub.storage.migrations import HUB_MIGRATIONS
 from hub.storage.schema_version import Migration
 
 TABLES = {
+    "approvals",
+    "automation_authority",
+    "automation_runs",
+    "automation_state",
     "devices",
     "device_requests",
     "idempotency",
@@ -22,7 +26,9 @@ TABLES = {
     "outbox",
     "pairings",
     "runs",
+    "service_results",
     "sessions",
+    "system_events",
     "tokens",
     "web_sessions",
 }
