@@ -8,8 +8,9 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from typing import Any
 
-from hub.agent.run_request import OnFinal, RunRequest, RunResult, RunStatus
+from hub.agent.run_request import RunRequest, RunResult, RunStatus
 from hub.agent.runner import AgentRunner
 from hub.core.clock import Clock
 from hub.core.context import Context
@@ -57,6 +58,7 @@ class Wanted:
         model, thinking, timeout_s: Instead of the agent's.
         extra_system_prompt: Put behind the agent's own prompt.
         on_final: Called in the transaction that ends the run.
+        after: Called when it has ended, also when nobody waited for it.
     """
 
     agent_id: str
@@ -69,7 +71,8 @@ class Wanted:
     thinking: str | None = None
     timeout_s: float | None = None
     extra_system_prompt: str | None = None
-    on_final: Callable[[sqlite3.Connection, RunResult, str], None] | None = None
+    on_final: Callable[[sqlite3.Connection, RunResult], None] | None = None
+    after: Callable[[RunResult], None] | None = None
 
 
 class AgentRuns:
@@ -110,19 +113,19 @@ class AgentRuns:
         run_id = run_id_of(wanted.key)
         known = await self._session_of(run_id)
         if known is not None:
-            return await self._finish(self._request(wanted, run_id, known))
+            return await self._finish(self._request(wanted, run_id, known), wanted)
         if wanted.session_key is not None:
             request = self._request(wanted, run_id, wanted.session_key)
             if self._lanes.holds(f"session:{wanted.session_key}", wanted.context):
-                self._queue(request)
+                self._queue(request, wanted)
                 return None
-            return await self._finish(await self._announced(request))
+            return await self._finish(await self._announced(request), wanted)
         slot = self._take_slot(wanted)
         try:
             if self._sessions.get(slot) is not None:
                 await self._sessions.reset(slot)
                 self._tasks.spawn(self._tidy(slot), name=f"tidy up behind {slot}")
-            return await self._finish(await self._announced(self._request(wanted, run_id, slot)))
+            return await self._finish(await self._announced(self._request(wanted, run_id, slot)), wanted)
         finally:
             self._taken.discard(slot)
 
@@ -177,7 +180,7 @@ class AgentRuns:
             priority=Priority.BACKGROUND,
             timeout_s=wanted.timeout_s,
             channel="automation",
-            on_final=_bound(wanted, session_key),
+            on_final=wanted.on_final,
         )
 
     async def _announced(self, request: RunRequest) -> RunRequest:
@@ -186,21 +189,24 @@ class AgentRuns:
             await self._db.write(lambda connection: self._runner.insert_queued(connection, request))
         return request
 
-    async def _finish(self, request: RunRequest) -> RunResult:
+    async def _finish(self, request: RunRequest, wanted: Wanted) -> RunResult:
         try:
-            return await self._runner.run(request)
+            result = await self._runner.run(request)
         except asyncio.CancelledError:
             if not self._stopping:
                 self._runner.abort(run_id=request.run_id)
             raise
+        if wanted.after is not None:
+            wanted.after(result)
+        return result
 
-    def _queue(self, request: RunRequest) -> None:
+    def _queue(self, request: RunRequest, wanted: Wanted) -> None:
         """Run behind the run that asks for it, outside of the chain that holds the conversation."""
         context = request.context
         later = replace(request, context=Context(context.authority, parent_id=context.id))
 
         async def run() -> None:
-            result = await self._runner.run(await self._announced(later))
+            result = await self._finish(await self._announced(later), wanted)
             if result.status is not RunStatus.OK:
                 _log.warning("the run %s that an automation queued failed: %s", request.run_id, result.error)
 
@@ -258,8 +264,27 @@ def run_id_of(key: str | None) -> str:
     return f"{_RUN_PREFIX}{new_id() if key is None else sha256(key.encode()).hexdigest()[:32]}"
 
 
-def _bound(wanted: Wanted, session_key: str) -> OnFinal | None:
-    on_final = wanted.on_final
-    if on_final is None:
-        return None
-    return lambda connection, result: on_final(connection, result, session_key)
+def shown(result: RunResult) -> dict[str, Any]:
+    """Return a run that ended as a service answers it."""
+    return {
+        "reply": result.reply,
+        "run_id": result.run_id,
+        "session_key": result.session_key,
+        "status": result.status.value,
+        "usage": result.usage.as_dict(),
+        "cost_usd": result.usage.cost_usd,
+        "model": result.model,
+    }
+
+
+def failed(result: RunResult) -> AgentRunFailed:
+    """Return a run that gave no answer as an error."""
+    error = result.error or {}
+    told = error.get("message") or f"it was {result.status.value}"
+    details = {
+        "run_id": result.run_id,
+        "session_key": result.session_key,
+        "status": result.status.value,
+        "code": error.get("code"),
+    }
+    return AgentRunFailed(f"the agent gave no answer: {told}", details=details)

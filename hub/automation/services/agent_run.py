@@ -8,11 +8,11 @@ from typing import Any
 
 from hub.agent.agents import Agents
 from hub.agent.run_request import RunResult, RunStatus
-from hub.automation.addresses import TARGET, Addresses, Place
-from hub.automation.agent_runs import AgentRunFailed, AgentRuns, Wanted, run_id_of
+from hub.automation.addresses import TARGET, Addresses
+from hub.automation.agent_runs import AgentRuns, Wanted, failed, run_id_of, shown
 from hub.automation.delivery import Delivery
 from hub.automation.heartbeat_ack import is_silent
-from hub.core.context import Authority, Context
+from hub.core.context import Authority
 from hub.core.errors import Forbidden, InvalidRequest
 from hub.core.events import Unsubscribe
 from hub.core.schema import (
@@ -111,9 +111,13 @@ class AgentRunService:
         session_key = _session_key(data["session"], agent_id, authority)
         place = await self._addresses.target(data["announce"], agent_id=agent_id, session_key=session_key)
 
-        def on_final(connection: sqlite3.Connection, result: RunResult, _session_key: str) -> None:
+        def on_final(connection: sqlite3.Connection, result: RunResult) -> None:
             if place is not None and result.status is RunStatus.OK and _is_told(result.reply, data):
                 self._delivery.insert(connection, place, result.reply, context, run_id=result.run_id)
+
+        def after(result: RunResult) -> None:
+            if place is not None and result.status is RunStatus.OK and _is_told(result.reply, data):
+                self._delivery.sent(place, result.reply, context, result.run_id)
 
         result = await self._runs.run(
             Wanted(
@@ -127,6 +131,7 @@ class AgentRunService:
                 thinking=data.get("thinking"),
                 timeout_s=data.get("timeout"),
                 on_final=on_final if place is not None else None,
+                after=after,
             )
         )
         if result is None:
@@ -134,43 +139,9 @@ class AgentRunService:
                 "status": "queued",
                 "announced": False,
             }
-        return self._answered(result, place, data, context)
-
-    def _answered(
-        self, result: RunResult, place: Place | None, data: Mapping[str, Any], context: Context
-    ) -> Mapping[str, Any]:
         if result.status is not RunStatus.OK:
             raise failed(result)
-        announced = place is not None and _is_told(result.reply, data)
-        if place is not None and announced:
-            self._delivery.sent(place, result.reply, context, result.run_id)
-        return {**shown(result), "announced": announced}
-
-
-def shown(result: RunResult) -> dict[str, Any]:
-    """Return a run that ended as a service answers it."""
-    return {
-        "reply": result.reply,
-        "run_id": result.run_id,
-        "session_key": result.session_key,
-        "status": result.status.value,
-        "usage": result.usage.as_dict(),
-        "cost_usd": result.usage.cost_usd,
-        "model": result.model,
-    }
-
-
-def failed(result: RunResult) -> AgentRunFailed:
-    """Return a run that gave no answer as an error."""
-    error = result.error or {}
-    told = error.get("message") or f"it was {result.status.value}"
-    details = {
-        "run_id": result.run_id,
-        "session_key": result.session_key,
-        "status": result.status.value,
-        "code": error.get("code"),
-    }
-    return AgentRunFailed(f"the agent gave no answer: {told}", details=details)
+        return {**shown(result), "announced": place is not None and _is_told(result.reply, data)}
 
 
 def narrowed(authority: Authority, tools: Any) -> Authority:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
 from hub.automation.addresses import Addresses
 from hub.automation.agent_runs import AgentRuns
 from hub.automation.delivery import Delivery
+from hub.automation.heartbeats import Heartbeats
 from hub.automation.services.agent_run import AgentRunService
+from hub.automation.services.heartbeat import register_heartbeat
 from hub.automation.services.messages import Messages
 from hub.automation.services.system_events import register_system_events
 from hub.automation.system_events import SystemEvents
@@ -44,6 +47,22 @@ class Desk:
         self.messages = Messages(self.addresses, self.delivery, house.agents, lambda: self.post.people)
         self.messages.register(self.services, house.bus)
         register_system_events(self.services, self.events, house.agents)
+        self.heartbeats = Heartbeats(
+            self.runs,
+            house.agents,
+            house.workspaces,
+            house.sessions,
+            house.lanes,
+            self.events,
+            self.addresses,
+            self.delivery,
+            house.db,
+            self.states,
+            house.bus,
+            house.clock,
+            lambda: UTC,
+        )
+        register_heartbeat(self.services, self.heartbeats, house.agents)
 
     async def open(self) -> None:
         """Stand up as the hub does."""
@@ -52,6 +71,11 @@ class Desk:
 
     async def close(self) -> None:
         await self.post.close()
+
+    def write_checks(self, text: str) -> None:
+        """Write the default agent's HEARTBEAT.md."""
+        self.house.workspaces.ensure("main")
+        (self.house.agents.get("main").workspace / "HEARTBEAT.md").write_text(text, encoding="utf-8")
 
     async def call(
         self,

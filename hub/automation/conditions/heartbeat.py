@@ -1,0 +1,39 @@
+"""heartbeat: an agent has something to look after, and is not answering somebody."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.automation.contract import Asking, ConditionKind, Verdict
+from hub.core.schema import Optional, boolean, slug
+
+
+async def _check(config: Mapping[str, Any], asking: Asking) -> Verdict:
+    found = await asking.parts.services.call(
+        "agent",
+        "heartbeat_due",
+        {key: config[key] for key in ("agent", "skip_unchanged") if key in config},
+        context=asking.context,
+        wants_response=True,
+    )
+    answer = found or {}
+    return Verdict(bool(answer.get("due")), str(answer.get("reason", "")), {"agent": config.get("agent")})
+
+
+def _explain(config: Mapping[str, Any]) -> str:
+    return f"{config.get('agent', 'the agent')} has something to look after"
+
+
+KIND = ConditionKind(
+    name="heartbeat",
+    fields={
+        Optional("agent", description="Whose HEARTBEAT.md; the default agent's without it."): slug,
+        Optional("skip_unchanged", default=True, description="Not when nothing changed since all was in order."): (
+            boolean
+        ),
+    },
+    explain=_explain,
+    description="An agent has checks that are due or system events, and is not answering anybody.",
+    check_later=_check,
+)

@@ -1,0 +1,110 @@
+"""The services `agent.heartbeat` and `agent.heartbeat_due`: let an agent look after things, and whether it has to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.agent.agents import Agents
+from hub.automation.addresses import TARGET
+from hub.automation.heartbeat_ack import ACK_LIMIT
+from hub.automation.heartbeats import CHECKS_DEFAULT, Beat, Heartbeats
+from hub.core.events import Unsubscribe
+from hub.core.schema import (
+    All,
+    In,
+    Length,
+    Optional,
+    Range,
+    Schema,
+    boolean,
+    integer,
+    positive_seconds,
+    slug,
+    string,
+)
+from hub.core.services import ResponseMode, ServiceCall, ServiceRegistry
+
+HEARTBEAT_SCHEMA = Schema(
+    {
+        Optional("agent", description="Whose heart beats; the default agent's without it."): slug,
+        Optional("target", default="last", description="Where an alert goes: last, none, or channel and to."): TARGET,
+        Optional("session", default="isolated", description="isolated, or main: in the main conversation."): In(
+            ("isolated", "main")
+        ),
+        Optional("model", description="Instead of the agent's."): All(string, Length(min=1, max=200)),
+        Optional("prompt", description="The first words of what it is told, instead of the usual ones."): All(
+            string, Length(min=1, max=8_000)
+        ),
+        Optional(
+            "ack_max_chars", default=ACK_LIMIT, description="Characters around HEARTBEAT_OK that are not worth telling."
+        ): All(integer, Range(min=0, max=10_000)),
+        Optional("checks", default=CHECKS_DEFAULT, description="How many checks it looks at in one beat."): All(
+            integer, Range(min=1, max=50)
+        ),
+        Optional("timeout", description="Stop it after so long."): positive_seconds,
+    }
+)
+DUE_SCHEMA = Schema(
+    {
+        Optional("agent", description="Whose heart; the default agent's without it."): slug,
+        Optional("skip_unchanged", default=True, description="Not when nothing changed since all was in order."): (
+            boolean
+        ),
+    }
+)
+
+
+def register_heartbeat(services: ServiceRegistry, heartbeats: Heartbeats, agents: Agents) -> Unsubscribe:
+    """Register the services; see `Heartbeats.beat` and `Heartbeats.due` for what they answer.
+
+    Returns:
+        A function that removes them.
+    """
+
+    def agent_of(call: ServiceCall) -> str:
+        return agents.get(call.data["agent"]).id if "agent" in call.data else agents.default().id
+
+    async def beat(call: ServiceCall) -> Mapping[str, Any]:
+        data = call.data
+        wanted = Beat(
+            agent_of(call),
+            data["target"],
+            data["session"] == "main",
+            data.get("model"),
+            data.get("timeout"),
+            data.get("prompt"),
+            data["ack_max_chars"],
+            data["checks"],
+        )
+        return await heartbeats.beat(wanted, call.context, key=call.idempotency_key)
+
+    async def due(call: ServiceCall) -> Mapping[str, Any]:
+        found = await heartbeats.due(agent_of(call), skip_unchanged=call.data["skip_unchanged"])
+        return {"due": found.holds, "reason": found.reason}
+
+    removers = [
+        services.register(
+            "agent",
+            "heartbeat",
+            beat,
+            HEARTBEAT_SCHEMA,
+            ResponseMode.OPTIONAL,
+            description="Let an agent look after its HEARTBEAT.md, and tell what needs attention",
+            idempotent=True,
+        ),
+        services.register(
+            "agent",
+            "heartbeat_due",
+            due,
+            DUE_SCHEMA,
+            ResponseMode.ONLY,
+            description="Tell whether an agent has something to look after",
+        ),
+    ]
+
+    def remove() -> None:
+        for each in removers:
+            each()
+
+    return remove
