@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -12,6 +13,8 @@ from hub.automation.run import Run
 from hub.automation.scope import Scope
 from hub.automation.signals import Interrupted, StopRun, error_text
 from hub.core.errors import HubError, TimedOut
+
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -59,7 +62,10 @@ async def execute(run: Run) -> Ended:
         run.task = None
     run.trace.end(ended.outcome, ended.error or ended.reason or None, run.scope.view)
     if run.keeper is not None:
-        await run.keeper.forget(run.id)
+        try:
+            await run.keeper.forget(run.id)
+        except HubError as error:
+            _log.error("the run %s of %s has ended and is still kept: %s", run.id, run.plan.trace_id, error.message)
     return ended
 
 
@@ -68,6 +74,8 @@ async def _whole(run: Run) -> Ended:
         ended = await _limited(run, _attempts)
     except TimedOut as error:
         ended = Ended(Outcome.TIMED_OUT, error.message, failure=error)
+    except HubError as error:
+        ended = Ended(Outcome.FAILED, f"it could not be kept: {error.message}", failure=error)
     if ended.outcome in (Outcome.FAILED, Outcome.TIMED_OUT) and not isinstance(run.plan.on_error, str):
         await _handle(run, ended)
     return Ended(
