@@ -151,7 +151,7 @@ async def _live(options: StartOptions, home: Home, lock: InstanceLock, environme
     port = options.port
     while True:
         hub = Hub(home, redactor=environment.redactor, host=options.host, port=port, log=environment.log)
-        ending, at = await _run_one(hub, lock, stopping, options)
+        ending, at = await _run_one(hub, lock, stopping, options, stop)
         if ending is _Ending.STOP:
             environment.deadline.set(LEFTOVERS_LIMIT_S, EXIT_OK)
             return EXIT_OK
@@ -159,7 +159,9 @@ async def _live(options: StartOptions, home: Home, lock: InstanceLock, environme
         port = at if options.port is not None else None
 
 
-async def _run_one(hub: Hub, lock: InstanceLock, stopping: asyncio.Event, options: StartOptions) -> tuple[_Ending, int]:
+async def _run_one(
+    hub: Hub, lock: InstanceLock, stopping: asyncio.Event, options: StartOptions, stop: Callable[[], None]
+) -> tuple[_Ending, int]:
     restart = asyncio.Event()
     dashboard: Dashboard | None = None
 
@@ -173,7 +175,7 @@ async def _run_one(hub: Hub, lock: InstanceLock, stopping: asyncio.Event, option
 
     try:
         stages = [Stage("dashboard", open_dashboard, close_dashboard)]
-        await hub.start(on_restart=restart.set, before_open=stages)
+        await hub.start(on_restart=restart.set, on_stop=stop, before_open=stages)
         host, port = hub.gateway.address
         lock.update(host, port, tls=hub.gateway.settings.tls is not None)
         # What was built at start stays; looking through it again at each collection would cost every message.

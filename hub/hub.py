@@ -10,12 +10,14 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
+from functools import partial
 from zoneinfo import ZoneInfo
 
 from hub import __version__
 from hub.agent.agents import Agents
 from hub.agent.runner import AgentRunner
 from hub.agent.workspace import Workspaces
+from hub.automation.assembly import AutomationHouse, Needs
 from hub.config.store import ConfigStore, ReloadResult
 from hub.core.clock import Clock
 from hub.core.errors import HubError, Unavailable
@@ -47,6 +49,7 @@ from hub.messaging.router import MessagingSettings, Router
 from hub.messaging.routing import Binding, DmScope
 from hub.models.registry import ModelRegistry
 from hub.sections import all_sections, needed_domains
+from hub.security.egress import Egress
 from hub.security.hub_token import hub_token
 from hub.security.login_codes import LoginCodes
 from hub.security.people import People
@@ -58,7 +61,7 @@ from hub.storage.database import Database
 from hub.storage.history import History, Retention
 from hub.storage.homedir import Home
 from hub.storage.migrations import HUB_MIGRATIONS
-from hub.storage.recorder import Recorder
+from hub.storage.recorder import history_stage
 from hub.tools.approval_questions import ask_about_services
 from hub.tools.approvals import Approvals
 from hub.tools.policy import ToolRules, profile_policy
@@ -180,6 +183,9 @@ class Hub:
             self, catalog, self.repairs, self.bus, self.clock, self.tasks, schemas=schemas
         )
 
+        self.egress = Egress(lambda: self.config.current.or_default("network")["allow_private"])
+        self.automation = AutomationHouse(self._needs())
+
         token = hub_token(home.path)
         self.redactor.register(token)
         self.gateway = Gateway(
@@ -207,6 +213,7 @@ class Hub:
         )
         self._served: Served | None = None
         self._on_restart: Callable[[], None] = _nothing
+        self._on_stop: Callable[[], None] = _nothing
         self._stages = Stages([])
 
     # --- facts ---
@@ -235,17 +242,25 @@ class Hub:
 
     # --- life ---
 
-    async def start(self, *, on_restart: Callable[[], None] = _nothing, before_open: Sequence[Stage] = ()) -> None:
+    async def start(
+        self,
+        *,
+        on_restart: Callable[[], None] = _nothing,
+        on_stop: Callable[[], None] = _nothing,
+        before_open: Sequence[Stage] = (),
+    ) -> None:
         """Bring everything up, in order; the gateway answers health from the first moment on.
 
         Args:
-            on_restart: Called when a mended configuration needs a new hub in this one's place.
+            on_restart: Called when a new hub is wanted in this one's place: the configuration was mended, or a service
+                asks for it.
+            on_stop: Called when a service asks for the end of the process.
             before_open: Further stages, behind all parts and before anybody is let in.
 
         Raises:
             HubError: A part could not be brought up; call `stop`.
         """
-        self._on_restart = on_restart
+        self._on_restart, self._on_stop = on_restart, on_stop
         self._stages = Stages([*self._ground_stages(), *self._house_stages(), *before_open, self._opening()])
         await self._stages.start()
         self.bus.fire(EVENT_STARTED, {"version": self.version, "recovery": self.recovery})
@@ -257,23 +272,10 @@ class Hub:
         return slow + await self.tasks.cancel_all(timeout_s=STOP_LIMIT_S)
 
     def _ground_stages(self) -> list[Stage]:
-        recorder = Recorder(self.bus, self.history)
-
-        async def open_history() -> None:
-            await self.history.open()
-            if self.history.off is not None:
-                title = "No history is recorded"
-                self.repairs.raise_("storage", "history", title, self.history.off, severity=Severity.WARNING)
-            recorder.start()
-
-        async def close_history() -> None:
-            recorder.stop()
-            await self.history.close()
-
         return [
             Stage("gateway", self.gateway.start, self.gateway.stop),
             Stage("hub database", self._open_database, self.db.close, start_limit_s=120.0),
-            Stage("history", open_history, close_history),
+            history_stage(self.history, self.bus, self.repairs),
             Stage("credentials", self._open_credentials),
         ]
 
@@ -287,6 +289,7 @@ class Hub:
             Stage("integrations", self._start_integrations, self.integrations.stop, 90.0, 2.5),
             Stage("models", self.models.start, self.models.close),
             Stage("runs", self._start_runs, self._stop_runs, stop_limit_s=6.0),
+            Stage("automations", self.automation.open, self.automation.close, 60.0),
             Stage("watch of the configuration", self._watch),
         ]
 
@@ -297,12 +300,7 @@ class Hub:
         return Stage("the door", let_in, self.gateway.stop)
 
     async def _open_database(self) -> None:
-        loop = asyncio.get_running_loop()
-
-        def met_damage() -> None:
-            loop.call_soon_threadsafe(self._tell_suspect)
-
-        self.db.on_damage(met_damage)
+        self.db.on_damage(partial(asyncio.get_running_loop().call_soon_threadsafe, self._tell_suspect))
         await self.db.open()
         if self.db.damage is not None:
             self.repairs.raise_("storage", "hub_db", "The hub database was damaged", self.db.damage.text)
@@ -388,6 +386,7 @@ class Hub:
         self._register_secrets()
         self._messaging = self._messaging_settings()
         await self.integrations.apply(changed, self.config.current, needed_domains(self.config.current))
+        await self.automation.apply(changed)
 
     # --- inside ---
 
@@ -440,6 +439,49 @@ class Hub:
             language=self.language,
         )
 
+    async def _reload(self) -> ReloadResult:
+        result = await self.config.reload()
+        await self.apply(result)
+        return result
+
+    def _needs(self) -> Needs:
+        return Needs(
+            home=self.home,
+            bus=self.bus,
+            states=self.states,
+            services=self.services,
+            clock=self.clock,
+            repairs=self.repairs,
+            lanes=self.lanes,
+            db=self.db,
+            history=self.history,
+            config=self.config,
+            redactor=self.redactor,
+            models=self.models,
+            tools=self.tools,
+            memory=self.memory,
+            sessions=self.sessions,
+            agents=self.agents,
+            workspaces=self.workspaces,
+            runner=self.runner,
+            channels=self.channels,
+            outbox=self.outbox,
+            approvals=self.approvals,
+            egress=self.egress,
+            people=self._people,
+            zone=self._zone,
+            language=self._language,
+            reload=self._reload,
+            restart=self._restart,
+            stop=self._stop,
+        )
+
+    def _restart(self) -> None:
+        self._on_restart()
+
+    def _stop(self) -> None:
+        self._on_stop()
+
     def _house(self) -> House:
         return House(
             self.agents,
@@ -451,4 +493,5 @@ class Hub:
             self.outbox,
             self.lanes,
             self.approvals,
+            self.automation,
         )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any
@@ -10,10 +11,36 @@ from typing import Any
 from hub.agent.agents import Agents
 from hub.agent.runner import AgentRunner
 from hub.agent.workspace import Workspaces
-from hub.config.checked import Config
-from hub.config.store import ConfigStore
+from hub.automation.addresses import Addresses
+from hub.automation.agent_runs import AgentRuns
+from hub.automation.automation_services import register_automation_services
+from hub.automation.automations import SECTION, Automations
+from hub.automation.blueprints.blueprints import Blueprints
+from hub.automation.contract import Location, Parts
+from hub.automation.delivery import Delivery
+from hub.automation.desk import Desk
+from hub.automation.judge import Judge
+from hub.automation.kept import KeptStates
+from hub.automation.run import Run
+from hub.automation.schedule.timetable import Timetable
+from hub.automation.services.agent_run import AgentRunService
+from hub.automation.services.hub_services import HubDoor, register_hub, register_notices
+from hub.automation.services.memory import MemoryServices
+from hub.automation.services.messages import Messages
+from hub.automation.services.remembered_pages import RememberedPages
+from hub.automation.services.system_events import register_system_events
+from hub.automation.services.tools import register_tools
+from hub.automation.services.web import register_web
+from hub.automation.spending import SpendingLog
+from hub.automation.system_events import SystemEvents
+from hub.automation.template_functions import TemplateFunctions
+from hub.automation.trace import shown_value
+from hub.automation.trace_store import TraceStore
+from hub.automation.waiting import WaitingRuns
+from hub.automation.webhooks import Webhooks
+from hub.config.store import ConfigStore, ReloadResult
 from hub.core.clock import Clock
-from hub.core.events import EventBus
+from hub.core.events import EventBus, Unsubscribe
 from hub.core.lanes import Lanes
 from hub.core.repairs import Repairs
 from hub.core.services import ServiceRegistry
@@ -30,6 +57,8 @@ from hub.sessions.store import SessionStore
 from hub.storage.database import Database
 from hub.storage.history import History
 from hub.storage.homedir import Home
+from hub.template.engine import Templates
+from hub.tools.approval import Ask
 from hub.tools.approvals import Approvals
 from hub.tools.registry import ToolRegistry
 
@@ -73,3 +102,152 @@ class Needs:
     reload: Callable[[], Awaitable[Any]]
     restart: Callable[[], None]
     stop: Callable[[], None]
+
+
+PERSONA = frozenset({"SOUL.md", "IDENTITY.md"})
+APPROVAL_LIMIT_S = 86_400.0
+"""How long an automation waits for the owner's word."""
+
+
+class AutomationHouse:
+    """The engine and all around it, built once; see `Needs`."""
+
+    def __init__(self, needs: Needs) -> None:
+        self._needs = needs
+        clock, bus, db = needs.clock, needs.bus, needs.db
+        self._tasks = TaskOwner("automations")
+        self._addresses = Addresses(db, needs.people)
+        self._delivery = Delivery(db, needs.outbox, needs.sessions, needs.lanes, bus, clock, self._tasks)
+        self._runs = AgentRuns(needs.runner, needs.sessions, db, needs.lanes, bus, clock, self._tasks)
+        self.system_events = SystemEvents(db, bus, clock)
+        self.webhooks = Webhooks(clock)
+        self.spending = SpendingLog(bus, needs.history, clock.time)
+        self.traces = TraceStore(needs.history, needs.redactor, clock.time, needs.zone)
+        functions = TemplateFunctions(needs.sessions, needs.memory, needs.agents, needs.people, needs.zone)
+        self.parts = Parts(
+            bus,
+            needs.states,
+            needs.services,
+            clock,
+            Timetable(clock, self._tasks),
+            Templates(needs.states, clock, needs.zone, functions.at_once(), functions.deferred()),
+            self._tasks,
+            needs.repairs,
+            needs.home.path,
+            needs.zone,
+            self._location,
+            needs.people,
+            Judge(needs.models, needs.agents, self._persona, bus, needs.history, clock),
+            self.spending,
+            needs.history,
+            webhooks=self.webhooks,
+            egress=needs.egress,
+        )
+        waiting = WaitingRuns(db, clock.time)
+        desk = Desk(
+            self.parts,
+            KeptStates(db, clock, self._tasks),
+            self.traces,
+            waiting,
+            self._approve,
+        )
+        self.blueprints = Blueprints(needs.home.path, needs.egress)
+        self.automations = Automations(desk, db, self.blueprints.expand, self._owner)
+        self._removers: list[Unsubscribe] = []
+
+    # --- life ---
+
+    async def open(self) -> None:
+        """Register the services, make the automations and arm them, and go on with what was cut off."""
+        await self.spending.open()
+        self._removers = self._register()
+        await self.automations.open(self._needs.config.current)
+
+    async def close(self) -> None:
+        """Watch no more, end what runs; what is kept goes on at the next start."""
+        await self.automations.close()
+        for remove in self._removers:
+            remove()
+        self._removers = []
+        self.spending.close()
+
+    async def apply(self, changed: Collection[str]) -> None:
+        """Put changed sections into force."""
+        if SECTION in changed:
+            await self.automations.apply(self._needs.config.current)
+
+    async def reload(self) -> None:
+        """Read the files again, blueprints too."""
+        await self._needs.reload()
+        await self.automations.apply(self._needs.config.current, again=True)
+
+    # --- asking ---
+
+    async def render(self, text: str, variables: Mapping[str, Any]) -> Any:
+        """Return what a template gives now.
+
+        Raises:
+            TemplateFailed: It cannot be rendered; the message says where.
+        """
+        return await self.parts.templates.render_async(text, variables)
+
+    # --- inside ---
+
+    def _register(self) -> list[Unsubscribe]:
+        needs = self._needs
+        services = needs.services
+        door = HubDoor(self._check, self._reload_files, needs.restart, needs.stop)
+        return [
+            register_automation_services(services, self.automations, self.reload),
+            AgentRunService(self._runs, needs.agents, self._addresses, self._delivery).register(services),
+            Messages(self._addresses, self._delivery, needs.agents, needs.people).register(services, needs.bus),
+            MemoryServices(needs.memory, needs.agents, needs.clock).register(services),
+            register_tools(services, needs.tools, needs.agents, needs.redactor.redact),
+            register_system_events(services, self.system_events, needs.agents),
+            register_web(services, needs.egress, RememberedPages(needs.home.storage / "pages")),
+            register_hub(services, door),
+            register_notices(services, needs.repairs),
+        ]
+
+    async def _check(self) -> list[dict[str, Any]]:
+        errors = await asyncio.to_thread(self._needs.config.check_text, {})
+        return [error.as_dict() for error in errors]
+
+    async def _reload_files(self) -> Mapping[str, Any]:
+        result: ReloadResult = await self._needs.reload()
+        return result.as_dict()
+
+    async def _approve(self, run: Run) -> bool:
+        details = {
+            "automation": run.plan.owner_id,
+            "trigger": shown_value(run.trace.trigger),
+            "actions": run.plan.actions,
+        }
+        text = f"It was set off by {run.trace.trigger.get('description') or 'hand'}."
+        title = f"Run the automation {run.plan.alias}"
+        wish = Ask(
+            "automation",
+            title,
+            text,
+            details,
+            run.context,
+            timeout_s=APPROVAL_LIMIT_S,
+            id=f"automation:{run.id}",
+            survives=True,
+        )
+        decision = await self._needs.approvals.ask(wish)
+        return decision.approved
+
+    def _owner(self) -> str | None:
+        owners = self._needs.people().owners()
+        return owners[0].id if owners else None
+
+    def _location(self) -> Location | None:
+        hub = self._needs.config.current.or_default("hub")
+        if "latitude" not in hub:
+            return None
+        return Location(hub["latitude"], hub["longitude"], hub["elevation"])
+
+    def _persona(self, agent_id: str) -> str:
+        files = self._needs.workspaces.prompt_files(agent_id, private=False)
+        return "\n\n".join(file.text for file in files if file.text and file.name in PERSONA)

@@ -8,6 +8,7 @@ from typing import Any
 
 from hub.agent.agents import Agents
 from hub.agent.runner import AgentRunner
+from hub.automation.assembly import AutomationHouse
 from hub.config.store import ConfigStore
 from hub.core.lanes import Lanes
 from hub.core.repairs import Repairs
@@ -80,6 +81,7 @@ class House:
     outbox: Outbox
     lanes: Lanes
     approvals: Approvals
+    automation: AutomationHouse
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,7 +131,7 @@ class Database:
         self._mark_suspect("; ".join(found))
         return found
 
-    def on_damage(self, listener: Callable[[], None]) -> None:
+    def on_damage(self, listener: Callable[[], object]) -> None:
         """Call `listener`, in a thread of the database, when a page proves damaged while it is open."""
         self._damage_listeners.append(listener)
 

@@ -8,6 +8,8 @@ from typing import Any
 import orjson
 
 from hub.core.events import Event, EventBus
+from hub.core.repairs import Repairs, Severity
+from hub.core.stages import Stage
 from hub.core.states import EVENT_STATE_CHANGED
 from hub.storage.history import History
 
@@ -88,3 +90,21 @@ class Recorder:
         attributes = dict(new.attributes) if new is not None else {}
         state = new.state if new is not None else None
         self._history.record_state(event.data["entity_id"], state, attributes, event.context.id, event.time_fired)
+
+
+def history_stage(history: History, bus: EventBus, repairs: Repairs) -> Stage:
+    """Return the stage that opens the history and records; that nothing is recorded is a repair."""
+    recorder = Recorder(bus, history)
+
+    async def start() -> None:
+        await history.open()
+        if history.off is not None:
+            title = "No history is recorded"
+            repairs.raise_("storage", "history", title, history.off, severity=Severity.WARNING)
+        recorder.start()
+
+    async def stop() -> None:
+        recorder.stop()
+        await history.close()
+
+    return Stage("history", start, stop)
