@@ -64,7 +64,7 @@ class Database:
         self._disposable = disposable
         self._writer = Writer(path, self._open_for_writing, post_delay_s=post_delay_s, on_damage=self._met_damage)
         self._readers = Readers(path, self._open_for_reading, self._met_damage)
-        self._damage_listeners: list[Callable[[], None]] = []
+        self._damage_listeners: list[Callable[[], object]] = []
 
     async def open(self) -> None:
         """Open the file, making it when there is none, mending it when it is damaged, and migrate its schema.
