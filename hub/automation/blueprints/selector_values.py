@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Any
 
+from hub.automation.addresses import TARGET
 from hub.automation.values import duration, template, time_of_day
 from hub.core.schema import Invalid, boolean, entity_id, number, show, slug, string
 
@@ -41,6 +42,18 @@ def true_or_false(value: Any, options: Options) -> Any:
 
 def slug_value(value: Any, options: Options) -> Any:
     return slug(value)
+
+
+def channel(value: Any, options: Options) -> Any:
+    """The name of a channel; with `address: true` where something goes: none, last, or a channel and a peer on it."""
+    if not options.get("address"):
+        return slug(value)
+    try:
+        return TARGET(value)
+    except Invalid as error:
+        if isinstance(value, dict):
+            raise
+        raise Invalid(f"expected last, none, or a channel and to (the peer on it), got {show(value)}") from error
 
 
 def number_value(value: Any, options: Options) -> Any:

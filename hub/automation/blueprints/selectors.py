@@ -80,7 +80,7 @@ KINDS: Mapping[str, SelectorKind] = {
     "agent": SelectorKind(values.slug_value, _MULTIPLE, can_be_many=True),
     "attribute": SelectorKind(values.text, {**_OF_ENTITY, Optional("hide_attributes"): _texts}, can_be_many=True),
     "boolean": SelectorKind(values.true_or_false),
-    "channel": SelectorKind(values.slug_value, _MULTIPLE, can_be_many=True),
+    "channel": SelectorKind(values.channel, {Optional("address"): boolean, **_MULTIPLE}, can_be_many=True),
     "choose": SelectorKind(values.chosen, {Required("choices"): {string: dict}, Optional("translation_key"): string}),
     "color_rgb": SelectorKind(values.color),
     "color_temp": SelectorKind(

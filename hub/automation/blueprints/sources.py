@@ -6,7 +6,7 @@ import html
 import json
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -37,25 +37,47 @@ class Source:
     suggested_path: str
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a blueprint is fetched from.
+
+    Attributes:
+        url: What is asked.
+        read: Takes the answer and returns what is in it; raises `NotFound` or `InvalidRequest`.
+    """
+
+    url: str
+    read: Callable[[Fetched], Source]
+
+
+def place_of(url: str) -> Place:
+    """Return where the blueprint is that an address means for people."""
+    if match := _FORUM.fullmatch(url):
+        return Place(f"https://community.home-assistant.io/t/{match['topic']}.json", lambda got: _from_forum(got, url))
+    if match := _GIST.fullmatch(url):
+        return Place(f"https://api.github.com/gists/{match['id']}", lambda got: _from_gist(got, url))
+    if match := _GITHUB.match(url):
+        owner, repo, path = match["owner"], match["repo"], match["path"]
+        raw = f"https://raw.githubusercontent.com/{owner}/{repo}/{path}"
+        return Place(raw, lambda got: _from_file(got, owner))
+    match = _RAW_GITHUB.match(url)
+    folder = match["owner"] if match else urlsplit(url).hostname or "imported"
+    return Place(url, lambda got: _from_file(got, folder))
+
+
 async def fetch_source(egress: Egress, url: str) -> Source:
     """Fetch a blueprint.
 
     Raises:
         NotFound: There is none at this address.
+        InvalidRequest: What is there is none.
         HubError: It cannot be fetched, for the reasons `Egress.fetch` has.
     """
-    if match := _FORUM.fullmatch(url):
-        answer = await _get(egress, f"https://community.home-assistant.io/t/{match['topic']}.json")
-        return _from_forum(_json(answer), url)
-    if match := _GIST.fullmatch(url):
-        answer = await _get(egress, f"https://api.github.com/gists/{match['id']}")
-        return _from_gist(_json(answer), url)
-    if match := _GITHUB.match(url):
-        raw = f"https://raw.githubusercontent.com/{match['owner']}/{match['repo']}/{match['path']}"
-        return _from_file(await _get(egress, raw), match["owner"])
-    match = _RAW_GITHUB.match(url)
-    answer = await _get(egress, url)
-    return _from_file(answer, match["owner"] if match else urlsplit(url).hostname or "imported")
+    place = place_of(url)
+    answer = await egress.fetch(place.url, headers={"Accept": "*/*"}, limit_bytes=4 * SIZE_LIMIT_BYTES)
+    if answer.status != 200:
+        raise NotFound(f"there is no blueprint at {url}: {place.url} answers with status {answer.status}")
+    return place.read(answer)
 
 
 def path_from(folder: str, name: str) -> str:
@@ -68,13 +90,6 @@ def _plain(name: str) -> str:
     return _NOT_IN_NAMES.sub("_", name.lower()).strip("_")[:60] or "imported"
 
 
-async def _get(egress: Egress, url: str) -> Fetched:
-    answer = await egress.fetch(url, headers={"Accept": "*/*"}, limit_bytes=4 * SIZE_LIMIT_BYTES)
-    if answer.status != 200:
-        raise NotFound(f"there is no blueprint at {url}: it answers with status {answer.status}")
-    return answer
-
-
 def _from_file(answer: Fetched, folder: str) -> Source:
     try:
         text = answer.body.decode("utf-8-sig")
@@ -85,7 +100,8 @@ def _from_file(answer: Fetched, folder: str) -> Source:
     return Source(text, path_from(folder, urlsplit(answer.url).path))
 
 
-def _from_forum(data: Any, url: str) -> Source:
+def _from_forum(answer: Fetched, url: str) -> Source:
+    data = _json(answer)
     posts = _at(data, "post_stream", "posts")
     first = posts[0] if isinstance(posts, list) and posts and isinstance(posts[0], dict) else {}
     blocks = (html.unescape(match[2]) for match in _CODE.finditer(str(first.get("cooked", ""))))
@@ -95,7 +111,8 @@ def _from_forum(data: Any, url: str) -> Source:
     return Source(text, path_from(str(first.get("username", "forum")), str(_at(data, "slug") or "topic")))
 
 
-def _from_gist(data: Any, url: str) -> Source:
+def _from_gist(answer: Fetched, url: str) -> Source:
+    data = _json(answer)
     files = _at(data, "files")
     found = {
         str(name): each["content"]
@@ -108,7 +125,7 @@ def _from_gist(data: Any, url: str) -> Source:
     raise NotFound(f"{url} has no file .yaml that is a blueprint")
 
 
-def _first_blueprint(texts: Iterator[str] | list[str]) -> str | None:
+def _first_blueprint(texts: Iterable[str]) -> str | None:
     """Return the first text that is meant as a blueprint, even when it has mistakes."""
     for text in texts:
         try:

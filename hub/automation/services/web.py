@@ -28,7 +28,7 @@ FETCH_SCHEMA = Schema(
         Optional(
             "remember",
             description="A name to remember the page by; with it, `changed` and `diff` compare with the last look.",
-        ): All(string, Length(min=1, max=200)),
+        ): All(string, Length(min=1, max=2_000)),
         Optional("length", default=LENGTH_DEFAULT, description="Characters of text that are returned."): All(
             integer, Range(min=0, max=TEXT_LIMIT)
         ),
