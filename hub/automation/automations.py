@@ -117,6 +117,7 @@ class Automations:
         self._config: Config | None = None
         self._applying = asyncio.Lock()
         self._entities: dict[str, str] = {}
+        self._entity_of: dict[str, str] = {}
 
     # --- life ---
 
@@ -353,20 +354,21 @@ class Automations:
 
     def _release(self, id: str) -> None:
         """Remove the entity of an automation that is no more."""
-        for entity_id in [entity_id for entity_id, owner in self._entities.items() if owner == id]:
+        entity_id = self._entity_of.pop(id, None)
+        if entity_id is not None:
             del self._entities[entity_id]
             self._parts.states.remove(entity_id)
 
     def _entity(self, id: str, alias: str) -> str:
-        for entity_id, owner in self._entities.items():
-            if owner == id:
-                return entity_id
+        if id in self._entity_of:
+            return self._entity_of[id]
         name = slugify(alias) or slugify(id) or f"automation_{len(self._entities) + 1}"
         entity_id, count = f"{SECTION}.{name}", 1
         while entity_id in self._entities:
             count += 1
             entity_id = f"{SECTION}.{name}_{count}"
         self._entities[entity_id] = id
+        self._entity_of[id] = entity_id
         return entity_id
 
     def _is_enabled(self, config: Mapping[str, Any]) -> bool:
