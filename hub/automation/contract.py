@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hub.automation.run import Run
     from hub.automation.schedule.timetable import Timetable
     from hub.automation.sentences import Sentences
-    from hub.automation.triggers.feed import Egress
+    from hub.security.egress import Egress
     from hub.automation.webhooks import Webhooks
     from hub.storage.history import History
     from hub.template.engine import Templates

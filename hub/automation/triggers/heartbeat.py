@@ -1,0 +1,133 @@
+"""`heartbeat`: it is time for an agent to look after things, or somebody woke it.
+
+Within the active hours it comes at an interval whose place in time depends on the agent, so that several agents do not
+begin at once. `heartbeat_wake` `{agent_id, reason}` fires it at once, at any hour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC
+from hashlib import sha256
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from hub.automation.contract import Site, TriggerKind
+from hub.automation.fields import duration, weekdays
+from hub.automation.schedule.active_hours import ActiveHours, parse_active_hours
+from hub.automation.schedule.contract import Schedule
+from hub.automation.schedule.every import Every
+from hub.automation.triggers.arming import local_time, told
+from hub.automation.triggers.scheduled import watch
+from hub.automation.words import days, span
+from hub.core.errors import InvalidRequest
+from hub.core.events import Event, Unsubscribe
+from hub.core.schema import All, Described, Invalid, Optional, Range, Required, Schema, slug, string, time_zone
+
+EVENT_WAKE = "heartbeat_wake"
+INTERVAL_S = 1_800.0
+SHORTEST_S = 60.0
+_HOURS = Schema(
+    {
+        Required("start", description="From when: HH:MM."): string,
+        Required("end", description="Until when: HH:MM, or 24:00."): string,
+        Optional("time_zone", description="Whose clock is meant; the home's without it."): time_zone,
+        Optional("weekday", description="On which days; every day without it."): weekdays,
+    }
+)
+
+
+def _active_hours(value: Any) -> dict[str, Any]:
+    checked: dict[str, Any] = _HOURS(value)
+    try:
+        parse_active_hours(checked["start"], checked["end"], UTC, checked.get("weekday"))
+    except InvalidRequest as error:
+        raise Invalid(error.message) from error
+    return checked
+
+
+@dataclass(frozen=True, slots=True)
+class WithinHours:
+    """The due times of an interval that lie in active hours."""
+
+    every: Every
+    hours: ActiveHours
+
+    def next_after(self, after: float) -> float | None:
+        """Return the first due time strictly after `after`."""
+        due = self.every.next_after(after)
+        while due is not None:
+            opens = self.hours.next_open(due)
+            if opens == due:
+                return due
+            due = self.every.next_after(opens - 0.001)
+        return None
+
+
+def _schedule(config: Mapping[str, Any], site: Site) -> Schedule:
+    interval_s: float = config["every"]
+    seed = sha256((config.get("agent") or site.automation_id).encode()).digest()
+    every = Every(interval_s, anchor=float(int.from_bytes(seed[:8]) % max(1, int(interval_s))))
+    hours = config.get("active_hours")
+    if hours is None:
+        return every
+    zone = ZoneInfo(hours["time_zone"]) if "time_zone" in hours else site.parts.zone()
+    return WithinHours(every, parse_active_hours(hours["start"], hours["end"], zone, hours.get("weekday")))
+
+
+def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+    """Begin with the next one: what was due while the hub was down is not made up."""
+    agent: str | None = config.get("agent")
+    facts = {"agent": agent, "reason": "interval", "description": "heartbeat"}
+    entry = watch(site, _schedule(config, site), facts, after=None)
+
+    def woken(event: Event) -> None:
+        now = site.parts.clock.time()
+        trigger = {
+            "agent": event.data.get("agent_id"),
+            "reason": "wake",
+            "wake_reason": event.data.get("reason"),
+            "now": local_time(site, now),
+            "planned": local_time(site, now),
+            "missed": 0,
+            "caught_up": False,
+            "description": "heartbeat, woken",
+        }
+        site.fire(trigger, event.context, tainted=event.context.authority.tainted)
+
+    unlisten = site.parts.bus.listen(EVENT_WAKE, woken, {"agent_id": agent} if agent is not None else None)
+
+    def end() -> None:
+        entry()
+        unlisten()
+
+    return end
+
+
+def _explain(config: Mapping[str, Any]) -> str:
+    said = f"every {span(config['every'])}"
+    if hours := config.get("active_hours"):
+        said += f" between {hours['start']} and {hours['end']}"
+        said += f" in {hours['time_zone']}" if "time_zone" in hours else ""
+        said += f" on {days(hours['weekday'])}" if hours.get("weekday") else ""
+    who = f"the agent {config['agent']}" if "agent" in config else "an agent"
+    return f"{said}, and when {who} is woken"
+
+
+KIND = TriggerKind(
+    name="heartbeat",
+    fields={
+        Optional("every", default=INTERVAL_S, description="The interval."): All(
+            duration, Range(min=SHORTEST_S, msg="expected at least one minute")
+        ),
+        Optional("agent", description="Whose heartbeat; without it, it is woken for any agent."): slug,
+        Optional("active_hours", description="start and end of the part of the day in which it comes."): Described(
+            _active_hours, {"type": "object"}, "active hours"
+        ),
+    },
+    arm=told(_arm),
+    explain=_explain,
+    description="An agent looks after things.",
+    next_due=lambda config, site: _schedule(config, site).next_after(site.parts.clock.time()),
+)

@@ -1,0 +1,33 @@
+"""`hub`: the hub has started, or is about to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.automation.contract import Site, TriggerKind
+from hub.automation.triggers.arming import told
+from hub.core.events import Event, Unsubscribe
+from hub.core.schema import In, Required
+
+EVENTS = {"start": "hub_started", "shutdown": "hub_stopping"}
+
+
+def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+    """Watch for it; a trigger that is armed after the start does not fire for it."""
+    name: str = config["event"]
+
+    def happened(event: Event) -> None:
+        said = "starting" if name == "start" else "stopping"
+        site.fire({"event": name, "description": f"the hub is {said}"}, event.context)
+
+    return site.parts.bus.listen(EVENTS[name], happened)
+
+
+KIND = TriggerKind(
+    name="hub",
+    fields={Required("event", description="start or shutdown."): In(("start", "shutdown"))},
+    arm=told(_arm),
+    explain=lambda config: "when the hub has started" if config["event"] == "start" else "when the hub stops",
+    description="The hub started or stops.",
+)
