@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.automation.grammar import AUTOMATION, SCRIPT
+from hub.config.explain import keys_of
 from hub.config.sections import CrossCheck, Report, Section
-from hub.core.schema import All, Length, Match, Schema, as_list, string
+from hub.core.schema import All, Length, Match, Schema, SchemaError, as_list, each_error, string
 
 AUTOMATIONS_LIMIT = 10_000
 _SCRIPT_KEY = All(string, Match(r"^[a-z0-9_]{1,64}$", msg="expected a name of a-z, 0-9 and _ for the script"))
@@ -47,4 +48,22 @@ def _ids_are_unique(config: Mapping[str, Any], report: Report) -> None:
         seen[id] = index
 
 
-CROSS_CHECKS: Mapping[str, CrossCheck] = {"automation ids": _ids_are_unique}
+def _blueprints_fit(config: Mapping[str, Any], report: Report) -> None:
+    home = getattr(config, "home", None)
+    used = [("automation", index, item) for index, item in enumerate(config.get("automation") or ())]
+    used += [("script", name, item) for name, item in (config.get("script") or {}).items()]
+    used = [each for each in used if "use_blueprint" in each[2]]
+    if home is None or not used:
+        return
+    from hub.automation.blueprints.expanding import expand, shelf_of
+
+    shelf = shelf_of(home)
+    for section, place, item in used:
+        try:
+            expand(item, section, shelf)
+        except SchemaError as error:
+            for each in each_error(error):
+                report.error((section, place, *keys_of(each)), str(each.msg))
+
+
+CROSS_CHECKS: Mapping[str, CrossCheck] = {"automation ids": _ids_are_unique, "blueprints": _blueprints_fit}

@@ -1,0 +1,37 @@
+"""From an item that uses a blueprint to what it stands for: finding the file and filling it in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hub.automation.blueprints.errors import BlueprintInvalid
+from hub.automation.blueprints.filling import USE, fill_in
+from hub.automation.blueprints.shelf import Shelf, bundled_folder
+from hub.core.errors import NotFound
+from hub.core.schema import Invalid
+from hub.security.jail_path import PathRefused
+
+FOLDER = "blueprints"
+
+
+def shelf_of(home: Path) -> Shelf:
+    """Return the blueprints of a home, and those that come with the program."""
+    return Shelf(home / FOLDER, bundled_folder())
+
+
+def expand(item: Mapping[str, Any], domain: str, shelf: Shelf) -> dict[str, Any]:
+    """Return what an item with `use_blueprint: {path, input}` stands for, accepted by the grammar.
+
+    Raises:
+        Invalid: With the path in the item; what is wrong in the blueprint is told with its file and line.
+    """
+    try:
+        found = shelf.find(domain, item[USE]["path"])
+    except (NotFound, PathRefused, BlueprintInvalid) as error:
+        raise Invalid(error.message, path=[USE, "path"]) from error
+    if found.blueprint is None:
+        problem = found.error.message if found.error is not None else f"there is no blueprint {item[USE]['path']}"
+        raise Invalid(problem, path=[USE, "path"])
+    return fill_in(item, found.blueprint)
