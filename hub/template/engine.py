@@ -114,6 +114,10 @@ class Templates:
         self._rendering: Template | None = None
         self._noted: set[tuple[str, str]] = set()
 
+    def over(self, states: StateMachine, clock: Clock) -> Templates:
+        """Return templates with the same functions over other states and another clock, for what is only tried out."""
+        return Templates(states, clock, self._zone, self._functions, self._deferred, self._limits)
+
     def compile(self, text: str, name: str = "") -> Template:
         """Return a template; nothing is compiled before it is rendered, and then once for each text."""
         return Template(self, text.strip(), name)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.automation.contract import ActionKind
+from hub.automation.custom_events import fire_custom
 from hub.automation.fields import dynamic_text
 from hub.automation.mapping_field import dynamic_mapping, merge
 from hub.automation.run import Run
@@ -22,7 +23,7 @@ async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
         run.dry.call(path, f"event.{type}", data)
         return
     run.root.effect = True
-    run.parts.bus.fire(type, data, run.context)
+    fire_custom(run.parts.bus, type, data, run.context)
 
 
 def _explain(step: Mapping[str, Any]) -> str:

@@ -7,28 +7,13 @@ from datetime import datetime
 from typing import Any
 
 from hub.automation.contract import Asking, ConditionKind, Verdict
-from hub.automation.fields import duration
 from hub.automation.schedule.sun import Place, SunCondition, SunEvent, sun_position
+from hub.automation.triggers.scheduled import offset
 from hub.automation.words import span
 from hub.core.errors import Unavailable
-from hub.core.schema import Described, In, Invalid, Optional
+from hub.core.schema import In, Invalid, Optional
 
 _EVENTS = [event.value for event in SunEvent]
-
-
-def _signed(value: Any) -> float:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(duration(abs(value))) * (-1 if value < 0 else 1)
-    if isinstance(value, str) and value.strip()[:1] in ("-", "+"):
-        seconds = float(duration(value.strip()[1:].strip()))
-        return -seconds if value.strip()[0] == "-" else seconds
-    if isinstance(value, dict) and any(isinstance(each, (int, float)) and each < 0 for each in value.values()):
-        return -float(duration({key: -each for key, each in value.items()}))
-    return float(duration(value))
-
-
-offset = Described(_signed, {"type": ["number", "string", "object"]}, "offset")
-"""Accepts a duration that may be negative: `-00:30:00`, `-30m`, `{minutes: -30}`; gives seconds."""
 
 
 def _check(config: Mapping[str, Any], asking: Asking) -> Verdict:
