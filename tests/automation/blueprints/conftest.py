@@ -12,6 +12,7 @@ import pytest
 from hub.automation.blueprints.blueprints import Blueprints
 from hub.automation.grammar import automation
 from hub.security.egress import Egress
+from tests.automation.blueprints.house import House
 from tests.security.web_servers import WebServer, started
 
 
@@ -48,3 +49,12 @@ async def server() -> AsyncIterator[WebServer]:
     found, runner = await started()
     yield found
     await runner.cleanup()
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    """A home that is not started yet, and is stopped at the end if it runs."""
+    made = House(tmp_path)
+    yield made
+    if made.running:
+        await made.stop()

@@ -1,0 +1,118 @@
+"""A home that runs automations made from blueprints: the real engine and the services' real schemas, driven by a test.
+
+What the services would do beyond this home is kept instead, and answered as they answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hub.automation.automation_services import register_automation_services
+from hub.automation.automations import Automations
+from hub.automation.blueprints.blueprints import Blueprints
+from hub.automation.desk import Desk
+from hub.automation.kept import KeptStates
+from hub.automation.services.agent_run import AGENT_RUN_SCHEMA
+from hub.automation.services.heartbeat import DUE_SCHEMA, HEARTBEAT_SCHEMA
+from hub.automation.services.messages import NOTIFY_SCHEMA
+from hub.automation.services.remembered_pages import RememberedPages
+from hub.automation.services.web import register_web
+from hub.automation.trace_store import TraceStore
+from hub.automation.waiting import WaitingRuns
+from hub.core.schema import Schema
+from hub.core.services import ResponseMode, ServiceCall
+from hub.security.egress import Egress
+from hub.security.redaction import Redactor
+from hub.storage.database import Database
+from hub.storage.migrations import HUB_MIGRATIONS
+from tests.automation.engine import Engine
+from tests.automation.ground import BERLIN, make_parts
+
+
+class Purse:
+    """What was spent, as a test says."""
+
+    def __init__(self) -> None:
+        self.dollars = 0.0
+
+    def cost_usd(self, *, since: float, agent: str | None = None, automation: str | None = None) -> float:
+        return self.dollars
+
+    def tokens(self, *, since: float, agent: str | None = None, automation: str | None = None) -> int:
+        return 0
+
+
+class House(Engine):
+    """A home whose automations come from blueprints."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
+        self.purse = Purse()
+        self.egress_allowed: set[str] = set()
+        self.is_due = True
+
+    async def start(self, at: float | None = None) -> House:
+        self._parts = parts = make_parts(self.home, start=self.at if at is None else at, spending=self.purse)
+        egress = Egress(lambda: self.egress_allowed)
+        register_web(parts.services, egress, RememberedPages(self.home / "pages"))
+        anything = Schema({}, extra=True)
+        for name, schema in {
+            "agent.run": AGENT_RUN_SCHEMA,
+            "agent.heartbeat": HEARTBEAT_SCHEMA,
+            "notify.notify": NOTIFY_SCHEMA,
+            "light.turn_on": anything,
+            "light.turn_off": anything,
+            "scene.create": anything,
+        }.items():
+            domain, service = name.split(".")
+            parts.services.register(domain, service, self._called, schema, ResponseMode.OPTIONAL)
+        parts.services.register("agent", "heartbeat_due", self._due, DUE_SCHEMA, ResponseMode.ONLY)
+        self.db = Database(self.home / "hub.db", HUB_MIGRATIONS)
+        await self.db.open()
+        self.traces = TraceStore(None, Redactor(), parts.clock.time, lambda: BERLIN)
+        kept = KeptStates(self.db, parts.clock, parts.tasks)
+        waiting = WaitingRuns(self.db, parts.clock.time)
+        desk = Desk(parts, kept, self.traces, waiting, delete=self._delete, tell=self._tell)
+        self.automations = Automations(desk, self.db, Blueprints(self.home, egress).expand, lambda: "anna")
+        register_automation_services(parts.services, self.automations, self._read_again)
+        await self.automations.open(self.read())
+        self.running = True
+        return self
+
+    def use(self, path: str, inputs: Mapping[str, Any] | None = None, id: str = "x") -> None:
+        """Write an automation that uses a blueprint."""
+        self.write(json.dumps([{"id": id, "alias": id, "use_blueprint": {"path": path, "input": dict(inputs or {})}}]))
+
+    def blueprint(self, text: str, path: str = "me/test.yaml") -> None:
+        """Write a blueprint of this home."""
+        file = self.home / "blueprints" / "automation" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+    def state(self, entity_id: str, state: str, **attributes: Any) -> None:
+        self.parts.states.set(entity_id, state, attributes)
+
+    async def hear(self, message: Mapping[str, Any]) -> None:
+        """Let a message arrive, and what it sets off come to where it waits."""
+        self.fire("message_received", message)
+        await self.settle()
+
+    def take(self) -> list[tuple[str, dict[str, Any]]]:
+        """Return the calls since the last time."""
+        taken, self.calls = self.calls, []
+        return taken
+
+    async def after(self, seconds: float) -> list[tuple[str, dict[str, Any]]]:
+        """Let time pass and return the calls that were made."""
+        await self.advance(seconds)
+        await self.settle()
+        return self.take()
+
+    async def _due(self, call: ServiceCall) -> Mapping[str, Any]:
+        return {"due": self.is_due, "reason": "as the test says"}
+
+    async def _read_again(self) -> None:
+        await self.reload()
