@@ -12,7 +12,6 @@ from hub.core.services import ResponseMode, Service
 
 CALL_LIMIT_S = 86_400.0
 """A service that a run waits for may take a day; a run that should take less says `timeout`."""
-ANSWER_IDS = ("run_id", "automation_id")
 
 
 async def call_service(run: Run, name: str, data: Mapping[str, Any], path: str, response_variable: str | None) -> None:
@@ -41,6 +40,7 @@ async def call_service(run: Run, name: str, data: Mapping[str, Any], path: str, 
     key = None
     if run.keeper is not None or service.idempotent:
         key = await _begin(run, service, path)
+    notes: dict[str, Any] = {}
     try:
         answer = await run.parts.services.call(
             domain,
@@ -50,12 +50,12 @@ async def call_service(run: Run, name: str, data: Mapping[str, Any], path: str, 
             wants_response=wants_response,
             timeout_s=CALL_LIMIT_S,
             idempotency_key=key,
-            keep_answer=True,
+            notes=notes,
         )
     finally:
         run.root.effect = True
-    if answer is not None:
-        _tell_child(run, answer)
+        if notes:
+            _tell_child(run, notes)
     if response_variable is not None:
         if service.open_world:
             run.taint()
@@ -87,8 +87,12 @@ def _call_dry(run: Run, name: str, data: Mapping[str, Any], path: str, response_
         run.assign(response_variable, {})
 
 
-def _tell_child(run: Run, answer: Mapping[str, Any]) -> None:
-    """Tell in the trace which run the service began."""
-    found = {key: str(answer[key]) for key in ANSWER_IDS if isinstance(answer.get(key), str)}
-    if found and run.entry is not None:
-        run.entry.child(**found)
+def _tell_child(run: Run, notes: Mapping[str, Any]) -> None:
+    """Tell in the trace which run the service began: it noted it, or its answer names it."""
+    answer = notes.get("answer") or {}
+    begun = answer.get("runs")
+    first = begun[0] if isinstance(begun, list) and begun and isinstance(begun[0], Mapping) else {}
+    run_id = notes.get("run_id") or answer.get("run_id") or first.get("run_id")
+    automation_id = notes.get("automation_id") or answer.get("automation_id") or first.get("automation")
+    if isinstance(run_id, str) and run.entry is not None:
+        run.entry.child(run_id=run_id, automation_id=automation_id if isinstance(automation_id, str) else None)

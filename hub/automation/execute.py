@@ -91,7 +91,7 @@ async def _attempts(run: Run) -> Ended:
     if not run.defined:
         run.defined = True
         try:
-            await run.define(run.plan.variables)
+            await run.define(run.plan.variables_beside(run.scope.local))
         except HubError as error:
             return Ended(Outcome.FAILED, f"variables: {error.message}", failure=error)
     retry = run.plan.retry

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 Steps = Sequence[Mapping[str, Any]]
 
+AUTOMATION = "automation"
+SCRIPT = "script"
+
 PERSISTED_WAIT_S = 60.0
 """A run with a delay or a wait that is longer survives a restart unless the configuration says otherwise."""
 
@@ -103,22 +106,22 @@ class RunPlan:
     @classmethod
     def of_automation(cls, owner_id: str, config: Mapping[str, Any]) -> RunPlan:
         """Return the plan of a validated automation."""
-        return _plan("automation", owner_id, config, config["actions"])
+        return _plan(AUTOMATION, owner_id, config, config["actions"])
 
     @classmethod
     def of_script(cls, key: str, config: Mapping[str, Any]) -> RunPlan:
         """Return the plan of a validated script."""
-        return _plan("script", key, config, config["sequence"])
+        return _plan(SCRIPT, key, config, config["sequence"])
 
     @property
     def root(self) -> str:
         """Where the paths of its steps begin: `action` or `sequence`."""
-        return "sequence" if self.owner_kind == "script" else "action"
+        return "sequence" if self.owner_kind == SCRIPT else "action"
 
     @property
     def trace_id(self) -> str:
         """Whose traces its runs are: the id of the automation, or `script.<key>`."""
-        return f"script.{self.owner_id}" if self.owner_kind == "script" else self.owner_id
+        return f"script.{self.owner_id}" if self.owner_kind == SCRIPT else self.owner_id
 
     @property
     def definition_hash(self) -> str:
@@ -126,6 +129,12 @@ class RunPlan:
         if not self._hash:
             self._hash = definition_hash(self.config)
         return self._hash
+
+    def variables_beside(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the variables to be defined when a run begins; those of a script give way to what it is given."""
+        if self.owner_kind != SCRIPT:
+            return self.variables
+        return {name: value for name, value in self.variables.items() if name not in given}
 
     def step(self, config: Mapping[str, Any]) -> Step:
         """Return what a step is, worked out at its first execution."""

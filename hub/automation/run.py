@@ -281,7 +281,7 @@ class Run:
     def _failed(self, error: Exception, step: Step, path: str) -> None:
         """Tell a step's error where it happened first, and raise it unless the run goes on."""
         root = self.root
-        if root.failure is not error:
+        if root.failure is not error or not (root.failed_path or "").startswith(f"{path}/"):
             root.failure = error
             root.failed_path = path
             if self.entry is not None:

@@ -42,6 +42,8 @@ class ServiceCall:
 
     Attributes:
         idempotency_key: The same for every repetition of the same call after a crash; only idempotent services get one.
+        notes: Takes what is to be told about the call beside its response (`run_id` of a run it began); None when
+            nobody reads it.
     """
 
     domain: str
@@ -50,6 +52,7 @@ class ServiceCall:
     context: Context
     wants_response: bool = False
     idempotency_key: str | None = None
+    notes: dict[str, Any] | None = None
 
 
 Handler = Callable[[ServiceCall], Awaitable[Mapping[str, Any] | None]]
@@ -186,7 +189,7 @@ class ServiceRegistry:
         wants_response: bool = False,
         timeout_s: float = CALL_LIMIT_S,
         idempotency_key: str | None = None,
-        keep_answer: bool = False,
+        notes: dict[str, Any] | None = None,
     ) -> Mapping[str, Any] | None:
         """Validate `data`, call the service and return its response.
 
@@ -194,7 +197,8 @@ class ServiceRegistry:
             wants_response: Whether a response is asked for.
             timeout_s: How long it may take, seconds.
             idempotency_key: For a call that may be repeated after a crash.
-            keep_answer: Return what the service answers of its own accord, too (the id of a run it began, for a trace).
+            notes: Takes what the service notes about the call, such as the `run_id` of a run it began; what it answers,
+                asked or not, is under `answer`.
 
         Raises:
             NotFound: There is no such service.
@@ -211,9 +215,11 @@ class ServiceRegistry:
         if not wants_response and service.response is ResponseMode.ONLY:
             raise InvalidRequest(f"service {service.id} only returns a response; ask for it")
         key = idempotency_key if service.idempotent else None
-        made = ServiceCall(domain, name, _valid(service, data), context, wants_response, key)
+        made = ServiceCall(domain, name, _valid(service, data), context, wants_response, key, notes)
         answer = await self._make(service, made, timeout_s)
-        return answer if wants_response or keep_answer else None
+        if notes is not None and answer is not None:
+            notes["answer"] = answer
+        return answer if wants_response else None
 
     async def call_for_agent(
         self,
