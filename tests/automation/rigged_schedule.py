@@ -1,0 +1,116 @@
+"""The door of schedules over real files, a real database and the real engine; only the clock is moved by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from hub.automation.addresses import Addresses
+from hub.automation.automations import Automations
+from hub.automation.desk import Desk
+from hub.automation.kept import KeptStates
+from hub.automation.scheduled import Asker, ScheduleDoor
+from hub.automation.schema import SECTIONS as AUTOMATION
+from hub.config.hub_section import SECTIONS as HUB
+from hub.config.sections import Sections
+from hub.config.store import ConfigStore
+from hub.core.context import Authority, Context
+from hub.core.schema import Schema
+from hub.core.services import ServiceCall
+from hub.security.people import People, Person
+from hub.storage.database import Database
+from hub.storage.migrations import HUB_MIGRATIONS
+from hub.tools.contract import ToolResult
+from hub.tools.invoke import ToolCallRequest, invoke_tool
+from hub.tools.registry import ToolRegistry
+from integrations.tools.schedule.tool import schedule_tool
+from tests.automation.ground import clock_of, make_parts
+
+MAIN = "agent:main:main"
+ANNAS = "agent:main:test:direct:8"
+ROOT = "hub: {name: Home, time_zone: Europe/Berlin}\nautomation: !include automations.yaml   # mine\n"
+FIRST = "# what happens by itself\n- id: mine   # by hand\n  triggers: []\n  actions: []\n"
+
+
+class Rig:
+    """A home with a door for schedules, and the tool in front of it."""
+
+    def __init__(self, folder: Path, root: str = ROOT, automations: str | None = FIRST) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.home = folder
+        self.write("configuration.yaml", root)
+        if automations is not None:
+            self.write("automations.yaml", automations)
+        self.people = People(
+            [Person("me", "Me", owner=True), Person("anna", "Anna", identities=("test:user:8",)), Person("ben", "Ben")]
+        )
+        self.parts = make_parts(folder, people=self.people)
+        self.clock = clock_of(self.parts)
+        self.config = ConfigStore(folder, Sections([*HUB, *AUTOMATION]), self.parts.bus, self.parts.repairs)
+        self.config.load()
+        self.db = Database(folder / "hub.db", HUB_MIGRATIONS, synchronous="NORMAL")
+        desk = Desk(self.parts, KeptStates(self.db, self.clock, self.parts.tasks), delete=self._delete)
+        self.automations = Automations(desk, self.db, dict, lambda: "me")
+        self.door = ScheduleDoor(
+            self.config,
+            self.db,
+            self.automations,
+            Addresses(self.db, lambda: self.people),
+            self.parts.bus,
+            self.clock,
+            self.parts.zone,
+            self.reload,
+            lambda: "main",
+        )
+        self.tools = ToolRegistry(self.parts.bus)
+        self.tools.register(schedule_tool(self.door))
+        self.calls: list[ServiceCall] = []
+        for name in ("message.send", "agent.run", "agent.system_event"):
+            domain, _, service = name.partition(".")
+            self.parts.services.register(domain, service, self._called, Schema(dict))
+        self.owner = self.people.owner_authority()
+        self.anna = Authority("peer:test:user:8", person="anna")
+
+    async def open(self) -> None:
+        await self.db.open()
+        await self.automations.open(self.config.current)
+
+    async def close(self) -> None:
+        await self.automations.close()
+        await self.parts.tasks.cancel_all()
+        await self.db.close()
+
+    async def reload(self) -> None:
+        await self.config.reload()
+        await self.automations.apply(self.config.current)
+
+    def read(self, name: str = "automations.yaml") -> str:
+        return (self.home / name).read_text(encoding="utf-8")
+
+    def write(self, name: str, text: str) -> None:
+        (self.home / name).write_text(text, encoding="utf-8")
+
+    def asker(self, authority: Authority | None = None, agent: str | None = "main", session: str = MAIN) -> Asker:
+        return Asker(Context(authority or self.owner), agent, session)
+
+    async def call(
+        self, action: str, *, authority: Authority | None = None, within: str = MAIN, agent: str = "main", **more: Any
+    ) -> ToolResult:
+        """Use the tool as an agent does."""
+        arguments = {"action": action, **more}
+        context = Context(authority or self.owner)
+        return await invoke_tool(self.tools, ToolCallRequest("c", "schedule", arguments, context, agent, within, "r"))
+
+    async def told(self, action: str, **more: Any) -> dict[str, Any]:
+        """Use the tool and return what it answers."""
+        result = await self.call(action, **more)
+        assert not result.is_error, result.output
+        answer: dict[str, Any] = json.loads(result.output)
+        return answer
+
+    async def _delete(self, id: str) -> None:
+        await self.door.discard(id)
+
+    async def _called(self, call: ServiceCall) -> None:
+        self.calls.append(call)
