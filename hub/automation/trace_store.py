@@ -242,7 +242,7 @@ class _Memory:
     def add(self, bucket: Bucket, kept: int, run_id: str, data: bytes) -> None:
         held = self._buckets.pop(bucket, None) or deque()
         self._buckets[bucket] = held  # behind all others: the bucket that was written to last
-        held.append((run_id, data))
+        held.append((run_id, bytes(memoryview(data))))  # a copy of its size: what the encoder gives has room behind it
         self._bytes += len(data)
         while len(held) > kept:
             self._bytes -= len(held.popleft()[1])
