@@ -274,6 +274,8 @@ class Automation:
             keeper=self._desk.waiting if plan.persist or self.config["approval"] == "required" else None,
         )
         run.defined = True
+        if self._desk.traces is not None:
+            self._desk.traces.begin(run.trace)
         for place, child in verdict.children.items():
             run.trace.verdict(f"condition/{place}", child)
         self._limits.count()
@@ -329,6 +331,8 @@ class Automation:
     def _cut_off(self, run: Run) -> None:
         """The hub stops: what is kept goes on at the next start, the rest ends here."""
         if run.keeper is not None:
+            if self._desk.traces is not None:
+                self._desk.traces.forget(run.id)
             return
         run.trace.end(Outcome.INTERRUPTED, "the hub stopped")
         if self._desk.traces is not None:
@@ -450,7 +454,7 @@ class Automation:
         return variables
 
     def _asking(self, firing: Firing, variables: Mapping[str, Any]) -> Asking:
-        return Asking(self._parts, variables, self._context(firing), self.id)
+        return Asking(self._parts, variables, self._context(firing), self.id, self.config["templates"])
 
     def _context(self, firing: Firing) -> Context:
         authority = self.authority.narrow(tainted=True) if firing.tainted else self.authority

@@ -253,8 +253,10 @@ def automation(value: Any) -> dict[str, Any]:
     for old, new in _OLD.items():
         if old in value and new in value:
             raise Invalid(f"{old} is the old word for {new}; use one of them", path=[old])
-    with literal_text(_is_literal(value)):
+    is_literal = _is_literal(value)
+    with literal_text(is_literal):
         found = _AUTOMATION(value)
+    found["templates"] = not is_literal
     for old, new in _OLD.items():
         if old in found:
             found[new] = found.pop(old)
@@ -280,6 +282,11 @@ def script(value: Any) -> dict[str, Any]:
         return {key: each for key, each in _SCRIPT_BLUEPRINT(value).items() if key in value}
     found: dict[str, Any] = _SCRIPT(value)
     return found
+
+
+def settings_json() -> dict[str, Any]:
+    """Return the JSON Schema of an automation's own keys, without its triggers, conditions and actions."""
+    return to_json_schema({key: check for key, check in _KEYS.items() if str(key) not in _OF_ITS_OWN})
 
 
 def _automation_json() -> dict[str, Any]:
