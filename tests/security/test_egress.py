@@ -6,13 +6,14 @@ import asyncio
 import gzip
 import zlib
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
 from hub.core.errors import InvalidRequest, TimedOut
 from hub.security.egress import Egress, EgressFailed, EgressRefused
 from hub.security.egress_dial import Dial, look_up
-from tests.security.web_servers import WebServer, started
+from tests.security.web_servers import WebServer, self_signed, started
 
 
 @pytest.fixture
@@ -166,6 +167,18 @@ async def test_the_proxies_of_the_environment_are_not_used(
 
     assert answer.text == "direct"
     assert other.asked == []
+
+
+async def test_a_certificate_that_nobody_vouches_for_is_not_taken(tmp_path: Path) -> None:
+    server, runner = await started(self_signed(tmp_path))
+    egress = Egress(lambda: {server.target, f"localhost:{server.port}"})
+
+    for host in ("127.0.0.1", "localhost"):
+        with pytest.raises(EgressFailed, match="certificate"):
+            await egress.fetch(f"https://{host}:{server.port}/")
+
+    await runner.cleanup()
+    assert server.asked == []
 
 
 # --- redirects ---
