@@ -124,7 +124,6 @@ class Script:
         tasks = []
         for going in self._going:
             going.run.cancel(reason)
-            going.task.cancel()
             tasks.append(going.task)
         return tasks
 
@@ -202,9 +201,7 @@ class Script:
         self._desk.active.pop(run.context.id, None)
         cut_off = going.task.cancelled() and run.cancelled is None
         if going.task.cancelled() and not run.trace.finished:
-            run.trace.end(Outcome.CANCELLED, run.cancelled)
-            if run.keeper is not None and run.saved and not cut_off:
-                self._parts.tasks.spawn(run.keeper.forget(run.id), name=f"forget a run of {self.entity_id}")
+            run.trace.end(Outcome.INTERRUPTED, "the hub stopped")
         if self._desk.traces is not None:
             if cut_off and run.keeper is not None:
                 self._desk.traces.forget(run.id)

@@ -140,7 +140,6 @@ class Scripts:
             await asyncio.wait((going.task,))
         except asyncio.CancelledError:
             going.run.cancel("whoever called it was ended")
-            going.task.cancel()
             raise
         if going.task.cancelled():
             return {}

@@ -1,0 +1,96 @@
+"""Runs of a process that is killed with SIGKILL, taken up by the next."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HOUR_S = 3_600.0
+SETTLE_LIMIT_S = 60.0
+
+
+class Process:
+    """Runs steps over one database and one file of notes."""
+
+    def __init__(self, place: Path, steps: list[Any]) -> None:
+        self.database = place / "hub.db"
+        self.file = place / "notes"
+        self.steps = steps
+
+    def start(self, later_s: float = 0.0) -> subprocess.Popen[str]:
+        arguments = [str(self.database), str(self.file), json.dumps(self.steps), str(later_s)]
+        return subprocess.Popen(
+            [sys.executable, "-m", "tests.automation.run_process", *arguments], stdout=subprocess.PIPE, text=True
+        )
+
+    def kill_when(self, *, noted: list[str], state: str) -> None:
+        """Start it and kill it once it has written these notes and its position says `state`."""
+        process = self.start()
+        until(lambda: self.notes == noted and state in self.position)
+        process.kill()
+        process.communicate()
+
+    @property
+    def notes(self) -> list[str]:
+        return self.file.read_text().split() if self.file.exists() else []
+
+    @property
+    def position(self) -> str:
+        if not self.database.exists():
+            return ""
+        try:
+            with closing(sqlite3.connect(f"file:{self.database}?mode=ro", uri=True)) as connection:
+                return "".join(text for (text,) in connection.execute("SELECT state FROM automation_runs"))
+        except sqlite3.OperationalError:
+            return ""
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+    end = time.monotonic() + SETTLE_LIMIT_S
+    while not holds():
+        assert time.monotonic() < end, "it does not come to that"
+        time.sleep(0.02)
+
+
+def note(n: int, **more: Any) -> dict[str, Any]:
+    return {"action": "test.note", "data": {"n": n, **more}}
+
+
+@pytest.mark.parametrize(
+    "waiting",
+    [
+        {"delay": HOUR_S},
+        {"wait_for_trigger": {"trigger": "at", "at": "1h"}},
+        {"wait_template": "{{ false }}", "timeout": HOUR_S},
+        {"repeat": {"count": 1, "sequence": [{"parallel": [[{"delay": HOUR_S}], [{"delay": 1_800}]]}]}},
+    ],
+)
+def test_killed_while_it_waits_it_goes_on_once(tmp_path: Path, waiting: dict[str, Any]) -> None:
+    process = Process(tmp_path, [note(1), waiting, note(2)])
+    process.kill_when(noted=["1"], state='"deadline"')
+
+    told, _ = process.start(later_s=2 * HOUR_S).communicate(timeout=60)
+
+    assert told == "finished None\n"
+    assert process.notes == ["1", "2"]
+    assert process.position == ""
+
+
+def test_killed_in_the_middle_of_an_action_it_does_not_do_it_again(tmp_path: Path) -> None:
+    process = Process(tmp_path, [note(1), note(2, hang=True), note(3)])
+    process.kill_when(noted=["1", "2"], state='"action/1"')
+
+    told, _ = process.start().communicate(timeout=60)
+
+    assert told.startswith("interrupted action/1: the hub stopped while the service test.note was called")
+    assert process.notes == ["1", "2"]
