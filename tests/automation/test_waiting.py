@@ -439,3 +439,44 @@ def test_what_cannot_be_repeated_is_never_done_twice(program: list[Any], death: 
 
     assert done == undisturbed[0][: len(done)]
     assert outcome is Outcome.INTERRUPTED or done == undisturbed[0]
+
+
+branches = st.lists(st.sampled_from([note("a"), note("b"), {"delay": 100}, {"delay": 30}]), max_size=3)
+forked = st.lists(
+    st.one_of(
+        branches.map(lambda body: {"sequence": body}),
+        st.lists(branches, min_size=1, max_size=3).map(lambda bodies: {"parallel": bodies}),
+        st.lists(branches, min_size=1, max_size=2).map(
+            lambda bodies: {"repeat": {"count": 2, "sequence": [{"parallel": bodies}, note("c")]}}
+        ),
+    ),
+    min_size=1,
+    max_size=3,
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(forked, st.integers(1, 60), st.integers(1, 20))
+def test_cut_off_in_parallel_branches_each_is_done_once(program: list[Any], first: int, second: int) -> None:
+    undisturbed = asyncio.run(lifetime(program, [], idempotent=True))
+
+    disturbed = asyncio.run(lifetime(program, [first % (undisturbed[2] + 1) + 1, second], idempotent=True))
+
+    assert sorted(disturbed[0]) == sorted(undisturbed[0])
+    assert disturbed[1] is undisturbed[1] is Outcome.FINISHED
+
+
+async def test_a_branch_that_failed_before_is_not_begun_again() -> None:
+    steps = [{"parallel": [[note(1), {"action": "test.fail"}], [{"delay": 30}, {"delay": 100}, note(2)]]}]
+    home = Home(memory_database(), steps)
+    task = home.live()
+    await home.bench.advance(40)
+    home.keeper.dead = True
+    task.cancel()
+
+    (task,) = await home.again()
+    await home.bench.advance(100)
+
+    ended = await task
+    assert (ended.outcome, ended.error) == (Outcome.FAILED, "action/0: it is out of order")
+    assert home.done == [1, 2]
