@@ -19,11 +19,19 @@ from hub.automation.blueprints.blueprints import Blueprints
 from hub.automation.contract import Location, Parts
 from hub.automation.delivery import Delivery
 from hub.automation.desk import Desk
+from hub.automation.file_watch import FileWatch
+from hub.automation.heartbeats import Heartbeats
 from hub.automation.judge import Judge
 from hub.automation.kept import KeptStates
+from hub.automation.result_notice import ResultNotices
 from hub.automation.run import Run
 from hub.automation.schedule.timetable import Timetable
+from hub.automation.scheduled import ScheduleDoor
+from hub.automation.script import ScriptDesk
+from hub.automation.scripts import SECTION as SCRIPTS, Scripts
+from hub.automation.sentences import Sentences
 from hub.automation.services.agent_run import AgentRunService
+from hub.automation.services.heartbeat import register_heartbeat
 from hub.automation.services.hub_services import HubDoor, register_hub, register_notices
 from hub.automation.services.memory import MemoryServices
 from hub.automation.services.messages import Messages
@@ -121,6 +129,7 @@ class AutomationHouse:
         self._runs = AgentRuns(needs.runner, needs.sessions, db, needs.lanes, bus, clock, self._tasks)
         self.system_events = SystemEvents(db, bus, clock)
         self.webhooks = Webhooks(clock)
+        self.sentences = Sentences(self._tasks)
         self.spending = SpendingLog(bus, needs.history, clock.time)
         self.traces = TraceStore(needs.history, needs.redactor, clock.time, needs.zone)
         functions = TemplateFunctions(needs.sessions, needs.memory, needs.agents, needs.people, needs.zone)
@@ -141,7 +150,9 @@ class AutomationHouse:
             self.spending,
             needs.history,
             webhooks=self.webhooks,
+            sentences=self.sentences,
             egress=needs.egress,
+            files=FileWatch(needs.home.path, clock, self._tasks),
         )
         waiting = WaitingRuns(db, clock.time)
         desk = Desk(
@@ -150,9 +161,38 @@ class AutomationHouse:
             self.traces,
             waiting,
             self._approve,
+            self._discard,
+            ResultNotices(needs.egress, needs.repairs, clock, self._tasks),
         )
         self.blueprints = Blueprints(needs.home.path, needs.egress)
         self.automations = Automations(desk, db, self.blueprints.expand, self._owner)
+        self.scripts = Scripts(ScriptDesk(self.parts, {}, self.traces, waiting), self._expand_script)
+        self.heartbeats = Heartbeats(
+            self._runs,
+            needs.agents,
+            needs.workspaces,
+            needs.sessions,
+            needs.lanes,
+            self.system_events,
+            self._addresses,
+            self._delivery,
+            db,
+            needs.states,
+            bus,
+            clock,
+            needs.zone,
+        )
+        self.scheduled = ScheduleDoor(
+            needs.config,
+            db,
+            self.automations,
+            self._addresses,
+            bus,
+            clock,
+            needs.zone,
+            needs.reload,
+            lambda: needs.agents.default().id,
+        )
         self._removers: list[Unsubscribe] = []
 
     # --- life ---
@@ -160,12 +200,15 @@ class AutomationHouse:
     async def open(self) -> None:
         """Register the services, make the automations and arm them, and go on with what was cut off."""
         await self.spending.open()
+        config = self._needs.config.current
         self._removers = self._register()
-        await self.automations.open(self._needs.config.current)
+        await self.scripts.open(config)
+        await self.automations.open(config)
 
     async def close(self) -> None:
         """Watch no more, end what runs; what is kept goes on at the next start."""
         await self.automations.close()
+        await self.scripts.close()
         for remove in self._removers:
             remove()
         self._removers = []
@@ -173,13 +216,18 @@ class AutomationHouse:
 
     async def apply(self, changed: Collection[str]) -> None:
         """Put changed sections into force."""
+        config = self._needs.config.current
+        if SCRIPTS in changed:
+            await self.scripts.apply(config)
         if SECTION in changed:
-            await self.automations.apply(self._needs.config.current)
+            await self.automations.apply(config)
 
     async def reload(self) -> None:
         """Read the files again, blueprints too."""
         await self._needs.reload()
-        await self.automations.apply(self._needs.config.current, again=True)
+        config = self._needs.config.current
+        await self.scripts.apply(config, again=True)
+        await self.automations.apply(config, again=True)
 
     # --- asking ---
 
@@ -190,6 +238,30 @@ class AutomationHouse:
             TemplateFailed: It cannot be rendered; the message says where.
         """
         return await self.parts.templates.render_async(text, variables)
+
+    async def simulate(
+        self,
+        name: str,
+        trigger: str | None = None,
+        at: float | None = None,
+        variables: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Return what an automation would do; see `hub.automation.simulation.simulate`."""
+        from hub.automation.simulation import simulate
+
+        return await simulate(self.automations.get(name).config, self.parts, trigger, at, variables)
+
+    async def backtest(self, name: str, since: float, until: float) -> dict[str, Any]:
+        """Return what an automation would have done; see `hub.automation.backtest.backtest`."""
+        from hub.automation.backtest import backtest
+
+        return await backtest(self.automations.get(name).config, self.parts, since, until)
+
+    def explain(self, name: str) -> str:
+        """Return an automation in plain words."""
+        from hub.automation.explain import explain
+
+        return explain(self.automations.get(name).config)
 
     # --- inside ---
 
@@ -207,6 +279,7 @@ class AutomationHouse:
             register_web(services, needs.egress, RememberedPages(needs.home.storage / "pages")),
             register_hub(services, door),
             register_notices(services, needs.repairs),
+            register_heartbeat(services, self.heartbeats, needs.agents),
         ]
 
     async def _check(self) -> list[dict[str, Any]]:
@@ -237,6 +310,12 @@ class AutomationHouse:
         )
         decision = await self._needs.approvals.ask(wish)
         return decision.approved
+
+    async def _discard(self, id: str) -> None:
+        await self.scheduled.discard(id)
+
+    def _expand_script(self, item: Mapping[str, Any]) -> dict[str, Any]:
+        return self.blueprints.expand(item, SCRIPTS)
 
     def _owner(self) -> str | None:
         owners = self._needs.people().owners()
