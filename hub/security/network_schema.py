@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from hub.core.schema import All, Described, Invalid, Length, Optional, Schema, ensure_list, show
@@ -34,8 +33,3 @@ NETWORK_SCHEMA = Schema(
         ): All(ensure_list(target), Length(max=ALLOW_PRIVATE_LIMIT)),
     }
 )
-
-
-def allow_private(section: Mapping[str, Any] | None) -> frozenset[str]:
-    """Return the targets of a checked `network` section, as `host:port` in lower case."""
-    return frozenset((section or {}).get("allow_private", ()))

@@ -6,18 +6,18 @@ import pytest
 
 from hub.core.schema import SchemaError
 from hub.sections import core_sections
-from hub.security.network_schema import NETWORK_SCHEMA, allow_private
+from hub.security.network_schema import NETWORK_SCHEMA
 
 
 def test_targets_are_host_and_port_in_lower_case() -> None:
     section = NETWORK_SCHEMA({"allow_private": ["Printer.LAN:080", "192.168.1.2:8080", "[FD00::1]:80"]})
 
-    assert allow_private(section) == {"printer.lan:80", "192.168.1.2:8080", "[fd00::1]:80"}
+    assert section["allow_private"] == ["printer.lan:80", "192.168.1.2:8080", "[fd00::1]:80"]
 
 
 def test_one_target_needs_no_list_and_none_is_fine() -> None:
-    assert allow_private(NETWORK_SCHEMA({"allow_private": "nas:80"})) == {"nas:80"}
-    assert allow_private(NETWORK_SCHEMA({})) == allow_private(None) == frozenset()
+    assert NETWORK_SCHEMA({"allow_private": "nas:80"}) == {"allow_private": ["nas:80"]}
+    assert NETWORK_SCHEMA({}) == {"allow_private": []}
 
 
 @pytest.mark.parametrize(
