@@ -161,6 +161,9 @@ class Attributes:
         return getattr(value, name)(*args, **named)
 
 
+MAPPING_METHODS = frozenset({"items", "keys", "values", "get", "copy"})
+
+
 def _of_mapping(value: Mapping[Any, Any], name: str) -> Method | None:
     match name:
         case "items":

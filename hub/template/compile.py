@@ -9,15 +9,16 @@ from typing import Any
 
 from jinja2 import nodes
 from jinja2.exceptions import TemplateSyntaxError
-from jinja2.meta import find_undeclared_variables
 from jinja2.runtime import Context
 
 from hub.template.contract import TemplateFailed
 from hub.template.environment import Sandbox
-from hub.template.refused import REFUSED, REFUSED_TAGS, unknown
+from hub.template.refused import REFUSED_TAGS, unknown
 
 CODE_NAME = "<template of the hub>"
 """The file name of compiled templates: by it a line of theirs is found in a traceback."""
+_BY_ITSELF = frozenset({"caller", "loop"})
+"""Names that a macro called with a block, and a loop, have by themselves."""
 _TAKES_A_FILTER = frozenset({"map"})
 _TAKES_A_TEST = {"select": 0, "reject": 0, "selectattr": 1, "rejectattr": 1}
 
@@ -41,8 +42,7 @@ def compile_template(sandbox: Sandbox, text: str, name: str = "") -> Compiled:
         TemplateFailed: The syntax is wrong, or it uses what does not exist.
     """
     try:
-        parse_checked(sandbox, text, frozenset(), name)
-        code = sandbox.code(text)
+        code = sandbox.code(parse_checked(sandbox, text, frozenset(), name))
         namespace: dict[str, Any] = {"environment": sandbox}
         exec(compile(code, CODE_NAME, "exec"), namespace)  # noqa: S102 - the code is jinja's
     except TemplateSyntaxError as error:
@@ -80,7 +80,10 @@ def parse_checked(sandbox: Sandbox, text: str, functions: Collection[str], name:
 
 def _complaints(sandbox: Sandbox, tree: nodes.Template, functions: Collection[str]) -> Iterator[tuple[int, str]]:
     called: list[nodes.Name] = []
-    for node in tree.find_all(nodes.Node):
+    declared = set[str]()
+    for place, node in enumerate(tree.find_all(nodes.Node)):
+        if place > sandbox.limits.source_parts:
+            yield 0, f"it has more than {sandbox.limits.source_parts} parts: make several of it"
         match node:
             case nodes.Filter():
                 if node.name.startswith("_") or node.name not in sandbox.filters:
@@ -88,20 +91,20 @@ def _complaints(sandbox: Sandbox, tree: nodes.Template, functions: Collection[st
                 yield from _named_in_arguments(sandbox, node)
             case nodes.Test() if node.name not in sandbox.tests:
                 yield node.lineno, unknown("test", node.name, sandbox.tests)
+            case nodes.Name() if node.ctx != "load":
+                declared.add(node.name)
+            case nodes.Macro():
+                declared.add(node.name)
             case nodes.Call(node=nodes.Name() as function):
                 called.append(function)
-            case nodes.Name() if node.name in REFUSED and node.ctx == "load":
-                called.append(node)
             case nodes.Getattr() if node.attr.startswith("__"):
                 yield node.lineno, f"names that begin with an underscore are closed to templates: {node.attr}"
             case _ if reason := REFUSED_TAGS.get(type(node).__name__):
                 yield node.lineno, reason
-    if called:
-        undeclared = find_undeclared_variables(tree)
-        for function in called:
-            name = function.name
-            if name in undeclared and name not in sandbox.globals and name not in functions and name != "caller":
-                yield function.lineno, unknown("function", name, [*sandbox.globals, *functions])
+    known = {*sandbox.globals, *functions, *_BY_ITSELF, *declared}
+    for function in called:
+        if function.name not in known:
+            yield function.lineno, unknown("function", function.name, [*sandbox.globals, *functions])
 
 
 def _named_in_arguments(sandbox: Sandbox, node: nodes.Filter) -> Iterator[tuple[int, str]]:

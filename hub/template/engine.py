@@ -194,6 +194,8 @@ class Templates:
         message = str(error) or type(error).__name__
         if isinstance(error, RecursionError):
             message = "it is too deeply nested"
+        elif isinstance(error, OverflowError):
+            message = "the result is too large"
         elif isinstance(error, KeyError | IndexError):
             message = f"there is no element {message}"
         elif not isinstance(error, BoundReached):

@@ -8,7 +8,7 @@ from functools import wraps
 from types import GeneratorType
 from typing import Any
 
-from jinja2 import Undefined, pass_context
+from jinja2 import Undefined, nodes, pass_context
 from jinja2.compiler import generate
 from jinja2.exceptions import SecurityError
 from jinja2.runtime import Context, LoopContext, Macro
@@ -17,12 +17,14 @@ from jinja2.utils import Cycler, Joiner, Namespace
 
 from hub.core.states import State
 from hub.template import guards
-from hub.template.attributes import NOTHING, Attributes
+from hub.template.attributes import MAPPING_METHODS, NOTHING, Attributes
 from hub.template.formatting import Formats
 from hub.template.state_views import StateReader
 from hub.template.undefined import Note, fail, noting_undefined
 from hub.template.work import ATOMS, BoundReached, Exposed, Limits, NotPlainData, Work
 
+COPIED_PER_STEP = 32
+"""So many items of a list are copied in the time of one step."""
 _LOOP_FIELDS = frozenset(
     ["index", "index0", "revindex", "revindex0", "first", "last", "length", "depth", "depth0", "previtem", "nextitem"]
 )
@@ -117,7 +119,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
         def counted(*args: Any, **named: Any) -> Any:
             self.work.step()
             given = [*args[:skip], *map(self.take, args[skip:])]
-            return self.take(call(*given, **{key: self.take(value) for key, value in named.items()}))
+            result = call(*given, **{key: self.take(value) for key, value in named.items()})
+            return self._each(result) if isinstance(result, GeneratorType) else self.take(result)
 
         return counted
 
@@ -154,9 +157,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """`obj.attribute`: a method, then a field, then an element."""
-        if isinstance(obj, Mapping) and attribute in obj and type(obj) is dict:
-            method = self.attributes.method(obj, attribute)
-            return self._bound(attribute, method) if method else self._seen(obj[attribute])
+        if type(obj) is dict and attribute in obj and attribute not in MAPPING_METHODS:
+            return self._seen(obj[attribute])
         if attribute.startswith("_"):
             if isinstance(obj, Mapping):
                 return self.undefined(obj=obj, name=attribute)
@@ -169,6 +171,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         """`obj[argument]`: an element, then a method or field."""
+        self.work.step()
         found = self._element(obj, argument)
         if found is not NOTHING:
             return found
@@ -295,7 +298,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
             case "+" if isinstance(left, str) and isinstance(right, str):
                 work.room_for(len(left) + len(right))
             case "+" if isinstance(left, list | tuple) and isinstance(right, list | tuple):
+                # Not weighed to the bottom: lists are built item by item, and whatever goes through one weighs it.
                 work.items(len(left) + len(right))
+                work.step((len(left) + len(right)) // COPIED_PER_STEP)
+                return self.binop_table["+"](left, right)
         return self.take(self.binop_table[operator](left, right))
 
     def _judge_product(self, left: Any, right: Any) -> None:
@@ -391,9 +397,11 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     # Compiling and rendering
 
-    def code(self, text: str) -> str:
-        """Python code of a template that was checked."""
-        return str(generate(guards.add_guards(self.parse(text)), self, None, None))
+    def code(self, tree: nodes.Template) -> str:
+        """Python code of a template that was checked; the tree is changed."""
+        tree = guards.add_guards(tree)
+        # Nothing is calculated while compiling: only a rendering counts what it costs.
+        return str(generate(tree, self, None, None, optimized=False))
 
     def render(self, root: Callable[[Context], Iterator[str]], variables: Mapping[str, Any]) -> str:
         """The text that a compiled template gives, without white space around it."""

@@ -44,6 +44,10 @@ class Formats:
             raise BoundReached(f"a width is more than {WIDTH_LIMIT} columns")
         return number
 
+    def room_for(self, chars: int) -> None:
+        """Refuse a text that would be too long, before it is made."""
+        self._work().room_for(chars)
+
     def join(self, items: Iterable[Any], separator: Any = "") -> str:
         """The items as texts, one after the other."""
         texts, between, work = [], self._text(separator), self._work()

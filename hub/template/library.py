@@ -72,8 +72,9 @@ def fill(sandbox: Sandbox, states: StateMachine, clock: Clock, zone: Callable[[]
         **calls.filters(),
         "states": entities.states,
     }
+    tests_of_jinja: dict[str, Any] = dict(DEFAULT_TESTS)
     tests: dict[str, Callable[..., Any]] = {
-        **DEFAULT_TESTS,
+        **tests_of_jinja,
         **lists.TESTS,
         **entities.tests(),
         "is_number": numbers.is_number,

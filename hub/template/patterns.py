@@ -7,6 +7,7 @@ takes at most so many steps, whatever the text.
 
 from __future__ import annotations
 
+import math
 import re
 from functools import lru_cache
 from importlib import import_module
@@ -19,9 +20,14 @@ parser: Any = import_module("re._parser")
 
 PATTERN_CHARS = 500
 """Length of a pattern."""
-PATTERN_STEPS = 10_000_000
+PATTERN_STEPS = 3_000_000
 """Steps that a pattern may take on a text of the length at hand, as the judge counts them."""
+_SCANNED = 0.125
+"""A repeat of single characters before a fixed one is looked through in a loop of its own, faster than a step."""
+_ROUND = 3.0
+"""A round of any other repeat takes longer than a step."""
 _ANY = (code.ANY, code.ANY_ALL, code.NOT_LITERAL, code.IN, code.LITERAL)
+_ANCHORS = ([(code.AT, code.AT_BEGINNING)], [(code.AT, code.AT_BEGINNING_STRING)])
 _REPEATS = (code.MAX_REPEAT, code.MIN_REPEAT, code.POSSESSIVE_REPEAT)
 NEAR_LIMIT = 0x250
 """Characters below are told apart one by one, those beyond by their kind."""
@@ -29,6 +35,8 @@ _NEAR = frozenset(map(chr, range(NEAR_LIMIT)))
 _FAR_DIGIT, _FAR_SPACE, _FAR_WORD, _FAR_REST = ("far digit", "far space", "far word", "far rest")
 _FAR = frozenset({_FAR_DIGIT, _FAR_SPACE, _FAR_WORD, _FAR_REST})
 _ALL = _NEAR | _FAR
+_WITH_FAR_CASE = frozenset("kK")
+"""Of the ASCII letters, that of which there is another case far away: the sign of the kelvin."""
 _CATEGORIES = {
     code.CATEGORY_DIGIT: (r"\d", frozenset({_FAR_DIGIT})),
     code.CATEGORY_NOT_DIGIT: (r"\D", _FAR - {_FAR_DIGIT}),
@@ -50,8 +58,11 @@ def judged(find: Any, text: str, *, ignorecase: bool = False, from_start: bool =
         raise ValueError("a pattern is a text")
     pattern, tree = _compiled(find, bool(ignorecase))
     length = max(1, len(text))
-    work, _ = _cost(list(tree), length)
-    if work * (1 if from_start else length) > PATTERN_STEPS:
+    items = list(tree)
+    work, _ = _cost(items, length, is_all=True)
+    is_anchored = items[:1] in _ANCHORS and not pattern.flags & re.MULTILINE
+    starts = 1 if from_start or is_anchored else max(1.0, length / _spacing(items))
+    if work * starts + length > PATTERN_STEPS:
         raise BoundReached(
             f"the pattern {find[:60]!r} may take too long on {len(text)} characters: "
             "name what stands between its repeats, or shorten the text"
@@ -70,21 +81,28 @@ def _compiled(find: str, ignorecase: bool) -> tuple[re.Pattern[str], Any]:
         raise ValueError(f"{find[:60]!r} is not a pattern: {error}") from None
 
 
-def _cost(items: list[Any], length: int) -> tuple[float, float]:
-    """The steps from one place at most, and the ways to get through."""
+def _cost(items: list[Any], length: int, *, is_all: bool = False) -> tuple[float, float]:
+    """The steps from one place at most, and the ways to get through.
+
+    `is_all` says that nothing comes after the items: where the rest may be empty, the first way is the last.
+    """
     work = ways = 1.0
     for place, (kind, value) in enumerate(items):
         own_work, own_ways = _cost_of(kind, value, length)
-        work += ways * own_work
-        if kind in _REPEATS and place + 1 < len(items) and _is_told_apart(value[2], items[place + 1]):
+        following = [part for part, _ in items[place + 1 : place + 2]]
+        if kind is code.MAX_REPEAT and _is_single(value[2]) and following == [code.LITERAL]:
+            own_work *= _SCANNED
+        if _is_told_apart(items[place], items[place + 1 :]) or (is_all and _may_be_empty(items[place + 1 :])):
             own_ways = 1.0
+        own_ways = max(1.0, own_ways / _spacing(items[place + 1 :]))
+        work += ways * own_work
         ways *= own_ways
     return work, ways
 
 
 def _cost_of(kind: Any, value: Any, length: int) -> tuple[float, float]:
     if kind in _ANY:
-        return (len(value) if kind is code.IN else 1.0), 1.0
+        return 1.0, 1.0
     if kind is code.AT:
         return 1.0, 1.0
     if kind in _REPEATS:
@@ -107,11 +125,18 @@ def _cost_of_repeat(value: Any, length: int) -> tuple[float, float]:
     work, ways = _cost(list(body), length)
     if _is_decided(list(body)):
         ways = 1.0
-    if ways > 1.0 and most > 1:
-        # Each round multiplies the ways; beyond a few rounds that has no bound worth the name.
-        rounds = min(most, 64)
-        return work * ways**rounds, ways**rounds * max(1, most - int(least) + 1)
-    return work * max(1, most), ways * max(1, most - int(least) + 1)
+    if most <= 1:
+        return work * _ROUND, ways + 1 - int(least)
+    if ways > 1.0:
+        # Each round multiplies the ways.
+        grown = math.inf if most * math.log10(ways) > 100 else ways**most
+        return work * _ROUND * grown, grown * max(1, most - int(least) + 1)
+    if not _is_single(body) and not _looks_around(body):
+        # With one way through it, what the rounds take from the text is no more than the text, all of them together.
+        fixed, _ = _cost(list(body), 1)
+        return fixed * _ROUND * max(1, most) + 2 * work, max(1, most - int(least) + 1)
+    per_round = 1.0 if _is_single(body) else _ROUND
+    return work * per_round * max(1, most), max(1, most - int(least) + 1)
 
 
 def _is_decided(body: list[Any]) -> bool:
@@ -128,11 +153,40 @@ def _is_decided(body: list[Any]) -> bool:
     return all(_apart(one, other) for place, one in enumerate(firsts) for other in firsts[place + 1 :])
 
 
-def _is_told_apart(body: Any, following: Any) -> bool:
+def _is_told_apart(item: Any, following: list[Any]) -> bool:
     """Whether what follows a repeat of single characters begins with a character that the repeat cannot take."""
-    if len(body) != 1 or body[0][0] not in _ANY:
+    kind, value = item
+    if kind is code.SUBPATTERN and len(value[-1]) == 1:
+        return _is_told_apart(value[-1][0], following)
+    if kind not in _REPEATS or not following or not _is_single(value[2]):
         return False
-    return _apart(_first(body[0]), _first(following))
+    return _apart(_first(value[2][0]), _first(following[0]))
+
+
+def _may_be_empty(items: list[Any]) -> bool:
+    return all(kind in _REPEATS and value[0] == 0 for kind, value in items)
+
+
+def _spacing(items: list[Any]) -> int:
+    """How far apart, at least, the places are where what follows can begin.
+
+    A word that does not end as it begins, such as `foo`, is there no more often than every third character.
+    """
+    word = ""
+    for kind, value in items:
+        if kind is not code.LITERAL or not chr(value).isascii():
+            break
+        word += chr(value).lower()
+    overlaps = any(word.endswith(word[:size]) for size in range(1, len(word)))
+    return len(word) if word and not overlaps else 1
+
+
+def _looks_around(body: Any) -> bool:
+    return "ASSERT" in repr(body)
+
+
+def _is_single(body: Any) -> bool:
+    return len(body) == 1 and body[0][0] in _ANY
 
 
 def _first(item: Any) -> frozenset[str] | None:
@@ -157,6 +211,8 @@ def _matching(kind: Any, value: Any) -> frozenset[str]:
     """What one item matches, rather too much than too little: upper and lower case count as the same."""
     if kind is code.LITERAL:
         return _with_cases(_between(value, value))
+    if kind is code.NOT_LITERAL:
+        return _ALL - _between(value, value) if value < NEAR_LIMIT else _ALL
     if kind is not code.IN:
         return _ALL
     is_negated = value[0][0] is code.NEGATE
@@ -179,7 +235,8 @@ def _with_cases(chars: frozenset[str]) -> frozenset[str]:
     if chars & _FAR:
         return chars | _NEAR
     cases = frozenset(case for char in chars for case in (char.lower(), char.upper(), char.swapcase()))
-    return chars | cases | (frozenset({_FAR_WORD}) if any(char.isalpha() for char in chars) else frozenset())
+    is_near = all(char.isascii() and char not in _WITH_FAR_CASE for char in chars)
+    return chars | cases | (frozenset() if is_near else frozenset({_FAR_WORD}))
 
 
 @lru_cache(maxsize=16)

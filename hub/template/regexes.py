@@ -9,6 +9,9 @@ from typing import Any
 from hub.template.patterns import PATTERN_CHARS, judged
 from hub.template.work import BoundReached, Work
 
+_LEADING_ANYTHING = re.compile(r"^\.\*\??(?![?+*{])")
+"""To look for `.*x` anywhere is to look for `x` anywhere, and takes as many times longer as the text is long."""
+
 
 class Regexes:
     """The functions of regular expressions.
@@ -37,8 +40,9 @@ class Regexes:
         text, pattern = self._judged(value, find, ignorecase, from_start=True)
         return pattern.match(text) is not None
 
-    def search(self, value: Any, find: str = "", ignorecase: bool = False) -> bool:
+    def search(self, value: Any, find: Any = "", ignorecase: bool = False) -> bool:
         """Whether the pattern is anywhere in the text."""
+        find = _LEADING_ANYTHING.sub("", find) if isinstance(find, str) else find
         text, pattern = self._judged(value, find, ignorecase)
         return pattern.search(text) is not None
 

@@ -112,6 +112,7 @@ class Texts:
         """Every line but the first moved to the right."""
         space = width[:100] if isinstance(width, str) else " " * self._formats.width(width)
         lines = self._text(value).splitlines(keepends=True)
+        self._formats.room_for(len(space) * len(lines))
         moved = [
             line if (number == 0 and not first) or (not blank and not line.strip()) else space + line
             for number, line in enumerate(lines)

@@ -33,7 +33,7 @@ def noting_undefined(note: Note) -> type[Undefined]:
             return 0
 
         def __repr__(self) -> str:
-            return ""
+            return "Undefined"
 
     return Missing
 

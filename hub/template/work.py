@@ -19,6 +19,8 @@ CHECK_STEPS = 256
 """The processor time is looked at after so many steps."""
 CHARS_PER_STEP = 64
 """So many characters of a text count like one value."""
+_WEIGHED_AT_ONCE = 1_024
+_RANGE_SHARE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,7 @@ class Limits:
 
     Attributes:
         source_chars: Length of a template.
+        source_parts: Values, names, operations and statements in a template.
         output_chars: Length of what one rendering gives.
         text_chars: Length of any single text on the way.
         total_chars: Length of all texts made by one rendering together.
@@ -38,14 +41,15 @@ class Limits:
     """
 
     source_chars: int = 16_384
+    source_parts: int = 2_000
     output_chars: int = 262_144
     text_chars: int = 262_144
     total_chars: int = 2_000_000
     steps: int = 200_000
-    value_weight: int = 100_000
+    value_weight: int = 50_000
     number_bits: int = 4_096
     call_depth: int = 40
-    cpu_s: float = 0.05
+    cpu_s: float = 0.04
 
 
 class BoundReached(Exception):
@@ -152,13 +156,16 @@ class Work:
             BoundReached: There is more in it than a value may have.
             NotPlainData: Something in it is not for templates.
         """
-        weight = chars = 0
+        weight = chars = counted = 0
         self.seen_states = False
         most = self.limits.value_weight
         todo = [iter((value,))]
         while todo:
             for item in todo.pop():
                 weight += 1
+                if weight - counted >= _WEIGHED_AT_ONCE:
+                    self.step(weight - counted)
+                    counted = weight
                 kind = type(item)
                 if kind in ATOMS:
                     continue
@@ -170,7 +177,7 @@ class Work:
                 elif isinstance(item, list | tuple | set | frozenset):
                     todo.append(iter(item))
                 elif kind is range:
-                    weight += len(item)
+                    weight += len(item) // _RANGE_SHARE
                 elif isinstance(item, str | bytes):
                     weight += len(item) // CHARS_PER_STEP
                     chars += len(item)
@@ -183,7 +190,7 @@ class Work:
             if weight > most:
                 raise BoundReached(f"a value has more than {most} values in it")
         self.seen_chars = chars
-        self.step(weight)
+        self.step(weight - counted)
         return weight
 
     def info(self) -> RenderInfo:
