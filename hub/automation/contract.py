@@ -23,6 +23,7 @@ from hub.security.people import People
 
 if TYPE_CHECKING:
     from hub.automation.run import Run
+    from hub.automation.file_watch import FileWatch
     from hub.automation.schedule.timetable import Timetable
     from hub.automation.sentences import Sentences
     from hub.security.egress import Egress
@@ -144,6 +145,7 @@ class Parts:
         webhooks: The webhooks that triggers wait for; None where none can come in.
         sentences: The sentences that triggers answer; None where nobody speaks.
         egress: Fetches what is outside; None where nothing may be fetched.
+        files: Watches files; None where there are none.
     """
 
     bus: EventBus
@@ -164,6 +166,7 @@ class Parts:
     webhooks: Webhooks | None = None
     sentences: Sentences | None = None
     egress: Egress | None = None
+    files: FileWatch | None = None
 
 
 # --- triggers ---

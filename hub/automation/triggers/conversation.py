@@ -1,0 +1,85 @@
+"""`conversation`: somebody said a sentence; the automation answers instead of the agent.
+
+Messages of those who may talk are looked at before an agent sees them (`hub.automation.sentences`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from hub.automation.contract import Site, TriggerKind
+from hub.automation.fields import match_text
+from hub.automation.sentences import DEFAULT_LANGUAGE, Match, problem_of
+from hub.automation.triggers.arming import told
+from hub.automation.words import listed, shown
+from hub.core.context import Context
+from hub.core.errors import Unavailable
+from hub.core.events import Unsubscribe
+from hub.core.schema import (
+    All,
+    Described,
+    Invalid,
+    Match as Matching,
+    MultipleInvalid,
+    Optional,
+    Required,
+    show,
+    string,
+)
+
+_LANGUAGE = re.compile(r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$")
+
+
+def _sentences(value: Any) -> list[str]:
+    found: list[str] = match_text(value)
+    errors: list[Invalid] = []
+    for index, each in enumerate(found):
+        if (problem := problem_of(each)) is not None:
+            errors.append(Invalid(f"{problem}, got {show(each)}", path=[index] * isinstance(value, list)))
+    if errors:
+        raise MultipleInvalid(errors)
+    return found
+
+
+def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+    if site.parts.sentences is None:
+        raise Unavailable("nobody speaks here")
+    language: str = config["language"]
+
+    def said(match: Match, context: Context) -> None:
+        trigger = {
+            "sentence": match.text,
+            "matched": match.sentence,
+            "slots": dict(match.slots),
+            "details": dict(match.details),
+            "user_input": {"text": match.text, "language": language},
+            "device_id": None,
+            "description": f"sentence '{match.text}'",
+        }
+        authority = context.authority
+        site.fire(trigger, context, tainted=authority.tainted or not authority.owner)
+
+    return site.parts.sentences.register(config["command"], said, language=language, fail=site.fail)
+
+
+def _explain(config: Mapping[str, Any]) -> str:
+    sentences = (f'"{shown(each)}"' for each in config["command"])
+    return f"when somebody says {listed(sentences, 'or')}"
+
+
+KIND = TriggerKind(
+    name="conversation",
+    fields={
+        Required("command", description="What is said: [may be left out], (one|other), {slot}; one or a list."): (
+            Described(_sentences, match_text.json_schema, "sentences")
+        ),
+        Optional("language", default=DEFAULT_LANGUAGE, description="Of the sentences: en, de, zh-CN, …"): All(
+            string, Matching(_LANGUAGE, msg="expected a language such as en")
+        ),
+    },
+    arm=told(_arm),
+    explain=_explain,
+    description="Somebody said a sentence.",
+)

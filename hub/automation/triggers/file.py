@@ -1,0 +1,72 @@
+"""`file`: a file below the home directory was made, changed or removed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+from typing import Any
+
+from hub.automation.contract import Site, TriggerKind
+from hub.automation.fields import match_text
+from hub.automation.file_watch import HIDDEN
+from hub.automation.triggers.arming import told
+from hub.automation.words import listed
+from hub.core.errors import Unavailable
+from hub.core.events import Unsubscribe
+from hub.core.schema import All, Described, In, Invalid, Optional, Required, boolean, ensure_list, string
+from hub.security.jail_path import PathRefused, components
+
+CHANGES = ("created", "modified", "deleted")
+
+
+def _path(value: Any) -> str:
+    text = str(string(value))
+    try:
+        names = components(text)
+    except PathRefused as error:
+        raise Invalid(error.message) from error
+    if names[:1] == (HIDDEN,):
+        raise Invalid("what the hub keeps for itself (.storage) is not watched")
+    return "/".join(names)
+
+
+def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+    if site.parts.files is None:
+        raise Unavailable("files are not watched here")
+    wanted = frozenset(config["on"])
+    patterns: list[str] = config.get("pattern", [])
+
+    def changed(what: str, path: str) -> None:
+        name = PurePosixPath(path).name
+        if what not in wanted:
+            return
+        if patterns and not any(fnmatchcase(path if "/" in each else name, each) for each in patterns):
+            return
+        site.fire({"path": path, "name": name, "change": what, "description": f"{path} was {what}"})
+
+    return site.parts.files.watch(config["path"], changed, is_recursive=config["recursive"])
+
+
+def _explain(config: Mapping[str, Any]) -> str:
+    pattern = f" like {listed(config['pattern'], 'or')}" if "pattern" in config else ""
+    below = " or below it" if config["recursive"] else ""
+    return f"when {config['path'] or 'a file of the home directory'}{pattern}{below} is {listed(config['on'], 'or')}"
+
+
+KIND = TriggerKind(
+    name="file",
+    fields={
+        Required("path", description="A file or a folder, relative to the home directory."): Described(
+            _path, {"type": "string"}, "path"
+        ),
+        Optional("on", default=list(CHANGES), description="created, modified, deleted: one or a list."): All(
+            ensure_list(In(CHANGES)), lambda found: found or list(CHANGES)
+        ),
+        Optional("recursive", default=True, description="Whether files in folders below count."): boolean,
+        Optional("pattern", description="Only such names: *.md; with a / such paths."): match_text,
+    },
+    arm=told(_arm),
+    explain=_explain,
+    description="A file changed.",
+)
