@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
 from typing import Any
@@ -39,6 +40,8 @@ def pack(value: Any, depth: int = 0) -> Any:
 
 def _pack_object(value: Any, depth: int) -> Any:
     match value:
+        case bytes() | bytearray():
+            return {_KIND: "bytes", "value": b64encode(value).decode()}
         case datetime():
             return {_KIND: "datetime", "value": value.isoformat()}
         case date():
@@ -82,6 +85,8 @@ def unpack(value: Any) -> Any:
             return {key: unpack(each) for key, each in value.items()}
         case "set":
             return {_hashable(unpack(each)) for each in value["items"]}
+        case "bytes":
+            return b64decode(value["value"])
         case "datetime":
             return datetime.fromisoformat(value["value"])
         case "date":

@@ -349,6 +349,7 @@ values = st.recursive(
         st.text(st.characters(exclude_categories=["Cs"])),
         st.datetimes(timezones=st.just(UTC)),
         st.dates(),
+        st.binary(max_size=5),
         st.times(),
         st.sets(st.integers(0, 9)),
         st.builds(lambda n: timedelta(seconds=n), st.integers(-(10**6), 10**6)),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from hub.automation.contract import Outcome
+from hub.automation.mqtt_topics import EVENT_MESSAGE
 from hub.automation.run import DryRun
 from tests.automation.actions.bench import Bench, results
 from tests.automation.ground import clock_of
@@ -229,3 +230,14 @@ async def test_a_dry_run_waits_for_nothing(bench: Bench) -> None:
     assert [each["path"] for each in dry.skipped] == ["action/0", "action/1", "action/2"]
     assert dry.calls[0]["data"] == {"wait": {"completed": True, "remaining": None, "trigger": None}}
     assert results(run, "action/0") == [{"delay": 60.0}]
+
+
+async def test_what_came_from_outside_taints_what_follows(bench: Bench) -> None:
+    task = bench.start(bench.run([ON, {"wait_for_trigger": {"trigger": "mqtt", "topic": "door/bell"}}, ON]))
+    await bench.advance()
+
+    bench.parts.bus.fire(EVENT_MESSAGE, {"topic": "door/bell", "payload": b"ring", "qos": 0, "retain": False})
+    await bench.advance()
+
+    assert (await task).outcome is Outcome.FINISHED
+    assert [context.authority.tainted for context in bench.contexts] == [False, True]
