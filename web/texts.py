@@ -7,17 +7,48 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One entry of the navigation; the title is a message id."""
+    """One entry of the navigation; the title is a message id.
+
+    Attributes:
+        tabs: Pages that belong together and are shown as tabs above each of them.
+    """
 
     path: str
     title: str
-    icon: str
+    icon: str = ""
+    tabs: tuple[Place, ...] = ()
+
+    def holds(self, path: str) -> bool:
+        """Whether a page is this one, or one of its tabs."""
+        return path == self.path or any(tab.path == path for tab in self.tabs)
 
 
 NAVIGATION = (
     Place("/chat", "Chat", "chat"),
     Place("/overview", "Overview", "overview"),
+    Place(
+        "/automations",
+        "Automations",
+        "automation",
+        (
+            Place("/automations", "Automations"),
+            Place("/scripts", "Scripts"),
+            Place("/blueprints", "Blueprints"),
+        ),
+    ),
     Place("/config", "Configuration", "config"),
+    Place(
+        "/developer",
+        "Developer tools",
+        "developer",
+        (
+            Place("/developer", "States"),
+            Place("/developer/events", "Events"),
+            Place("/developer/services", "Services"),
+            Place("/developer/templates", "Templates"),
+            Place("/developer/mqtt", "MQTT"),
+        ),
+    ),
 )
 
 SUGGESTIONS = (
@@ -64,9 +95,13 @@ SCRIPT_TEXTS = (
     "Discard it",
     "Find",
     "Go to or do",
+    "Go to the automations",
+    "Go to the blueprints",
     "Go to the chat",
     "Go to the configuration",
+    "Go to the developer tools",
     "Go to the overview",
+    "Go to the scripts",
     "Keyboard shortcuts",
     "Load the file and drop mine",
     "New conversation",

@@ -39,7 +39,8 @@ def texts_of_modules() -> Iterator[str]:
             place = {"gettext": 0, "ngettext": 0, "Page": 1}.get(name)
             if place is not None and len(node.args) > place and isinstance(node.args[place], ast.Constant):
                 yield str(ast.literal_eval(node.args[place]))
-    yield from (place.title for place in texts.NAVIGATION)
+    for place in texts.NAVIGATION:
+        yield from (place.title, *(tab.title for tab in place.tabs))
     yield from texts.SUGGESTIONS
     for table in (
         texts.INTEGRATION_STATES,

@@ -30,7 +30,7 @@ class Palette extends LitElement {
   }
 
   get choices() {
-    const places = [...document.querySelectorAll(".side nav a, #sessions a")].map((link) => ({
+    const places = [...document.querySelectorAll(".side nav a, .tabs a:not(:first-child), #sessions a")].map((link) => ({
       name: (link.querySelector(".name") || link).textContent.trim(),
       run: () => location.assign(link.href),
     }));
@@ -80,7 +80,8 @@ class Palette extends LitElement {
   sheet() {
     const rows = [
       [`${command}+K`, t("Go to or do")], ["?", t("Keyboard shortcuts")], ["g c", t("Go to the chat")],
-      ["g o", t("Go to the overview")], ["g y", t("Go to the configuration")], ["n", t("New conversation")],
+      ["g o", t("Go to the overview")], ["g a", t("Go to the automations")], ["g s", t("Go to the scripts")],
+      ["g b", t("Go to the blueprints")], ["g y", t("Go to the configuration")], ["g d", t("Go to the developer tools")], ["n", t("New conversation")],
       ["/", t("Write a message")], ["Esc", t("Stop")], [`${command}+S`, t("Save the file")],
     ];
     return html`<h2>${t("Keyboard shortcuts")}</h2>
