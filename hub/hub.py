@@ -185,6 +185,7 @@ class Hub:
 
         self.egress = Egress(lambda: self.config.current.or_default("network")["allow_private"])
         self.automation = AutomationHouse(self._needs())
+        self.inbox.answer_with(self.automation.spoken.hear)
 
         token = hub_token(home.path)
         self.redactor.register(token)

@@ -15,10 +15,12 @@ from hub.automation.addresses import Addresses
 from hub.automation.agent_runs import AgentRuns
 from hub.automation.automation_services import register_automation_services
 from hub.automation.automations import SECTION, Automations
+from hub.automation.automations_file import AutomationsFile
 from hub.automation.blueprints.blueprints import Blueprints
 from hub.automation.contract import Location, Parts
 from hub.automation.delivery import Delivery
 from hub.automation.desk import Desk
+from hub.automation.editing import AutomationEditor
 from hub.automation.file_watch import FileWatch
 from hub.automation.heartbeats import Heartbeats
 from hub.automation.judge import Judge
@@ -40,6 +42,7 @@ from hub.automation.services.system_events import register_system_events
 from hub.automation.services.tools import register_tools
 from hub.automation.services.web import register_web
 from hub.automation.spending import SpendingLog
+from hub.automation.spoken import Spoken
 from hub.automation.system_events import SystemEvents
 from hub.automation.template_functions import TemplateFunctions
 from hub.automation.trace import shown_value
@@ -164,7 +167,7 @@ class AutomationHouse:
             self._discard,
             ResultNotices(needs.egress, needs.repairs, clock, self._tasks),
         )
-        self.blueprints = Blueprints(needs.home.path, needs.egress)
+        self.blueprints = Blueprints(needs.home.path, needs.egress, needs.config.editor.history.keep)
         self.automations = Automations(desk, db, self.blueprints.expand, self._owner)
         self.scripts = Scripts(ScriptDesk(self.parts, {}, self.traces, waiting), self._expand_script)
         self.heartbeats = Heartbeats(
@@ -192,6 +195,14 @@ class AutomationHouse:
             needs.zone,
             needs.reload,
             lambda: needs.agents.default().id,
+        )
+        self.spoken = Spoken(self.sentences, bus, needs.language)
+        self.editor = AutomationEditor(
+            needs.config,
+            AutomationsFile(needs.config),
+            self.automations.place,
+            self.blueprints.expand,
+            needs.reload,
         )
         self._removers: list[Unsubscribe] = []
 

@@ -63,7 +63,7 @@ class Automation:
         self._mode = Mode(config["mode"])
         self._limits = Limits(config, desk.parts.clock, desk.parts.spending, self.id)
         self._going: dict[str, _Going] = {}
-        self._queued: deque[tuple[Firing, Mapping[str, Any], Verdict]] = deque()
+        self._queued: deque[tuple[Run, Firing | None]] = deque()
         self._armed = Armed(config, desk.parts, desk.kept, self.handle)
         self._plan: RunPlan | None = None
         self._is_sync: bool | None = None
@@ -148,17 +148,17 @@ class Automation:
 
     async def stop_runs(self, reason: str = "it was turned off") -> None:
         """End all runs and forget what waits for its turn."""
-        self._queued.clear()
-        tasks = self._cancel(reason)
-        if tasks:
+        for run, _ in self._queued:
+            run.cancel(reason)
+        self._cancel(reason)
+        current = asyncio.current_task()  # it may turn itself off
+        while tasks := [going.task for going in self._going.values() if going.task is not current]:
             await asyncio.wait(tasks)
 
     # --- firing ---
 
     def handle(self, firing: Firing) -> Begun | None:
         """Take a firing; None when a condition has to be waited for. Never waits itself."""
-        if firing.planned is not None and self._armed.makes_up:
-            self._desk.kept.changed(self.id)
         if firing.skipped:
             late = int(self._parts.clock.time() - (firing.planned or 0.0))
             return self._not_run(firing, NotRun.MISSED, f"it was due {late} s ago, and catch_up lets it go")
@@ -210,7 +210,11 @@ class Automation:
 
     def take_up(self, waiting: Waiting) -> None:
         """Go on with a run that a stop or a crash cut off, at its position."""
-        self._go(waiting.restore(self.plan, self._parts))
+        run = waiting.restore(self.plan, self._parts)
+        if self._going and self._mode is Mode.QUEUED:
+            self._queued.append((run, None))
+        else:
+            self._go(run)
 
     async def _ask(self, firing: Firing, variables: Mapping[str, Any]) -> None:
         try:
@@ -229,16 +233,18 @@ class Automation:
         refusal = self._limits.refusal()
         if refusal is not None:
             return self._not_run(firing, *refusal)
-        match decide(self._mode, self.config["max"], len(self._going), len(self._queued)):
+        decision = decide(self._mode, self.config["max"], len(self._going), len(self._queued))
+        if decision is Decision.REFUSE:
+            return self._exceeded(firing)
+        self._limits.count()
+        match decision:
             case Decision.START:
-                return self._start(firing, variables, verdict)
+                return self._go(self._run(firing, variables, verdict), firing)
             case Decision.RESTART:
-                return self._start(firing, variables, verdict, self._cancel("it was set off again"))
+                replaced = self._cancel("it was set off again")
+                return self._go(self._run(firing, variables, verdict), firing, replaced)
             case Decision.QUEUE:
-                self._queued.append((firing, variables, verdict))
-                return Begun(text="it waits for its turn")
-            case Decision.REFUSE:
-                return self._exceeded(firing)
+                return self._queue(self._run(firing, variables, verdict), firing)
 
     def _exceeded(self, firing: Firing) -> Begun:
         text = refusal(self._mode, self.config["max"])
@@ -257,13 +263,7 @@ class Automation:
             tasks.append(going.task)
         return tasks
 
-    def _start(
-        self,
-        firing: Firing,
-        variables: Mapping[str, Any],
-        verdict: Verdict,
-        replaced: Sequence[asyncio.Task[Ended]] = (),
-    ) -> Begun:
+    def _run(self, firing: Firing, variables: Mapping[str, Any], verdict: Verdict) -> Run:
         plan = self.plan
         run = Run(
             plan,
@@ -278,8 +278,14 @@ class Automation:
             self._desk.traces.begin(run.trace)
         for place, child in verdict.children.items():
             run.trace.verdict(f"condition/{place}", child)
-        self._limits.count()
-        return self._go(run, firing, replaced)
+        return run
+
+    def _queue(self, run: Run, firing: Firing) -> Begun:
+        """Let a run wait for its turn; one that is kept is written down now, another makes up for itself."""
+        self._queued.append((run, firing))
+        if run.keeper is not None:
+            self._parts.tasks.spawn(self._keep(run, firing), name=f"keep a run of {self.entity_id}")
+        return Begun(run.id, text="it waits for its turn")
 
     def _go(self, run: Run, firing: Firing | None = None, replaced: Sequence[asyncio.Task[Ended]] = ()) -> Begun:
         task = self._parts.tasks.spawn(self._perform(run, firing, replaced), name=f"run of {self.entity_id}")
@@ -320,11 +326,21 @@ class Automation:
 
     async def _keep(self, run: Run, firing: Firing | None) -> None:
         """Write down, before anything is done, that this occurrence is handled and by which run: both or neither."""
+        is_marked = firing is not None and self._mark(firing)
         if self._desk.waiting is not None and run.keeper is not None and not run.saved:
             await self._desk.kept.write(self.id, self._desk.waiting.saving(run))
             run.saved = True
-        elif firing is not None and firing.planned is not None and self._armed.makes_up:
+        elif is_marked and run.keeper is None:
             await self._desk.kept.write(self.id)
+
+    def _mark(self, firing: Firing) -> bool:
+        """Remember that an occurrence of a schedule is handled; return whether there was anything to remember."""
+        if not firing.key or firing.planned is None:
+            return False
+        before = self._kept.handled.get(firing.key)
+        if before is None or firing.planned > before:
+            self._kept.handled[firing.key] = firing.planned
+        return True
 
     # --- what comes behind ---
 
@@ -353,12 +369,13 @@ class Automation:
                 "run_id": run.id,
                 "outcome": ended.outcome.value,
                 "error": ended.error,
+                "conversation_response": ended.conversation_response,
             },
             run.context,
         )
         self.show()
         if self._queued:
-            self._start(*self._queued.popleft())
+            self._go(*self._queued.popleft())
         if never_begun and run.keeper is not None:
             await run.keeper.forget(run.id)
         finished = self._parts.clock.time()
@@ -424,6 +441,8 @@ class Automation:
     def _not_run(
         self, firing: Firing, reason: NotRun, text: str, children: Mapping[str, Verdict] | None = None
     ) -> Begun:
+        if self._mark(firing):
+            self._desk.kept.changed(self.id)
         if self._desk.traces is not None:
             self._desk.traces.add_not_run(self.id, self.alias, firing.trigger, reason, text, children or {})
         self._parts.bus.fire(

@@ -184,6 +184,7 @@ class Firing:
         missed: Earlier occurrences that this one stands for or that were let go.
         skipped: It was due too long ago and is not to run; it is only told.
         variables: Variables of this trigger (its `variables` key), as they stand.
+        key: What the planned time is remembered under once it is handled; empty where nothing is made up for.
     """
 
     trigger: Mapping[str, Any]
@@ -193,6 +194,7 @@ class Firing:
     missed: int = 0
     skipped: bool = False
     variables: Mapping[str, Any] = field(default_factory=dict)
+    key: str = ""
 
 
 class Site(Protocol):

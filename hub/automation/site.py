@@ -99,9 +99,8 @@ class ArmedSite:
         skipped: bool = False,
     ) -> None:
         """Pass a firing on; see `hub.automation.contract.Site`."""
-        if planned is not None and self._key:
-            self._kept.handled[self._key] = planned
-        firing = Firing({**self._told, **trigger}, context, tainted, planned, missed, skipped, self._variables)
+        told = {**self._told, **trigger}
+        firing = Firing(told, context, tainted, planned, missed, skipped, self._variables, self._key)
         try:
             self._on_firing(firing)
         except Exception:  # whatever is wrong with one automation must not reach who told the trigger

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +33,10 @@ from hub.storage.database import Database
 
 EVENT_MESSAGE_RECEIVED = "message_received"
 EVENT_MESSAGE_REJECTED = "message_rejected"
+Answer = Callable[[], Awaitable[str]]
+Hear = Callable[[str, Context], Awaitable[Answer | None]]
+"""Returns what answers a text instead of an agent, or None when nothing does."""
+
 REJECTED_KEPT = 5_000
 """Refused messages that are remembered, so that each is refused once."""
 CLEAR_EVERY = 500
@@ -64,8 +69,13 @@ class Inbox:
         self._bus = bus
         self._clock = clock
         self._tasks = tasks
+        self._hear: Hear | None = None
         self._waiting: Counter[str] = Counter()
         self._rejected = 0
+
+    def answer_with(self, hear: Hear) -> None:
+        """Let something else answer a message before an agent does, such as an automation that waits for a sentence."""
+        self._hear = hear
 
     async def receive(self, message: InboundMessage, context: Context) -> Receipt:
         """Take one message; when this returns it is on disk and may be acknowledged to the platform.
@@ -84,9 +94,10 @@ class Inbox:
         if isinstance(decided, Refused):
             return await self._reject(message, context, decided.reason, answer=decided.answer)
         if parsed := self._commands.parse(message.text):
-            return await self._command(
-                CommandCall(*parsed, message, decided.agent_id, decided.session_key, decided.context)
-            )
+            call = CommandCall(*parsed, message, decided.agent_id, decided.session_key, decided.context)
+            return await self._at_once(message, decided, lambda: self._commands.run(call))
+        if self._hear is not None and (answer := await self._hear(message.text, decided.context)) is not None:
+            return await self._at_once(message, decided, answer)
         settings = self._router.settings
         if self._waiting[decided.session_key] >= settings.queue_limit:
             text = say("queue.full", settings.language, limit=settings.queue_limit)
@@ -205,27 +216,24 @@ class Inbox:
         if not self._waiting[session_key]:
             del self._waiting[session_key]
 
-    async def _command(self, call: CommandCall) -> Receipt:
-        message, inbox_id = call.message, new_id()
+    async def _at_once(self, message: InboundMessage, routed: Routed, answer: Answer) -> Receipt:
+        """Answer without a run: a command, or what something else makes of the text."""
+        inbox_id, session_key, context = new_id(), routed.session_key, routed.context
         known = await self._db.write(
-            lambda connection: self._insert(
-                connection, message, call.context, inbox_id, "received", None, call.session_key, None
-            )
+            lambda connection: self._insert(connection, message, context, inbox_id, "received", None, session_key, None)
         )
         if known is not None:
             return known
-        self._told(message, inbox_id, call.session_key, call.context)
-        reply = await self._commands.run(call)
+        self._told(message, inbox_id, session_key, context)
+        reply = await answer()
 
         def write(connection: sqlite3.Connection) -> None:
             connection.execute("UPDATE inbox SET state = 'command' WHERE id = ?", (inbox_id,))
-            self._outbox.insert(
-                connection, message.address, reply, caused_by=call.context.id, session_key=call.session_key
-            )
+            self._outbox.insert(connection, message.address, reply, caused_by=context.id, session_key=session_key)
 
         await self._db.write(write)
         self._outbox.notify(message.address)
-        return Receipt(inbox_id, accepted=True, session_key=call.session_key, reply=reply)
+        return Receipt(inbox_id, accepted=True, session_key=session_key, reply=reply)
 
     async def _reject(
         self, message: InboundMessage, context: Context, reason: str, *, answer: str | None = None
