@@ -1,0 +1,297 @@
+"""`homarus cron`: what is done at a time, once or again and again. Each is an automation in the user's own file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from hub.cli.client import HubClient
+from hub.cli.exits import CommandFailed, Exit
+from hub.cli.groups import Group
+from hub.cli.options import home_option, json_option, print_json, print_table
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_WHEN = (
+    click.option("--at", metavar="TIME", help="Once: 20m, 18:00, or 2026-03-01T07:30."),
+    click.option("--every", metavar="INTERVAL", help="Again and again: 2h, 1d."),
+    click.option("--cron", metavar="EXPRESSION", help="minute hour day month weekday."),
+    click.option("--tz", metavar="ZONE", help="The time zone of --cron; the home's without it."),
+)
+_WHAT = (
+    click.option("--message", metavar="TEXT", help="Tell the agent this; its answer is sent."),
+    click.option("--text", metavar="TEXT", help="Send this as it is: a reminder."),
+    click.option("--system-event", metavar="TEXT", help="Let the agent see this at its next heartbeat."),
+    click.option("--agent", metavar="ID", help="Which agent."),
+    click.option("--session", metavar="NAME", help="isolated, main, or session:KEY."),
+    click.option("--model", metavar="MODEL", help="For --message."),
+    click.option("--thinking", metavar="LEVEL", help="For --message: off to high."),
+    click.option("--timeout", type=int, metavar="SECONDS", help="For --message."),
+    click.option("--wake", type=click.Choice(("now", "next-heartbeat")), help="For --system-event."),
+    click.option("--channel", metavar="NAME", help="Where the answer or text goes; the last one without it."),
+    click.option("--to", metavar="ID", help="To whom on that channel."),
+    click.option("--account", metavar="NAME", help="By which account of it."),
+    click.option("--announce/--no-announce", default=None, help="Whether an answer is sent at all."),
+    click.option("--description", metavar="TEXT", help="For people."),
+    click.option("--delete-after-run/--keep-after-run", default=None, help="Whether it removes itself once it ran."),
+)
+
+
+def _options(*groups: Sequence[Callable[[Function], Function]]) -> Callable[[Function], Function]:
+    """Return a decorator that adds all these options, in their order."""
+
+    def add(command: Function) -> Function:
+        for option in reversed([each for group in groups for each in group]):
+            command = option(command)
+        return command
+
+    return add
+
+
+@click.group("cron", cls=Group)
+def command() -> None:
+    """Schedule reminders and work of the agent.
+
+    Example:
+      homarus cron add --at 20m --text "Take the cake out"
+      homarus cron add --cron "0 7 * * 1-5" --message "Tell me what is up today" --name Morning
+    """
+
+
+@command.command("add")
+@click.option("--name", metavar="NAME", help="What it is called.")
+@_options(_WHEN, _WHAT)
+@click.option("--disabled", is_flag=True, help="Write it, but do not put it in force.")
+@home_option
+@json_option
+def add(home: Path, as_json: bool, disabled: bool, **given: Any) -> None:
+    """Schedule something: a time (--at, --every or --cron) and a text (--message, --text or --system-event).
+
+    Example:
+      homarus cron add --every 2h --text "Drink some water" --channel telegram --to 123456789
+    """
+    params = _job(given)
+    if disabled:
+        params["enabled"] = False
+    job = HubClient(home).call("cron.add", params)
+    if as_json:
+        print_json(job)
+        return
+    click.echo(f"{job['id']} is scheduled; {_next(job)}.")
+
+
+@command.command("list")
+@click.option("--all", "everything", is_flag=True, help="Those that are switched off too.")
+@home_option
+@json_option
+def list_(everything: bool, home: Path, as_json: bool) -> None:
+    """List what is scheduled.
+
+    Example:
+      homarus cron list --json
+    """
+    client, jobs, offset = HubClient(home), [], 0
+    while True:
+        page = client.call("cron.list", {"includeDisabled": everything, "limit": 200, "offset": offset})
+        jobs += page["jobs"]
+        if not page["hasMore"]:
+            break
+        offset, client = page["nextOffset"], HubClient(home)
+    if as_json:
+        print_json(jobs)
+        return
+    if not jobs:
+        click.echo('Nothing is scheduled. Begin with: homarus cron add --at 20m --text "Take the cake out"')
+        return
+    print_table(
+        [(job["id"], job["name"], _when(job["state"].get("nextRunAtMs")), _what(job), _state(job)) for job in jobs],
+        ("id", "name", "next", "what", "state"),
+    )
+
+
+@command.command("edit")
+@click.argument("id")
+@click.option("--name", metavar="NAME", help="What it is called.")
+@_options(_WHEN, _WHAT)
+@click.option("--enable/--disable", "enabled", default=None, help="Put it in force, or out of it.")
+@home_option
+@json_option
+def edit(id: str, home: Path, as_json: bool, enabled: bool | None, **given: Any) -> None:
+    """Change the schedule ID; what is not given stays.
+
+    Example:
+      homarus cron edit morning_1a2b3c4d --cron "0 8 * * *"
+    """
+    patch = _job(given)
+    if enabled is not None:
+        patch["enabled"] = enabled
+    if not patch:
+        raise CommandFailed("Say what is to be changed; `homarus cron edit --help` lists it.", Exit.USAGE)
+    job = HubClient(home).call("cron.update", {"id": id, "patch": patch})
+    print_json(job) if as_json else click.echo(f"{job['id']} is changed; {_next(job)}.")
+
+
+@command.command("remove")
+@click.argument("id")
+@home_option
+@json_option
+def remove(id: str, home: Path, as_json: bool) -> None:
+    """Remove the schedule ID from the file.
+
+    Example:
+      homarus cron remove morning_1a2b3c4d
+    """
+    answer = HubClient(home).call("cron.remove", {"id": id})
+    print_json(answer) if as_json else click.echo(f"{answer['id']} is removed.")
+
+
+@command.command("run")
+@click.argument("id")
+@click.option("--due", is_flag=True, help="Only when it is due.")
+@home_option
+@json_option
+def run(id: str, due: bool, home: Path, as_json: bool) -> None:
+    """Run the schedule ID now.
+
+    Example:
+      homarus cron run morning_1a2b3c4d
+    """
+    answer = HubClient(home).call("cron.run", {"id": id, "mode": "due" if due else "force"})
+    if as_json:
+        print_json(answer)
+    elif answer["enqueued"]:
+        click.echo(f"{answer['id']} runs: {answer.get('runId') or 'it waits for its turn'}")
+    else:
+        click.echo(f"{answer['id']} did not run: {answer.get('reason')}")
+    if not answer["ok"]:
+        raise SystemExit(Exit.FINDINGS)
+
+
+@command.command("runs")
+@click.argument("id", required=False)
+@click.option("--limit", type=click.IntRange(1, 200), default=20, show_default=True, help="How many at most.")
+@home_option
+@json_option
+def runs(id: str | None, limit: int, home: Path, as_json: bool) -> None:
+    """Show what ran, the latest first: of the schedule ID, or of all automations.
+
+    Example:
+      homarus cron runs morning_1a2b3c4d --limit 5
+    """
+    entries = HubClient(home).call("cron.runs", {"limit": limit, **({"id": id} if id else {})})["entries"]
+    if as_json:
+        print_json(entries)
+        return
+    if not entries:
+        click.echo("Nothing ran yet.")
+        return
+    print_table(
+        [
+            (
+                _when(entry.get("runAtMs")),
+                entry["jobId"],
+                entry.get("outcome") or "running",
+                entry.get("error") or " ".join(str(entry.get("summary") or "").split())[:80],
+            )
+            for entry in entries
+        ],
+        ("time", "id", "outcome", ""),
+    )
+
+
+def _job(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters that options ask for; those that were not given are not in it."""
+    job: dict[str, Any] = {}
+    if schedule := _schedule(given):
+        job["schedule"] = schedule
+    if payload := _payload(given):
+        job["payload"] = payload
+    delivery = _delivery(given)
+    if delivery:
+        job["delivery"] = delivery
+    named = {
+        "name": "name",
+        "description": "description",
+        "agent": "agentId",
+        "session": "sessionTarget",
+        "wake": "wakeMode",
+        "delete_after_run": "deleteAfterRun",
+    }
+    return job | {key: given[name] for name, key in named.items() if given.get(name) is not None}
+
+
+def _schedule(given: dict[str, Any]) -> dict[str, Any] | None:
+    chosen = [name for name in ("at", "every", "cron") if given.get(name)]
+    if len(chosen) > 1:
+        raise CommandFailed(f"Give one of --{' and --'.join(chosen)}.", Exit.USAGE)
+    if given.get("tz") and chosen != ["cron"]:
+        raise CommandFailed("--tz goes with --cron.", Exit.USAGE)
+    match chosen:
+        case ["at"]:
+            return {"kind": "at", "at": given["at"]}
+        case ["every"]:
+            return {"kind": "every", "everyMs": _milliseconds(given["every"])}
+        case ["cron"]:
+            return {"kind": "cron", "expr": given["cron"]} | ({"tz": given["tz"]} if given.get("tz") else {})
+        case _:
+            return None
+
+
+def _payload(given: dict[str, Any]) -> dict[str, Any] | None:
+    kinds = {"message": "agentTurn", "text": "message", "system_event": "systemEvent"}
+    chosen = [name for name in kinds if given.get(name)]
+    if len(chosen) > 1:
+        raise CommandFailed("Give one of --message, --text and --system-event.", Exit.USAGE)
+    more = {"model": "model", "thinking": "thinking", "timeout": "timeoutSeconds"}
+    stated = {key: given[name] for name, key in more.items() if given.get(name) is not None}
+    if not chosen:
+        return {"kind": "agentTurn", **stated} if stated else None
+    if stated and chosen != ["message"]:
+        raise CommandFailed("--model, --thinking and --timeout go with --message.", Exit.USAGE)
+    kind = kinds[chosen[0]]
+    return {"kind": kind, ("message" if kind == "agentTurn" else "text"): given[chosen[0]], **stated}
+
+
+def _delivery(given: dict[str, Any]) -> dict[str, Any] | None:
+    address = {"channel": given.get("channel"), "to": given.get("to"), "accountId": given.get("account")}
+    stated = {key: value for key, value in address.items() if value is not None}
+    if given.get("announce") is False:
+        if stated:
+            raise CommandFailed("--no-announce and an address do not go together.", Exit.USAGE)
+        return {"mode": "none"}
+    return {"mode": "announce", **stated} if stated or given.get("announce") else None
+
+
+def _milliseconds(text: str) -> int:
+    from hub.core.schema import SchemaError, positive_seconds
+
+    try:
+        return round(float(positive_seconds(text)) * 1000)
+    except SchemaError as error:
+        raise CommandFailed(f"--every: {error}", Exit.USAGE) from error
+
+
+def _next(job: dict[str, Any]) -> str:
+    due = _when(job["state"].get("nextRunAtMs"))
+    return f"next on {due}" if due else "it is not due any more" if job["enabled"] else "it is switched off"
+
+
+def _what(job: dict[str, Any]) -> str:
+    payload = job["payload"]
+    text = " ".join(str(payload.get("message") or payload.get("text")).split())
+    word = {"agentTurn": "tell the agent", "systemEvent": "event", "message": "say"}[payload["kind"]]
+    return f"{word}: {text if len(text) <= 50 else f'{text[:49]}…'}"
+
+
+def _state(job: dict[str, Any]) -> str:
+    if not job["enabled"]:
+        return "off"
+    return str(job["state"].get("lastError") or job["state"].get("lastRunStatus") or "")
+
+
+def _when(ms: int | None) -> str:
+    return datetime.fromtimestamp(ms / 1000).astimezone().strftime("%Y-%m-%d %H:%M") if ms else ""

@@ -1,0 +1,232 @@
+"""`cron.*`, `wake`, `system-event` and heartbeats: the protocol's words for automations that a time sets off."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.agent.agents import Agents
+from hub.automation.automations import Automations
+from hub.automation.heartbeats import Heartbeats
+from hub.automation.scheduled import Asker, Scheduled, ScheduleDoor
+from hub.automation.system_events import TEXT_LIMIT, SystemEvents
+from hub.automation.trace_store import TraceStore
+from hub.core.errors import InvalidRequest
+from hub.core.schema import REMOVE_EXTRA, All, In, Length, Optional, Range, Required, Schema, boolean, integer
+from hub.gateway.contract import ADMIN, READ, WRITE, Method, MethodCall
+from hub.gateway.methods.cron_shapes import FIELDS, changed_wish, new_wish, shown_job, shown_run
+from hub.sessions.keys import main_key
+
+OWNER = "automation"
+LIMIT = 200
+_ID = All(str, Length(min=1, max=128))
+_PAGE: Mapping[Any, Any] = {
+    Optional("limit", default=50): All(integer, Range(min=1, max=LIMIT)),
+    Optional("offset", default=0): All(integer, Range(min=0)),
+    Optional("query"): str,
+    Optional("sortDir"): In(("asc", "desc")),
+}
+_ONE: Mapping[Any, Any] = {Optional("id"): _ID, Optional("jobId"): _ID}
+_EVENT = All(str, Length(min=1, max=TEXT_LIMIT))
+_BEACON = frozenset({"deviceId", "instanceId", "host", "ip", "lastInputSeconds"})
+"""What a client that tells of its presence sends along; that is no event for an agent."""
+
+
+class CronMethods:
+    """The methods.
+
+    Args:
+        door: Writes and knows what is scheduled.
+        automations: Know how each is, and set it off.
+        traces: What ran.
+        events: What waits for agents.
+        heartbeats: How agents' hearts beat.
+    """
+
+    def __init__(
+        self,
+        door: ScheduleDoor,
+        automations: Automations,
+        traces: TraceStore,
+        agents: Agents,
+        events: SystemEvents,
+        heartbeats: Heartbeats,
+    ) -> None:
+        self._door = door
+        self._automations = automations
+        self._traces = traces
+        self._agents = agents
+        self._events = events
+        self._heartbeats = heartbeats
+
+    def methods(self) -> list[Method]:
+        """Return the methods."""
+        listed = Schema(
+            {
+                **_PAGE,
+                Optional("includeDisabled", default=False): boolean,
+                Optional("enabled"): In(("all", "enabled", "disabled")),
+                Optional("sortBy"): In(("nextRunAtMs", "updatedAtMs", "name")),
+            }
+        )
+        runs = Schema(
+            {**_PAGE, **_ONE, Optional("scope"): In(("job", "all")), Optional("status"): In(("all", "ok", "error"))}
+        )
+        update = Schema({**_ONE, Required("patch"): Schema(dict(FIELDS))})
+        run = Schema({**_ONE, Optional("mode", default="force"): In(("force", "due"))})
+        wake = Schema({Optional("mode", default="now"): In(("now", "next-heartbeat")), Required("text"): _EVENT})
+        beacon: dict[Any, Any] = {Optional(key): object for key in _BEACON}
+        system_event = Schema({Required("text"): _EVENT, **beacon}, extra=REMOVE_EXTRA)
+        return [
+            Method("cron.list", self._list, OWNER, listed, READ),
+            Method("cron.status", self._status, OWNER, Schema({}), READ),
+            Method("cron.add", self._add, OWNER, Schema(dict(FIELDS)), ADMIN, acts=True),
+            Method("cron.update", self._update, OWNER, update, ADMIN, acts=True),
+            Method("cron.remove", self._remove, OWNER, Schema(dict(_ONE)), ADMIN, acts=True),
+            Method("cron.run", self._run, OWNER, run, ADMIN, acts=True),
+            Method("cron.runs", self._runs, OWNER, runs, READ),
+            Method("wake", self._wake, OWNER, wake, WRITE, acts=True),
+            Method("system-event", self._system_event, OWNER, system_event, ADMIN),
+            Method("last-heartbeat", self._last_heartbeat, OWNER, Schema({}), READ, quick=True),
+            Method("set-heartbeats", self._set_heartbeats, OWNER, Schema({Required("enabled"): boolean}), ADMIN),
+        ]
+
+    async def _list(self, call: MethodCall) -> Mapping[str, Any]:
+        params = call.params
+        which = params.get("enabled") or ("all" if params["includeDisabled"] else "enabled")
+        jobs = [self._shown(each) for each in await self._door.list(Asker(call.context))]
+        jobs = [job for job in jobs if which == "all" or job["enabled"] is (which == "enabled")]
+        if query := (params.get("query") or "").casefold():
+            jobs = [job for job in jobs if query in f"{job['id']} {job['name']}".casefold()]
+        if sort := params.get("sortBy"):
+            last = float("inf")
+            jobs.sort(
+                key=lambda job: job["name"] if sort == "name" else job.get(sort, job["state"].get(sort, last)),
+                reverse=params.get("sortDir") == "desc",
+            )
+        return _page("jobs", jobs, params)
+
+    async def _status(self, call: MethodCall) -> Mapping[str, Any]:
+        found = await self._door.list(Asker(call.context))
+        due = [each.next_due for each in found if each.next_due is not None]
+        next_ms = int(min(due) * 1000) if due else None
+        return {"enabled": True, "jobs": len(found), "nextWakeAtMs": next_ms}
+
+    async def _add(self, call: MethodCall) -> Mapping[str, Any]:
+        if call.params.get("agentId") is not None:
+            self._agents.get(call.params["agentId"])
+        wish = new_wish(call.params, self._agents.default().id, self._door.now(), self._door.zone())
+        return self._shown(await self._door.add(wish, Asker(call.context)))
+
+    async def _update(self, call: MethodCall) -> Mapping[str, Any]:
+        patch, now, zone = call.params["patch"], self._door.now(), self._door.zone()
+        if patch.get("agentId") is not None:
+            self._agents.get(patch["agentId"])
+        changed = await self._door.update(
+            _id(call.params), lambda wish: changed_wish(wish, patch, now, zone), Asker(call.context)
+        )
+        return self._shown(changed)
+
+    async def _remove(self, call: MethodCall) -> Mapping[str, Any]:
+        removed = await self._door.remove(_id(call.params), Asker(call.context))
+        return {"ok": True, "removed": True, "id": removed.id}
+
+    async def _run(self, call: MethodCall) -> Mapping[str, Any]:
+        asker = Asker(call.context)
+        found = await self._door.get(_id(call.params), asker)
+        if call.params["mode"] == "due" and (found.next_due is None or found.next_due > self._door.now()):
+            return {"ok": True, "ran": False, "enqueued": False, "reason": "not-due", "id": found.id}
+        begun = await self._door.run(found.id, asker)
+        told: dict[str, Any] = {"ok": begun.not_run is None, "ran": begun.run_id is not None, "id": found.id}
+        told["enqueued"] = begun.not_run is None
+        if begun.run_id is not None:
+            told["runId"] = begun.run_id
+        return told | ({"reason": begun.text} if begun.text else {})
+
+    async def _runs(self, call: MethodCall) -> Mapping[str, Any]:
+        params = call.params
+        wanted = params["offset"] + params["limit"]
+        next_ms: int | None = None
+        if params.get("id") or params.get("jobId"):
+            id = _id(params)
+            due = self._automations.status(id).next_run if self._is_known(id) else None
+            next_ms = int(due * 1000) if due is not None else None
+            traces = await self._traces.list(id, wanted)
+        elif params.get("scope") == "job":
+            raise InvalidRequest("id: say of which job, or ask with the scope all")
+        else:
+            traces = await self._traces.recent(wanted)
+        entries = [shown_run(trace, next_ms) for trace in traces]
+        if (status := params.get("status", "all")) != "all":
+            entries = [entry for entry in entries if entry["status"] == status]
+        return _page("entries", entries, params)
+
+    async def _wake(self, call: MethodCall) -> Mapping[str, Any]:
+        agent = self._agents.default().id
+        now = call.params["mode"] == "now"
+        await self._events.add(agent, main_key(agent), call.params["text"], call.context, wake=now)
+        return {"ok": True}
+
+    async def _system_event(self, call: MethodCall) -> Mapping[str, Any]:
+        if not _BEACON & call.params.keys():
+            agent = self._agents.default().id
+            await self._events.add(agent, main_key(agent), call.params["text"], call.context)
+        return {"ok": True}
+
+    async def _last_heartbeat(self, call: MethodCall) -> Mapping[str, Any] | None:
+        last = self._heartbeats.last
+        return None if last is None else shown_heartbeat(last)
+
+    async def _set_heartbeats(self, call: MethodCall) -> Mapping[str, Any]:
+        enabled = call.params["enabled"]
+        changed = []
+        for status in self._automations.all():
+            if status.state == "unavailable":
+                continue
+            automation = self._automations.get(status.id)
+            if any(step.get("action") == "agent.heartbeat" for step in automation.config["actions"]):
+                await (automation.turn_on() if enabled else automation.turn_off())
+                changed.append(status.id)
+        return {"ok": True, "enabled": enabled, "automations": changed}
+
+    def _shown(self, found: Scheduled) -> dict[str, Any]:
+        running = found.status is not None and found.status.current > 0
+        return shown_job(found, running)
+
+    def _is_known(self, id: str) -> bool:
+        return any(status.id == id for status in self._automations.all())
+
+
+_STATUS = {"alert": "sent", "ok": "ok-token", "duplicate": "skipped", "skipped": "skipped", "failed": "failed"}
+
+
+def shown_heartbeat(told: Mapping[str, Any], *, preview: bool = True) -> dict[str, Any]:
+    """Return how a heart beat, in the protocol's shape; without `preview` nothing of what was said."""
+    shown: dict[str, Any] = {
+        "ts": told["ts_ms"],
+        "agentId": told["agent_id"],
+        "status": _STATUS.get(told["status"], told["status"]),
+        "durationMs": told["duration_ms"],
+    }
+    reason = "duplicate" if told["status"] == "duplicate" else told.get("reason")
+    if reason:
+        shown["reason"] = reason
+    if preview:
+        named = {"preview": told.get("text"), "channel": told.get("channel"), "to": told.get("to")}
+        shown |= {key: value for key, value in named.items() if value}
+    return shown
+
+
+def _id(params: Mapping[str, Any]) -> str:
+    found = params.get("id") or params.get("jobId")
+    if not found:
+        raise InvalidRequest("id: say which job")
+    return str(found)
+
+
+def _page(name: str, found: list[dict[str, Any]], params: Mapping[str, Any]) -> dict[str, Any]:
+    offset, limit = params["offset"], params["limit"]
+    shown = found[offset : offset + limit]
+    more = offset + limit < len(found)
+    page: dict[str, Any] = {name: shown, "total": len(found), "offset": offset, "limit": limit, "hasMore": more}
+    return page | ({"nextOffset": offset + limit} if more else {})
