@@ -29,6 +29,7 @@ COMMANDS = {
     "sessions": "hub.cli.sessions",
     "approvals": "hub.cli.approvals",
     "config": "hub.cli.config",
+    "cron": "hub.cli.cron",
     "doctor": "hub.cli.doctor",
 }
 
