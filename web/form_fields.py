@@ -1,0 +1,244 @@
+"""Form controls from JSON Schema: what kind of field a value gets, how it is shown as text, and what the text means.
+
+Whatever is too free for a field of its own is YAML.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hub.config.edit import parse_value
+from hub.config.render import block, inline
+from hub.config.spans import Tagged
+from hub.core.errors import InvalidRequest
+
+TEMPLATE_KEYS = frozenset({"value_template", "wait_template", "message", "text", "prompt", "question", "description"})
+"""Keys whose text may be long: they get a field of several lines."""
+ENTITY_KEYS = frozenset({"entity_id"})
+SERVICE_KEYS = frozenset({"action", "service"})
+PLAIN_KEYS = frozenset({"state", "expect"})
+"""Keys of which the schema says nothing, and which are one text or a list of such."""
+CHOICE_LIMIT = 60
+
+MISSING: Any = object()
+"""Stands for no value: the key is not there, or is to be taken out."""
+
+JsonSchema = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """One field of a form.
+
+    Attributes:
+        name: Under which it is posted: the path of the value, joined by dots.
+        key: What it is called in YAML.
+        kind: text, service, lines, long, number, choice, choices, entity or yaml.
+        shown: The value as text; for `choices` one per line.
+        choices: What can be chosen.
+        error: What is wrong with it.
+        many: Whether several values may stand in it.
+        types: JSON types that one value may have.
+    """
+
+    name: str
+    key: str
+    kind: str
+    shown: str = ""
+    choices: tuple[str, ...] = ()
+    description: str = ""
+    required: bool = False
+    error: str | None = None
+    many: bool = False
+    types: frozenset[str] = frozenset()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The control as templates and JSON see it."""
+        return {
+            "name": self.name,
+            "id": field_id(self.name),
+            "key": self.key,
+            "kind": self.kind,
+            "shown": self.shown,
+            "choices": list(self.choices),
+            "chosen": self.shown.split("\n") if self.kind == "choices" and self.shown else [],
+            "description": self.description,
+            "required": self.required,
+            "error": self.error,
+            "rows": min(max(self.shown.count("\n") + 1, 2 if self.kind in {"long", "yaml"} else 1), 16),
+        }
+
+
+def field_id(name: str) -> str:
+    """Return the id of an element that stands for a path."""
+    return "f-" + "".join(each if each.isalnum() or each in "-_" else "-" for each in name)
+
+
+def control_of(name: str, key: str, schema: JsonSchema, value: Any = MISSING, *, required: bool = False) -> Control:
+    """Return the control for a value.
+
+    Args:
+        schema: JSON Schema of the value.
+        value: What it is now; MISSING when the key is not there.
+    """
+    kind, choices, many = _kind(key, schema)
+    if not _fits(kind, value, choices, many=many):
+        kind, choices = "yaml", ()
+    description = str(schema.get("description", ""))
+    shown = shown_text(kind, value)
+    return Control(name, key, kind, shown, choices, description, required, None, many, frozenset(_all_types(schema)))
+
+
+def shown_text(kind: str, value: Any) -> str:
+    """Return a value as the text of a field of a kind."""
+    if value is MISSING or value is None:
+        return ""
+    if kind == "yaml":
+        return "\n".join(block(value, 0))
+    if kind == "choice" and isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return (", " if kind == "entity" else "\n").join(_scalar_text(each) for each in value)
+    return _scalar_text(value)
+
+
+def meant(control: Control, text: str) -> Any:
+    """Return the value that a posted text means, MISSING for none.
+
+    Raises:
+        InvalidRequest: It means none; the message is for people.
+    """
+    text = text.replace("\r\n", "\n")
+    if not text.strip():
+        return MISSING
+    match control.kind:
+        case "yaml" if not text.lstrip().startswith(("{{", "{%")):
+            try:
+                return parse_value(text)
+            except InvalidRequest as error:
+                raise InvalidRequest("this is not valid YAML") from error
+        case "number":
+            return _number(text)
+        case "choice":
+            return {"true": True, "false": False}.get(text, text) if "true" in control.choices else text
+        case "choices":
+            return _one_or_many(text.split("\n"))
+        case "lines":
+            return _one_or_many([line.strip() for line in text.split("\n") if line.strip()])
+        case "entity":
+            return _one_or_many([each.strip() for each in text.split(",") if each.strip()])
+        case "long" | "yaml":
+            return text.rstrip("\n")
+        case _:
+            stripped = text.strip()
+            if stripped.startswith(("{", "[")) and not stripped.startswith(("{{", "{%", "{#")):
+                return _flow(stripped)
+            return _scalar(stripped, control.types)
+
+
+def _kind(key: str, schema: JsonSchema) -> tuple[str, tuple[str, ...], bool]:
+    branches = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"] or [schema]
+    many = any(each.get("type") == "array" and "items" in each for each in branches)
+    single = next((each for each in branches if each.get("type") != "array"), branches[0])
+    if key in ENTITY_KEYS:
+        return "entity", (), True
+    if key in SERVICE_KEYS:
+        return "service", (), False
+    if key in PLAIN_KEYS and not schema.keys() & {"type", "enum", "anyOf"}:
+        return "lines", (), True
+    values = single.get("enum")
+    if isinstance(values, Sequence) and values and len(values) <= CHOICE_LIMIT:
+        return ("choices" if many else "choice"), tuple(_scalar_text(each) for each in values), many
+    types = _types(single)
+    if types == {"boolean"}:
+        return "choice", ("true", "false"), False
+    if types and types <= {"number", "integer"}:
+        return "number", (), False
+    if "object" in types and not types & {"number", "integer"}:
+        return "yaml", (), many
+    if "string" in types:
+        if key in TEMPLATE_KEYS and not many:
+            return "long", (), False
+        return ("lines" if many else "text"), (), many
+    return "yaml", (), many
+
+
+def _all_types(schema: JsonSchema) -> set[str]:
+    return _types(schema).union(*(_types(each) for each in schema.get("anyOf", ()) if isinstance(each, Mapping)))
+
+
+def _scalar(text: str, types: frozenset[str]) -> Any:
+    """Return a number or truth where nothing but such, or a text that cannot be meant, may stand."""
+    if "boolean" in types:
+        return {"true": True, "false": False}.get(text, text) if "number" not in types else text
+    if types & {"number", "integer"}:
+        try:
+            return _number(text)
+        except InvalidRequest:
+            return text
+    return text
+
+
+def _types(schema: JsonSchema) -> set[str]:
+    found = schema.get("type")
+    types = {found} if isinstance(found, str) else set(found or ())
+    return types - {"null"}
+
+
+def _fits(kind: str, value: Any, choices: tuple[str, ...], *, many: bool) -> bool:
+    """Whether a field of this kind can show the value without losing anything of it."""
+    if value is MISSING or value is None or kind == "yaml":
+        return True
+    if isinstance(value, list):
+        return many and bool(value) and all(_fits(kind, each, choices, many=False) for each in value)
+    if isinstance(value, (dict, Tagged)):
+        return kind == "text" and isinstance(value, dict) and _is_flat(value)
+    text = _scalar_text(value)
+    if kind == "choice":
+        return text in choices
+    if kind == "choices":
+        return text in choices
+    if kind == "number":
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    if kind in {"lines", "entity"}:
+        return "\n" not in text and text == text.strip() and bool(text) and not (kind == "entity" and "," in text)
+    return kind == "long" or ("\n" not in text and text == text.strip())
+
+
+def _is_flat(value: dict[str, Any]) -> bool:
+    return bool(value) and not any(isinstance(each, (dict, list, Tagged)) for each in value.values())
+
+
+def _scalar_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return inline(value)
+    return str(value)
+
+
+def _one_or_many(values: list[str]) -> Any:
+    return values[0] if len(values) == 1 else values
+
+
+def _number(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        number = float(text.replace(",", "."))
+    except ValueError as error:
+        raise InvalidRequest(f"{text.strip()[:40]!r} is no number") from error
+    if number != number or number in (float("inf"), float("-inf")):
+        raise InvalidRequest(f"{text.strip()[:40]!r} is no number")
+    return number
+
+
+def _flow(text: str) -> Any:
+    try:
+        return parse_value(text)
+    except InvalidRequest as error:
+        raise InvalidRequest("this begins like YAML and is none") from error
