@@ -52,8 +52,8 @@ class Entities:
 
     def is_state_attr(self, entity_id: Any, name: str, value: Any) -> bool:
         """Whether an attribute of an entity has a value."""
-        found = self.state_attr(entity_id, name)
-        return found is not None and bool(found == value)
+        view = self._view(entity_id)
+        return view is not None and name in view.raw.attributes and bool(view.raw.attributes[name] == value)
 
     def has_value(self, entity_id: Any) -> bool:
         """Whether an entity is there and neither unknown nor unavailable."""

@@ -24,7 +24,6 @@ _REASONS: Mapping[str, str] = {
     "templates make no HTML": "urlize xmlattr",
     "it makes only placeholder text": "lipsum",
     "there is no voice assistant with exposed entities here": "exposed_entities is_exposed",
-    "the hub does not tell its version to templates through this": "debug gettext ngettext",
 }
 REFUSED: Mapping[str, str] = {name: reason for reason, names in _REASONS.items() for name in names.split()}
 """By name, why it is not there."""

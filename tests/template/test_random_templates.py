@@ -1,6 +1,5 @@
 """No template made of random pieces raises anything but `TemplateFailed`."""
 
-
 from __future__ import annotations
 
 from typing import Any
