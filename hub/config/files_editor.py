@@ -61,6 +61,23 @@ class Saved:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a value is written.
+
+    Attributes:
+        file: Its name.
+        keys: The way to the value within this file.
+        text: Of the whole file.
+        hash: Of the whole file, as `write_file` wants it; None when there is no file yet.
+    """
+
+    file: str
+    keys: KeyPath
+    text: str
+    hash: str | None
+
+
 class FilesEditor:
     """The door to the configuration files.
 
@@ -143,6 +160,20 @@ class FilesEditor:
         for name, text in files.items():
             _encoded(_allowed(name), text)
         return self._check(files).errors
+
+    def where(self, find: Callable[[Mapping[str, Any]], KeyPath]) -> Place:
+        """Return where a value is written, or would be, in the files as they are now.
+
+        Args:
+            find: Is handed what the files say, packages merged in, and returns the path of the value in it.
+
+        Raises:
+            EditRefused: No single place can be edited.
+        """
+        raw = self._fresh().config.raw
+        file, inner = locate(raw, find(raw), self._text)
+        data = self._data(file, missing=None)
+        return Place(file, inner, decode(data or b"", file), content_hash(data) if data is not None else None)
 
     def get_value(self, keys: KeyPath) -> Any:
         """Return a value as it is written, tags kept; see `hub.config.edit.get_value`."""

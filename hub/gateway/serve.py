@@ -14,6 +14,7 @@ from hub.core.lanes import Lanes
 from hub.core.repairs import Repairs
 from hub.core.tasks import TaskOwner
 from hub.gateway.approval_events import ApprovalEvents
+from hub.gateway.automation_events import AutomationEvents
 from hub.gateway.contract import Method, Route
 from hub.gateway.events import HubEvents, RunEvents
 from hub.gateway.http_api.chat_completions import ChatCompletions
@@ -22,15 +23,25 @@ from hub.gateway.http_api.responses import Responses
 from hub.gateway.http_api.rpc import rpc_routes
 from hub.gateway.http_api.runs import ApiRuns
 from hub.gateway.http_api.sign_in import SignIn
+from hub.gateway.http_api.webhooks import webhook_routes
 from hub.gateway.log_tail import LogTail
 from hub.gateway.methods.agent_runs import AgentMethods
 from hub.gateway.methods.approvals import ApprovalMethods
+from hub.gateway.methods.automation_edits import AutomationEdits
+from hub.gateway.methods.automation_trials import AutomationTrials
+from hub.gateway.methods.automations import AutomationMethods
+from hub.gateway.methods.blueprints import BlueprintMethods
 from hub.gateway.methods.catalog import CatalogMethods
 from hub.gateway.methods.chat import ChatMethods
 from hub.gateway.methods.config import ConfigMethods
 from hub.gateway.methods.devices import DeviceMethods
+from hub.gateway.methods.events import EventMethods
 from hub.gateway.methods.hub_state import HubFacts, HubState
+from hub.gateway.methods.scripts import ScriptMethods
+from hub.gateway.methods.services import ServiceMethods
 from hub.gateway.methods.sessions import SessionMethods
+from hub.gateway.methods.states import StateMethods
+from hub.gateway.methods.templates import TemplateMethods
 from hub.gateway.methods.tokens import TokenMethods
 from hub.gateway.server import Gateway
 from hub.messaging.inbox import Inbox
@@ -127,6 +138,10 @@ def serve(gateway: Gateway, ground: Ground, house: House | None) -> Served:
         methods += [*catalog.methods(), *_conversation(gateway, ground, house, events)]
         methods += ApprovalMethods(approvals).methods()
         routes += _openai(gateway, ground, house)
+        if house.automation is not None:
+            closers.append(AutomationEvents(gateway.bus, gateway.broadcast, gateway.clock).close)
+            methods += _automation(ground, house.automation)
+            routes += webhook_routes(gateway.ingress, house.automation.webhooks)
     gateway.welcomer.attach(
         state.health,
         state.facts.session_defaults,
@@ -166,6 +181,21 @@ def _conversation(gateway: Gateway, ground: Ground, house: House, events: RunEve
         ground.tasks,
     )
     return [*sessions.methods(), *chat.methods(), *agent.methods()]
+
+
+def _automation(ground: Ground, house: AutomationHouse) -> list[Method]:
+    redactor, parts = ground.redactor, house.parts
+    return [
+        *AutomationMethods(house, redactor).methods(),
+        *AutomationTrials(house, redactor).methods(),
+        *AutomationEdits(house.editor).methods(),
+        *BlueprintMethods(house, ground.config, redactor).methods(),
+        *ScriptMethods(house, redactor).methods(),
+        *EventMethods(parts.bus).methods(),
+        *ServiceMethods(parts.services, redactor).methods(),
+        *StateMethods(parts.states, redactor).methods(),
+        *TemplateMethods(house, redactor).methods(),
+    ]
 
 
 def _openai(gateway: Gateway, ground: Ground, house: House) -> list[Route]:

@@ -14,6 +14,7 @@ from hub.gateway.protocol import MAX_PAYLOAD_BYTES, TICK_S
 
 EVENTS = (
     "agent",
+    "automation",
     "chat",
     "config.changed",
     "connect.challenge",

@@ -17,11 +17,28 @@ COMMANDS = sorted(every_command())
 ARGUMENTS = {
     ("approvals", "approve"): ["K7WQX2"],
     ("approvals", "deny"): ["K7WQX2"],
+    **{
+        ("automation", name): ["morning"]
+        for name in ("trigger", "trace", "test", "backtest", "explain", "on", "off", "resume", "export")
+    },
+    ("automation", "import"): [str(Path(__file__).with_name("trace.json"))],
+    ("blueprint", "import"): ["https://example.org/motion_light.yaml"],
+    ("blueprint", "remove"): ["mine/ring.yaml"],
+    ("blueprint", "update"): ["mine/ring.yaml"],
     ("call",): ["health"],
     ("chat",): ["hello"],
+    ("cron", "edit"): ["morning", "--name", "Morning"],
+    **{("cron", name): ["morning"] for name in ("remove", "run")},
+    ("event", "fire"): ["bell_pressed"],
+    ("script", "run"): ["greet"],
+    ("service", "call"): ["hub.check"],
     ("sessions", "show"): ["main"],
     ("sessions", "reset"): ["main"],
     ("sessions", "delete"): ["main"],
+    ("state", "get"): ["light.kitchen"],
+    ("state", "remove"): ["light.kitchen"],
+    ("state", "set"): ["light.kitchen", "on"],
+    ("template",): ["{{ 6 * 7 }}"],
     ("token", "create"): ["--name", "phone", "--scopes", "operator.read"],
     ("token", "revoke"): ["some-id"],
     ("config", "set"): ["hub.name", "House"],
@@ -30,6 +47,11 @@ NEEDS_HUB = {
     ("approvals", "approve"),
     ("approvals", "deny"),
     ("approvals", "list"),
+    *(
+        path
+        for path in COMMANDS
+        if path[0] in {"automation", "blueprint", "cron", "event", "script", "service", "state"}
+    ),
     ("call",),
     ("chat",),
     ("dashboard",),
@@ -39,6 +61,7 @@ NEEDS_HUB = {
     ("sessions", "reset"),
     ("sessions", "show"),
     ("status",),
+    ("template",),
     ("token", "create"),
     ("token", "list"),
     ("token", "revoke"),
@@ -112,6 +135,10 @@ def test_what_needs_no_hub_answers_in_json(type_: Terminal, path: tuple[str, ...
         (["config", "get", "--config", ""], "empty"),
         (["call", "health", "--params", "{"], "--params is not JSON"),
         (["call", "health", "--params", "[]"], "must be a JSON object"),
+        (["automation", "lst"], "Did you mean list?"),
+        (["automation", "trigger", "x", "--variables", "["], "--variables is not JSON"),
+        (["event", "fire", "x", "--data", "7"], "--data must be a JSON object"),
+        (["state", "set", "light.kitchen"], "STATE"),
         (["chat", "hi", "--agent", "one", "--session", "agent:two:main"], "is not one of the agent one"),
         (["config", "get", "http..port"], "is not a path of keys"),
     ],
@@ -181,7 +208,9 @@ def test_the_version_is_told_without_loading_anything() -> None:
     assert not {"click", "json", "asyncio", "voluptuous"} & set(modules.split())
 
 
-@pytest.mark.parametrize("arguments", [["status", "--json"], ["token"], ["call", "health"], ["chat", "hello"]])
+@pytest.mark.parametrize(
+    "arguments", [["status", "--json"], ["token"], ["call", "health"], ["chat", "hello"], ["automation", "list"]]
+)
 def test_a_short_command_loads_no_schema_and_no_network_stack(home: Path, arguments: list[str]) -> None:
     modules = modules_after(*arguments, "--config", str(home))
 

@@ -11,11 +11,15 @@ from typing import Any
 from hub.agent.agents import Agents
 from hub.agent.runner import AgentRunner
 from hub.agent.workspace import Workspaces
-from hub.config.store import ConfigStore
+from hub.automation.assembly import AutomationHouse, Needs
+from hub.config.store import ConfigStore, ReloadResult
 from hub.core.lanes import Lanes
+from hub.core.services import ServiceRegistry
+from hub.core.states import StateMachine
 from hub.gateway.log_tail import LogTail
 from hub.gateway.serve import Ground, House, Served, serve
 from hub.gateway.settings import HttpSettings
+from hub.memory.registry import MemoryRegistry
 from hub.messaging.access import AccessPolicy
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.commands import Commands, add_session_commands
@@ -25,9 +29,11 @@ from hub.messaging.router import MessagingSettings, Router
 from hub.models.registry import ModelRegistry
 from hub.models.vendors import OPENAI_API
 from hub.sections import all_sections
+from hub.security.egress import Egress
 from hub.security.people import People
 from hub.security.redaction import Redactor
 from hub.sessions.store import SessionStore
+from hub.storage.history import History
 from hub.tools.approvals import Approvals
 from hub.tools.registry import ToolRegistry
 from integrations.channels.webchat.channel import WebChat
@@ -35,6 +41,53 @@ from integrations.models.openai_compatible.model import OpenAIProvider
 from tests.gateway.rig import Rig
 from tests.servers.openai_server import OpenAIServer
 
+CONFIGURATION = """\
+hub:
+  name: Test
+automation: !include automations.yaml
+script:
+  greet:
+    alias: Greet
+    fields: {who: {description: Whom, required: true}}
+    sequence:
+      - variables: {words: "Hello {{ who }}"}
+      - stop: done
+        response_variable: greeting
+        enabled: false
+"""
+AUTOMATIONS = """\
+# What happens by itself.
+- id: bell
+  alias: Bell  # the one at the front door
+  triggers:
+    - trigger: event
+      event_type: bell_pressed
+  actions:
+    # told to whoever listens
+    - event: bell_heard
+      event_data: {door: "{{ trigger.event.data.door | default('front') }}"}
+- id: never
+  alias: Never
+  triggers:
+    - trigger: event
+      event_type: bell_pressed
+  conditions: "{{ false }}"
+  actions:
+    - event: never_heard
+- id: hook
+  alias: Hook
+  triggers:
+    - trigger: webhook
+      webhook_id: front-door
+    - trigger: webhook
+      webhook_id: from-afar
+      local_only: false
+      secret: a-secret-of-many-letters
+  actions:
+    - event: hook_called
+      event_data: {json: "{{ trigger.json }}", data: "{{ trigger.data }}", query: "{{ trigger.query }}"}
+"""
+"""What a home of these tests says."""
 AGENTS: list[dict[str, Any]] = [{"id": "main", "default": True}, {"id": "kitchen"}]
 
 
@@ -46,7 +99,8 @@ class FullRig(Rig):
         self.home.create()
         self.redactor = Redactor()
         self.config = ConfigStore(self.home, all_sections(), self.bus, self.repairs)
-        (self.home.path / "configuration.yaml").write_text("hub:\n  name: Test\n")
+        (self.home.path / "configuration.yaml").write_text(CONFIGURATION)
+        (self.home.path / "automations.yaml").write_text(AUTOMATIONS)
         self.config.load()
         people = People()
         section: dict[str, Any] = {
@@ -83,10 +137,51 @@ class FullRig(Rig):
         self.inbox = Inbox(self.db, router, self.runner, commands, self.outbox, self.bus, self.clock, self.tasks)
         self.channels.connect(self.inbox.receive)
         self.log = LogTail(self.redactor)
+        self.history = History(self.home.history_db)
+        self.services = ServiceRegistry(self.bus)
+        self.automation = AutomationHouse(
+            Needs(
+                home=self.home,
+                bus=self.bus,
+                states=StateMachine(self.bus),
+                services=self.services,
+                clock=self.clock,
+                repairs=self.repairs,
+                lanes=self.lanes,
+                db=self.db,
+                history=self.history,
+                config=self.config,
+                redactor=self.redactor,
+                models=self.models,
+                tools=self.tools,
+                memory=MemoryRegistry(),
+                sessions=self.sessions,
+                agents=self.agents,
+                workspaces=self.workspaces,
+                runner=self.runner,
+                channels=self.channels,
+                outbox=self.outbox,
+                approvals=self.approvals,
+                egress=Egress(frozenset),
+                people=lambda: people,
+                zone=lambda: UTC,
+                language=lambda: "en",
+                reload=self.reload,
+                restart=lambda: None,
+                stop=lambda: None,
+            )
+        )
         self.served: Served | None = None
+
+    async def reload(self) -> ReloadResult:
+        """Put the files into force as they are now."""
+        result = await self.config.reload()
+        await self.automation.apply(result.changed)
+        return result
 
     async def attach(self) -> None:
         await self.db.open()
+        await self.history.open()
         for part in (
             self.tokens,
             self.web_sessions,
@@ -99,6 +194,7 @@ class FullRig(Rig):
             await part.open()
         await self.models.start()
         await self.channels.add(WebChat(self.bus), AccessPolicy())
+        await self.automation.open()
         self.gateway.attach(self.tokens, self.web_sessions, self.devices, self.idempotency)
         ground = Ground(
             self.db,
@@ -122,16 +218,19 @@ class FullRig(Rig):
             self.outbox,
             self.lanes,
             self.approvals,
+            self.automation,
         )
         self.served = serve(self.gateway, ground, house)
 
     async def close(self) -> None:
         await self.gateway.stop()
+        await self.automation.close()
         await self.outbox.close()
         await self.models.close()
         await self.tasks.cancel_all()
         await self.approvals.close()
         await self.sessions.close()
+        await self.history.close()
         await self.db.close()
 
 

@@ -106,6 +106,7 @@ async def test_the_walk_sees_the_whole_table(house: FullRig) -> None:
         ("POST", "/api/rpc"),
         ("POST", "/api/login"),
         ("POST", "/api/logout"),
+        ("POST", "/api/webhook/{webhook_id}"),
         ("POST", "/v1/chat/completions"),
         ("POST", "/v1/responses"),
         ("GET", "/v1/models"),
@@ -115,7 +116,7 @@ async def test_the_walk_sees_the_whole_table(house: FullRig) -> None:
 async def test_only_these_routes_are_open_without_a_credential(house: FullRig) -> None:
     free = {route.path for route in house.gateway.routes if route.scope in (Open.PUBLIC, Open.SELF)}
 
-    assert free == {"/", "/ws", "/healthz", "/readyz", "/api/login"}
+    assert free == {"/", "/ws", "/healthz", "/readyz", "/api/login", "/api/webhook/{webhook_id}"}
 
 
 async def test_no_credential_is_401_everywhere(house: FullRig, walker: Walker) -> None:
@@ -315,6 +316,18 @@ PARAMS: dict[str, dict[str, Any]] = {
     "agent.wait": {"runId": "r"},
     "approval.get": {"id": "none-such"},
     "approval.resolve": {"id": "none-such", "approved": True},
+    **{
+        f"automation.{name}": {"id": "bell"}
+        for name in ("get", "trigger", "on", "off", "resume", "trace", "test", "explain", "yaml", "duplicate", "delete")
+    },
+    "automation.backtest": {"id": "bell", "since": "1d"},
+    "automation.trace.export": {"run_id": "r"},
+    "automation.trace.get": {"run_id": "r"},
+    "automation.trace.import": {"trace": {}},
+    "blueprint.get": {"path": "homarus/heartbeat.yaml"},
+    "blueprint.remove": {"path": "homarus/heartbeat.yaml"},
+    "blueprint.update": {"path": "homarus/heartbeat.yaml"},
+    "blueprint.use": {"path": "homarus/heartbeat.yaml"},
     "chat.abort": {"sessionKey": "main"},
     "chat.history": {"sessionKey": "main"},
     "chat.inject": {"sessionKey": "main", "message": "x"},
@@ -325,8 +338,13 @@ PARAMS: dict[str, dict[str, Any]] = {
     "device.pair.remove": {"deviceId": "d"},
     "device.token.revoke": {"deviceId": "d"},
     "device.token.rotate": {"deviceId": "d"},
+    "event.fire": {"type": "bell_pressed"},
     "exec.approval.get": {"id": "none-such"},
     "exec.approval.resolve": {"id": "none-such", "decision": "allow-once"},
+    "script.get": {"id": "greet"},
+    "script.run": {"id": "greet"},
+    "script.stop": {"id": "greet"},
+    "service.call": {"service": "hub.check"},
     "sessions.abort": {"key": "main"},
     "sessions.delete": {"key": "main"},
     "sessions.get": {"key": "main"},
@@ -336,6 +354,10 @@ PARAMS: dict[str, dict[str, Any]] = {
     "sessions.preview": {"keys": ["main"]},
     "sessions.reset": {"key": "main"},
     "sessions.transcript": {"key": "main"},
+    "state.get": {"entity_id": "light.kitchen"},
+    "state.remove": {"entity_id": "light.kitchen"},
+    "state.set": {"entity_id": "light.kitchen", "state": "on"},
+    "template.render": {"template": "x"},
     "token.create": {"name": "n", "scopes": ["operator.read"]},
     "token.revoke": {"id": "t"},
 }

@@ -1,0 +1,76 @@
+"""The events that the hub itself fires, which nobody else may: a made-up one would be a lie that something believes.
+
+A test reads the sources and finds every event type of the hub in one of these lists.
+"""
+
+from __future__ import annotations
+
+from hub.core.context import Authority
+from hub.core.errors import InvalidRequest
+
+OWN_PREFIXES = ("approval_", "automation_", "config_", "device_pair_", "hub_", "run_", "script_", "session_")
+OWN_EVENTS = frozenset(
+    {
+        "channel_added",
+        "channel_removed",
+        "custom_event_fired",
+        "heartbeat_wake",
+        "integration_changed",
+        "models_changed",
+        "repairs_changed",
+        "service_called",
+        "service_registered",
+        "service_removed",
+        "state_changed",
+        "system_event",
+        "tools_changed",
+        "webchat_message",
+    }
+)
+"""Parts of the hub act on these, or clients and history believe them."""
+
+TRIED_EVENTS = frozenset(
+    {
+        "budget_reached",
+        "feed_item",
+        "message_dead",
+        "message_received",
+        "message_rejected",
+        "message_sent",
+        "mqtt_message",
+        "node_connected",
+        "node_disconnected",
+        "node_event",
+        "tool_finished",
+        "tool_started",
+        "webhook_received",
+    }
+)
+"""Automations alone act on these; an owner may fire one to see what it sets off."""
+
+
+def is_own(event_type: str) -> bool:
+    """Whether an event is the hub's, which nobody else fires."""
+    return event_type in OWN_EVENTS or event_type.startswith(OWN_PREFIXES)
+
+
+def refuse_own(event_type: str, authority: Authority) -> None:
+    """Refuse an event that would be taken for the hub's own.
+
+    Args:
+        event_type: What somebody wants to fire.
+        authority: Who they are.
+
+    Raises:
+        InvalidRequest: It is the hub's, or only an owner may try it.
+    """
+    if is_own(event_type):
+        raise InvalidRequest(
+            f"{event_type[:80]} is an event of the hub itself and cannot be made up; choose another name",
+            details={"event_type": event_type[:80]},
+        )
+    if event_type in TRIED_EVENTS and not authority.owner:
+        raise InvalidRequest(
+            f"{event_type} is an event of the hub; only an owner may fire it, to try an automation",
+            details={"event_type": event_type},
+        )

@@ -1,0 +1,33 @@
+"""`homarus template`: what a template gives now."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from hub.cli.client import HubClient
+from hub.cli.groups import Command
+from hub.cli.json_argument import json_object
+from hub.cli.options import home_option, json_option, print_json
+
+
+@click.command("template", cls=Command)
+@click.argument("text")
+@click.option("--variables", metavar="JSON", default="{}", help="What it may use by name, a JSON object.")
+@home_option
+@json_option
+def command(text: str, variables: str, home: Path, as_json: bool) -> None:
+    """Render the template TEXT and print what it gives.
+
+    Example:
+      homarus template '{{ states("person.anna") }}'
+    """
+    params = {"template": text, "variables": json_object(variables, "--variables")}
+    answer = HubClient(home).call("template.render", params)
+    if as_json:
+        print_json(answer)
+        return
+    result = answer["result"]
+    click.echo(result if isinstance(result, str) else json.dumps(result, ensure_ascii=False))

@@ -1,0 +1,144 @@
+"""One item of a YAML list as a text of its own: taken out of its file with its comments, and put back in its place."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from hashlib import sha256
+
+from hub.config.edit import BYTE_ORDER_MARK, EditRefused
+from hub.config.paths import KeyPath, format_path
+from hub.config.spans import Kind, Node, Tagged, find, read_spans
+from hub.core.errors import InvalidRequest, NotFound
+
+
+@dataclass(frozen=True, slots=True)
+class ItemText:
+    """An item and where it stands in the text of its file.
+
+    Attributes:
+        text: The item, its lines moved to the left margin; ends with a newline.
+        keys: The way to it within the file.
+        start, end: Characters of the file, without mark and with plain newlines, that it takes.
+        column: How far its lines are indented in the file.
+        first_line: Line of the file, from 1, that its first line is.
+    """
+
+    text: str
+    keys: KeyPath
+    start: int
+    end: int
+    column: int
+    first_line: int
+
+    @property
+    def hash(self) -> str:
+        """Tells whether the item is still what a draft was made from."""
+        return text_hash(self.text)
+
+    def put_back(self, file_text: str, text: str) -> str:
+        """Return the file with another text, of a mapping, in place of this item's; nothing else of it differs.
+
+        Raises:
+            InvalidRequest: The text is not YAML, or not a mapping.
+            EditRefused: It cannot be put there without touching anything else.
+        """
+        wanted = _mapping(text)
+        mark = BYTE_ORDER_MARK if file_text.startswith(BYTE_ORDER_MARK) else ""
+        newline = "\r\n" if "\r\n" in file_text else "\n"
+        body = _plain(file_text)
+        first, *rest = text.replace("\r\n", "\n").strip("\n").split("\n")
+        space = " " * self.column
+        lines = [first, *(space + line if line.strip() else "" for line in rest)]
+        tail = body[self.end :]
+        gap = "" if tail.startswith("\n") else "\n"
+        new = body[: self.start] + "\n".join(lines) + gap + tail
+        self._prove(body, new, wanted)
+        return mark + new.replace("\n", newline)
+
+    def line_of(self, file_line: int) -> int:
+        """Return the line within the item that a line of the file is."""
+        return max(1, file_line - self.first_line + 1)
+
+    def _prove(self, before: str, after: str, wanted: Node) -> None:
+        """Read both again: only this item may differ, and it must be what was given."""
+        old, new = read_spans(before), read_spans(after)
+        if old is None or new is None:
+            raise EditRefused(f"{format_path(self.keys)} cannot be put back; edit the file by hand")
+        expected = copy.deepcopy(old.data)
+        holder = expected
+        for key in self.keys[:-1]:
+            holder = holder[key]
+        holder[self.keys[-1]] = wanted.data
+        if new.data != expected:
+            raise EditRefused("the text cannot stand in its file without touching anything else; edit the file by hand")
+
+
+def item_text(file_text: str, keys: KeyPath) -> ItemText:
+    """Return the item at `keys` of a file.
+
+    Raises:
+        InvalidRequest: The file is not YAML.
+        EditRefused: It is written within braces, or shared by an alias.
+        NotFound: There is nothing at `keys`.
+    """
+    body = _plain(file_text)
+    root = read_spans(body)
+    node = find(root, keys) if root is not None else None
+    holder = find(root, keys[:-1]) if root is not None and keys else None
+    if node is None or holder is None or holder.kind is not Kind.LIST:
+        raise NotFound("the file does not hold this any more")
+    if holder.flow or node.kind is Kind.ALIAS or node.anchored or isinstance(node.data, Tagged):
+        raise EditRefused(f"{format_path(keys)} is written in a way that is left to a person")
+    end = _with_comments(body, _line_end(body, node.end), _dash_column(body, node))
+    first, *rest = body[node.start : end].split("\n")
+    text = "\n".join([first, *(_moved(line, node.column) for line in rest)]).rstrip("\n") + "\n"
+    return ItemText(text, keys, node.start, end, node.column, body.count("\n", 0, node.start) + 1)
+
+
+def text_hash(text: str) -> str:
+    """Return the hash of an item's text; whitespace at its end does not count."""
+    return sha256(text.rstrip().encode("utf-8", "replace")).hexdigest()
+
+
+def _mapping(text: str) -> Node:
+    node = read_spans(text.replace("\r\n", "\n"))
+    if node is None or node.kind is not Kind.MAPPING or isinstance(node.data, Tagged):
+        raise InvalidRequest("expected one mapping, such as `alias: …` with `triggers:` and `actions:` below it")
+    if node.column != 0 or text.lstrip().startswith(("---", "%")):
+        raise InvalidRequest("the text is to begin at the left margin, without --- above it")
+    return node
+
+
+def _plain(file_text: str) -> str:
+    return file_text.removeprefix(BYTE_ORDER_MARK).replace("\r\n", "\n")
+
+
+def _moved(line: str, column: int) -> str:
+    return line[column:] if not line[:column].strip() else line.lstrip(" ")
+
+
+def _line_end(text: str, position: int) -> int:
+    end = text.find("\n", position)
+    return len(text) if end < 0 else end
+
+
+def _dash_column(text: str, node: Node) -> int:
+    start = text.rfind("\n", 0, node.start) + 1
+    before = text[start : node.start]
+    return len(before) - len(before.lstrip(" ")) if before.strip() == "-" else max(0, node.column - 2)
+
+
+def _with_comments(text: str, end: int, dash_column: int) -> int:
+    """Return the end of an item with the comments behind it that are indented more than its dash."""
+    kept = end
+    while end < len(text):
+        stop = _line_end(text, end + 1)
+        line = text[end + 1 : stop]
+        bare = line.lstrip(" ")
+        if bare.startswith("#") and len(line) - len(bare) > dash_column:
+            kept = stop
+        elif bare.strip():
+            return kept
+        end = stop
+    return kept

@@ -1,0 +1,107 @@
+"""`state.list|get|set|remove`: what each entity is like, and a hand on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from hub.core.errors import Forbidden, NotFound
+from hub.core.schema import All, AnyOf, Length, Match, Optional, Required, Schema, entity_id, string
+from hub.core.states import STATE_LENGTH_LIMIT, State, StateMachine
+from hub.gateway.contract import READ, WRITE, Method, MethodCall
+from hub.gateway.methods.plain_data import as_json, plain_mapping
+from hub.security.redaction import Redactor
+
+OWNER = "gateway"
+OWN_DOMAINS = frozenset({"automation", "script"})
+"""Domains whose states say what the engine does; they are changed with its services."""
+SET_BY = "set_by"
+"""The attribute that says who set a state by hand."""
+
+
+class StateMethods:
+    """The methods about states.
+
+    Args:
+        states: Where they are.
+        redactor: Takes secrets out of what is shown.
+    """
+
+    def __init__(self, states: StateMachine, redactor: Redactor) -> None:
+        self._states = states
+        self._redactor = redactor
+
+    def methods(self) -> list[Method]:
+        """Return the methods."""
+        one = Schema({Required("entity_id", description="domain.object_id."): entity_id})
+        set_ = Schema(
+            {
+                Required("entity_id", description="domain.object_id; a new one is made."): entity_id,
+                Required("state", description="Its state."): All(string, Length(max=STATE_LENGTH_LIMIT)),
+                Optional("attributes", description="All its attributes; without them they stay."): AnyOf(
+                    None, plain_mapping
+                ),
+            }
+        )
+        domain = Match(r"^[a-z0-9_]{1,64}$", msg="expected a domain, such as light")
+        return [
+            Method("state.list", self._list, OWNER, Schema({Optional("domain"): All(string, domain)}), READ),
+            Method("state.get", self._get, OWNER, one, READ),
+            Method("state.set", self._set, OWNER, set_, WRITE, acts=True),
+            Method("state.remove", self._remove, OWNER, one, WRITE, acts=True),
+        ]
+
+    async def _list(self, call: MethodCall) -> Mapping[str, Any]:
+        return {"states": [self._shown(state) for state in self._states.all(call.params.get("domain"))]}
+
+    async def _get(self, call: MethodCall) -> Mapping[str, Any]:
+        return self._shown(self._found(call.params["entity_id"]))
+
+    async def _set(self, call: MethodCall) -> Mapping[str, Any]:
+        id = call.params["entity_id"]
+        _refuse_own(id)
+        attributes = call.params.get("attributes")
+        if attributes is None:
+            old = self._states.get(id)
+            attributes = old.attributes if old is not None else {}
+        marked = {**attributes, SET_BY: call.context.authority.principal}
+        return self._shown(self._states.set(id, call.params["state"], marked, call.context))
+
+    async def _remove(self, call: MethodCall) -> Mapping[str, Any]:
+        id = call.params["entity_id"]
+        _refuse_own(id)
+        self._found(id)
+        return {"entity_id": id, "removed": self._states.remove(id, call.context)}
+
+    def _found(self, id: str) -> State:
+        state = self._states.get(id)
+        if state is None:
+            raise NotFound(f"there is no entity {id}", details={"entity_id": id})
+        return state
+
+    def _shown(self, state: State) -> dict[str, Any]:
+        shown: dict[str, Any] = as_json(self._redactor.redact_data(as_shown(state)))
+        return shown
+
+
+def as_shown(state: State) -> dict[str, Any]:
+    """Return a state as the gateway and the CLI show it; times in ISO 8601."""
+    return {
+        "entity_id": state.entity_id,
+        "state": state.state,
+        "attributes": dict(state.attributes),
+        "last_changed": _iso(state.last_changed),
+        "last_updated": _iso(state.last_updated),
+        "context": {"id": state.context.id, "parent_id": state.context.parent_id},
+    }
+
+
+def _refuse_own(id: str) -> None:
+    domain = id.partition(".")[0]
+    if domain in OWN_DOMAINS:
+        raise Forbidden(f"{id} says what the engine does; use the services of {domain} instead")
+
+
+def _iso(when: float) -> str:
+    return datetime.fromtimestamp(when, UTC).isoformat(timespec="milliseconds")
