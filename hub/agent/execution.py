@@ -79,6 +79,8 @@ class Execution:
         parts, request = self._parts, self._request
         conversation = await self._conversation()
         self._record = Record(parts, request, self._context, conversation.transcript)
+        if parts.before is not None and not request.ephemeral and not self._record.has_heard:
+            await parts.before(request, self._record.store)
         await self._record.hear()
         agent = parts.agents.get(request.agent_id)
         if not parts.workspaces.is_ready(agent.id):

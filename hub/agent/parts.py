@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Protocol
@@ -10,6 +10,7 @@ from typing import Protocol
 from hub.agent.agents import Agents
 from hub.agent.conversation import Conversation
 from hub.agent.prompt import PromptFile, system_prompt
+from hub.agent.run_request import RunRequest
 from hub.agent.workspace import Workspaces
 from hub.core.clock import Clock
 from hub.core.events import EventBus
@@ -17,10 +18,15 @@ from hub.core.tasks import TaskOwner
 from hub.models.contract import Usage
 from hub.models.registry import ModelRegistry
 from hub.security.redaction import Redactor
+from hub.sessions.entry import Entry
 from hub.sessions.store import SessionStore
 from hub.sessions.transcript import Transcript
 from hub.tools.contract import Tool
 from hub.tools.registry import ToolRegistry
+
+Store = Callable[[Iterable[Entry]], Awaitable[None]]
+Before = Callable[[RunRequest, Store], Awaitable[None]]
+"""Puts into a conversation, through what it is given, what has to stand before the words of a run."""
 
 CONVERSATIONS_KEPT = 256
 PROMPTS_KEPT = 32
@@ -53,6 +59,7 @@ class Parts:
     zone: Callable[[], tzinfo]
     conversations: Conversations
     prompts: Prompts
+    before: Before | None = None
 
     def now_ms(self) -> int:
         """Milliseconds since the epoch."""

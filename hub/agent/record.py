@@ -39,6 +39,11 @@ class Record:
         self._request = request
         self._context = context
 
+    @property
+    def has_heard(self) -> bool:
+        """Whether an earlier attempt of this run has stored the user's words."""
+        return self.transcript.get(f"{self._request.run_id}-user") is not None
+
     async def hear(self) -> None:
         """Store the user's words; those that an earlier attempt of this run had heard are taken up again."""
         request = self._request

@@ -19,7 +19,7 @@ from hub.agent.agents import Agents
 from hub.agent.execution import Execution
 from hub.agent.left_open import settle_left_open
 from hub.agent.outcome import Outcome
-from hub.agent.parts import Conversations, Parts, Prompts, UsageLog
+from hub.agent.parts import Before, Conversations, Parts, Prompts, UsageLog
 from hub.agent.run_request import ActiveRun, Recovered, RunRequest, RunResult, RunStatus
 from hub.agent.runs import RunState, RunStore
 from hub.agent.workspace import Workspaces
@@ -102,6 +102,10 @@ class AgentRunner:
         self._announced: OrderedDict[str, None] = OrderedDict()
         self._results: OrderedDict[str, RunResult] = OrderedDict()
         self._undelivered: dict[str, RunResult] = {}
+
+    def on_begin(self, before: Before) -> None:
+        """Set what is asked before each run of a session hears its words: it may put something in front of them."""
+        self._parts = replace(self._parts, before=before)
 
     # -- asking ----------------------------------------------------------------------------------------------------
 

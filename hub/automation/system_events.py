@@ -7,11 +7,17 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from hub.agent.conversation import said_data
+from hub.agent.parts import Store
+from hub.agent.run_request import RunRequest
+from hub.automation.agent_runs import LANE
 from hub.core.clock import Clock
 from hub.core.context import Authority, Context
 from hub.core.errors import InvalidRequest
 from hub.core.events import EventBus
 from hub.core.ids import new_id
+from hub.models.contract import user_message
+from hub.sessions.entry import Entry, Provenance, message_entry
 from hub.storage.database import Database
 from hub.tools.policy import belongs_here
 
@@ -43,6 +49,8 @@ class SystemEvents:
         self._db = db
         self._bus = bus
         self._clock = clock
+        self._sessions: set[str] | None = None
+        """Conversations in which something waits, so that a message need not ask; None until that was looked up."""
 
     async def add(
         self,
@@ -92,7 +100,10 @@ class SystemEvents:
             )
             return added.rowcount > 0
 
-        if await self._db.write(write):
+        is_new = await self._db.write(write)
+        if self._sessions is not None:
+            self._sessions.add(session_key)
+        if is_new:
             told = {"agent_id": agent_id, "session_key": session_key, "event_id": id}
             self._bus.fire(EVENT_SYSTEM_EVENT, told, context)
         if wake:
@@ -115,6 +126,24 @@ class SystemEvents:
         )
         return [SystemEvent(id, text, _is_trusted(authority), created_ms) for id, text, authority, created_ms in rows]
 
+    async def before(self, request: RunRequest, store: Store) -> None:
+        """Put what waits in a conversation before the next words of a person; a `hub.agent.parts.Before`.
+
+        What an automation says in the conversation takes nothing: its own heartbeat has events among its words.
+        """
+        if request.lane == LANE:
+            return
+        if self._sessions is None:
+            self._sessions = await self._load()
+        if request.session_key not in self._sessions:
+            return
+        events = await self.waiting(session_key=request.session_key)
+        for trusted in (True, False):
+            if found := [event for event in events if event.trusted is trusted]:
+                await store([_entry(found, self._now_ms(), trusted=trusted)])
+        await self.take(event.id for event in events)
+        self._sessions.discard(request.session_key)
+
     def taking(self, ids: Iterable[str]) -> tuple[str, list[tuple[int, str]]]:
         """Return the statement and rows that note events as taken, for a transaction of somebody else."""
         now = self._now_ms()
@@ -126,8 +155,28 @@ class SystemEvents:
         if rows:
             await self._db.write(lambda connection: connection.executemany(statement, rows).rowcount)
 
+    async def _load(self) -> set[str]:
+        rows = await self._db.read(
+            lambda connection: connection.execute(
+                "SELECT DISTINCT session_key FROM system_events WHERE taken_ms IS NULL"
+            ).fetchall()
+        )
+        return {row[0] for row in rows}
+
     def _now_ms(self) -> int:
         return int(self._clock.time() * 1000)
+
+
+def _entry(events: list[SystemEvent], ts_ms: int, *, trusted: bool) -> Entry:
+    """Return events as something that was said in the conversation; the same events give the same entry."""
+    text = "\n".join(["System events since the last message:", *(f"- {event.text}" for event in events)])
+    return message_entry(
+        user_message(text),
+        ts_ms,
+        id=f"events-{events[0].id}",
+        data=said_data(channel="system", sender=None, trusted=trusted),
+        provenance=Provenance(trusted, "system event"),
+    )
 
 
 def _is_trusted(stored: str) -> bool:

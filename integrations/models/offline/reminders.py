@@ -50,11 +50,9 @@ def _remind(intent: Intent, results: Sequence[Result], language: str, now: datet
     if not results:
         return Call(TOOL, {"action": "add", when.kind: when.value, "text": text})
     told = tell_next(_entry(results[-1].output, "added"), now, language)
-    if when.kind != "at":
-        told = reply("repeats", language, when=told)
     if intent.name == "Timer":
         return Say(reply("timer_set", language, when=told))
-    return Say(reply("reminder_set", language, when=told, text=text))
+    return Say(reply("reminder_set" if when.kind == "at" else "reminder_repeats", language, when=told, text=text))
 
 
 def _list(results: Sequence[Result], language: str, now: datetime) -> Step:
