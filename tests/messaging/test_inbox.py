@@ -64,6 +64,22 @@ async def test_one_chain_runs_from_the_message_to_the_answer_that_was_sent(post:
     assert sent.parent_id == received.id
 
 
+async def test_what_automations_are_told_of_a_message_and_of_a_refused_one(post: Post) -> None:
+    events: list[Event] = []
+    for name in ("message_received", "message_rejected"):
+        post.house.bus.listen(name, events.append)
+
+    await post.said("hello", "m1")
+    await post.said("   ", "m2")
+
+    received, rejected = (event.data for event in events)
+    assert received["text"] == "hello"
+    assert received["chat_type"] == "direct"
+    assert received["from_owner"] is events[0].context.authority.owner
+    assert "sender_name" in received
+    assert "text" not in rejected
+
+
 async def test_a_message_that_comes_again_is_answered_once(post: Post, openai_server: OpenAIServer) -> None:
     first = await post.said("hello", "m1")
     during = await post.said("hello", "m1")

@@ -9,7 +9,7 @@ from typing import Any
 from hub.automation.command_process import Command, CommandProcess
 from hub.automation.contract import Site, TriggerKind
 from hub.automation.triggers.arming import told
-from hub.automation.triggers.searching import Search, found, pattern
+from hub.automation.triggers.searching import found, pattern, search_for
 from hub.automation.words import listed, shown
 from hub.core.events import Unsubscribe
 from hub.core.schema import (
@@ -66,7 +66,7 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
 
 def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
     on: str = config["on"]
-    search = Search(config["regex"]) if "regex" in config else None
+    search = search_for(config["regex"]) if "regex" in config else None
     codes: list[int] | None = config.get("code")
     argv: list[str] = config["command"]
 

@@ -12,7 +12,7 @@ from hub.automation.contract import Site, TriggerKind
 from hub.automation.fields import match_text
 from hub.automation.triggers.arming import told
 from hub.automation.triggers.provenance import is_tainted
-from hub.automation.triggers.searching import Search, found, pattern
+from hub.automation.triggers.searching import found, pattern, search_for
 from hub.automation.words import listed, shown
 from hub.core.events import Event, Unsubscribe
 from hub.core.schema import All, Described, In as OneOf, Invalid, Optional, Schema, boolean, ensure_list
@@ -73,7 +73,7 @@ def _says(wanted: Mapping[str, list[str]]) -> Callable[[str], bool]:
 def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
     where = {key: config[key] for key in _INDEXED if key in config}
     says = _says(config["text"]) if "text" in config else None
-    search = Search(config["regex"]) if "regex" in config else None
+    search = search_for(config["regex"]) if "regex" in config else None
 
     def received(event: Event) -> None:
         data = event.data

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any
 
 from hub.core.schema import Described, Invalid, string
@@ -43,11 +44,21 @@ class Search:
         return self._pattern.search(text, 0, self.limit)
 
 
+@lru_cache(maxsize=256)
+def search_for(find: str) -> Search:
+    """Return the search for a pattern, judged once however many look for it.
+
+    Raises:
+        Invalid: As `Search`.
+    """
+    return Search(find)
+
+
 def _pattern(value: Any) -> str:
     text = str(string(value))
     if not text:
         raise Invalid("expected a regular expression, got nothing")
-    Search(text)
+    search_for(text)
     return text
 
 

@@ -1,0 +1,105 @@
+"""`feed`: something new stands in an RSS or Atom feed. What is there at the first look is not new."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+from hub.automation.contract import Site, TriggerKind
+from hub.automation.feeds import Feed, Seen, SeenFile, look
+from hub.automation.fields import duration
+from hub.automation.schedule.contract import Due
+from hub.automation.schedule.every import Every
+from hub.automation.triggers.arming import told
+from hub.automation.words import span
+from hub.core.errors import HubError, Unavailable
+from hub.core.events import Unsubscribe
+from hub.core.schema import All, Optional, Range, Required, url
+from hub.security.egress import Egress
+
+INTERVAL_S = 900.0
+SHORTEST_S = 60.0
+FIRED_LIMIT = 20
+"""New items of one look that fire, the newest; how many others there were is told with the first."""
+FAILURES_TOLD = 3
+"""So many looks in a row have to fail before the owner is told: servers have bad minutes."""
+
+
+class _Watcher:
+    """Looks at one feed whenever it is due."""
+
+    def __init__(self, address: str, egress: Egress, site: Site) -> None:
+        self._address = address
+        self._egress = egress
+        self._site = site
+        self._file = SeenFile(site.parts.home, f"{site.automation_id}\n{address}")
+        self._seen: Seen | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._failures = 0
+
+    def due(self, due: Due | None = None) -> None:
+        """Begin to look, unless it looks still."""
+        if self._task is None or self._task.done():
+            self._task = self._site.parts.tasks.spawn(self._look(), name=f"feed of {self._site.automation_id}")
+
+    def close(self) -> None:
+        """Look no more."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _look(self) -> None:
+        if self._seen is None:
+            self._seen = await asyncio.to_thread(self._file.read)
+        try:
+            feed = await look(self._address, self._egress, self._seen)
+            new = self._seen.take(feed.items) if feed is not None else []
+            if feed is not None:
+                await asyncio.to_thread(self._file.write, self._seen)
+        except HubError as error:
+            self._failures += 1
+            if self._failures == FAILURES_TOLD:
+                self._site.fail(f"the feed {self._address} cannot be read: {error.message}")
+            return
+        self._failures = 0
+        if feed is not None:
+            self._fire(feed, new)
+
+    def _fire(self, feed: Feed, new: list[Mapping[str, Any]]) -> None:
+        """Tell each new item, the oldest first."""
+        let_go = max(0, len(new) - FIRED_LIMIT)
+        about = {"title": feed.title, "link": feed.link, "url": self._address}
+        for item in new[let_go:]:
+            words = f"new in {feed.title or self._address}"
+            self._site.fire({"feed": about, "item": item, "let_go": let_go, "description": words}, tainted=True)
+            let_go = 0
+
+
+def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+    if site.parts.egress is None:
+        raise Unavailable("nothing outside may be fetched here")
+    watcher = _Watcher(config["url"], site.parts.egress, site)
+    spread = int.from_bytes(sha256(config["url"].encode()).digest()[:8]) % int(config["every"])
+    entry = site.parts.timetable.add(Every(config["every"], anchor=float(spread)), watcher.due)
+    watcher.due()
+
+    def end() -> None:
+        entry()
+        watcher.close()
+
+    return end
+
+
+KIND = TriggerKind(
+    name="feed",
+    fields={
+        Required("url", description="Address of an RSS or Atom feed."): url,
+        Optional("every", default=INTERVAL_S, description="How often it is looked at."): All(
+            duration, Range(min=SHORTEST_S, msg="expected at least one minute")
+        ),
+    },
+    arm=told(_arm),
+    explain=lambda config: f"when something new stands in {config['url']}, looked at every {span(config['every'])}",
+    description="Something new in a feed.",
+)
