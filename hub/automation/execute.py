@@ -51,6 +51,7 @@ async def execute(run: Run) -> Ended:
     run.task = asyncio.current_task()
     try:
         ended = await _whole(run) if run.cancelled is None else Ended(Outcome.CANCELLED, reason=run.cancelled)
+        await _absorb(run)
     except asyncio.CancelledError:
         if run.cancelled is None:
             run.trace.end(Outcome.INTERRUPTED, "the hub stopped", run.scope.view)
@@ -67,6 +68,17 @@ async def execute(run: Run) -> Ended:
         except HubError as error:
             _log.error("the run %s of %s has ended and is still kept: %s", run.id, run.plan.trace_id, error.message)
     return ended
+
+
+async def _absorb(run: Run) -> None:
+    """Let a cancellation that came with the last step go by: the run has ended by itself."""
+    if run.cancelled is None:
+        return
+    try:
+        await asyncio.sleep(0)
+    except asyncio.CancelledError:
+        if run.task is not None:
+            run.task.uncancel()
 
 
 async def _whole(run: Run) -> Ended:

@@ -262,6 +262,8 @@ class Run:
 
     async def step(self, config: Mapping[str, Any], path: str) -> None:
         """Run one step: whether it is enabled, what it does, and what its errors mean, told in the trace."""
+        if self.root.cancelled is not None:
+            await asyncio.sleep(0)  # it was cancelled by what it did itself, without anything that waits
         step = self.plan.step(config)
         outer = self.entry
         self.entry = entry = self.trace.step(path)

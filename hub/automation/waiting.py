@@ -26,6 +26,12 @@ STATE_LIMIT_BYTES = 1_048_576
 """What a run carries with it may be so large; a run with more fails instead of filling the disk."""
 FORMAT = 1
 
+_UPSERT = (
+    "INSERT INTO automation_runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET"
+    " state = excluded.state, authority = excluded.authority, updated_ms = excluded.updated_ms"
+)
+"""A run that is saved again keeps its place, so that those that wait for their turn go on in order."""
+
 Write = Callable[[sqlite3.Connection], None]
 
 
@@ -109,7 +115,7 @@ class WaitingRuns:
         )
 
         def write(connection: sqlite3.Connection) -> None:
-            connection.execute("INSERT OR REPLACE INTO automation_runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+            connection.execute(_UPSERT, row)
 
         return write
 
@@ -137,7 +143,7 @@ class WaitingRuns:
         rows = await self._db.read(
             lambda connection: connection.execute(
                 "SELECT id, owner_kind, owner_id, state, authority, context_id, parent_id FROM automation_runs"
-                " ORDER BY created_ms, id"
+                " ORDER BY rowid"
             ).fetchall()
         )
         found = []

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from hub.automation.automation_services import register_automation_services
 from hub.automation.automations import Automations
 from hub.automation.contract import Parts
 from hub.automation.desk import Desk, Result
@@ -40,6 +41,7 @@ class Engine:
         self.deleted: list[str] = []
         self.fail_with: Exception | None = None
         self.running = False
+        self._dead = False
         self._approve = approve
         self.at = NEW_YEAR
         (home / "configuration.yaml").write_text(
@@ -76,8 +78,9 @@ class Engine:
             tell=self._tell,
         )
         self.automations = Automations(desk, self.db, dict, lambda: "anna")
+        register_automation_services(parts.services, self.automations, self.automations_again)
         await self.automations.open(self.read())
-        self.running = True
+        self.running, self._dead = True, False
         return self
 
     async def settle(self) -> None:
@@ -99,6 +102,10 @@ class Engine:
     async def advance(self, seconds: float) -> None:
         await clock_of(self._parts).advance(seconds)
 
+    async def automations_again(self) -> None:
+        """What `automation.reload` does."""
+        await self.automations.apply(self.read(), again=True)
+
     def jump(self, seconds: float) -> None:
         clock_of(self._parts).jump(seconds)
 
@@ -112,6 +119,7 @@ class Engine:
     async def kill(self) -> None:
         """Stop it as `kill -9` does: nothing more is written."""
         self.at = self._parts.clock.time()
+        self._dead = True  # what still happens in this process until it is gone did not happen
         copy = self.home / "killed.db"
         copy.write_bytes((self.home / "hub.db").read_bytes())
         wal = self.home / "hub.db-wal"
@@ -129,11 +137,15 @@ class Engine:
         self._parts.bus.fire(type, dict(data or {}))
 
     async def _called(self, call: ServiceCall) -> None:
+        if self._dead:
+            return
         self.calls.append((f"{call.domain}.{call.service}", dict(call.data)))
         if call.domain == "test":
             raise self.fail_with or RuntimeError("broken")
 
     async def _delete(self, id: str) -> None:
+        if self._dead:
+            return
         self.deleted.append(id)
 
     async def _tell(self, result: Result) -> None:

@@ -165,3 +165,57 @@ async def test_what_does_not_persist_ends_with_the_hub(engine: Engine) -> None:
     await down_for(engine, HOUR)
 
     assert len(engine.calls) == 1
+
+
+async def test_occurrences_that_wait_for_their_turn_are_not_lost_in_a_crash(engine: Engine) -> None:
+    slow = HOURLY.format(catch_up="catch_up: all\n  mode: queued\n  max: 10\n  persist: false").replace(
+        "[{action: light.turn_on, data: {n: 1}}]", "[{delay: 30}, {action: light.turn_on, data: {n: 1}}]"
+    )
+    engine.write(slow)
+    await engine.start()
+    await down_for(engine, 3 * HOUR)
+    await engine.advance(31)
+    await engine.until(lambda: len(engine.results) == 1)
+    await engine.settle()
+
+    await down_for(engine, MINUTE)
+    for _ in range(4):
+        await engine.advance(31)
+        await engine.settle()
+
+    # The second was cut off in the middle, and says that it does not persist; the third had not begun.
+    assert len(engine.calls) == 2
+
+
+async def test_runs_that_wait_for_their_turn_go_on_in_order(engine: Engine) -> None:
+    engine.write(
+        "- id: steps\n  mode: queued\n  triggers: [{trigger: event, event_type: bell}]\n"
+        "  actions: [{delay: 10m}, {action: light.turn_on, data: {n: '{{ trigger.event.data.n }}'}}]\n"
+    )
+    await engine.start()
+    for number in range(3):
+        engine.fire("bell", {"n": number})
+    await engine.settle()
+
+    await down_for(engine, MINUTE)
+    for _ in range(8):
+        await engine.advance(5 * MINUTE)
+        await engine.settle()
+
+    assert [data["n"] for _, data in engine.calls] == [0, 1, 2]
+
+
+async def test_an_automation_may_turn_itself_off(engine: Engine) -> None:
+    engine.write(
+        "- id: steps\n  triggers: [{trigger: event, event_type: bell}]\n"
+        "  actions: [{action: automation.turn_off, target: {entity_id: automation.steps}}, {action: light.turn_on}]\n"
+    )
+    await engine.start()
+    engine.fire("bell")
+    await engine.until(lambda: bool(engine.results))
+
+    engine.fire("bell")
+    await engine.settle()
+
+    assert engine.automations.status("steps").state == "off"
+    assert [each.outcome for each in engine.results] == [Outcome.CANCELLED]
