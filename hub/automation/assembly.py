@@ -213,6 +213,7 @@ class AutomationHouse:
         await self.spending.open()
         config = self._needs.config.current
         self._removers = self._register()
+        self._show_people()
         await self.scripts.open(config)
         await self.automations.open(config)
 
@@ -228,6 +229,8 @@ class AutomationHouse:
     async def apply(self, changed: Collection[str]) -> None:
         """Put changed sections into force."""
         config = self._needs.config.current
+        if "people" in changed:
+            self._show_people()
         if SCRIPTS in changed:
             await self.scripts.apply(config)
         if SECTION in changed:
@@ -292,6 +295,13 @@ class AutomationHouse:
             register_notices(services, needs.repairs),
             register_heartbeat(services, self.heartbeats, needs.agents),
         ]
+
+    def _show_people(self) -> None:
+        """Make an entity of each person; where they are is told by what knows it."""
+        for person in self._needs.people().all():
+            entity_id = f"person.{person.id.replace('-', '_')}"
+            if self.parts.states.get(entity_id) is None:
+                self.parts.states.set(entity_id, "unknown", {"friendly_name": person.name})
 
     async def _check(self) -> list[dict[str, Any]]:
         errors = await asyncio.to_thread(self._needs.config.check_text, {})

@@ -86,6 +86,8 @@ def register_automation_services(
         for name, handler, schema, description in table
     ]
 
+    removers.append(services.register("script", "reload", reload_all, description="Read scripts and blueprints again."))
+
     def remove() -> None:
         for each in removers:
             each()

@@ -32,6 +32,8 @@ KEPT: Mapping[str, tuple[str, ...]] = {
     "node_disconnected": ("node_id", "name", "platform"),
     "approval_requested": ("id", "kind", "agent_id", "session_key", "run_id", "name"),
     "budget_reached": ("agent_id", "automation_id", "budget", "spent", "limit"),
+    "approval_requested": ("id", "kind", "title", "session_key", "run_id"),
+    "approval_resolved": ("id", "state", "decided_by"),
     "integration_changed": ("domain", "state", "reason"),
     "repairs_changed": ("source", "id", "open"),
     "config_changed": ("changed", "added", "removed", "needs_restart", "files"),
