@@ -34,6 +34,7 @@ from hub.gateway.methods.blueprints import BlueprintMethods
 from hub.gateway.methods.catalog import CatalogMethods
 from hub.gateway.methods.chat import ChatMethods
 from hub.gateway.methods.config import ConfigMethods
+from hub.gateway.methods.cron import CronMethods
 from hub.gateway.methods.devices import DeviceMethods
 from hub.gateway.methods.events import EventMethods
 from hub.gateway.methods.hub_state import HubFacts, HubState
@@ -43,6 +44,7 @@ from hub.gateway.methods.sessions import SessionMethods
 from hub.gateway.methods.states import StateMethods
 from hub.gateway.methods.templates import TemplateMethods
 from hub.gateway.methods.tokens import TokenMethods
+from hub.gateway.schedule_events import ScheduleEvents
 from hub.gateway.server import Gateway
 from hub.messaging.inbox import Inbox
 from hub.messaging.outbox import Outbox
@@ -138,10 +140,10 @@ def serve(gateway: Gateway, ground: Ground, house: House | None) -> Served:
         methods += [*catalog.methods(), *_conversation(gateway, ground, house, events)]
         methods += ApprovalMethods(approvals).methods()
         routes += _openai(gateway, ground, house)
-        if house.automation is not None:
-            closers.append(AutomationEvents(gateway.bus, gateway.broadcast, gateway.clock).close)
-            methods += _automation(ground, house.automation)
-            routes += webhook_routes(gateway.ingress, house.automation.webhooks)
+        closers.append(AutomationEvents(gateway.bus, gateway.broadcast, gateway.clock).close)
+        closers.append(ScheduleEvents(gateway.bus, gateway.broadcast, gateway.clock, events.chat_final).close)
+        methods += _automation(ground, house)
+        routes += webhook_routes(gateway.ingress, house.automation.webhooks)
     gateway.welcomer.attach(
         state.health,
         state.facts.session_defaults,
@@ -183,18 +185,23 @@ def _conversation(gateway: Gateway, ground: Ground, house: House, events: RunEve
     return [*sessions.methods(), *chat.methods(), *agent.methods()]
 
 
-def _automation(ground: Ground, house: AutomationHouse) -> list[Method]:
-    redactor, parts = ground.redactor, house.parts
+def _automation(ground: Ground, house: House) -> list[Method]:
+    engine, redactor = house.automation, ground.redactor
+    parts = engine.parts
+    cron = CronMethods(
+        engine.scheduled, engine.automations, engine.traces, house.agents, engine.system_events, engine.heartbeats
+    )
     return [
-        *AutomationMethods(house, redactor).methods(),
-        *AutomationTrials(house, redactor).methods(),
-        *AutomationEdits(house.editor).methods(),
-        *BlueprintMethods(house, ground.config, redactor).methods(),
-        *ScriptMethods(house, redactor).methods(),
+        *AutomationMethods(engine, redactor).methods(),
+        *AutomationTrials(engine, redactor).methods(),
+        *AutomationEdits(engine.editor).methods(),
+        *BlueprintMethods(engine, ground.config, redactor).methods(),
+        *ScriptMethods(engine, redactor).methods(),
         *EventMethods(parts.bus).methods(),
         *ServiceMethods(parts.services, redactor).methods(),
         *StateMethods(parts.states, redactor).methods(),
-        *TemplateMethods(house, redactor).methods(),
+        *TemplateMethods(engine, redactor).methods(),
+        *cron.methods(),
     ]
 
 
