@@ -333,6 +333,10 @@ PARAMS: dict[str, dict[str, Any]] = {
     "chat.inject": {"sessionKey": "main", "message": "x"},
     "chat.send": {"sessionKey": "main", "message": "x", "idempotencyKey": "k"},
     "config.set": {"raw": "", "baseHash": None},
+    "cron.add": {"name": "Tea"},
+    "cron.remove": {"id": "tea"},
+    "cron.run": {"id": "tea"},
+    "cron.update": {"id": "tea", "patch": {}},
     "device.pair.approve": {"requestId": "r"},
     "device.pair.reject": {"requestId": "r"},
     "device.pair.remove": {"deviceId": "d"},
@@ -357,8 +361,11 @@ PARAMS: dict[str, dict[str, Any]] = {
     "state.get": {"entity_id": "light.kitchen"},
     "state.remove": {"entity_id": "light.kitchen"},
     "state.set": {"entity_id": "light.kitchen", "state": "on"},
+    "set-heartbeats": {"enabled": True},
+    "system-event": {"text": "x"},
     "template.render": {"template": "x"},
     "token.create": {"name": "n", "scopes": ["operator.read"]},
     "token.revoke": {"id": "t"},
+    "wake": {"text": "x"},
 }
 """Parameters that pass the schema, so that the scope is what refuses."""
