@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from types import TracebackType
@@ -17,6 +18,9 @@ from hub.template.refused import REFUSED_TAGS, unknown
 
 CODE_NAME = "<template of the hub>"
 """The file name of compiled templates: by it a line of theirs is found in a traceback."""
+WORDS_PER_PART = 3
+"""So many words and signs are written for one part of a template at most."""
+_WORD_OR_SIGN = re.compile(r"\w+|[^\w\s]")
 _BY_ITSELF = frozenset({"caller", "loop"})
 """Names that a macro called with a block, and a loop, have by themselves."""
 _TAKES_A_FILTER = frozenset({"map"})
@@ -64,6 +68,9 @@ def parse_checked(sandbox: Sandbox, text: str, functions: Collection[str], name:
     """
     if len(text) > sandbox.limits.source_chars:
         raise TemplateFailed(f"it is longer than {sandbox.limits.source_chars} characters", text=text, name=name)
+    if len(_WORD_OR_SIGN.findall(text)) > WORDS_PER_PART * sandbox.limits.source_parts:
+        # Counted before it is parsed, which is what takes time.
+        raise TemplateFailed(_too_many_parts(sandbox), text=text, name=name)
     try:
         tree = sandbox.parse(text)
         found = next(_complaints(sandbox, tree, functions), None)
@@ -83,7 +90,7 @@ def _complaints(sandbox: Sandbox, tree: nodes.Template, functions: Collection[st
     declared = set[str]()
     for place, node in enumerate(tree.find_all(nodes.Node)):
         if place > sandbox.limits.source_parts:
-            yield 0, f"it has more than {sandbox.limits.source_parts} parts: make several of it"
+            yield 0, _too_many_parts(sandbox)
         match node:
             case nodes.Filter():
                 if node.name.startswith("_") or node.name not in sandbox.filters:
@@ -117,6 +124,10 @@ def _named_in_arguments(sandbox: Sandbox, node: nodes.Filter) -> Iterator[tuple[
     for argument in node.args[place : place + 1]:
         if isinstance(argument, nodes.Const) and str(argument.value) not in sandbox.tests:
             yield node.lineno, unknown("test", str(argument.value), sandbox.tests)
+
+
+def _too_many_parts(sandbox: Sandbox) -> str:
+    return f"it has more than {sandbox.limits.source_parts} parts: make several of it"
 
 
 def _public(names: Collection[str]) -> list[str]:

@@ -225,14 +225,15 @@ class Templates:
         """The sandbox, made when the first template is rendered: jinja is not loaded before."""
         if self._sandbox is None:
             from hub.template.environment import Sandbox
+            from hub.template.handing_over import with_plain_data
             from hub.template.library import fill
 
             sandbox = Sandbox(self._limits, self._note)
             fill(sandbox, self._states, self._clock, self._zone)
             for name, call in self._functions.items():
-                sandbox.add_function(name, call)
+                sandbox.add_function(name, with_plain_data(call))
             for name in self._deferred:
-                sandbox.add_function(name, deferred_function(name, lambda: sandbox.work))
+                sandbox.add_function(name, with_plain_data(deferred_function(name, lambda: sandbox.work)))
             self._sandbox = sandbox
         return self._sandbox
 

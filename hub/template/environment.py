@@ -21,8 +21,10 @@ from hub.template.attributes import MAPPING_METHODS, NOTHING, Attributes
 from hub.template.formatting import Formats
 from hub.template.state_views import StateReader
 from hub.template.undefined import Note, fail, noting_undefined
-from hub.template.work import ATOMS, BoundReached, Exposed, Limits, NotPlainData, Work
+from hub.template.work import ATOMS, CHARS_PER_STEP, BoundReached, Exposed, Limits, NotPlainData, Work
 
+WORD_BITS = 64
+"""Smaller whole numbers cost nothing worth counting."""
 COPIED_PER_STEP = 32
 """So many items of a list are copied in the time of one step."""
 _LOOP_FIELDS = frozenset(
@@ -118,21 +120,30 @@ class Sandbox(ImmutableSandboxedEnvironment):
         @wraps(call)
         def counted(*args: Any, **named: Any) -> Any:
             self.work.step()
-            given = [*args[:skip], *map(self.take, args[skip:])]
-            result = call(*given, **{key: self.take(value) for key, value in named.items()})
+            given = [*args[:skip], *map(self._handed_in, args[skip:])]
+            result = call(*given, **{key: self._handed_in(value) for key, value in named.items()})
             return self._each(result) if isinstance(result, GeneratorType) else self.take(result)
 
         return counted
 
     def take(self, value: Any) -> Any:
-        """Count a value that is handed over; states become views, iterators count what they give."""
+        """Count a value that was made; states become views, iterators count what they give."""
+        kind = type(value)
+        if kind is str:
+            return self.work.text(value)
+        if kind is int and value.bit_length() > WORD_BITS:
+            self.work.number(value.bit_length())
+        return self._handed_in(value)
+
+    def _handed_in(self, value: Any) -> Any:
+        """Count a value that is looked at; its texts are there already."""
         kind = type(value)
         if kind in ATOMS:
-            if kind is int and value.bit_length() > 64:
-                self.work.number(value.bit_length())
             return value
         if kind is str:
-            return self.work.text(value) if len(value) > 32 else value
+            if len(value) > CHARS_PER_STEP:
+                self.work.step(len(value) // CHARS_PER_STEP)
+            return value
         if isinstance(value, Iterator) and not isinstance(value, GeneratorType | Cycler):
             return self._each(value)
         self.work.weigh(value)
@@ -161,7 +172,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
             return self._seen(obj[attribute])
         if attribute.startswith("_"):
             if isinstance(obj, Mapping):
-                return self.undefined(obj=obj, name=attribute)
+                found = self._element(obj, attribute)
+                return self.undefined(obj=obj, name=attribute) if found is NOTHING else found
             raise SecurityError(f"names that begin with an underscore are closed to templates: {attribute}")
         found = self._attribute(obj, attribute)
         if found is not NOTHING:
@@ -258,7 +270,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         if isinstance(obj, Joiner):
             return obj()
         if isinstance(obj, Exposed) and callable(obj):
-            return self.take(obj(*map(self.take, args), **named))
+            return self.take(obj(*map(self._handed_in, args), **named))
         if isinstance(obj, Undefined):
             return fail(obj)
         raise SecurityError(f"a value of the kind {type(obj).__name__} is not a function")

@@ -105,6 +105,53 @@ def test_functions_of_the_hub_can_be_called(states: StateMachine, clock: ManualC
     assert templates.compile("{{ session('main').turns }}").render({}) == 3
 
 
+@pytest.mark.parametrize(
+    ("given", "received"),
+    [
+        ("'x', [1, (2, 3)]", ["x", [1, [2, 3]]]),
+        ("{'a': range(2)}, [1] | map('string')", [{"a": [0, 1]}, ["1"]]),
+        ("(states.light.kitchen).state, now().year", ["on", 2026]),
+        ("states, version('1.2')", ["<all states>", "1.2"]),
+    ],
+)
+def test_functions_of_the_hub_get_plain_data(
+    states: StateMachine, clock: ManualClock, given: str, received: list[Any]
+) -> None:
+    got: list[Any] = []
+    templates = Templates(states, clock, lambda: BERLIN, {"take": lambda *args: got.extend(args)})
+
+    templates.compile(f"{{{{ take({given}) }}}}").render({})
+
+    assert got == received
+
+
+def test_a_state_is_handed_to_functions_of_the_hub_as_a_mapping(states: StateMachine, clock: ManualClock) -> None:
+    got: list[Any] = []
+    templates = Templates(states, clock, lambda: BERLIN, {"take": got.append})
+
+    templates.compile("{{ take([states.light.hall, s]) }}").render({"s": states.get("light.kitchen")})
+
+    assert [each["entity_id"] for each in got[0]] == ["light.hall", "light.kitchen"]
+
+
+def test_what_is_undefined_is_not_handed_to_functions_of_the_hub(states: StateMachine, clock: ManualClock) -> None:
+    got: list[Any] = []
+    templates = Templates(states, clock, lambda: BERLIN, {"take": got.append})
+
+    with pytest.raises(TemplateFailed, match="'nothing' is undefined"):
+        templates.compile("{{ take([nothing]) }}").render({})
+    assert got == []
+
+
+def test_a_function_of_the_hub_that_returns_more_than_plain_data_fails(
+    states: StateMachine, clock: ManualClock
+) -> None:
+    templates = Templates(states, clock, lambda: BERLIN, {"leak": lambda: [clock]})
+
+    with pytest.raises(TemplateFailed, match="is not plain data"):
+        templates.compile("{{ leak() }}").render({})
+
+
 def test_a_failing_function_of_the_hub_is_a_failed_template(states: StateMachine, clock: ManualClock) -> None:
     def session(key: str) -> Any:
         raise NotFound(f"there is no session {key}")
