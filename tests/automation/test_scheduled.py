@@ -40,14 +40,33 @@ async def test_a_reminder_is_said_in_its_conversation_and_removes_itself(rig: Ri
     await rig.told("add", at="20m", text="take the {{ cake }} out")
 
     await rig.clock.advance(1_300)
-    await _until(lambda: rig.read() == FIRST)
+    await _until(lambda: len(rig.automations.all()) == 1)
 
+    assert rig.read() == FIRST
     assert [(call.service, dict(call.data)) for call in rig.calls] == [
         ("send", {"text": "take the {{ cake }} out", "channel": "webchat", "to": MAIN})
     ]
     assert rig.calls[0].context.authority.principal == "owner"
     assert await rig.told("list") == {"schedules": []}
     assert await _rows(rig) == []
+
+
+async def test_what_could_not_remove_itself_is_taken_out_later(rig: Rig) -> None:
+    await rig.told("add", at="20m", text="ahead", delete_after_run=True)
+    added = (await rig.told("add", at="10m", text="done", delete_after_run=False))["added"]
+    await rig.clock.advance(700)
+    await _until(lambda: len(rig.calls) == 1)
+    assert await rig.door.sweep() == []
+    rig.write(
+        "automations.yaml",
+        rig.read()
+        .replace("mode: queued", "mode: queued\n  delete_after_run: true", 2)
+        .replace("delete_after_run: true\n  delete_after_run: true", "delete_after_run: true"),
+    )
+    await rig.reload()
+
+    assert await rig.door.sweep() == [added["id"]]
+    assert [each["text"] for each in (await rig.told("list"))["schedules"]] == ["ahead"]
 
 
 async def test_what_repeats_stays(rig: Rig) -> None:
