@@ -17,6 +17,8 @@ from hub.cli.traces import print_backtest, print_not_run, print_test, print_trac
 
 BACKTEST_LIMIT_S = 180.0
 FILE_LIMIT_BYTES = 4 * 1024 * 1024
+LISTED = ("id", "alias", "state", "mode", "current", "last_triggered", "next_run", "error")
+"""What programs that read `list --json` rely on; `show` tells the rest."""
 
 
 @click.group("automation", cls=Group)
@@ -40,7 +42,7 @@ def list_(home: Path, as_json: bool) -> None:
     """
     found = HubClient(home).call("automation.list")["automations"]
     if as_json:
-        print_json(found)
+        print_json([{key: each[key] for key in LISTED} for each in found])
         return
     if not found:
         click.echo("No automations yet. Write one into automations.yaml, or make one in the dashboard.")
@@ -55,6 +57,30 @@ def list_(home: Path, as_json: bool) -> None:
     for each in found:
         if each["error"]:
             click.echo(f"\n{each['id']}: {each['error']}{_place(each)}")
+
+
+@command.command("show")
+@click.argument("name", metavar="ID")
+@home_option
+@json_option
+def show(name: str, home: Path, as_json: bool) -> None:
+    """Show all about the automation ID: how it is, where it stands, and how it is written.
+
+    Example:
+      homarus automation show morning
+    """
+    told = HubClient(home).call("automation.get", {"id": name})
+    if as_json:
+        print_json(told)
+        return
+    click.echo(f"{told['id']} ({told['entity_id']}) is {_state(told)}{_place(told)}")
+    click.echo(
+        f"last run: {when(told['last_triggered']) or 'never'}, next: {when(told['next_run']) or 'not by the clock'}"
+    )
+    for key in ("paused", "error"):
+        if told[key]:
+            click.echo(f"{key}: {told[key]}")
+    click.echo(told["source"] if isinstance(told["source"], str) else json.dumps(told["source"], indent=2, default=str))
 
 
 @command.command("trigger")
