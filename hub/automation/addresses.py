@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hub.core.errors import InvalidRequest, NotFound
-from hub.core.schema import All, AnyOf, Length, Optional, Required, Schema, string
+from hub.core.errors import NotFound
+from hub.core.schema import All, AnyOf, Described, Invalid, Length, Optional, Required, Schema, show, string
 from hub.messaging.contract import Address, ChatType
 from hub.security.people import People
 from hub.sessions.keys import SessionKey, main_key
@@ -28,7 +28,19 @@ TO_SCHEMA = Schema(
         Optional("thread", description="A thread or topic in it."): _ID,
     }
 )
-TARGET = AnyOf("last", "none", TO_SCHEMA)
+
+
+def _written(value: Any) -> dict[str, Any]:
+    """Accept an address in one word: `telegram:123456`."""
+    channel, colon, peer = value.partition(":") if isinstance(value, str) else ("", "", "")
+    if not (channel and colon and peer):
+        raise Invalid(f"expected last, none, an address such as telegram:123456, or channel and to, got {show(value)}")
+    found: dict[str, Any] = TO_SCHEMA({"channel": channel, "to": peer})
+    return found
+
+
+ADDRESS = Described(_written, {"type": "string", "pattern": "^[^:]+:.+$"}, "address")
+TARGET = AnyOf("last", "none", TO_SCHEMA, ADDRESS)
 """Where an answer goes: where the person was heard from last, nowhere, or to an address."""
 
 
@@ -101,22 +113,6 @@ class Addresses:
         if found is None:
             raise NotFound(f"{person.name} has not written yet, so it is not known where to reach them")
         return found
-
-
-def parse_target(text: str) -> dict[str, Any]:
-    """Return the address that `channel:peer` or `channel:account:peer` means, in the form of `TO_SCHEMA`.
-
-    Raises:
-        InvalidRequest: It is not an address.
-    """
-    channel, _, rest = text.partition(":")
-    if not channel or not rest:
-        raise InvalidRequest(f"{text[:100]!r} is not an address; expected channel:peer, such as telegram:123456")
-    account, _, peer = rest.partition(":") if channel != WEBCHAT else ("", "", rest)
-    found: dict[str, Any] = TO_SCHEMA(
-        {"channel": channel, "to": peer, "account": account} if peer and account else {"channel": channel, "to": rest}
-    )
-    return found
 
 
 _COLUMNS = "channel, account, peer, session_key, message"

@@ -10,7 +10,7 @@ from hub.automation.addresses import Addresses, Place
 from hub.automation.delivery import Delivery
 from hub.core.errors import InvalidRequest
 from hub.core.events import EventBus, Unsubscribe
-from hub.core.schema import All, Exclusive, Length, Optional, Schema, slug, string
+from hub.core.schema import All, Exclusive, Length, Optional, Schema, ensure_list, slug, string
 from hub.core.services import ResponseMode, ServiceCall, ServiceRegistry
 from hub.security.people import People
 from hub.sessions.keys import SessionKey
@@ -38,7 +38,7 @@ NOTIFY_SCHEMA = Schema(
         Exclusive("message", "text", description="What is said."): _TEXT,
         Exclusive("text", "text", description="The same, in other words."): _TEXT,
         Optional("title", description="Put above it."): All(string, Length(min=1, max=200)),
-        Optional("target", description="Ids of people; the owner without it."): [slug],
+        Optional("target", description="Ids of people; the owner without it."): ensure_list(slug),
         Optional(
             "data", default=dict, description="Taken for the sake of Home Assistant's blueprints, and left."
         ): dict,

@@ -74,6 +74,12 @@ async def test_an_answer_is_announced_to_an_address(desk: Desk) -> None:
     await desk.post.until(lambda: desk.pigeons.texts("42") == ["ok"])
 
 
+async def test_an_address_may_be_written_in_one_word(desk: Desk) -> None:
+    await desk.call("agent.run", {"message": "greet", "announce": "test:42"})
+
+    await desk.post.until(lambda: desk.pigeons.texts("42") == ["ok"])
+
+
 @pytest.mark.parametrize("reply", ["NO_REPLY", "**HEARTBEAT_OK**"])
 async def test_a_silent_answer_is_kept_to_itself(desk: Desk, openai_server: OpenAIServer, reply: str) -> None:
     openai_server.queue(reply)

@@ -91,7 +91,7 @@ async def test_people_are_told_where_they_wrote_last(desk: Desk) -> None:
 
     await desk.call("notify.anna", {"title": "Home", "message": "dinner"})
     await desk.call("notify.notify", {"message": "all well"})
-    await desk.call("notify.send", {"message": "both", "target": ["anna"]})
+    await desk.call("notify.send", {"message": "both", "target": "anna"})
 
     await desk.post.until(lambda: desk.pigeons.texts("8") == ["ok", "Home\n\ndinner", "both"])
     assert desk.said()[-1] == ("assistant", "all well")
