@@ -24,6 +24,7 @@ OPEN_PATHS = {
     ("POST", "/login"),
     ("POST", "/preferences"),
     ("GET", "/static/{path:*}"),
+    *((method, "/api/webhook/{webhook_id}") for method in ("GET", "POST", "PUT")),
 }
 DEEP = b'{"a":' * 900 + b"1" + b"}" * 900
 ASKS = b'{"messages":[{"role":"user","content":"x"}],"input":"x"}'
