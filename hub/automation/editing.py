@@ -14,7 +14,7 @@ from hub.config import edit
 from hub.config.errors import ConfigError
 from hub.config.files_editor import Place
 from hub.config.item_changes import with_changes
-from hub.config.item_text import ItemText, item_text
+from hub.config.item_text import ItemText, item_text, mapping_in
 from hub.config.paths import KeyPath
 from hub.config.spans import Tagged, read_spans
 from hub.config.store import ConfigStore
@@ -138,7 +138,8 @@ class AutomationEditor:
         """Write an automation that was edited as YAML, with its comments; see `save`."""
         if len(text) > TEXT_LIMIT:
             raise InvalidRequest(f"the automation is longer than {TEXT_LIMIT // 1024} KiB")
-        return await self._saved(id, _data_of(text), text, base_hash)
+        data: dict[str, Any] = mapping_in(text).data
+        return await self._saved(id, data, text, base_hash)
 
     async def delete(self, id: str, base_hash: str | None = None) -> None:
         """Take an automation out of its file; what it was stays in the history of the configuration."""

@@ -173,7 +173,7 @@ class FilesEditor:
         raw = self._fresh().config.raw
         file, inner = locate(raw, find(raw), self._text)
         data = self._data(file, missing=None)
-        return Place(file, inner, decode(data or b"", file), content_hash(data) if data is not None else None)
+        return Place(file, inner, (data or b"").decode(), content_hash(data) if data is not None else None)
 
     def get_value(self, keys: KeyPath) -> Any:
         """Return a value as it is written, tags kept; see `hub.config.edit.get_value`."""

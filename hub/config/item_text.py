@@ -43,7 +43,7 @@ class ItemText:
             InvalidRequest: The text is not YAML, or not a mapping.
             EditRefused: It cannot be put there without touching anything else.
         """
-        wanted = _mapping(text)
+        wanted = mapping_in(text)
         mark = BYTE_ORDER_MARK if file_text.startswith(BYTE_ORDER_MARK) else ""
         newline = "\r\n" if "\r\n" in file_text else "\n"
         body = _plain(file_text)
@@ -101,7 +101,12 @@ def text_hash(text: str) -> str:
     return sha256(text.rstrip().encode("utf-8", "replace")).hexdigest()
 
 
-def _mapping(text: str) -> Node:
+def mapping_in(text: str) -> Node:
+    """Return the mapping that a text of its own holds.
+
+    Raises:
+        InvalidRequest: It is not YAML, not one mapping, or does not begin at the left margin.
+    """
     node = read_spans(text.replace("\r\n", "\n"))
     if node is None or node.kind is not Kind.MAPPING or isinstance(node.data, Tagged):
         raise InvalidRequest("expected one mapping, such as `alias: …` with `triggers:` and `actions:` below it")
