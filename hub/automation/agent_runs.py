@@ -18,6 +18,7 @@ from hub.core.errors import HubError
 from hub.core.events import EventBus
 from hub.core.ids import new_id
 from hub.core.lanes import Lanes, Priority
+from hub.core.services import ServiceCall
 from hub.core.tasks import TaskOwner
 from hub.models.contract import Message, Role, Text
 from hub.sessions.keys import cron_key
@@ -57,6 +58,7 @@ class Wanted:
         key: Asking again with the same key attaches to the same run.
         model, thinking, timeout_s: Instead of the agent's.
         extra_system_prompt: Put behind the agent's own prompt.
+        began: Told the run's id before it begins, for those who want to name it whatever becomes of it.
         on_final: Called in the transaction that ends the run.
         after: Called when it has ended, also when nobody waited for it.
     """
@@ -71,6 +73,7 @@ class Wanted:
     thinking: str | None = None
     timeout_s: float | None = None
     extra_system_prompt: str | None = None
+    began: Callable[[str], None] | None = None
     on_final: Callable[[sqlite3.Connection, RunResult], None] | None = None
     after: Callable[[RunResult], None] | None = None
 
@@ -111,6 +114,8 @@ class AgentRuns:
         Cancelling it stops the run, unless the hub stops: then the run can be taken up with the same key.
         """
         run_id = run_id_of(wanted.key)
+        if wanted.began is not None:
+            wanted.began(run_id)
         known = await self._session_of(run_id)
         if known is not None:
             return await self._finish(self._request(wanted, run_id, known), wanted)
@@ -262,6 +267,16 @@ _RUN_PREFIX = "auto-"
 def run_id_of(key: str | None) -> str:
     """Return the id of the run that an idempotency key names; a fresh one without a key."""
     return f"{_RUN_PREFIX}{new_id() if key is None else sha256(key.encode()).hexdigest()[:32]}"
+
+
+def noting(call: ServiceCall) -> Callable[[str], None]:
+    """Return what notes the run that a call of a service begins, for its trace."""
+
+    def note(run_id: str) -> None:
+        if call.notes is not None:
+            call.notes["run_id"] = run_id
+
+    return note
 
 
 def shown(result: RunResult) -> dict[str, Any]:

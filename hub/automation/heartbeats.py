@@ -168,8 +168,14 @@ class Heartbeats:
             return Due(False, "nothing changed since all was in order")
         return Due(True, f"{len(view.due)} checks are due" if view.due else f"{FILE} has notes")
 
-    async def beat(self, beat: Beat, context: Context, *, key: str | None = None) -> Mapping[str, Any]:
+    async def beat(
+        self, beat: Beat, context: Context, *, key: str | None = None, began: Callable[[str], None] | None = None
+    ) -> Mapping[str, Any]:
         """Let an agent look after what is due, and send what it has to tell.
+
+        Args:
+            key: Beating again with the same key attaches to the same run.
+            began: Told the id of the agent's run, when there is something to look after.
 
         Returns:
             `status` (ok, alert, duplicate, skipped), `text` (what was told, or would have been), `reason`, `reply`,
@@ -189,7 +195,7 @@ class Heartbeats:
             return {"status": "skipped", "text": None, "reason": reason, "reply": "", "delivered": False, "checks": []}
         place = await self._addresses.target(beat.target, agent_id=agent.id)
         verdict = _Verdict(state=view.state)
-        wanted = self._wanted(agent, beat, view, context, place, verdict, key)
+        wanted = replace(self._wanted(agent, beat, view, context, place, verdict, key), began=began)
         result = await self._runs.run(wanted)
         if result is None:
             return {"status": "skipped", "text": None, "reason": "its conversation waits for this", "delivered": False}

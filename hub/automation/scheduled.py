@@ -10,7 +10,7 @@ import asyncio
 import json
 import os
 import sqlite3
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from hashlib import sha256
@@ -33,6 +33,7 @@ from hub.storage.database import Database
 EVENT_SCHEDULED = "scheduled"
 """Something was added, updated or removed here: `action`, `id`, `made_by`."""
 PER_AGENT_LIMIT = 50
+ANSWERS_LIMIT = 400
 ORPHANS_AFTER_S = 3_600.0
 """How long the authority of something that is not in the files is kept: a file may be broken for a while."""
 
@@ -240,6 +241,18 @@ class ScheduleDoor:
         if found.status is None:
             raise Unavailable(f"{found.wish.name or found.id} is switched off")
         return await self._engine.trigger(found.id, {}, asker.context, skip_conditions=True)
+
+    async def answers(self, run_ids: Iterable[str]) -> dict[str, Mapping[str, Any]]:
+        """Return what agents answered in these runs, as far as it is still kept: `reply`, `session_key`, `model`."""
+        ids = sorted(set(run_ids))[:ANSWERS_LIMIT]
+        marks = ",".join("?" * len(ids))
+        rows = await self._db.read(
+            lambda connection: connection.execute(
+                f"SELECT id, reply, session_key, model FROM runs WHERE id IN ({marks}) AND reply IS NOT NULL",  # noqa: S608
+                ids,
+            ).fetchall()
+        )
+        return {id: {"reply": reply, "session_key": key, "model": model} for id, reply, key, model in rows}
 
     async def discard(self, id: str) -> None:
         """Take any automation out of the files, for one that removes itself once it ran; nothing when it is gone."""

@@ -117,14 +117,23 @@ async def test_what_ran_is_told(client: Client) -> None:
             "started": "2026-01-01T02:00:00.000+01:00",
             "finished": "2026-01-01T02:00:01.500+01:00",
             "outcome": "finished",
-            "steps": {"action/0": [{"result": {"response": {"reply": "all quiet", "session_key": "k"}}}]},
+            "steps": {"action/0": [{"child": {"run_id": "auto-1"}}]},
         }
+    )
+
+    await client.rig.db.write(
+        lambda connection: (
+            connection.execute(
+                "INSERT INTO runs(id, agent_id, session_key, kind, state, created_ms, reply)"
+                " VALUES ('auto-1', 'main', 'k', 'message', 'answered', 0, 'all quiet')"
+            ).rowcount
+        )
     )
 
     entries = (await client.call("cron.runs", id=job["id"]))["entries"]
 
     assert entries[0]["status"] == "ok"
-    assert (entries[0]["durationMs"], entries[0]["summary"]) == (1_500, "all quiet")
+    assert (entries[0]["durationMs"], entries[0]["summary"], entries[0]["sessionKey"]) == (1_500, "all quiet", "k")
     assert (await client.call("cron.runs", status="error"))["entries"] == []
 
 

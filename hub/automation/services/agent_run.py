@@ -9,7 +9,7 @@ from typing import Any
 from hub.agent.agents import Agents
 from hub.agent.run_request import RunResult, RunStatus
 from hub.automation.addresses import TARGET, Addresses
-from hub.automation.agent_runs import AgentRuns, Wanted, failed, run_id_of, shown
+from hub.automation.agent_runs import AgentRuns, Wanted, failed, noting, run_id_of, shown
 from hub.automation.delivery import Delivery
 from hub.automation.heartbeat_ack import is_silent
 from hub.core.context import Authority
@@ -130,6 +130,7 @@ class AgentRunService:
                 model=data.get("model"),
                 thinking=data.get("thinking"),
                 timeout_s=data.get("timeout"),
+                began=noting(call),
                 on_final=on_final if place is not None else None,
                 after=after,
             )

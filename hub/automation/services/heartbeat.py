@@ -7,6 +7,7 @@ from typing import Any
 
 from hub.agent.agents import Agents
 from hub.automation.addresses import TARGET
+from hub.automation.agent_runs import noting
 from hub.automation.heartbeat_ack import ACK_LIMIT
 from hub.automation.heartbeats import CHECKS_DEFAULT, Beat, Heartbeats
 from hub.core.events import Unsubscribe
@@ -77,7 +78,7 @@ def register_heartbeat(services: ServiceRegistry, heartbeats: Heartbeats, agents
             data["ack_max_chars"],
             data["checks"],
         )
-        return await heartbeats.beat(wanted, call.context, key=call.idempotency_key)
+        return await heartbeats.beat(wanted, call.context, key=call.idempotency_key, began=noting(call))
 
     async def due(call: ServiceCall) -> Mapping[str, Any]:
         found = await heartbeats.due(agent_of(call), skip_unchanged=call.data["skip_unchanged"])

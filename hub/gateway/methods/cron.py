@@ -14,7 +14,7 @@ from hub.automation.trace_store import TraceStore
 from hub.core.errors import InvalidRequest
 from hub.core.schema import REMOVE_EXTRA, All, In, Length, Optional, Range, Required, Schema, boolean, integer
 from hub.gateway.contract import ADMIN, READ, WRITE, Method, MethodCall
-from hub.gateway.methods.cron_shapes import FIELDS, changed_wish, new_wish, shown_job, shown_run
+from hub.gateway.methods.cron_shapes import FIELDS, changed_wish, child_of, new_wish, shown_job, shown_run
 from hub.sessions.keys import main_key
 
 OWNER = "automation"
@@ -156,7 +156,11 @@ class CronMethods:
             raise InvalidRequest("id: say of which job, or ask with the scope all")
         else:
             traces = await self._traces.recent(wanted)
-        entries = [shown_run(trace, next_ms) for trace in traces]
+        children = [child_of(trace) for trace in traces]
+        answers = await self._door.answers(child for child in children if child is not None)
+        entries = [
+            shown_run(trace, next_ms, answers.get(child or "")) for trace, child in zip(traces, children, strict=True)
+        ]
         if (status := params.get("status", "all")) != "all":
             entries = [entry for entry in entries if entry["status"] == status]
         return _page("entries", entries, params)

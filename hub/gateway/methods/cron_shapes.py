@@ -24,6 +24,8 @@ from hub.core.schema import (
     positive_seconds,
 )
 
+SUMMARY_LIMIT = 2_000
+
 _TEXT = All(str, Length(min=1, max=8_000))
 _NAME = All(str, Length(min=1, max=512))
 _MS = All(integer, Range(min=0))
@@ -179,8 +181,8 @@ def shown_job(found: Scheduled, running: bool) -> dict[str, Any]:
     return job
 
 
-def shown_run(trace: Mapping[str, Any], next_ms: int | None) -> dict[str, Any]:
-    """Return a trace as an entry of the run log."""
+def shown_run(trace: Mapping[str, Any], next_ms: int | None, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return a trace, and what the agent answered in it, as an entry of the run log."""
     started, finished = _ms(trace.get("started")), _ms(trace.get("finished"))
     outcome = trace.get("outcome")
     entry: dict[str, Any] = {
@@ -199,7 +201,7 @@ def shown_run(trace: Mapping[str, Any], next_ms: int | None) -> dict[str, Any]:
         entry["error"] = trace["error"]
     if next_ms is not None:
         entry["nextRunAtMs"] = next_ms
-    return entry | _answer_of(trace)
+    return entry | _told(answer or {})
 
 
 def _trigger(schedule: Mapping[str, Any], now: float, zone: tzinfo) -> dict[str, Any]:
@@ -294,17 +296,21 @@ def _shown_delivery(wish: Wish) -> dict[str, Any]:
     return shown | ({"accountId": account} if account else {})
 
 
-def _answer_of(trace: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the agent answered, as far as a trace tells."""
+def child_of(trace: Mapping[str, Any]) -> str | None:
+    """Return the last run of an agent that a traced run began."""
     steps = trace.get("steps")
+    found = None
     for entries in steps.values() if isinstance(steps, Mapping) else ():
         for entry in entries if isinstance(entries, list) else ():
-            result = entry.get("result") if isinstance(entry, Mapping) else None
-            response = result.get("response") if isinstance(result, Mapping) else None
-            if isinstance(response, Mapping) and isinstance(response.get("reply"), str):
-                shown = {"summary": response["reply"][:2_000], "sessionKey": response.get("session_key")}
-                return {key: value for key, value in {**shown, "model": response.get("model")}.items() if value}
-    return {}
+            child = entry.get("child") if isinstance(entry, Mapping) else None
+            if isinstance(child, Mapping) and isinstance(child.get("run_id"), str):
+                found = child["run_id"]
+    return found
+
+
+def _told(answer: Mapping[str, Any]) -> dict[str, Any]:
+    shown = {"summary": str(answer.get("reply") or "")[:SUMMARY_LIMIT], "sessionKey": answer.get("session_key")}
+    return {key: value for key, value in {**shown, "model": answer.get("model")}.items() if value}
 
 
 def _ms(text: Any) -> int | None:

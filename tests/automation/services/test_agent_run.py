@@ -100,11 +100,13 @@ async def test_an_answer_can_be_silent_unless_it_holds_a_word(desk: Desk, openai
 
 async def test_an_agent_that_fails_fails_the_step(desk: Desk, openai_server: OpenAIServer) -> None:
     openai_server.queue({"status": 401})
+    notes: dict[str, Any] = {}
 
     with pytest.raises(AgentRunFailed) as failure:
-        await desk.call("agent.run", {"message": "hi", "announce": {"channel": "test", "to": "42"}})
+        await desk.services.call("agent", "run", {"message": "hi"}, context=Context(AUTOMATION), notes=notes)
 
     assert failure.value.details["status"] == "error"
+    assert notes["run_id"] == failure.value.details["run_id"]
     assert await desk.post.outbox.counts() == {}
 
 
