@@ -19,7 +19,7 @@ ARGUMENTS = {
     ("approvals", "deny"): ["K7WQX2"],
     **{
         ("automation", name): ["morning"]
-        for name in ("trigger", "trace", "test", "backtest", "explain", "on", "off", "resume", "export")
+        for name in ("show", "trigger", "trace", "test", "backtest", "explain", "on", "off", "resume", "export")
     },
     ("automation", "import"): [str(Path(__file__).with_name("trace.json"))],
     ("blueprint", "import"): ["https://example.org/motion_light.yaml"],
