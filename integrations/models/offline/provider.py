@@ -23,8 +23,9 @@ from hub.models.contract import (
     UsageEvent,
 )
 from integrations.models.offline.decide import decide
+from integrations.models.offline.heartbeat import answer_heartbeat
 from integrations.models.offline.recognizer import CHINESE, ENGLISH, Intent, Recognizer, language_of
-from integrations.models.offline.steps import Call, Result, Say
+from integrations.models.offline.steps import Call, Result, Say, Step
 
 MODEL_ID = "homarus"
 CONTEXT_WINDOW = 1_000_000
@@ -52,9 +53,13 @@ class OfflineProvider:
         said, results = last_turn(request.messages)
         text, now = unwrap(said)
         language = language_of(text)
-        intent = await self._recognize(text, language)
         tools = {tool.name for tool in request.tools}
-        step = decide(intent, results, language=language, now=now or self._now(), tools=tools)
+        step: Step
+        if (beat := answer_heartbeat(text, language)) is not None:
+            step = Say(beat)
+        else:
+            intent = await self._recognize(text, language)
+            step = decide(intent, results, language=language, now=now or self._now(), tools=tools)
         if isinstance(step, Call) and len(results) >= STEPS_LIMIT:
             step = Say(results[-1].output)
         match step:
