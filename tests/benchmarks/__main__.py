@@ -11,6 +11,9 @@ from tests.benchmarks.table import Row, machine, print_table
 
 NAMES = (
     "start",
+    "automations_start",
+    "automations_reload",
+    "trigger",
     "memory",
     "cli",
     "bus",

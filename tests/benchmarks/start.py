@@ -30,14 +30,14 @@ def measure() -> list[Row]:
             else:
                 fresh.append(took)
     return [
-        row("import of the libraries alone (reference machine 0.19)", "s", [_libraries() for _ in range(RUNS)]),
+        row("import of the libraries alone (reference machine 0.19)", "s", [libraries() for _ in range(RUNS)]),
         row("start, empty home: process to ready", "s", fresh),
         row("start: process to HTTP ready", "s", ready, "< 0.45"),
         row("start: process to first reply (offline model)", "s", replied, "< 0.6"),
     ]
 
 
-def _libraries() -> float:
+def libraries() -> float:
     """Return what the libraries that stand at start cost a bare process: what a machine's figures scale with."""
     begun = time.perf_counter()
     command = [sys.executable, "-c", "import aiohttp.web, voluptuous, click, orjson, ruamel.yaml"]
