@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from hub.automation.contract import Firing, Parts
 from hub.automation.kept import KeptStates
 from hub.automation.kinds import trigger_kind
-from hub.automation.site import ArmedSite
+from hub.automation.site import ArmedSite, Schedules, trigger_key
 from hub.core.errors import HubError
 from hub.core.repairs import Severity
 from hub.core.schema import SchemaError, describe_error
@@ -41,11 +41,6 @@ class Armed:
         self.problems: dict[str, str] = {}
         """Why a trigger cannot watch, by its index."""
 
-    @property
-    def makes_up(self) -> bool:
-        """Whether occurrences that were missed are made up for."""
-        return any(self._catch_up(trigger)["mode"] != "none" for trigger in self._config["triggers"])
-
     def next_due(self) -> float | None:
         """Return when one of its schedules fires next, seconds since the epoch."""
         found: list[float] = []
@@ -59,9 +54,6 @@ class Armed:
         """Begin to watch; what cannot watch is told as a repair, and the other triggers go on."""
         if self._sites:
             return
-        if self._kept.armed is None:
-            self._kept.armed = self._parts.clock.time()
-            self._states.changed(self._id)
         variables: Mapping[str, Any] = self._config["trigger_variables"]
         try:
             if variables and self._config["templates"]:
@@ -69,8 +61,10 @@ class Armed:
         except HubError as error:
             self._fail("", error.message)
             variables = {}
+        keys = {config["index"]: trigger_key(config) for config in self._config["triggers"] if _is_schedule(config)}
+        self._count_from_now(keys.values())
         for config in self._config["triggers"]:
-            self._arm(config, variables)
+            self._arm(config, variables, keys.get(config["index"], ""))
 
     def disarm(self) -> None:
         """Watch no more."""
@@ -82,15 +76,23 @@ class Armed:
             self.problems.clear()
             self._parts.repairs.clear(REPAIRS, f"{self._id}:trigger")
 
-    def _arm(self, config: Mapping[str, Any], variables: Mapping[str, Any]) -> None:
+    def _count_from_now(self, keys: Collection[str]) -> None:
+        """Remember since when each schedule counts; those that no longer stand in the file are forgotten."""
+        kept, now = self._kept, self._parts.clock.time()
+        if set(keys) == set(kept.armed):
+            return
+        kept.armed = {key: kept.armed.get(key, now) for key in keys}
+        kept.handled = {key: planned for key, planned in kept.handled.items() if key in kept.armed}
+        self._states.changed(self._id)
+
+    def _arm(self, config: Mapping[str, Any], variables: Mapping[str, Any], key: str) -> None:
         kind = trigger_kind(config["trigger"])
         site = ArmedSite(
             self._parts,
             self._config,
             config,
             variables,
-            self._catch_up(config),
-            self._kept,
+            Schedules(self._kept, key, self._catch_up(config), self._states.stopped),
             self._on_firing,
             self._fail,
         )
@@ -127,3 +129,7 @@ class Armed:
             "\n".join(f"triggers[{place}]: {text}" for place, text in self.problems.items()),
             severity=Severity.WARNING,
         )
+
+
+def _is_schedule(config: Mapping[str, Any]) -> bool:
+    return trigger_kind(config["trigger"]).next_due is not None

@@ -129,13 +129,13 @@ class Automation:
         self._kept.enabled = True
         self._kept.paused_reason = None
         self._kept.failures = 0
-        self._kept.armed = self._parts.clock.time()
+        self._kept.armed.clear()
         self._kept.handled.clear()
-        await self._desk.kept.write(self.id)
         self._parts.repairs.clear(REPAIRS, f"{self.id}:paused")
         self.disarm()
         self.arm()
         self.show()
+        await self._desk.kept.write(self.id)
 
     async def turn_off(self, *, stop_runs: bool = True) -> None:
         """Watch no more; what runs is ended unless `stop_runs` is False."""

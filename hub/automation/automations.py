@@ -125,6 +125,7 @@ class Automations:
         """Make and arm the automations, then go on with the runs that a stop or a crash cut off."""
         await self._desk.kept.open()
         await self.apply(config)
+        self._desk.kept.stopped = None
         if self._desk.waiting is None:
             return
         for waiting in await self._desk.waiting.load():
@@ -139,7 +140,7 @@ class Automations:
         for automation in self._automations.values():
             automation.disarm()
         await self._parts.tasks.cancel_all()
-        await self._desk.kept.flush()
+        await self._desk.kept.close()
 
     async def apply(self, config: Config, *, again: bool = False) -> list[str]:
         """Put the section into force; only what changed is touched.
@@ -162,7 +163,7 @@ class Automations:
         kept = config.kept_items.get(SECTION, ())
         for count, item in enumerate(config.get(SECTION) or ()):
             id = _id_of(item, sources, count)
-            self._places[id] = kept[count] if count < len(kept) else count
+            self._places[id] = int(kept[count]) if count < len(kept) else count
             before = self._sources.get(id)
             same = before is not None and (before[0] is item or before[0] == item)
             if same and before is not None and not (again and "use_blueprint" in item):
@@ -314,14 +315,15 @@ class Automations:
         changed: list[str] = []
         wanted: set[str] = set()
         raw = config.raw.get(SECTION)
-        for index, errors in config.broken_items.get(SECTION, {}).items():
+        for place, errors in config.broken_items.get(SECTION, {}).items():
+            index = int(place)
             item = raw[index] if isinstance(raw, list) and index < len(raw) else {}
-            id = _broken_id(item, {*sources, *wanted}, int(index))
+            id = _broken_id(item, {*sources, *wanted}, index)
             wanted.add(id)
             text = "; ".join(f"{error.path}: {error.message}" for error in errors)
             location = {"file": errors[0].file, "line": errors[0].line, "column": errors[0].column} if errors else None
             known = self._broken.get(id)
-            self._places[id] = int(index)
+            self._places[id] = index
             if known is not None and known.error == text and known.location == location:
                 continue
             await self._drop(id)

@@ -17,7 +17,7 @@ from hub.automation.dry_firing import Trial
 from hub.automation.kept import Kept
 from hub.automation.kinds import trigger_kind
 from hub.automation.replay import Replay
-from hub.automation.site import ArmedSite
+from hub.automation.site import ArmedSite, Schedules
 from hub.automation.trace import iso_time, shown_value
 from hub.core.context import SYSTEM, Context, system_context
 from hub.core.errors import HubError, InvalidRequest, Unavailable
@@ -42,7 +42,6 @@ SHOWN_LIMIT = 500
 REAL_LIMIT_S = 60.0
 PAGE = 2_000
 BREATH_S = 0.02
-_NO_CATCH_UP: Mapping[str, Any] = {"mode": "none", "within": None}
 
 
 @dataclass(slots=True)
@@ -152,7 +151,6 @@ class _Backtest:
         start.stand_at(self._since)
 
     def _arm(self) -> None:
-        kept = Kept(armed=self._since)
         parts = self._replay.parts
         variables: Mapping[str, Any] = self._config.get("trigger_variables") or {}
         if variables and self._config["templates"]:
@@ -164,9 +162,8 @@ class _Backtest:
             if name not in REPLAYED:
                 self._unknown(index, f"what the trigger {name} watches is not recorded")
                 continue
-            site = ArmedSite(
-                parts, self._config, config, variables, _NO_CATCH_UP, kept, self._fired.append, self._unknown
-            )
+            schedules = Schedules(Kept(armed={"": self._since}))
+            site = ArmedSite(parts, self._config, config, variables, schedules, self._fired.append, self._unknown)
             before = parts.bus.listener_counts()
             try:
                 trigger_kind(name).arm(config, site)

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from hub.core.clock import Clock
 from hub.core.tasks import TaskOwner
@@ -13,6 +14,8 @@ from hub.storage.database import Database
 
 FLUSH_DELAY_S = 2.0
 """What may be lost in a crash (when it last ran, how often it failed) is written this much later, for all at once."""
+
+STOPPED = "automations_stopped_ms"
 
 Write = Callable[[sqlite3.Connection], None]
 
@@ -26,15 +29,15 @@ class Kept:
         last_triggered: Seconds since the epoch.
         failures: How many runs failed since the last that did not.
         paused_reason: Why it paused itself.
-        armed: Since when its schedules count, seconds since the epoch.
-        handled: Planned time of the last occurrence that was handled, by the trigger's own key.
+        armed: Since when each of its schedules counts, by the trigger's own key; seconds since the epoch.
+        handled: Planned time of the last occurrence of each that was handled.
     """
 
     enabled: bool | None = None
     last_triggered: float | None = None
     failures: int = 0
     paused_reason: str | None = None
-    armed: float | None = None
+    armed: dict[str, float] = field(default_factory=dict)
     handled: dict[str, float] = field(default_factory=dict)
 
 
@@ -52,24 +55,35 @@ class KeptStates:
         self._states: dict[str, Kept] = {}
         self._dirty: set[str] = set()
         self._flushing = False
+        self.stopped: float | None = None
+        """When the hub was stopped in good order, until the start is over; None behind a crash."""
 
     async def open(self) -> None:
         """Load what is kept."""
         rows = await self._db.read(
             lambda connection: connection.execute(
-                "SELECT id, enabled, last_triggered_ms, failures, paused_reason, armed_ms, handled"
-                " FROM automation_state"
+                "SELECT id, enabled, last_triggered_ms, failures, paused_reason, schedules FROM automation_state"
             ).fetchall()
         )
-        for id, enabled, last_ms, failures, paused, armed_ms, handled in rows:
+        for id, enabled, last_ms, failures, paused, schedules in rows:
+            kept = json.loads(schedules or "{}")
             self._states[id] = Kept(
                 None if enabled is None else bool(enabled),
                 None if last_ms is None else last_ms / 1000,
                 failures,
                 paused,
-                None if armed_ms is None else armed_ms / 1000,
-                {str(key): float(planned) for key, planned in json.loads(handled or "{}").items()},
+                _times(kept.get("armed")),
+                _times(kept.get("handled")),
             )
+        self.stopped = await self._db.write(_take_stopped)
+
+    async def close(self) -> None:
+        """Write what was not written yet, and that everything until now was seen."""
+        await self.flush()
+        now_ms = str(int(self._clock.time() * 1000))
+        await self._db.write(
+            lambda connection: connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (STOPPED, now_ms))
+        )
 
     async def flush(self) -> None:
         """Write what was not written yet; it is on disk when this returns."""
@@ -133,7 +147,7 @@ class KeptStates:
         rows = [self._row(id, self._states[id]) for id in ids if id in self._states]
 
         def write(connection: sqlite3.Connection) -> None:
-            connection.executemany("INSERT OR REPLACE INTO automation_state VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+            connection.executemany("INSERT OR REPLACE INTO automation_state VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
         return write
 
@@ -144,7 +158,17 @@ class KeptStates:
             None if kept.last_triggered is None else int(kept.last_triggered * 1000),
             kept.failures,
             kept.paused_reason,
-            None if kept.armed is None else int(kept.armed * 1000),
-            json.dumps(kept.handled),
+            json.dumps({"armed": kept.armed, "handled": kept.handled}),
             int(self._clock.time() * 1000),
         )
+
+
+def _times(stored: Any) -> dict[str, float]:
+    return {str(key): float(when) for key, when in (stored or {}).items()}
+
+
+def _take_stopped(connection: sqlite3.Connection) -> float | None:
+    """Return when the hub was stopped in good order, and forget it: the next end may be a crash."""
+    row = connection.execute("SELECT value FROM meta WHERE key = ?", (STOPPED,)).fetchone()
+    connection.execute("DELETE FROM meta WHERE key = ?", (STOPPED,))
+    return None if row is None else int(row[0]) / 1000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
@@ -22,6 +23,28 @@ def trigger_key(config: Mapping[str, Any]) -> str:
     return sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS, default=str)).hexdigest()[:16]
 
 
+@dataclass(frozen=True, slots=True)
+class Schedules:
+    """What a trigger of time is told of the past.
+
+    Attributes:
+        kept: What is kept of the automation.
+        key: What this trigger's times are kept under; empty for triggers that are no schedules.
+        catch_up: What becomes of missed occurrences: mode and within.
+        stopped: When the hub was stopped in good order, while it starts.
+    """
+
+    kept: Kept
+    key: str = ""
+    catch_up: Mapping[str, Any] = field(default_factory=lambda: {"mode": "none", "within": None})
+    stopped: float | None = None
+
+    @property
+    def makes_up(self) -> bool:
+        """Whether missed occurrences are made up for."""
+        return bool(self.key) and self.catch_up["mode"] != "none"
+
+
 class ArmedSite:
     """The `Site` of one trigger of one automation.
 
@@ -30,17 +53,15 @@ class ArmedSite:
         automation: Whose trigger it is, validated.
         config: The trigger.
         variables: `trigger_variables`, rendered.
-        catch_up: What becomes of missed occurrences.
-        kept: What is kept of the automation.
+        schedules: What it is told of the past.
         on_firing: Told each firing.
         on_problem: Told the trigger's index and why it cannot watch.
     """
 
     __slots__ = (
-        "_kept",
-        "_key",
         "_on_firing",
         "_on_problem",
+        "_schedules",
         "_told",
         "_variables",
         "automation_id",
@@ -57,8 +78,7 @@ class ArmedSite:
         automation: Mapping[str, Any],
         config: Mapping[str, Any],
         variables: Mapping[str, Any],
-        catch_up: Mapping[str, Any],
-        kept: Kept,
+        schedules: Schedules,
         on_firing: Callable[[Firing], Any],
         on_problem: Callable[[str, str], None],
     ) -> None:
@@ -67,9 +87,8 @@ class ArmedSite:
         self.templates: bool = automation["templates"]
         self.index: str = config["index"]
         self.variables = variables
-        self.catch_up = catch_up
-        self._kept = kept
-        self._key = trigger_key(config) if catch_up["mode"] != "none" else ""
+        self.catch_up = schedules.catch_up
+        self._schedules = schedules
         self._on_firing = on_firing
         self._on_problem = on_problem
         self._variables: Mapping[str, Any] = config.get("variables") or {}
@@ -82,11 +101,15 @@ class ArmedSite:
 
     def armed(self) -> float | None:
         """Return since when it is armed as it stands in the file, or None when just now."""
-        return self._kept.armed
+        return self._schedules.kept.armed.get(self._schedules.key)
 
     def handled(self) -> float | None:
-        """Return the planned time of the last occurrence that was handled, or since when it is armed."""
-        return self._kept.handled.get(self._key, self._kept.armed)
+        """Return the planned time of the last occurrence that was handled, or since when it counts; None for now."""
+        armed, schedules = self.armed(), self._schedules
+        if schedules.makes_up:
+            return schedules.kept.handled.get(schedules.key, armed)
+        # What was due while the hub was down is not made up, but told; behind a crash nobody knows since when.
+        return None if armed is None or schedules.stopped is None else max(armed, schedules.stopped)
 
     def fire(
         self,
@@ -100,7 +123,8 @@ class ArmedSite:
     ) -> None:
         """Pass a firing on; see `hub.automation.contract.Site`."""
         told = {**self._told, **trigger}
-        firing = Firing(told, context, tainted, planned, missed, skipped, self._variables, self._key)
+        key = self._schedules.key if self._schedules.makes_up else ""
+        firing = Firing(told, context, tainted, planned, missed, skipped, self._variables, key)
         try:
             self._on_firing(firing)
         except Exception:  # whatever is wrong with one automation must not reach who told the trigger

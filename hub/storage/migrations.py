@@ -82,7 +82,7 @@ def second(connection: sqlite3.Connection) -> None:
 _THIRD = (
     """CREATE TABLE automation_state(
         id TEXT PRIMARY KEY, enabled INTEGER, last_triggered_ms INTEGER, failures INTEGER NOT NULL DEFAULT 0,
-        paused_reason TEXT, armed_ms INTEGER, handled TEXT, updated_ms INTEGER NOT NULL)""",
+        paused_reason TEXT, schedules TEXT, updated_ms INTEGER NOT NULL)""",
     """CREATE TABLE automation_runs(
         id TEXT PRIMARY KEY, owner_kind TEXT NOT NULL, owner_id TEXT NOT NULL, state TEXT NOT NULL,
         authority TEXT NOT NULL, context_id TEXT NOT NULL, parent_id TEXT, created_ms INTEGER NOT NULL,

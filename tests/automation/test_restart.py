@@ -219,3 +219,32 @@ async def test_an_automation_may_turn_itself_off(engine: Engine) -> None:
 
     assert engine.automations.status("steps").state == "off"
     assert [each.outcome for each in engine.results] == [Outcome.CANCELLED]
+
+
+async def test_what_was_due_behind_a_stop_is_told_also_when_it_is_never_made_up(engine: Engine) -> None:
+    engine.write(HOURLY.format(catch_up="catch_up: none"))
+    await engine.start()
+    await engine.advance(HOUR + MINUTE)
+    await engine.until(lambda: len(engine.results) == 1)
+
+    await down_for(engine, 3 * HOUR, killed=False)
+    [told] = await engine.traces.not_run("hourly")
+    await down_for(engine, MINUTE)
+
+    assert told["reason"] == NotRun.MISSED
+    assert await engine.traces.not_run("hourly") == []
+    assert len(engine.calls) == 1
+
+
+async def test_a_schedule_that_was_edited_counts_from_then(engine: Engine) -> None:
+    engine.write(HOURLY.format(catch_up="catch_up: last"))
+    await engine.start()
+    await engine.advance(HOUR + MINUTE)
+    await engine.until(lambda: len(engine.results) == 1)
+
+    await engine.kill()
+    engine.write(HOURLY.format(catch_up="catch_up: last").replace("0 * * * *", "30 * * * *"))
+    await engine.start(engine.at + 3 * HOUR)
+    await engine.settle()
+
+    assert len(engine.calls) == 1
