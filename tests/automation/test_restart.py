@@ -227,7 +227,7 @@ async def test_what_was_due_behind_a_stop_is_told_also_when_it_is_never_made_up(
     await engine.advance(HOUR + MINUTE)
     await engine.until(lambda: len(engine.results) == 1)
 
-    await down_for(engine, 3 * HOUR, killed=False)
+    await down_for(engine, 3 * HOUR + 20 * MINUTE, killed=False)
     [told] = await engine.traces.not_run("hourly")
     await down_for(engine, MINUTE)
 
