@@ -19,7 +19,7 @@ def talk() -> Talk:
 async def test_what_happened_is_passed_on() -> None:
     said = heartbeat_prompt([Check("c", "look at the inbox")], "", EVENTS, None, UTC)
 
-    assert await talk().say(said) == "- the door was opened\n- the oven is hot"
+    assert await talk().say(said) == "the door was opened\nthe oven is hot"
 
 
 async def test_what_would_have_to_be_judged_is_said_not_to_be() -> None:
