@@ -110,14 +110,14 @@ class Automation:
         return self._armed.problems
 
     def next_due(self) -> float | None:
-        """Return when a schedule of it fires next, seconds since the epoch."""
-        return self._armed.next_due()
+        """Return when a schedule of it sets it off next, seconds since the epoch."""
+        return self._armed.next_due() if self.is_on else None
 
     # --- on and off ---
 
     def arm(self) -> None:
-        """Begin to watch, if it is on."""
-        if self.is_on:
+        """Begin to watch, if it is on; one that paused itself goes on to watch, and tells why it does not run."""
+        if self._wanted_on():
             self._armed.arm()
 
     def disarm(self) -> None:
@@ -162,6 +162,8 @@ class Automation:
         if firing.skipped:
             late = int(self._parts.clock.time() - (firing.planned or 0.0))
             return self._not_run(firing, NotRun.MISSED, f"it was due {late} s ago, and catch_up lets it go")
+        if self._kept.paused_reason is not None:
+            return self._not_run(firing, NotRun.PAUSED, f"it has paused itself: {self._kept.paused_reason}")
         if self._is_loop(firing.context):
             return self._not_run(firing, NotRun.ERROR, f"it set itself off {LOOP_LIMIT} times in a row")
         try:
@@ -395,7 +397,6 @@ class Automation:
         limit = self.config["pause_after"]
         if limit and self._kept.failures >= limit and self._kept.paused_reason is None:
             self._kept.paused_reason = f"it failed {self._kept.failures} times in a row: {ended.error}"
-            self.disarm()
             self._parts.repairs.raise_(
                 REPAIRS,
                 f"{self.id}:paused",

@@ -127,6 +127,7 @@ async def test_failures_in_a_row_pause_it_until_it_is_turned_on(engine: Engine) 
     assert "2 times" in paused
     assert "hall:paused" in repairs
     assert [call for call, _ in engine.calls] == ["test.fail"] * 3
+    assert [reason for reason, _ in await why_not(engine)] == [NotRun.PAUSED]
     assert engine.parts.repairs.all() == []
 
 
