@@ -1,4 +1,4 @@
-"""A reload after one of 1 000 automations was changed, in a hub that runs: how long, and how long others wait meanwhile."""
+"""A reload of a hub that runs, one of 1 000 automations changed: how long it takes, how long others wait meanwhile."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PAUSE_S = 0.001
 
 
 def measure() -> list[Row]:
-    """Change one automation and call `automation.reload`; then change all; a second client asks for health all the time."""
+    """Change one automation and call `automation.reload`; then change all; another client asks for health all along."""
     with TemporaryDirectory(prefix="homarus-bench-") as folder:
         home = Path(folder) / "home"
         file = write_home(home, LARGE, ITEMS)

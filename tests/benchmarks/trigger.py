@@ -22,6 +22,8 @@ from tests.benchmarks.table import Row, row
 COUNTS = (1, 1_000, 5_000)
 WARM = 200
 FIRINGS = 2_000
+TURNS = 30
+"""After so many turns of the event loop a run of one action has ended."""
 EVENT = """\
 - id: rule_{n}
   mode: parallel
@@ -113,7 +115,6 @@ async def _fire(hub: Hub, count: int, event: Callable[[int], Event]) -> list[flo
 
 
 async def _done(hub: Hub, id: str) -> None:
-    while hub.automation.automations.get(id).current:
+    for _ in range(TURNS):
         await asyncio.sleep(0)
-    for _ in range(5):
-        await asyncio.sleep(0)
+    assert not hub.automation.automations.get(id).current
