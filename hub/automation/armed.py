@@ -41,6 +41,13 @@ class Armed:
         self.problems: dict[str, str] = {}
         """Why a trigger cannot watch, by its index."""
 
+    @property
+    def is_over(self) -> bool:
+        """Whether all its triggers are schedules whose last occurrence was handled."""
+        triggers = self._config["triggers"]
+        handled = all(_is_schedule(each) and trigger_key(each) in self._kept.handled for each in triggers)
+        return bool(triggers) and handled and self.next_due() is None
+
     def next_due(self) -> float | None:
         """Return when one of its schedules fires next, seconds since the epoch."""
         found: list[float] = []

@@ -17,6 +17,7 @@ from hub.automation.automation_services import register_automation_services
 from hub.automation.automations import SECTION, Automations
 from hub.automation.automations_file import AutomationsFile
 from hub.automation.blueprints.blueprints import Blueprints
+from hub.automation.budgets import watch_limits
 from hub.automation.contract import Location, Parts
 from hub.automation.delivery import Delivery
 from hub.automation.desk import Desk
@@ -133,6 +134,7 @@ class AutomationHouse:
         self.system_events = SystemEvents(db, bus, clock)
         self.webhooks = Webhooks(clock)
         self.sentences = Sentences(self._tasks)
+        needs.runner.on_begin(self.system_events.before)
         self.spending = SpendingLog(bus, needs.history, clock.time)
         self.traces = TraceStore(needs.history, needs.redactor, clock.time, needs.zone)
         functions = TemplateFunctions(needs.sessions, needs.memory, needs.agents, needs.people, needs.zone)
@@ -216,6 +218,8 @@ class AutomationHouse:
         self._show_people()
         await self.scripts.open(config)
         await self.automations.open(config)
+        await self.heartbeats.open()
+        self._tasks.spawn(self._runs.give_up_orphans(), name="give up runs that nothing took up")
 
     async def close(self) -> None:
         """Watch no more, end what runs; what is kept goes on at the next start."""
@@ -284,6 +288,7 @@ class AutomationHouse:
         services = needs.services
         door = HubDoor(self._check, self._reload_files, needs.restart, needs.stop)
         return [
+            watch_limits(needs.bus),
             register_automation_services(services, self.automations, self.reload),
             AgentRunService(self._runs, needs.agents, self._addresses, self._delivery).register(services),
             Messages(self._addresses, self._delivery, needs.agents, needs.people).register(services, needs.bus),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hub.automation.armed import REPAIRS, Armed
+from hub.automation.budgets import tell_budget
 from hub.automation.contract import Asking, Firing, Mode, NotRun, Outcome, Verdict
 from hub.automation.desk import Begun, Desk, Result
 from hub.automation.evaluate import ConditionError, check_all, check_all_later, is_sync
@@ -206,9 +207,8 @@ class Automation:
 
     @property
     def is_used_up(self) -> bool:
-        """Whether it was to remove itself once it ran, did run, and will not again."""
-        ran = bool(self.config["delete_after_run"] and (self._kept.last_triggered or self._kept.handled))
-        return ran and not self._going and self.next_due() is None
+        """Whether it was to remove itself once it ran, did run, and is never set off again."""
+        return bool(self.config["delete_after_run"]) and not self._going and self._armed.is_over
 
     def take_up(self, waiting: Waiting) -> None:
         """Go on with a run that a stop or a crash cut off, at its position."""
@@ -234,7 +234,10 @@ class Automation:
             return self._not_run(firing, NotRun.CONDITIONS, verdict.reason, verdict.children)
         refusal = self._limits.refusal()
         if refusal is not None:
-            return self._not_run(firing, *refusal)
+            if refusal.budget is not None and refusal.is_new:
+                context = self._context(firing)
+                tell_budget(self._parts.bus, self.id, refusal.budget, refusal.spent, refusal.limit, context)
+            return self._not_run(firing, refusal.reason, refusal.text)
         decision = decide(self._mode, self.config["max"], len(self._going), len(self._queued))
         if decision is Decision.REFUSE:
             return self._exceeded(firing)

@@ -22,12 +22,12 @@ from hub.core.tasks import TaskOwner
 from hub.security.people import People
 
 if TYPE_CHECKING:
-    from hub.automation.run import Run
     from hub.automation.file_watch import FileWatch
+    from hub.automation.run import Run
     from hub.automation.schedule.timetable import Timetable
     from hub.automation.sentences import Sentences
-    from hub.security.egress import Egress
     from hub.automation.webhooks import Webhooks
+    from hub.security.egress import Egress
     from hub.storage.history import History
     from hub.template.engine import Templates
 

@@ -79,7 +79,7 @@ class Trial:
             return Tried(False, verdict.reason, NotRun.CONDITIONS, steps=_steps(verdict.children))
         refusal = self._limits.refusal()
         if refusal is not None:
-            return Tried(False, refusal[1], refusal[0], steps=_steps(verdict.children))
+            return Tried(False, refusal.text, refusal.reason, steps=_steps(verdict.children))
         self._limits.count()
         return await self._run(firing, variables, verdict)
 

@@ -10,7 +10,7 @@ import asyncio
 import json
 import os
 import sqlite3
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from hashlib import sha256
@@ -21,7 +21,6 @@ from hub.automation.automations import AutomationStatus
 from hub.automation.automations_file import AutomationsFile
 from hub.automation.desk import Begun
 from hub.automation.grammar import slugify
-from hub.automation.schedule.fixed import parse_at
 from hub.automation.scheduled_wish import Wish, from_item, to_item
 from hub.config.store import ConfigStore
 from hub.core.clock import Clock
@@ -263,31 +262,6 @@ class ScheduleDoor:
                 return
             await self._db.write(lambda connection: _forget(connection, id))
             await self._reload()
-
-    async def sweep(self) -> Sequence[str]:
-        """Take out of the files what ran, was to remove itself, and could not, since the hub stopped just then.
-
-        To be called once automations are open. Returns the ids of what was taken out.
-        """
-        done = [str(item["id"]) for item in self._file.items() if isinstance(item, Mapping) and self._is_over(item)]
-        for id in done:
-            await self.discard(id)
-        return done
-
-    def _is_over(self, item: Mapping[str, Any]) -> bool:
-        """Whether something that is done once has been done, so that nothing will ever set it off again."""
-        triggers = item.get("triggers")
-        if not item.get("delete_after_run") or not isinstance(triggers, list) or "id" not in item:
-            return False
-        if not triggers or any(not isinstance(each, Mapping) or each.get("trigger") != "at" for each in triggers):
-            return False
-        try:
-            status = self._engine.status(str(item["id"]))
-            due = [parse_at(each.get("at"), self._clock.time(), self.zone()) for each in triggers]
-        except HubError:
-            return False
-        ran = status.last_triggered
-        return ran is not None and status.current == 0 and status.next_run is None and ran >= max(due)
 
     # --- the rules of the door ---
 

@@ -248,3 +248,17 @@ async def test_a_schedule_that_was_edited_counts_from_then(engine: Engine) -> No
     await engine.settle()
 
     assert len(engine.calls) == 1
+
+
+async def test_what_ran_and_could_not_remove_itself_is_taken_out_at_the_next_start(engine: Engine) -> None:
+    engine.write(
+        "- {id: tea, delete_after_run: true, triggers: [{trigger: at, at: 30s}], actions: [{action: light.turn_on}]}"
+    )
+    await engine.start()
+    await engine.advance(31)
+    await engine.until(lambda: engine.deleted == ["tea"])
+
+    await down_for(engine, MINUTE)
+
+    assert engine.deleted == ["tea", "tea"]
+    assert len(engine.calls) == 1

@@ -51,24 +51,6 @@ async def test_a_reminder_is_said_in_its_conversation_and_removes_itself(rig: Ri
     assert await _rows(rig) == []
 
 
-async def test_what_could_not_remove_itself_is_taken_out_later(rig: Rig) -> None:
-    await rig.told("add", at="20m", text="ahead", delete_after_run=True)
-    added = (await rig.told("add", at="10m", text="done", delete_after_run=False))["added"]
-    await rig.clock.advance(700)
-    await _until(lambda: len(rig.calls) == 1)
-    assert await rig.door.sweep() == []
-    rig.write(
-        "automations.yaml",
-        rig.read()
-        .replace("mode: queued", "mode: queued\n  delete_after_run: true", 2)
-        .replace("delete_after_run: true\n  delete_after_run: true", "delete_after_run: true"),
-    )
-    await rig.reload()
-
-    assert await rig.door.sweep() == [added["id"]]
-    assert [each["text"] for each in (await rig.told("list"))["schedules"]] == ["ahead"]
-
-
 async def test_what_repeats_stays(rig: Rig) -> None:
     await rig.told("add", every="2h", text="drink")
 

@@ -33,9 +33,24 @@ def fill_in(item: Mapping[str, Any], blueprint: Blueprint) -> dict[str, Any]:
     own = {key: each for key, each in item.items() if key != USE}
     filled = {**blueprint.fill(values), **own}
     try:
-        return _GRAMMARS[blueprint.metadata.domain](filled)
+        found = _GRAMMARS[blueprint.metadata.domain](filled)
     except Invalid as error:
         raise _gathered(_placed(each, own, given, blueprint) for each in each_error(error)) from error
+    if blueprint.metadata.source_url and _runs_programs(found):
+        raise Invalid(
+            "a blueprint that was imported may not run programs (the trigger command); write that automation yourself",
+            path=[USE, "path"],
+        )
+    return found
+
+
+def _runs_programs(value: Any) -> bool:
+    """Whether a trigger anywhere in it starts a program: it would be started as soon as the automation is armed."""
+    if isinstance(value, list):
+        return any(_runs_programs(each) for each in value)
+    if isinstance(value, dict):
+        return value.get("trigger") == "command" or any(_runs_programs(each) for each in value.values())
+    return False
 
 
 def _values(given: Mapping[str, Any], blueprint: Blueprint) -> dict[str, Any]:

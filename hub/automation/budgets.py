@@ -1,0 +1,42 @@
+"""Tells on the bus that a budget was reached: of an automation, or a limit of one run of an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hub.core.context import Context
+from hub.core.events import Event, EventBus
+
+EVENT_BUDGET_REACHED = "budget_reached"
+_WHERE = "agents[].limits."
+
+
+def tell_budget(bus: EventBus, automation_id: str, budget: str, spent: float, limit: float, context: Context) -> None:
+    """Tell that an automation has used up its budget.
+
+    Args:
+        budget: cost_usd or tokens.
+    """
+    data = {"agent_id": None, "automation_id": automation_id, "budget": budget, "spent": spent, "limit": limit}
+    bus.fire(EVENT_BUDGET_REACHED, data, context)
+
+
+def watch_limits(bus: EventBus) -> Callable[[], None]:
+    """Tell of every run of an agent that ends at one of the agent's limits; returns what ends the watching."""
+
+    def ended(event: Event) -> None:
+        details = (event.data.get("error") or {}).get("details") or {}
+        name = str(details.get("limit", ""))
+        if not name.startswith(_WHERE):
+            return
+        limit = details.get("value")
+        data = {
+            "agent_id": event.data.get("agent_id"),
+            "automation_id": None,
+            "budget": name.removeprefix(_WHERE),
+            "spent": limit,
+            "limit": limit,
+        }
+        bus.fire(EVENT_BUDGET_REACHED, data, event.context)
+
+    return bus.listen("run_finished", ended, {"stop": ["limit", "timeout"]})
