@@ -13,9 +13,13 @@ from aiohttp import ClientSession, CookieJar, WSServerHandshakeError
 from tests.servers.hub_process import HubProcess
 from web.routes import OWNER
 
-PAGES = ["/chat", "/chat/sessions", "/overview", "/config", "/config/history?file=configuration.yaml"]
+PAGES = ["/chat", "/chat/sessions", "/overview", "/config", "/config/history?file=configuration.yaml", "/blueprints"]
 FORMS = {
     "/approvals/answer": {"id": "none-such", "answer": "approve"},
+    "/blueprints/import": {"text": "x"},
+    "/blueprints/remove": {"path": "none-such.yaml"},
+    "/blueprints/update": {"path": "none-such.yaml"},
+    "/blueprints/use": {"path": "none-such.yaml"},
     "/chat/send": {"session": "agent:main:main", "key": "k", "text": "hi"},
     "/chat/abort": {"session": "agent:main:main"},
     "/chat/new": {},

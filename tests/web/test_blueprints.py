@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.async_api import BrowserContext, Locator, Page, expect
+
+from tests.servers.hub_process import HubProcess
+from tests.servers.openai_server import OpenAIServer
+from tests.web.browser import Chromium, is_ready, violations
+from tests.web.conftest import CONFIGURATION, sign_in
+from tests.web.test_looks import LOOKS
+from tests.web.workshop import BLUEPRINT, TextServer, furnish
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+
+@pytest.fixture(scope="module")
+def elsewhere() -> Iterator[TextServer]:
+    with TextServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def hub(
+    model_server: OpenAIServer, elsewhere: TextServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[HubProcess]:
+    home = tmp_path_factory.mktemp("blueprints") / "home"
+    home.mkdir(mode=0o700)
+    text = CONFIGURATION.format(base_url=model_server.base_url)
+    (home / "configuration.yaml").write_text(f'{text}network: {{allow_private: ["127.0.0.1:{elsewhere.port}"]}}\n')
+    furnish(home)
+    with HubProcess(home) as process:
+        yield process
+
+
+def shelved(hub: HubProcess, name: str, text: str = BLUEPRINT) -> str:
+    """Put a blueprint on the shelf by its gateway method; return its path."""
+    path = f"tests/{name}.yaml"
+    hub.rpc("blueprint.import", {"text": text.replace("Tell when it rings", name), "path": path, "overwrite": True})
+    return path
+
+
+def card(page: Page, name: str) -> Locator:
+    return page.get_by_role("region", name=name, exact=True)
+
+
+async def opened(context: BrowserContext, path: str) -> Page:
+    page = await context.new_page()
+    await page.goto(path)
+    await is_ready(page)
+    return page
+
+
+async def test_an_automation_is_made_of_a_blueprint_and_runs(signed_in: BrowserContext, hub: HubProcess) -> None:
+    path = shelved(hub, "Rings")
+    page = await opened(signed_in, "/blueprints")
+
+    await page.get_by_role("link", name="Use it Rings").click()
+    await page.get_by_label("What you call it").fill("The bell")
+    await page.get_by_label("Which event").fill("front_bell")
+    await page.get_by_label("What it tells (needed)").fill("somebody is there")
+    await page.get_by_text("More", exact=True).click()
+    await page.get_by_role("slider", name="How loud").fill("8")
+    await expect(page.get_by_role("spinbutton", name="How loud")).to_have_value("8")
+    await page.get_by_role("button", name="Show what it becomes").click()
+    await expect(page.get_by_role("region", name="What it becomes")).to_contain_text("event_type: front_bell")
+    await page.get_by_role("button", name="Save").click()
+    await page.wait_for_url("**/automations/*")
+    hub.rpc("event.fire", {"type": "front_bell"})
+
+    written = next(item for item in hub.rpc("automation.list")["automations"] if item["alias"] == "The bell")
+    found = hub.rpc("automation.yaml", {"id": written["id"]})["automation"]
+    given = {"kind": "front_bell", "what": "somebody is there", "loud": 8}
+    assert found["use_blueprint"] == {"path": path, "input": given}
+    assert "# Automations of the browser tests." in (hub.home / "automations.yaml").read_text()
+    traces: list[dict[str, object]] = []
+    while not traces:
+        traces = hub.rpc("automation.trace", {"id": written["id"]})["traces"]
+    assert traces[0]["outcome"] == "finished"
+
+
+async def test_what_is_wrong_is_told_at_its_field_and_what_was_typed_stays(
+    signed_in: BrowserContext, hub: HubProcess, chromium: Chromium
+) -> None:
+    chromium.allowed.append("status of 422")
+    path = shelved(hub, "Wrong")
+    page = await opened(signed_in, f"/blueprints/use?path={path}")
+
+    await page.get_by_label("Which event").fill("typed_here")
+    await page.get_by_text("More", exact=True).click()
+    await page.get_by_role("spinbutton", name="How loud").fill("99")
+    await page.get_by_role("button", name="Save").click()
+
+    await expect(page.get_by_role("alert")).to_contain_text("not right yet")
+    await expect(page.get_by_label("What it tells (needed)")).to_have_attribute("aria-invalid", "true")
+    await expect(page.get_by_text("This is needed.")).to_be_visible()
+    await expect(page.get_by_label("Which event")).to_have_value("typed_here")
+    await page.get_by_label("What it tells (needed)").fill("x")
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_text("expected a number from 1 to 10")).to_be_visible()
+    assert await violations(page) == []
+
+
+async def test_the_inputs_of_an_automation_can_be_filled_in_again(signed_in: BrowserContext, hub: HubProcess) -> None:
+    path = shelved(hub, "Again")
+    id = hub.rpc("blueprint.use", {"path": path, "input": {"what": "one", "loud": 2}, "alias": "Changed later"})["id"]
+    page = await opened(signed_in, f"/blueprints/use?path={path}&automation={id}")
+    await expect(page.get_by_label("What it tells (needed)")).to_have_value("one")
+
+    await page.get_by_label("What it tells (needed)").fill("two")
+    await page.get_by_role("button", name="Save").click()
+    await page.wait_for_url("**/automations/*")
+
+    found = hub.rpc("automation.yaml", {"id": id})["automation"]
+    assert found["use_blueprint"]["input"] == {"what": "two", "loud": 2}
+
+
+async def test_a_pasted_blueprint_is_shown_before_it_is_written(signed_in: BrowserContext, hub: HubProcess) -> None:
+    page = await opened(signed_in, "/blueprints")
+    await page.get_by_text("Import a blueprint").click()
+
+    await page.get_by_label("Or its text").fill(BLUEPRINT.replace("Tell when it rings", "Pasted"))
+    await page.get_by_role("button", name="Look at it first").click()
+    await expect(page.get_by_role("heading", name="Pasted")).to_be_visible()
+    await expect(page.get_by_text("Which event, How loud")).to_be_visible()
+    assert not list(hub.home.glob("blueprints/automation/imported/pasted.yaml"))
+    await page.get_by_role("button", name="Import it").click()
+
+    await page.wait_for_url("**/blueprints/use?**")
+    assert "name: Pasted" in (hub.home / "blueprints/automation/imported/pasted.yaml").read_text()
+
+
+async def test_a_file_can_be_chosen(signed_in: BrowserContext) -> None:
+    page = await opened(signed_in, "/blueprints")
+    await page.get_by_text("Import a blueprint").click()
+
+    text = BLUEPRINT.replace("Tell when it rings", "Aus der Datei, für später")
+    await page.get_by_label("Or a file").set_input_files(
+        {"name": "x.yaml", "mimeType": "application/yaml", "buffer": text.encode()}
+    )
+    await page.get_by_role("button", name="Look at it first").click()
+
+    await expect(page.get_by_role("heading", name="Aus der Datei, für später")).to_be_visible()
+
+
+async def test_a_text_that_is_no_blueprint_is_refused_with_its_line(
+    signed_in: BrowserContext, chromium: Chromium
+) -> None:
+    chromium.allowed.append("status of 422")
+    page = await opened(signed_in, "/blueprints")
+    await page.get_by_text("Import a blueprint").click()
+
+    await page.get_by_label("Or its text").fill(BLUEPRINT.replace("!input what", "!input waht"))
+    await page.get_by_role("button", name="Look at it first").click()
+
+    await expect(page.get_by_role("alert")).to_contain_text(re.compile(r"Line \d+: there is no input waht.*what"))
+    await expect(page.get_by_label("Or its text")).to_have_value(re.compile("waht"))
+
+
+async def test_one_from_a_url_is_kept_up_to_date_and_removed(
+    signed_in: BrowserContext, hub: HubProcess, elsewhere: TextServer
+) -> None:
+    elsewhere.text = BLUEPRINT.replace("Tell when it rings", "From afar")
+    page = await opened(signed_in, "/blueprints")
+    await page.get_by_text("Import a blueprint").click()
+    await page.get_by_label("Address").fill(elsewhere.url)
+    await page.get_by_role("button", name="Look at it first").click()
+    await page.get_by_role("button", name="Import it").click()
+    await page.wait_for_url("**/blueprints/use?**")
+    elsewhere.text = elsewhere.text.replace("event: bell_told", "event: bell_told_anew")
+
+    await page.goto("/blueprints")
+    await page.get_by_role("button", name="Look for an update From afar").click()
+    await expect(page.locator("ins", has_text="bell_told_anew")).to_be_visible()
+    await page.get_by_role("button", name="Take this version").click()
+    await page.wait_for_url("**/blueprints")
+    file = next(hub.home.glob("blueprints/automation/**/told.yaml"))
+    assert "bell_told_anew" in file.read_text()
+    await page.get_by_role("button", name="Look for an update From afar").click()
+    await expect(page.get_by_text("this is the newest version")).to_be_visible()
+
+    await page.goto("/blueprints")
+    await card(page, "From afar").locator("summary").click()
+    await page.get_by_role("button", name="Remove it").click()
+
+    await expect(card(page, "From afar")).to_have_count(0)
+    assert not file.exists()
+
+
+async def test_one_that_is_used_is_not_removed(signed_in: BrowserContext, hub: HubProcess, chromium: Chromium) -> None:
+    chromium.allowed.append("status of 409")
+    path = shelved(hub, "Needed")
+    hub.rpc("blueprint.use", {"path": path, "input": {"what": "x"}, "alias": "It needs it"})
+    page = await opened(signed_in, "/blueprints")
+    await expect(card(page, "Needed").get_by_role("link", name="It needs it")).to_be_visible()
+
+    await card(page, "Needed").locator("summary").click()
+    await page.get_by_role("button", name="Remove it").click()
+
+    await expect(page.get_by_role("alert")).to_contain_text("is used by It needs it")
+
+
+@pytest.mark.parametrize("look", LOOKS)
+async def test_the_pages_are_accessible_and_fit(chromium: Chromium, hub: HubProcess, look: str) -> None:
+    path = shelved(hub, "Looks")
+    page = await (await sign_in(chromium, hub, **LOOKS[look])).new_page()
+    found = {}
+
+    pages = [path, "homarus/heartbeat.yaml", "homarus/battery_low.yaml", "homarus/morning_briefing.yaml"]
+    for place in ("/blueprints", *(f"/blueprints/use?path={each}" for each in pages)):
+        await page.goto(place)
+        await is_ready(page)
+        await page.evaluate(
+            "document.querySelectorAll('main details:not(.menu)').forEach((each) => { each.open = true; })"
+        )
+        found[place] = await violations(page)
+        too_wide = "document.querySelector('main').scrollWidth > document.querySelector('main').clientWidth"
+        found[f"{place} is too wide"] = ["so it is"] if await page.evaluate(too_wide) else []
+
+    assert {place: problems for place, problems in found.items() if problems} == {}
