@@ -80,7 +80,7 @@ class Engine:
         self.automations = Automations(desk, self.db, dict, lambda: "anna")
         register_automation_services(parts.services, self.automations, self.automations_again)
         await self.automations.open(self.read())
-        self.running, self._dead = True, False
+        self.running = True
         return self
 
     async def settle(self) -> None:
@@ -126,6 +126,7 @@ class Engine:
         log = wal.read_bytes() if wal.exists() else None
         await self.automations.close()
         await self.db.close()
+        self._dead = False
         self.running = False
         for name in ("hub.db", "hub.db-wal", "hub.db-shm"):
             (self.home / name).unlink(missing_ok=True)
