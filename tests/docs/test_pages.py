@@ -96,7 +96,7 @@ def examples() -> Iterator[tuple[str, str, dict[str, str]]]:
 @pytest.mark.parametrize(("place", "text", "beside"), [pytest.param(*each, id=each[0]) for each in examples()])
 def test_an_example_of_a_configuration_is_valid(tmp_path: Path, place: str, text: str, beside: dict[str, str]) -> None:
     secrets = sorted(set(re.findall(r"!secret (\w+)", text)))
-    (tmp_path / "secrets.yaml").write_text("".join(f"{name}: sesame-open-now\n" for name in secrets), encoding="utf-8")
+    (tmp_path / "secrets.yaml").write_text("".join(f"{name}: sesame-open-now!\n" for name in secrets), encoding="utf-8")
     for name, content in beside.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content, encoding="utf-8")
