@@ -157,6 +157,9 @@ async def _live(options: StartOptions, home: Home, lock: InstanceLock, environme
             return EXIT_OK
         # Whoever was connected comes back to where they were, also when the system chose the port.
         port = at if options.port is not None else None
+        del hub
+        gc.unfreeze()
+        gc.collect()
 
 
 async def _run_one(
@@ -164,6 +167,7 @@ async def _run_one(
 ) -> tuple[_Ending, int]:
     restart = asyncio.Event()
     dashboard: Dashboard | None = None
+    gc.disable()  # building makes next to no garbage, and looking for it costs as much as building
 
     async def open_dashboard() -> None:
         nonlocal dashboard
@@ -179,11 +183,12 @@ async def _run_one(
         host, port = hub.gateway.address
         lock.update(host, port, tls=hub.gateway.settings.tls is not None)
         # What was built at start stays; looking through it again at each collection would cost every message.
-        gc.collect()
         gc.freeze()
+        gc.enable()
         await _tell(hub, options)
         await _first_of(stopping, restart)
     finally:
+        gc.enable()
         slow = await hub.stop(restarting=restart.is_set() and not stopping.is_set())
         if slow:
             _log.warning("stopped without waiting for: %s", ", ".join(slow))

@@ -12,10 +12,10 @@ from contextvars import ContextVar
 from typing import Any
 
 from hub.core.schema import (
-    All,
     Described,
     Invalid,
     MultipleInvalid,
+    Schema,
     as_list,
     boolean,
     each_error,
@@ -183,10 +183,14 @@ def resolve_duration(value: Any, render: Callable[[Any], Any]) -> float:
     return float(duration(render(value)))
 
 
+# Compiled once: a validator that is called outside of a schema is compiled at every call.
+_ENTITY_IDS = Schema([entity_id])
+
+
 def _entity_ids(value: Any) -> list[str]:
     if isinstance(value, str):
         value = [part.strip() for part in value.split(",")]
-    found = All(as_list, [entity_id])(value)
+    found = _ENTITY_IDS(as_list(value))
     if not found:
         raise Invalid("expected an entity id such as light.kitchen, got nothing")
     return list(dict.fromkeys(found))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 from collections.abc import Mapping
@@ -28,6 +29,7 @@ def command(ctx: click.Context, host: str | None, port: int | None, verbose: boo
       homarus start
       homarus start --config /srv/home --host 0.0.0.0 --port 18789
     """
+    gc.disable()  # what is imported stays; the hub enables it once it stands
     from hub.bootstrap import StartOptions, run
 
     host = None if host is None else _checked_host(host)

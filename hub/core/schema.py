@@ -129,25 +129,31 @@ class AnyOf(_FirstOf):
 
     def _exec(self, funcs: Iterable[Callable[..., Any]], v: Any, path: list[Any] | None = None) -> Any:
         errors: list[Invalid] = []
-        for func in funcs:
-            try:
-                return func(v) if path is None else func(path, v)
-            except Invalid as error:
-                errors.append(error)
-        if self.msg is not None or not errors:
-            raise Invalid(self.msg or "no alternative fits", path)
-        raise max(errors, key=_likelihood)
+        try:
+            for func in funcs:
+                try:
+                    return func(v) if path is None else func(path, v)
+                except Invalid as error:
+                    errors.append(error)
+            if self.msg is not None or not errors:
+                raise Invalid(self.msg or "no alternative fits", path)
+            raise max(errors, key=_likelihood)
+        finally:
+            del errors  # each knows the frame it went through: a circle that only the collector would find
 
 
 def _first_valid(validators: list[Callable[[list[Any], Any], Any]], path: list[Any], item: Any) -> Any:
     """Return what the first validator that accepts an item makes of it, else the likeliest error."""
     errors: list[Invalid] = []
-    for validate in validators:
-        try:
-            return validate(path, item)
-        except Invalid as error:
-            errors.append(error)
-    return max(errors, key=_likelihood)
+    try:
+        for validate in validators:
+            try:
+                return validate(path, item)
+            except Invalid as error:
+                errors.append(error)
+        return max(errors, key=_likelihood)
+    finally:
+        del errors  # see `AnyOf`
 
 
 def _likelihood(error: Invalid) -> tuple[bool, int, int]:

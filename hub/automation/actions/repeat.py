@@ -116,10 +116,13 @@ def _explain(step: Mapping[str, Any]) -> str:
     return f"{steps} {form} {' and '.join(condition_kind(each['condition']).explain(each) for each in repeat[form])}"
 
 
+_COUNT = Schema(All(integer, Range(min=0, max=COUNT_LIMIT)))
+
+
 def _a_count(value: Any) -> Any:
     if is_template(value):
         return dynamic_text(value)
-    return All(integer, Range(min=0, max=COUNT_LIMIT))(int(value) if str(value).isdigit() else value)
+    return _COUNT(int(value) if str(value).isdigit() else value)
 
 
 def _one_form(value: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from hub.automation.fields import dynamic_duration, entity_ids, resolve_duration
 from hub.automation.rendering import render
 from hub.automation.words import listed, shown, span, span_of
 from hub.core.errors import NotFound
-from hub.core.schema import All, Described, In, Invalid, Length, Optional, Required, as_list, string
+from hub.core.schema import All, Described, In, Invalid, Length, Optional, Required, Schema, as_list, string
 from hub.core.states import State
 
 ALL, ANY = "all", "any"
@@ -92,7 +92,7 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
     return {**config, "state": states}
 
 
-_states = Described(All(as_list, Length(min=1)), {}, "state or list of states")
+_states = Described(Schema(All(as_list, Length(min=1))), {}, "state or list of states")
 
 KIND = ConditionKind(
     "state",

@@ -82,8 +82,11 @@ def _id(value: Any) -> str:
     return text
 
 
+_METHODS = Schema(ensure_list(All(string, str.upper, In(METHODS))))
+
+
 def _methods(value: Any) -> list[str]:
-    found: list[str] = All(ensure_list(All(string, str.upper, In(METHODS))))(value)
+    found: list[str] = _METHODS(value)
     if not found:
         raise Invalid("expected at least one method")
     return list(dict.fromkeys(found))
