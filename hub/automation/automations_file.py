@@ -5,12 +5,15 @@ Everything here blocks; call it in a thread.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from hub.automation.grammar import slugify
 from hub.config import edit
 from hub.config.files import ROOT_FILE
 from hub.config.files_editor import FilesEditor
+from hub.config.paths import KeyPath
 from hub.config.render import block
 from hub.config.spans import Kind, Tagged, read_spans
 from hub.config.store import ConfigStore
@@ -20,6 +23,8 @@ SECTION = "automation"
 FILE = "automations.yaml"
 _END = 1_000_000_000
 """An index behind the last item of any list."""
+AGAIN_S = (0.02, 0.1, 0.3)
+"""An editor that saves a file empties it first, so that what is read then is not what it says."""
 
 
 class AutomationsFile:
@@ -35,6 +40,40 @@ class AutomationsFile:
             EditRefused: The section is written in a way that only a person should change.
             ConfigInvalid: The automation is not valid; nothing was written.
         """
+        _again(lambda: self._append(item))
+
+    def change(self, id: str, changes: Mapping[str, Any]) -> None:
+        """Set keys of an automation; None takes a key out.
+
+        Raises:
+            NotFound: There is none with this id.
+            EditRefused: It is written in a way that only a person should change.
+        """
+
+        def edited(text: str, item: KeyPath) -> str:
+            for key, value in changes.items():
+                text = edit.remove(text, (*item, key)) if value is None else edit.set_value(text, (*item, key), value)
+            return text
+
+        self._edit(id, edited, inside=True)
+
+    def remove(self, id: str) -> None:
+        """Take an automation out.
+
+        Raises:
+            NotFound: There is none with this id.
+            EditRefused: It is written in a way that only a person should change.
+        """
+        self._edit(id, edit.remove)
+
+    def items(self) -> list[Any]:
+        """Return the automations as they are written, from the configuration in force."""
+        raw = self._config.current.raw.get(SECTION)
+        return raw if isinstance(raw, list) else [raw] if isinstance(raw, Mapping) else []
+
+    # --- inside ---
+
+    def _append(self, item: Mapping[str, Any]) -> None:
         raw = self._config.current.raw.get(SECTION)
         if isinstance(raw, list) and raw:
             self._editor.set_value((SECTION, _END), dict(item))
@@ -53,51 +92,22 @@ class AutomationsFile:
             raise edit.EditRefused(f"{SECTION} is {value.tag} {value.value}; an automation cannot be added to it here")
         self._editor.write_file(ROOT_FILE, edit.set_value(text, (SECTION,), [dict(item)]), hash, must_be_valid=True)
 
-    def change(self, id: str, changes: Mapping[str, Any]) -> None:
-        """Set keys of an automation; None takes a key out.
+    def _edit(self, id: str, change: Callable[[str, KeyPath], str], *, inside: bool = False) -> None:
+        """Edit an automation where it stands.
 
-        Raises:
-            NotFound: There is none with this id.
+        Args:
+            change: Given the text of its file and its place in it, returns the new text.
+            inside: Whether only what is in it changes; then it may stand in a file of its own.
         """
-        index = self.index(id)
-        for key, value in changes.items():
-            keys = (SECTION, index, key)
-            if value is not None:
-                self._editor.set_value(keys, value)
-            else:
-                self._editor.remove_value(keys)
 
-    def remove(self, id: str) -> None:
-        """Take an automation out.
+        def once() -> None:
+            place = self._editor.where(lambda raw: _place(raw, id, inside=inside))
+            item = place.keys[:-1] if inside else place.keys
+            if _id_of(edit.get_value(place.text, item)) != id:
+                raise Conflict(f"{place.file} was changed meanwhile; repeat the change")
+            self._editor.write_file(place.file, change(place.text, item), place.hash, must_be_valid=True)
 
-        Raises:
-            NotFound: There is none with this id.
-        """
-        self._editor.remove_value((SECTION, self.index(id)))
-
-    def index(self, id: str) -> int:
-        """Return the place of an automation in the files as they are now.
-
-        Raises:
-            NotFound: There is none with this id.
-        """
-        items = self.items()
-        places = [at for at, item in enumerate(items) if isinstance(item, Mapping) and str(item.get("id")) == id]
-        # What is in force may be older than the files.
-        for at in (*places, *(at for at in range(len(items)) if at not in places)):
-            try:
-                if str(self._editor.get_value((SECTION, at, "id"))) == id:
-                    return at
-            except (NotFound, InvalidRequest):
-                continue
-        raise NotFound(f"there is no automation {id!r} in the files")
-
-    def items(self) -> list[Any]:
-        """Return the automations as they are written, from the configuration in force."""
-        raw = self._config.current.raw.get(SECTION)
-        return raw if isinstance(raw, list) else [raw] if isinstance(raw, Mapping) else []
-
-    # --- inside ---
+        _again(once)
 
     @property
     def _editor(self) -> FilesEditor:
@@ -138,3 +148,32 @@ class AutomationsFile:
             return self._editor.read_file(name, admin=True)
         except NotFound:
             return "", None
+
+
+def _again(write: Callable[[], None]) -> None:
+    """Write; begin anew when a person saves the file meanwhile."""
+    for wait_s in AGAIN_S:
+        try:
+            write()
+        except (Conflict, InvalidRequest, NotFound):
+            time.sleep(wait_s)
+        else:
+            return
+    write()
+
+
+def _place(raw: Mapping[str, Any], id: str, *, inside: bool) -> KeyPath:
+    """Return the path of an automation in what the files say, or of its first key."""
+    items = raw.get(SECTION)
+    found = [(index, item) for index, item in enumerate(items if isinstance(items, list) else []) if _id_of(item) == id]
+    if not found:
+        raise NotFound(f"there is no automation {id!r} in the files")
+    index, item = next(((index, item) for index, item in found if "id" in item), found[0])
+    return (SECTION, index, next(iter(item))) if inside else (SECTION, index)
+
+
+def _id_of(item: Any) -> str | None:
+    """Return the id of an automation as it is written; one that states none is called by its alias."""
+    if not isinstance(item, Mapping):
+        return None
+    return str(item["id"]) if item.get("id") else slugify(str(item.get("alias") or ""))

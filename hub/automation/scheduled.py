@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import sqlite3
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -29,10 +30,14 @@ from hub.core.errors import Forbidden, HubError, InvalidRequest, LimitExceeded, 
 from hub.core.events import EventBus
 from hub.storage.database import Database
 
+_log = logging.getLogger(__name__)
+
 EVENT_SCHEDULED = "scheduled"
 """Something was added, updated or removed here: `action`, `id`, `made_by`."""
 PER_AGENT_LIMIT = 50
 ANSWERS_LIMIT = 400
+DISCARD_AGAIN_S = (1.0, 5.0, 30.0)
+"""How long after one another it is tried again to take out what ran."""
 ORPHANS_AFTER_S = 3_600.0
 """How long the authority of something that is not in the files is kept: a file may be broken for a while."""
 
@@ -254,12 +259,25 @@ class ScheduleDoor:
         return {id: {"reply": reply, "session_key": key, "model": model} for id, reply, key, model in rows}
 
     async def discard(self, id: str) -> None:
-        """Take any automation out of the files, for one that removes itself once it ran; nothing when it is gone."""
-        async with self._writing:
+        """Take any automation out of the files, for one that removes itself once it ran; nothing when it is gone.
+
+        What cannot be taken out now, since a person edits the file, is tried again, and then at the next start.
+        """
+        for wait_s in (*DISCARD_AGAIN_S, None):
             try:
-                await asyncio.to_thread(self._file.remove, id)
+                await self._take_out(id)
+                return
             except NotFound:
                 return
+            except HubError as error:
+                if wait_s is None:
+                    _log.warning("%s ran and could not be taken out of the files: %s", id, error.message)
+                    return
+                await self._clock.sleep(wait_s)
+
+    async def _take_out(self, id: str) -> None:
+        async with self._writing:
+            await asyncio.to_thread(self._file.remove, id)
             await self._db.write(lambda connection: _forget(connection, id))
             await self._reload()
 
