@@ -102,7 +102,7 @@ _MODE_KEYS: Mapping[Any, Any] = {
     ),
     Optional("variables", default=dict, description="Variables of each run; templates see `trigger`."): variables,
     Optional("trace", default=dict, description="How many traces are kept, of each outcome."): Schema(
-        {Optional("stored_traces", default=STORED_TRACES): All(integer, Range(min=0, max=100))}
+        {Optional("stored_traces", default=STORED_TRACES, description="How many."): All(integer, Range(min=0, max=100))}
     ),
     Optional("timeout", description="A run that takes longer is ended."): All(duration, Range(min=0.001)),
     Optional("on_error", default="stop", description="stop, continue, or actions that see `error`."): Described(
@@ -198,13 +198,13 @@ _BLUEPRINT = Schema(
 
 _FIELD = Schema(
     {
-        Optional("name"): string,
-        Optional("description"): string,
-        Optional("required", default=False): boolean,
-        Optional("advanced", default=False): boolean,
-        Optional("default"): object,
-        Optional("example"): object,
-        Optional("selector"): AnyOf({string: object}, None),
+        Optional("name", description="What it is called."): string,
+        Optional("description", description="For people, and for agents that may call it."): string,
+        Optional("required", default=False, description="Whether a call must give it."): boolean,
+        Optional("advanced", default=False, description="Whether forms show it last."): boolean,
+        Optional("default", description="What it is when a call does not give it."): object,
+        Optional("example", description="Shown in forms."): object,
+        Optional("selector", description="How forms ask for it."): AnyOf({string: object}, None),
     }
 )
 _SCRIPT_KEYS: Mapping[Any, Any] = {
@@ -212,7 +212,7 @@ _SCRIPT_KEYS: Mapping[Any, Any] = {
     Optional("description", default="", description="For people, and for agents that may call it."): AnyOf(
         string, None
     ),
-    Optional("icon"): string,
+    Optional("icon", description="Shown in the dashboard."): string,
     **_MODE_KEYS,
     Optional("fields", default=dict, description="What it takes."): {
         All(string, Match(r"^[a-zA-Z_][a-zA-Z0-9_]{0,63}$", msg="expected a name of letters, digits and _")): AnyOf(

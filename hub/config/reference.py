@@ -81,11 +81,12 @@ def _rows(schema: JsonSchema, path: str, depth: int) -> Iterator[tuple[str, str,
     if "items" in schema:
         yield from _rows(schema["items"], f"{path}{_ITEM}", depth + 1)
         return
-    for option in [*schema.get("anyOf", ()), *schema.get("allOf", ())]:
-        rows = list(_rows(option, path, depth + 1))
-        if rows:
-            yield from rows
-            return
+    # Of several kinds of mappings each has a page of its own; one whose keys need no words is told by its type.
+    options = [list(_rows(option, path, depth + 1)) for option in (*schema.get("anyOf", ()), *schema.get("allOf", ()))]
+    described = [rows for rows in options if any(text for *_, text in rows)]
+    if described:
+        yield from described[0] if len(described) == 1 or "anyOf" not in schema else ()
+        return
     required = set(schema.get("required", ()))
     for name, inner in schema.get("properties", {}).items():
         inner_path = f"{path}.{name}"

@@ -9,10 +9,11 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from ruamel.yaml import YAML
 
 from hub.config.check import check
 from hub.config.document import whole_schema
+from hub.config.loader import load
+from hub.config.marks import plain
 from hub.config.seed import local_time_zone, seed
 from hub.integration.catalog import find
 from hub.integration.schemas import schemas
@@ -72,7 +73,7 @@ def test_seeding_writes_private_files_and_the_time_zone_and_never_overwrites(tmp
     written = seed(tmp_path, zone="Europe/Berlin")
     again = seed(tmp_path, zone="Asia/Tokyo")
 
-    assert written == ["configuration.yaml"]
+    assert written == ["automations.yaml", "configuration.yaml", "scripts.yaml"]
     assert again == []
     assert (tmp_path / "secrets.yaml").read_text() == "mine: yes\n"
     assert "  time_zone: Europe/Berlin\n" in (tmp_path / "configuration.yaml").read_text()
@@ -89,7 +90,7 @@ def test_the_schema_of_everything_is_json_schema_and_accepts_the_starter_configu
     schema = whole_schema(all_sections(schemas(find(tmp_path))))
 
     validator.check_schema(schema)
-    starter = YAML(typ="safe").load(tmp_path / "configuration.yaml")
+    starter = plain(load(tmp_path).data)
 
     assert list(validator(schema).iter_errors(starter)) == []
     assert [each.message for each in validator(schema).iter_errors({"http": {"port": "x"}})] != []
