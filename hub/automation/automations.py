@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from time import monotonic
 from typing import Any
 
 from hub.automation.armed import REPAIRS
@@ -28,8 +29,8 @@ _log = logging.getLogger(__name__)
 
 EVENT_RELOADED = "automation_reloaded"
 SECTION = "automation"
-BATCH = 200
-"""After so many automations the event loop gets a turn."""
+SLICE_S = 0.01
+"""After so long the event loop gets a turn while automations are put into force."""
 
 Expand = Callable[[Mapping[str, Any]], dict[str, Any]]
 
@@ -161,6 +162,7 @@ class Automations:
         changed: list[str] = []
         self._places = {}
         kept = config.kept_items.get(SECTION, ())
+        turn = monotonic() + SLICE_S
         for count, item in enumerate(config.get(SECTION) or ()):
             id = _id_of(item, sources, count)
             self._places[id] = int(kept[count]) if count < len(kept) else count
@@ -172,8 +174,9 @@ class Automations:
             expanded = await self._put(id, item, authorities)
             sources[id] = (item, expanded)
             changed.append(id)
-            if count % BATCH == BATCH - 1:
+            if monotonic() > turn:
                 await asyncio.sleep(0)
+                turn = monotonic() + SLICE_S
         changed += await self._put_broken(config, sources)
         for id in self._sources.keys() - sources.keys():
             if id not in self._broken:

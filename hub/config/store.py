@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -101,6 +102,8 @@ class ConfigStore:
         self._repairs = repairs
         self._environment = environment
         self._cache = CheckCache()
+        self._draft_cache = CheckCache()
+        self._drafting = threading.Lock()
         self._reloading = asyncio.Lock()
         self._told: set[str] = set()
         self._files_read: frozenset[str] = frozenset()
@@ -132,7 +135,7 @@ class ConfigStore:
         async with self._reloading:
             if not self.errors and await asyncio.to_thread(self._is_unchanged):
                 return ReloadResult(warnings=self.warnings)
-            return self._reloaded(await asyncio.to_thread(self._check))
+            return self._reloaded(await asyncio.to_thread(self._check_and_keep))
 
     def _reloaded(self, checked: Checked) -> ReloadResult:
         old, new = self.current, checked.config
@@ -150,7 +153,6 @@ class ConfigStore:
             _log.warning("the section %s is no longer in the configuration", name)
         needs_restart = self._needs_restart()
         self._tell(checked, in_force=True)
-        self._keep(checked)
         result = ReloadResult(
             changed, needs_restart & changed, checked.errors, True, removed, old.recovery, checked.warnings
         )
@@ -224,10 +226,27 @@ class ConfigStore:
     # --- what happens inside ---
 
     def _check(self, overrides: Mapping[str, str] | None = None) -> Checked:
-        cache = self._cache if overrides is None else None
-        checked = check(self.home, self.sections, overrides=overrides, environment=self._environment, cache=cache)
-        if overrides is None:
-            self._files_read, self._folders_read = frozenset(checked.config.files), checked.config.folders
+        if overrides is not None:
+            return self._check_draft(overrides)
+        checked = check(self.home, self.sections, environment=self._environment, cache=self._cache)
+        self._files_read, self._folders_read = frozenset(checked.config.files), checked.config.folders
+        return checked
+
+    def _check_draft(self, overrides: Mapping[str, str]) -> Checked:
+        """Check texts in place of files; what is in force knows its places and lends none of its items."""
+        with self._drafting:
+            return check(
+                self.home,
+                self.sections,
+                overrides=overrides,
+                environment=self._environment,
+                cache=self._draft_cache,
+            )
+
+    def _check_and_keep(self) -> Checked:
+        """Check the files; a configuration without any error is one that will be in force."""
+        checked = self._check()
+        self._keep(checked)
         return checked
 
     def _take(self, checked: Checked) -> None:
