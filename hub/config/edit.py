@@ -255,11 +255,13 @@ class _Edit:
         first = self._line_start(start)
         if not self._text[first:start].strip():
             return self._spliced(first, self._after_line(end), "")
-        # It shares its line with the dash of the list around it: what follows moves up to its place.
+        # It shares its line with the dash of the list around it: what follows moves up to its place, comments above it.
         follower = (
             self._dash(holder.items[index + 1]) if holder.kind is Kind.LIST else holder.entries[index + 1][0].start
         )
-        return self._spliced(start, follower, "")
+        between = self._text[self._after_line(end) : self._line_start(follower)].splitlines(keepends=True)
+        comments = "".join(line for line in between if line.lstrip().startswith("#"))
+        return self._text[:first] + comments + self._text[first:start] + self._text[follower:]
 
     def _index(self, holder: Node, keys: KeyPath) -> int:
         last = keys[-1]

@@ -253,9 +253,18 @@ def test_anything_can_be_removed_and_the_rest_stays(document: tuple[str, Any], c
     assert new.split("\n")[: max(0, first - len(keys))] == text.split("\n")[: max(0, first - len(keys))]
     rest = text.split("\n")[last + 1 :]
     if not alone(text, root, keys):
-        # The entry behind it moves up to its place, over blank lines.
-        rest = rest[next((at for at, line in enumerate(rest) if line.strip()), 0) + 1 :]
+        # The entry behind it moves up to its place, over blank lines; comments between the two go above it.
+        moved = next((at for at, line in enumerate(rest) if line.strip() and not line.lstrip().startswith("#")), 0)
+        comments = [line for line in rest[:moved] if line.strip()]
+        assert all(line in new.split("\n") for line in comments)
+        rest = rest[moved + 1 :]
     assert new.endswith("\n".join(rest))
+
+
+def test_the_comment_of_the_second_key_stays_when_the_first_goes() -> None:
+    text = "- id: x  # its name\n\n  # what people call it\n  alias: y\n- id: z\n"
+
+    assert remove(text, (0, "id")) == "# what people call it\n- alias: y\n- id: z\n".replace("#", "  #", 1)
 
 
 @settings(max_examples=60, deadline=None)
