@@ -139,13 +139,13 @@ class FilesEditor:
         old = self._data(name, missing=None)
         found = content_hash(old) if old is not None else None
         if found != base_hash:
-            raise Conflict(
-                f"{name} was changed meanwhile; load it again and repeat the change",
-                details={"file": name, "hash": found},
-            )
+            raise _changed(name, found)
         checked = self._check({name: text})
         if must_be_valid:
             self._refuse_new_errors(name, checked.errors)
+        now = self._data(name, missing=None)  # checking takes its time, in which a person may have saved the file
+        if now != old:
+            raise _changed(name, content_hash(now) if now is not None else None)
         version = self.history.keep(name, old) if old is not None and old != data else None
         self._root.write_bytes(name, data, parents=True)
         return Saved(name, content_hash(data), checked.errors, checked.warnings, version)
@@ -256,6 +256,12 @@ class FilesEditor:
             if missing is ...:
                 raise NotFound(problem.message) from problem
             return missing
+
+
+def _changed(name: str, found: str | None) -> Conflict:
+    return Conflict(
+        f"{name} was changed meanwhile; load it again and repeat the change", details={"file": name, "hash": found}
+    )
 
 
 def _allowed(name: str) -> str:
