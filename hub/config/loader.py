@@ -12,6 +12,7 @@ from typing import Any
 from hub.config.bounds import INCLUDE_DEPTH_LIMIT, TOTAL_SIZE_LIMIT_BYTES, Budget
 from hub.config.errors import ERROR_LIMIT, ConfigError
 from hub.config.files import ROOT_FILE, FileProblem, HomeFiles, content_hash, decode
+from hub.config.labels import join_labelled
 from hub.config.marks import BROKEN, ConfigList, ConfigMapping, Mark, Origin, start_of
 from hub.config.packages import merge_packages
 from hub.config.paths import KeyPath
@@ -122,7 +123,9 @@ class _Loader:
             state.errors.append(
                 ConfigError.at(start, (), f"{ROOT_FILE} must hold sections such as http:, and it holds {kind}")
             )
-        data = merge_packages(read, state.errors) if readable else ConfigMapping(start)
+        data = ConfigMapping(start)
+        if isinstance(read, ConfigMapping):
+            data = merge_packages(join_labelled(read, (), state.errors), state.errors)
         if self._cache is not None:
             self._cache.turn()
         return Loaded(

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from hub.config.errors import ConfigError
-from hub.config.marks import BROKEN, ConfigList, ConfigMapping, Mark, place
+from hub.config.join import merged_value, shell_of
+from hub.config.labels import join_labelled
+from hub.config.marks import BROKEN, ConfigMapping, Mark
 from hub.config.paths import KeyPath
 
 HUB = "hub"
@@ -22,8 +24,8 @@ def merge_packages(data: ConfigMapping, errors: list[ConfigError]) -> ConfigMapp
     if not isinstance(hub, ConfigMapping) or PACKAGES not in hub:
         return data
     packages = hub[PACKAGES]
-    merged = _shell(data)
-    merged[HUB] = _shell(hub)
+    merged = shell_of(data)
+    merged[HUB] = shell_of(hub)
     merged[HUB].drop(PACKAGES)
     if packages is None or packages is BROKEN:
         return merged
@@ -44,6 +46,7 @@ def _merge_package(merged: ConfigMapping, package: Any, mark: Mark, keys: KeyPat
         message = f"the package {keys[-1]} must hold sections, such as automation:"
         errors.append(ConfigError.at(mark, keys, message))
         return
+    package = join_labelled(package, keys, errors)
     for section, value in package.items():
         at = package.key_marks[section]
         if section == HUB:
@@ -54,53 +57,4 @@ def _merge_package(merged: ConfigMapping, package: Any, mark: Mark, keys: KeyPat
         if section not in merged:
             merged.put(section, value, at, package.value_marks[section])
             continue
-        merged[section] = _merge(merged[section], value, merged.key_marks[section], at, (*keys, section), errors)
-
-
-def _merge(base: Any, extra: Any, base_mark: Mark, mark: Mark, keys: KeyPath, errors: list[ConfigError]) -> Any:
-    if extra is None or base is BROKEN:
-        return base
-    if base is None or extra is BROKEN:
-        return extra
-    if isinstance(base, ConfigList) or isinstance(extra, ConfigList):
-        if isinstance(base, (ConfigList, ConfigMapping)) and isinstance(extra, (ConfigList, ConfigMapping)):
-            return _joined(base, extra)
-    elif isinstance(base, ConfigMapping) and isinstance(extra, ConfigMapping):
-        return _merged(base, extra, keys, errors)
-    if base == extra:
-        return base
-    file, line, _ = place(base_mark)
-    errors.append(
-        ConfigError.at(mark, keys, f"{keys[-1]} is set in {file} line {line} already", "remove one of the two")
-    )
-    return base
-
-
-def _merged(base: ConfigMapping, extra: ConfigMapping, keys: KeyPath, errors: list[ConfigError]) -> ConfigMapping:
-    found = _shell(base)
-    for key, value in extra.items():
-        at = extra.key_marks[key]
-        if key in found:
-            found[key] = _merge(found[key], value, found.key_marks[key], at, (*keys, key), errors)
-        else:
-            found.put(key, value, at, extra.value_marks[key])
-    return found
-
-
-def _joined(base: ConfigList | ConfigMapping, extra: ConfigList | ConfigMapping) -> ConfigList:
-    found = ConfigList(base.mark)
-    for part in (base, extra):
-        if isinstance(part, ConfigMapping):
-            found.put(part, part.mark)
-            continue
-        for item, mark in zip(part, part.marks, strict=True):
-            found.put(item, mark)
-    return found
-
-
-def _shell(mapping: ConfigMapping) -> ConfigMapping:
-    copy = ConfigMapping(mapping.mark)
-    copy.update(mapping)
-    copy.key_marks = dict(mapping.key_marks)
-    copy.value_marks = dict(mapping.value_marks)
-    return copy
+        merged[section] = merged_value(merged[section], value, merged.key_marks[section], at, (*keys, section), errors)
