@@ -236,6 +236,10 @@ class FilesEditor:
         return self.write_file(file, change(text, inner), base, must_be_valid=True)
 
     def _fresh(self) -> Checked:
+        """Return the files as they are now; what is in force is that, as long as nobody touched them."""
+        current = self._current()
+        if current.files and self.same_files(current.files, current.folders):
+            return Checked(current, list(current.errors), [])
         return self._check({})
 
     def _refuse_new_errors(self, name: str, errors: list[ConfigError]) -> None:

@@ -8,6 +8,7 @@ import aiohttp
 import pytest
 
 from hub.automation.own_events import OWN_EVENTS, TRIED_EVENTS
+from hub.core.events import Event
 from tests.gateway.house import FullRig
 from tests.gateway.rig import Client, connected, until
 
@@ -265,3 +266,25 @@ async def test_blueprints_are_shown_and_used(house: FullRig) -> None:
     assert [each["id"] for each in shown["in_use"]] == ["ring"]
     assert removed["removed"] is True
     assert "either url or text" in neither["message"]
+
+
+async def test_what_somebody_else_brings_in_taints_the_run_that_is_the_owners(
+    house: FullRig, http: aiohttp.ClientSession
+) -> None:
+    seen: list[tuple[str, bool, bool]] = []
+
+    def note(event: Event) -> None:
+        seen.append((event.type, event.context.authority.owner, event.context.authority.tainted))
+
+    house.bus.listen("bell_heard", note)
+    _, secret = await house.tokens.create("writer", WRITE)
+    headers = {"Authorization": f"Bearer {secret.reveal()}"}
+    params = {"type": "bell_pressed", "data": {"door": "back"}}
+    async with http.post(f"{house.url}/api/rpc", json={"method": "event.fire", "params": params}, headers=headers) as a:
+        assert a.status == 200
+    await until(lambda: len(seen) == 1)
+    async with connected(house) as client:
+        await ok(client, "event.fire", params)
+    await until(lambda: len(seen) == 2)
+
+    assert seen == [("bell_heard", True, True), ("bell_heard", True, False)]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hub.core.errors import Conflict
 from hub.core.schema import All, AnyOf, Length, Optional, Range, Required, Schema, boolean, integer, string
 from hub.gateway.contract import READ, WRITE, Method, MethodCall
+from hub.gateway.methods.acting import acting
 from hub.gateway.methods.plain_data import as_json, plain_mapping
 from hub.security.redaction import Redactor
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 OWNER = "gateway"
 LISTED_LIMIT = 500
 LISTED = 50
+BATCH = 100
+"""After so many the event loop gets a turn."""
 NAME = All(string, Length(min=1, max=256))
 ONE = Schema({Required("id", description="Its id, entity id or name."): NAME})
 _LIMIT: Mapping[Any, Any] = {Optional("limit", default=LISTED): All(integer, Range(min=1, max=LISTED_LIMIT))}
@@ -65,7 +68,12 @@ class AutomationMethods:
         ]
 
     async def _list(self, call: MethodCall) -> Mapping[str, Any]:
-        return {"automations": [self._clean(each.as_dict()) for each in self._house.automations.all()]}
+        listed: list[Mapping[str, Any]] = []
+        for count, each in enumerate(self._house.automations.all(), 1):
+            listed.append(self._clean(each.as_dict()))
+            if count % BATCH == 0:
+                await asyncio.sleep(0)
+        return {"automations": listed}
 
     async def _get(self, call: MethodCall) -> Mapping[str, Any]:
         automations, name = self._house.automations, call.params["id"]
@@ -77,7 +85,7 @@ class AutomationMethods:
     async def _trigger(self, call: MethodCall) -> Mapping[str, Any]:
         name = call.params["id"]
         begun = await self._house.automations.trigger(
-            name, call.params["variables"], call.context, skip_conditions=call.params["skip_conditions"]
+            name, call.params["variables"], acting(call), skip_conditions=call.params["skip_conditions"]
         )
         return {
             "id": self._house.automations.status(name).id,

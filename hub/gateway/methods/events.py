@@ -10,6 +10,7 @@ from hub.automation.own_events import refuse_own
 from hub.core.events import EventBus
 from hub.core.schema import All, Match, Optional, Required, Schema, string
 from hub.gateway.contract import WRITE, Method, MethodCall
+from hub.gateway.methods.acting import acting
 from hub.gateway.methods.plain_data import plain_mapping
 
 OWNER = "gateway"
@@ -41,5 +42,5 @@ class EventMethods:
     async def _fire(self, call: MethodCall) -> Mapping[str, Any]:
         type = call.params["type"]
         refuse_own(type, call.context.authority)
-        fire_custom(self._bus, type, dict(call.params["data"]), call.context)
+        fire_custom(self._bus, type, dict(call.params["data"]), acting(call))
         return {"type": type, "context_id": call.context.id}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hub.core.schema import All, Length, Optional, Required, Schema, boolean, string
 from hub.gateway.contract import READ, WRITE, Method, MethodCall
+from hub.gateway.methods.acting import acting
 from hub.gateway.methods.plain_data import as_json, plain_mapping
 from hub.security.redaction import Redactor
 
@@ -68,10 +69,10 @@ class ScriptMethods:
         data = call.params["data"]
         if not call.params["wait"]:
             begin = {"entity_id": [script.entity_id], "variables": data}
-            await services.call(DOMAIN, "turn_on", begin, context=call.context)
+            await services.call(DOMAIN, "turn_on", begin, context=acting(call))
             return {"id": script.key, "response": None}
         answer = await services.call(
-            DOMAIN, script.key, data, context=call.context, wants_response=True, timeout_s=RUN_LIMIT_S
+            DOMAIN, script.key, data, context=acting(call), wants_response=True, timeout_s=RUN_LIMIT_S
         )
         return {"id": script.key, "response": self._clean(dict(answer or {}))}
 

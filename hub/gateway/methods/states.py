@@ -10,6 +10,7 @@ from hub.core.errors import Forbidden, NotFound
 from hub.core.schema import All, AnyOf, Length, Match, Optional, Required, Schema, entity_id, string
 from hub.core.states import STATE_LENGTH_LIMIT, State, StateMachine
 from hub.gateway.contract import READ, WRITE, Method, MethodCall
+from hub.gateway.methods.acting import acting
 from hub.gateway.methods.plain_data import as_json, plain_mapping
 from hub.security.redaction import Redactor
 
@@ -66,13 +67,13 @@ class StateMethods:
             old = self._states.get(id)
             attributes = old.attributes if old is not None else {}
         marked = {**attributes, SET_BY: call.context.authority.principal}
-        return self._shown(self._states.set(id, call.params["state"], marked, call.context))
+        return self._shown(self._states.set(id, call.params["state"], marked, acting(call)))
 
     async def _remove(self, call: MethodCall) -> Mapping[str, Any]:
         id = call.params["entity_id"]
         _refuse_own(id)
         self._found(id)
-        return {"entity_id": id, "removed": self._states.remove(id, call.context)}
+        return {"entity_id": id, "removed": self._states.remove(id, acting(call))}
 
     def _found(self, id: str) -> State:
         state = self._states.get(id)

@@ -1,0 +1,18 @@
+"""With what authority a caller sets off what belongs to the owner."""
+
+from __future__ import annotations
+
+from hub.core.context import Context
+from hub.gateway.contract import MethodCall
+
+
+def acting(call: MethodCall) -> Context:
+    """Return the context of what a call sets off.
+
+    An automation runs with its owner's rights. What a caller who is not the owner brings into it (the data of an event,
+    a state, variables) is somebody else's words there: the run is tainted.
+    """
+    context = call.context
+    if context.authority.owner:
+        return context
+    return Context(context.authority.narrow(tainted=True), context.id, context.parent_id, context.chain)
