@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 from hub.core.events import Event, Unsubscribe
 from hub.core.repairs import EVENT_REPAIRS_CHANGED
+from hub.core.states import EVENT_STATE_CHANGED
 from hub.core.tasks import TaskOwner
 from hub.gateway.contract import HttpCall, HttpHandler
 from hub.gateway.routes import RouteTable
@@ -15,18 +16,24 @@ from hub.messaging.approval_messages import question
 from hub.tools.approval_rights import SCOPE
 from hub.tools.approvals import EVENT_APPROVAL_REQUESTED, EVENT_APPROVAL_RESOLVED
 from web.assets import Assets
+from web.automation_pages import keep_live, make_automation_pages
+from web.door import Door
 from web.facts import Facts
 from web.i18n import LANGUAGES
+from web.known import Known
 from web.live import Frame, Live
 from web.live_chat import LiveChat
 from web.markdown import Markdown
 from web.pages.approvals import ApprovalsPage
+from web.pages.blueprints import BlueprintsPage
 from web.pages.chat import ChatPage
 from web.pages.configuration import ConfigurationPage
 from web.pages.login import LoginPage
 from web.pages.overview import OverviewPage
+from web.pages.scripts import ScriptsPage
 from web.render import Renderer
 from web.routes import Pages, add_routes
+from web.script_editing import ScriptEditor
 from web.texts import ACTIVITY
 
 if TYPE_CHECKING:
@@ -57,12 +64,17 @@ class Dashboard:
         self._live = Live(self._tasks, hello=self._hello, language=self._language_of)
         self._started_ms = int(hub.clock.time() * 1000)
         self._facts = Facts(hub, self._started_ms)
+        self._door = Door(hub.gateway.dispatcher)
+        self._known = Known(hub)
+        house = hub.automation
+        self._scripts = ScriptEditor(hub.config, lambda item: house.blueprints.expand(item, "script"), house.reload)
         waits = hub.approvals
         approvals = ApprovalsPage(self._renderer, waits.pending, waits.latest, waits.resolve, hub.clock.time)
         overview = OverviewPage(self._renderer, self._facts.overview, approvals.data)
         self._live.add_topic("overview", overview.state)
         self._live.add_topic("approvals", approvals.state, SCOPE)
         self._live_chat = None if self._facts.recovery else self._make_live_chat()
+        automations = None if self._facts.recovery else make_automation_pages(hub, self._renderer)
         pages = Pages(
             login=LoginPage(
                 self._renderer,
@@ -74,6 +86,9 @@ class Dashboard:
             configuration=ConfigurationPage(self._renderer, hub.config, self._put_into_force),
             chat=None if self._live_chat is None else self._make_chat(self._live_chat),
             approvals=approvals,
+            automations=automations,
+            blueprints=None if self._facts.recovery else self._make_blueprints(),
+            scripts=None if self._facts.recovery else self._make_scripts(),
         )
         self._remove_routes = add_routes(hub.gateway.routes, self._renderer, self._assets, self._live, pages)
         changes = ("integration_changed", "models_changed", "config_refused", EVENT_REPAIRS_CHANGED, *ACTIVITY)
@@ -81,6 +96,8 @@ class Dashboard:
             *(hub.bus.listen(name, self._changed) for name in changes),
             hub.bus.listen(EVENT_APPROVAL_REQUESTED, self._asked),
             hub.bus.listen(EVENT_APPROVAL_RESOLVED, self._answered),
+            hub.bus.listen(EVENT_STATE_CHANGED, self._state_changed),
+            *([] if automations is None else keep_live(hub, self._live, automations)),
         ]
 
     async def close(self) -> None:
@@ -103,6 +120,16 @@ class Dashboard:
         self._live.add_topic("session", chat.session_state)
         self._live.add_topic("sessions", chat.sessions_state)
         return chat
+
+    def _make_blueprints(self) -> BlueprintsPage:
+        house = self._hub.automation
+        return BlueprintsPage(self._renderer, self._door, house.blueprints, self._known, self._scripts)
+
+    def _make_scripts(self) -> ScriptsPage:
+        traces = self._hub.automation.traces
+        scripts = ScriptsPage(self._renderer, self._door, self._scripts, traces, self._known)
+        self._live.add_topic("scripts", scripts.state)
+        return scripts
 
     def _setting(self, name: str, default: str) -> Any:
         section = self._hub.config.current.or_default("hub")
@@ -132,6 +159,10 @@ class Dashboard:
 
     def _answered(self, event: Event) -> None:
         self._live.changed("approvals")
+
+    def _state_changed(self, event: Event) -> None:
+        if str(event.data["entity_id"]).startswith("script."):
+            self._live.changed("scripts")
 
     def _changed(self, event: Event) -> None:
         self._live.changed("overview")

@@ -41,6 +41,7 @@ class Control:
         error: What is wrong with it.
         many: Whether several values may stand in it.
         types: JSON types that one value may have.
+        default: What counts when there is no value, as text.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Control:
     error: str | None = None
     many: bool = False
     types: frozenset[str] = frozenset()
+    default: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """The control as templates and JSON see it."""
@@ -67,6 +69,7 @@ class Control:
             "description": self.description,
             "required": self.required,
             "error": self.error,
+            "default": self.default,
             "rows": min(max(self.shown.count("\n") + 1, 2 if self.kind in {"long", "yaml"} else 1), 16),
         }
 
@@ -88,7 +91,8 @@ def control_of(name: str, key: str, schema: JsonSchema, value: Any = MISSING, *,
         kind, choices = "yaml", ()
     description = str(schema.get("description", ""))
     shown = shown_text(kind, value)
-    return Control(name, key, kind, shown, choices, description, required, None, many, frozenset(_all_types(schema)))
+    types = frozenset(_all_types(schema))
+    return Control(name, key, kind, shown, choices, description, required, None, many, types, _default(schema))
 
 
 def shown_text(kind: str, value: Any) -> str:
@@ -205,6 +209,11 @@ def _fits(kind: str, value: Any, choices: tuple[str, ...], *, many: bool) -> boo
     if kind in {"lines", "entity"}:
         return "\n" not in text and text == text.strip() and bool(text) and not (kind == "entity" and "," in text)
     return kind == "long" or ("\n" not in text and text == text.strip())
+
+
+def _default(schema: JsonSchema) -> str:
+    value = schema.get("default")
+    return "" if value is None or isinstance(value, (dict, list)) else _scalar_text(value)
 
 
 def _is_flat(value: dict[str, Any]) -> bool:

@@ -103,6 +103,12 @@ class Live:
 
         self._dirty[topic] = asyncio.get_running_loop().call_later(COALESCE_S, due)
 
+    def changed_all(self, kind: str) -> None:
+        """Send the whole state of every topic of a kind to those who watch it, soon."""
+        for topic in {topic for client in self._clients for topic in client.topics}:
+            if topic.partition(":")[0] == kind:
+                self.changed(topic)
+
     def send(self, topic: str, make: Callable[[str], Frame | None]) -> None:
         """Send one frame to those who watch the topic; it is made and encoded once for each language."""
         encoded: dict[str, str | None] = {}

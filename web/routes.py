@@ -12,13 +12,16 @@ from hub.gateway.contract import ADMIN, READ, WRITE, HttpCall, HttpHandler, Open
 from hub.gateway.routes import RouteTable
 from hub.tools.approval_rights import SCOPE
 from web.assets import Assets
+from web.automation_pages import AutomationPages
 from web.form import read_fields
 from web.live import Live
 from web.pages.approvals import ApprovalsPage
+from web.pages.blueprints import BlueprintsPage
 from web.pages.chat import ChatPage
 from web.pages.configuration import ConfigurationPage
 from web.pages.login import LoginPage
 from web.pages.overview import OverviewPage
+from web.pages.scripts import ScriptsPage
 from web.preferences import FORM, local_path, store_preferences
 from web.render import Page, Renderer, json_response, see_other, wants_json
 
@@ -29,13 +32,16 @@ CONFIG_LIMIT_BYTES = 4_194_304
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """The pages that are served; the chat is absent in recovery mode."""
+    """The pages that are served; in recovery mode there is no chat and there are no automations."""
 
     login: LoginPage
     overview: OverviewPage
     configuration: ConfigurationPage
     chat: ChatPage | None
     approvals: ApprovalsPage
+    automations: AutomationPages | None = None
+    blueprints: BlueprintsPage | None = None
+    scripts: ScriptsPage | None = None
 
 
 def add_routes(table: RouteTable, renderer: Renderer, assets: Assets, live: Live, pages: Pages) -> Callable[[], None]:
@@ -105,7 +111,61 @@ def _routes(renderer: Renderer, assets: Assets, live: Live, pages: Pages) -> lis
             _form("/chat/rename", chat.rename),
             _form("/chat/delete", chat.delete),
         ]
-    return routes
+    return [
+        *routes,
+        *_automation_routes(pages.automations),
+        *_blueprint_routes(pages.blueprints),
+        *_script_routes(pages.scripts),
+    ]
+
+
+def _automation_routes(pages: AutomationPages | None) -> list[Route]:
+    if pages is None:
+        return []
+    return [
+        _page("/automations", pages.list.show),
+        _page("/automations/history", pages.list.history),
+        _form("/automations/turn", pages.list.turn),
+        _page("/automations/new", pages.edit.new, ADMIN),
+        _page("/automations/trace-file", pages.one.trace_file),
+        _page("/automations/{id}", pages.one.show),
+        _page("/automations/{id}/traces", pages.one.traces),
+        _page("/automations/{id}/edit", pages.edit.show, ADMIN),
+        _form("/automations/run", pages.one.run),
+        _form("/automations/import-trace", pages.one.import_trace),
+        _form("/automations/duplicate", pages.one.duplicate, ADMIN),
+        _form("/automations/delete", pages.one.delete, ADMIN),
+        _form("/automations/check", pages.edit.check, ADMIN, CONFIG_LIMIT_BYTES),
+        _form("/automations/edit", pages.edit.edit, ADMIN, CONFIG_LIMIT_BYTES),
+    ]
+
+
+def _blueprint_routes(blueprints: BlueprintsPage | None) -> list[Route]:
+    if blueprints is None:
+        return []
+    return [
+        _page("/blueprints", blueprints.show),
+        _page("/blueprints/use", blueprints.use, ADMIN),
+        _form("/blueprints/use", blueprints.make, ADMIN, CONFIG_LIMIT_BYTES),
+        _form("/blueprints/import", blueprints.import_, ADMIN, CONFIG_LIMIT_BYTES),
+        _form("/blueprints/update", blueprints.update, ADMIN),
+        _form("/blueprints/remove", blueprints.remove, ADMIN),
+    ]
+
+
+def _script_routes(scripts: ScriptsPage | None) -> list[Route]:
+    if scripts is None:
+        return []
+    return [
+        _page("/scripts", scripts.show),
+        _page("/scripts/show", scripts.one),
+        _page("/scripts/edit", scripts.edit, ADMIN),
+        _page("/scripts/new", scripts.new, ADMIN),
+        _form("/scripts/run", scripts.run),
+        _form("/scripts/check", scripts.check, ADMIN, CONFIG_LIMIT_BYTES),
+        _form("/scripts/save", scripts.save, ADMIN, CONFIG_LIMIT_BYTES),
+        _form("/scripts/delete", scripts.delete, ADMIN),
+    ]
 
 
 def _page(path: str, handler: HttpHandler, scope: str = READ) -> Route:

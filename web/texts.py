@@ -32,6 +32,7 @@ NAVIGATION = (
         "automation",
         (
             Place("/automations", "Automations"),
+            Place("/automations/history", "History"),
             Place("/scripts", "Scripts"),
             Place("/blueprints", "Blueprints"),
         ),
@@ -90,6 +91,62 @@ APPROVAL_STATES = {
     "cancelled": "Taken back",
 }
 
+AUTOMATION_STATES = {"on": "on", "off": "off", "unavailable": "unavailable"}
+AUTOMATION_FILTERS = {
+    "all": "All",
+    "on": "On",
+    "off": "Off",
+    "unavailable": "Unavailable",
+    "failing": "Failing",
+}
+OUTCOMES = {
+    "running": "running",
+    "finished": "finished",
+    "stopped": "stopped early",
+    "failed": "failed",
+    "cancelled": "cancelled",
+    "timed_out": "took too long",
+    "denied": "not approved",
+    "interrupted": "interrupted",
+}
+NOT_RUN_REASONS = {
+    "conditions": "a condition did not hold",
+    "disabled": "it was off",
+    "paused": "it had paused itself",
+    "mode": "it was running already",
+    "rate_limit": "it had run often enough",
+    "budget": "its budget was spent",
+    "denied": "it was not allowed",
+    "missed": "it was missed and let go",
+    "error": "something could not be worked out",
+}
+STEP_STATES = {
+    "done": "done",
+    "failed": "failed",
+    "refused": "did not hold",
+    "unreached": "not reached",
+}
+CARD_LISTS = {
+    "triggers": "When",
+    "trigger": "When",
+    "conditions": "And if",
+    "condition": "And if",
+    "actions": "Then do",
+    "action": "Then do",
+    "if": "If",
+    "and": "All of",
+    "or": "Any of",
+    "not": "None of",
+    "then": "Then",
+    "else": "Otherwise",
+    "sequence": "Do",
+    "parallel": "At the same time",
+    "default": "If none of them",
+    "while": "While",
+    "until": "Until",
+    "wait_for_trigger": "Until one of these fires",
+}
+
 SCRIPT_TEXTS = (
     "Close",
     "Discard it",
@@ -114,6 +171,7 @@ SCRIPT_TEXTS = (
     "Signed out. Reload the page to sign in.",
     "Stop",
     "Text of {file}",
+    "The automation as YAML",
     "The file changed meanwhile. Nothing was saved; your text is still here.",
     "The hub cannot be reached right now.",
     "The hub cannot be reached right now. Your text is kept in this browser.",

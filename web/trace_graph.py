@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from hub.automation.kinds import step_key
 
@@ -204,7 +204,9 @@ class _Drawing:
     def _option(self, option: Any, path: str, depth: int) -> list[_Part]:
         if not isinstance(option, Mapping):
             return []
-        head = _Single(self._box(path, "option", str(option.get("alias") or path.rpartition("/")[2]), depth))
+        head = _Single(
+            self._box(path, "option", str(option.get("alias") or f"option {int(path.rpartition('/')[2]) + 1}"), depth)
+        )
         tests = self._conditions(option.get("conditions"), f"{path}/conditions", depth)
         return [head, *tests, *self.sequence(option.get("sequence"), f"{path}/sequence", depth)]
 
@@ -229,20 +231,21 @@ class _Drawing:
 # --- where it is drawn ---
 
 
-class _Part:
+class _Part(Protocol):
     """Something with a size that a line enters in the middle of its top and leaves in the middle of its bottom."""
 
-    width: float = WIDTH
-    lit = False
+    width: float
+    lit: bool
 
     def place(self, x: float, y: float, graph: Graph) -> float:
         """Draw it with its upper left corner there; return where it ends."""
-        raise NotImplementedError
+        ...
 
 
-class _Single(_Part):
+class _Single:
     def __init__(self, box: Box) -> None:
         self._box = box
+        self.width: float = WIDTH
         self.lit = box.state != UNREACHED
 
     def place(self, x: float, y: float, graph: Graph) -> float:
@@ -251,7 +254,7 @@ class _Single(_Part):
         return y + HEIGHT
 
 
-class _Column(_Part):
+class _Column:
     def __init__(self, parts: Sequence[_Part]) -> None:
         self._parts = parts
         self.width = max((part.width for part in parts), default=WIDTH / 2)
@@ -269,7 +272,7 @@ class _Column(_Part):
         return y
 
 
-class _Fork(_Part):
+class _Fork:
     """Ways beside each other, which a line parts into and joins again."""
 
     def __init__(self, ways: Sequence[_Part], *, top: bool = False) -> None:

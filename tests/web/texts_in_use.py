@@ -48,6 +48,12 @@ def texts_of_modules() -> Iterator[str]:
         texts.ACTIVITY,
         texts.APPROVAL_KINDS,
         texts.APPROVAL_STATES,
+        texts.AUTOMATION_STATES,
+        texts.AUTOMATION_FILTERS,
+        texts.OUTCOMES,
+        texts.NOT_RUN_REASONS,
+        texts.STEP_STATES,
+        texts.CARD_LISTS,
         THEMES,
     ):
         yield from table.values()

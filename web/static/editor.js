@@ -1,10 +1,7 @@
 // The YAML editor. Errors and completions come from the hub: its schemas are the only source of truth.
-import {
-  autocompletion, basicSetup, EditorState, EditorView, forceLinting, HighlightStyle, indentUnit, keymap, linter,
-  lintGutter, Prec, syntaxHighlighting, tags, yaml,
-} from "./vendor/codemirror.js";
 import { live } from "./live.js";
 import { t } from "./texts.js";
+import { EditorView, forceLinting, offset, yamlView } from "./yaml_view.js";
 
 const form = document.getElementById("config-form");
 const area = document.getElementById("config-text");
@@ -17,25 +14,6 @@ const original = area.value;
 let base = form.elements.base_hash.value;
 let saved = original;
 
-const colours = HighlightStyle.define([
-  { tag: [tags.propertyName, tags.definition(tags.propertyName)], color: "light-dark(#1d4f91, #8ab8ff)" },
-  { tag: [tags.string, tags.special(tags.string)], color: "light-dark(#1c6e3d, #8fd6a8)" },
-  { tag: [tags.number, tags.bool, tags.null, tags.keyword, tags.atom], color: "light-dark(#8a3b00, #f0b27a)" },
-  { tag: [tags.typeName, tags.labelName, tags.meta], color: "light-dark(#7a2a8f, #d6a2e8)" },
-  { tag: tags.comment, color: "light-dark(#5b6577, #98a3b6)" },
-]);
-const theme = EditorView.theme({
-  "&": { color: "var(--text)", backgroundColor: "var(--surface)" },
-  ".cm-content": { fontFamily: "var(--mono)", caretColor: "var(--text)" },
-  ".cm-cursor": { borderLeftColor: "var(--text)" },
-  ".cm-gutters": { backgroundColor: "var(--raised)", color: "var(--soft)", border: "0" },
-  ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "color-mix(in srgb, var(--raised) 60%, transparent)" },
-  "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": { backgroundColor: "var(--mine)" },
-  ".cm-tooltip, .cm-panels": { backgroundColor: "var(--surface)", color: "var(--text)", border: "1px solid var(--line)" },
-  ".cm-tooltip-autocomplete ul li[aria-selected]": { backgroundColor: "var(--mine)", color: "var(--text)" },
-  ".cm-diagnostic": { whiteSpace: "pre-wrap" },
-});
-
 async function ask(path, body) {
   const response = await fetch(path, {
     method: "POST",
@@ -46,28 +24,12 @@ async function ask(path, body) {
   return { ok: response.ok, status: response.status, body: answer.error || answer };
 }
 
-const offset = (doc, line, column) => {
-  const at = doc.line(Math.min(Math.max(line || 1, 1), doc.lines));
-  return Math.min(at.from + Math.max((column || 1) - 1, 0), at.to);
-};
-
-async function check(view) {
-  const doc = view.state.doc;
-  let answer;
-  try { answer = await ask("/config/check", { file, text: doc.toString() }); } catch { return []; }
+async function check(text) {
+  const answer = await ask("/config/check", { file, text });
   if (!answer.ok) { tell(answer.body.message, "bad"); return []; }
   showProblems(answer.body.problems);
   host.dataset.checked = String(Number(host.dataset.checked || 0) + 1);
-  return answer.body.problems.filter((problem) => problem.file === file).map((problem) => {
-    const from = offset(doc, problem.line, problem.column);
-    const word = /^[^\s:#]+/.exec(doc.sliceString(from, doc.lineAt(from).to));
-    return {
-      from,
-      to: Math.max(from, from + (word ? word[0].length : 0)),
-      severity: problem.severity,
-      message: [problem.message, problem.hint].filter(Boolean).join("\n"),
-    };
-  });
+  return answer.body.problems.filter((problem) => problem.file === file);
 }
 
 function showProblems(problems) {
@@ -127,7 +89,6 @@ function keepDraft(text) {
 
 function save() {
   store(base);
-  return true;
 }
 
 async function store(against) {
@@ -173,28 +134,8 @@ function startText() {
   } catch { return original; }
 }
 
-const view = new EditorView({
-  parent: host,
-  state: EditorState.create({
-    doc: startText(),
-    extensions: [
-      EditorView.cspNonce.of(host.dataset.nonce),
-      Prec.highest(keymap.of([{ key: "Mod-s", preventDefault: true, run: save }])),
-      basicSetup,
-      yaml(),
-      indentUnit.of("  "),
-      EditorState.tabSize.of(2),
-      Prec.highest(syntaxHighlighting(colours)),
-      theme,
-      lintGutter(),
-      linter(check, { delay: 400 }),
-      autocompletion({ override: [complete], activateOnTyping: true }),
-      EditorView.lineWrapping,
-      EditorView.contentAttributes.of({ "aria-label": t("Text of {file}", { file }), id: "config-content", tabindex: "0" }),
-      EditorView.updateListener.of((update) => update.docChanged && keepDraft(update.state.doc.toString())),
-      EditorState.phrases.of({ "Find": t("Find"), "Replace": t("Replace"), "next": t("next"), "previous": t("previous"), "all": t("all"), "replace": t("replace"), "close": t("Close") }),
-    ],
-  }),
+const view = yamlView({
+  host, nonce: host.dataset.nonce, text: startText(), name: t("Text of {file}", { file }), check, save, changed: keepDraft, complete,
 });
 area.hidden = true;
 area.required = false;

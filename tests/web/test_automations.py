@@ -1,0 +1,416 @@
+"""Automations in a real browser: made by a form, edited as YAML, run, read, tried out, broken and mended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.async_api import BrowserContext, Page, expect
+
+from tests.servers.hub_process import HubProcess
+from tests.servers.openai_server import OpenAIServer
+from tests.web.browser import Chromium, is_ready, violations
+from tests.web.conftest import CONFIGURATION, sign_in
+from tests.web.test_looks import LOOKS, OVERFLOW, SMALL
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+FILE = "automations.yaml"
+AUTOMATIONS = """\
+# The automations of the browser tests.
+- id: lamp
+  alias: Lamp  # the one in the hall
+  description: Tells when the door opens.
+  triggers:
+    # the door
+    - trigger: event
+      event_type: door
+    - trigger: every
+      every: 2h
+  actions:
+    - choose:
+        - alias: by the door
+          conditions: "{{ trigger.platform == 'event' }}"
+          sequence:
+            - event: rang
+      default:
+        - event: by_hand
+          event_data: {who: "{{ who | default('nobody') }}"}
+    - repeat: {count: 3, sequence: [{event: tick}]}
+- id: never
+  alias: Never
+  triggers: [{trigger: event, event_type: door}]
+  conditions:
+    - condition: state
+      entity_id: automation.lamp
+      state: "off"
+  actions: [{event: x}]
+- id: broken
+  alias: Broken
+  triggers:
+    - trigger: evnt
+      event_type: door
+  actions: [{event: x}]
+"""
+PAGES = [
+    "/automations",
+    "/automations?state=unavailable",
+    "/automations?q=nothing+like+that",
+    "/automations/history",
+    "/automations/new",
+    "/automations/new?as=yaml",
+    "/automations/lamp",
+    "/automations/lamp?test=0",
+    "/automations/lamp?since=1d",
+    "/automations/lamp/edit",
+    "/automations/lamp/edit?as=yaml",
+    "/automations/lamp/traces",
+    "/automations/broken",
+    "/automations/broken/edit",
+    "/automations/never/traces",
+]
+
+
+@pytest.fixture(scope="module")
+def hub(model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
+    home = tmp_path_factory.mktemp("automations") / "home"
+    home.mkdir(mode=0o700)
+    text = CONFIGURATION.format(base_url=model_server.base_url) + f"automation: !include {FILE}\n"
+    (home / "configuration.yaml").write_text(text)
+    (home / FILE).write_text(AUTOMATIONS)
+    with HubProcess(home) as process:
+        yield process
+
+
+@pytest.fixture(autouse=True)
+def files_as_before(hub: HubProcess) -> Iterator[None]:
+    yield
+    if (hub.home / FILE).read_text() != AUTOMATIONS:
+        (hub.home / FILE).write_text(AUTOMATIONS)
+        reload(hub)
+
+
+def reload(hub: HubProcess) -> None:
+    hub.rpc("service.call", {"service": "automation.reload"})
+
+
+async def opened(context: BrowserContext, path: str) -> Page:
+    page = await context.new_page()
+    await page.goto(path)
+    await is_ready(page)
+    return page
+
+
+async def saved(page: Page) -> None:
+    await expect(page.locator("#edit-state")).to_have_text("Saved. The change is in force.")
+
+
+async def test_the_list_tells_what_each_automation_is_about(signed_in: BrowserContext) -> None:
+    page = await opened(signed_in, "/automations")
+
+    cards = page.locator(".automation")
+    await expect(cards).to_have_count(3)
+    await expect(cards.filter(has_text="Lamp")).to_contain_text("Next run")
+    broken = cards.filter(has_text="Broken")
+    await expect(broken).to_contain_text("unavailable")
+    await expect(broken).to_contain_text("there is no trigger 'evnt'; did you mean event?")
+    await broken.get_by_role("link", name=f"Open {FILE}:").click()
+    await page.wait_for_selector("#config-editor[data-ready]")
+    await expect(page.locator(".cm-activeLine")).to_contain_text("evnt")
+
+
+async def test_the_list_is_searched_and_filtered(signed_in: BrowserContext) -> None:
+    page = await opened(signed_in, "/automations")
+
+    await page.get_by_role("searchbox", name="Find an automation").fill("door")
+    await page.get_by_role("button", name="Find").click()
+    await expect(page.locator(".automation")).to_have_count(1)
+    await page.get_by_role("link", name="Unavailable").click()
+
+    await expect(page.get_by_text("No automation is like that.")).to_be_visible()
+    await page.get_by_role("link", name="Show all").click()
+    await expect(page.locator(".automation")).to_have_count(3)
+
+
+async def test_an_automation_is_made_with_the_form(signed_in: BrowserContext, hub: HubProcess) -> None:
+    page = await opened(signed_in, "/automations/new")
+
+    await page.get_by_label("alias", exact=True).first.fill("Good night")
+    await page.get_by_label("What to add to: When").select_option("event")
+    await page.get_by_role("button", name="Add a trigger").click()
+    await page.get_by_label("event_type").fill("bedtime")
+    await page.get_by_label("What to add to: Then do").select_option("if")
+    await page.get_by_role("button", name="Add an action").click()
+    inner = page.locator('[data-path="actions.0"]')
+    await inner.get_by_label("What to add to: If").select_option("template")
+    await inner.get_by_role("button", name="Add a condition").click()
+    await page.locator('[data-path="actions.0.if.0"]').get_by_label("value_template").fill("{{ true }}")
+    await inner.get_by_label("What to add to: Then", exact=True).select_option("event")
+    await inner.locator('[id="f-actions-0-then"]').get_by_role("button", name="Add an action").click()
+    await page.locator('[data-path="actions.0.then.0"]').get_by_label("event", exact=False).first.fill("lights_out")
+    await page.keyboard.press("Control+s")
+    await saved(page)
+
+    text = (hub.home / FILE).read_text()
+    assert text.startswith(AUTOMATIONS)
+    assert "- alias: Good night\n" in text
+    assert "lights_out" in text
+    await page.goto("/automations")
+    await expect(page.locator(".automation").filter(has_text="Good night")).to_contain_text("on")
+
+
+async def test_what_is_wrong_stands_at_its_field_and_nothing_is_lost(
+    signed_in: BrowserContext, hub: HubProcess, chromium: Chromium
+) -> None:
+    chromium.allowed.append("status of 400")
+    page = await opened(signed_in, "/automations/lamp/edit")
+    field = page.locator('[data-path="triggers.1"]').get_by_label("every", exact=False).first
+
+    await field.fill("now and then")
+    await page.get_by_role("button", name="Save", exact=True).click()
+
+    await expect(page.locator("#edit-state")).to_contain_text("Nothing was saved yet")
+    await expect(page.locator('[aria-invalid="true"]')).to_have_value("now and then")
+    assert (hub.home / FILE).read_text() == AUTOMATIONS
+    await page.locator('[aria-invalid="true"]').fill("3h")
+    await page.get_by_role("button", name="Save", exact=True).click()
+    await saved(page)
+    assert (hub.home / FILE).read_text() == AUTOMATIONS.replace("every: 2h", 'every: "3h"')
+
+
+async def test_form_and_yaml_are_the_same_draft_and_comments_are_kept(
+    signed_in: BrowserContext, hub: HubProcess
+) -> None:
+    page = await opened(signed_in, "/automations/lamp/edit")
+    await page.get_by_label("alias", exact=True).first.fill("Hall lamp")
+
+    await page.keyboard.press("Control+Shift+Y")
+    editor = page.get_by_role("textbox", name="The automation as YAML")
+    await expect(editor).to_contain_text("alias: Hall lamp  # the one in the hall")
+    await page.wait_for_selector("#yaml-editor[data-ready]")
+    await editor.focus()
+    await page.keyboard.press("Control+Home")
+    await page.keyboard.insert_text("# mine, and I keep it\n")
+    await page.keyboard.press("Control+Shift+Y")
+    await expect(page.get_by_label("alias", exact=True).first).to_have_value("Hall lamp")
+    await page.locator('[data-path="triggers.0"]').get_by_role("button", name="Move down").click()
+    await expect(page.locator('[data-path="triggers.1"]')).to_contain_text("event")
+    await page.keyboard.press("Control+s")
+    await saved(page)
+
+    text = (hub.home / FILE).read_text()
+    assert "alias: Hall lamp  # the one in the hall" in text
+    assert "# mine, and I keep it" in text
+    assert text.index("every: 2h") < text.index("# the door") < text.index("event_type: door")
+
+
+async def test_yaml_is_checked_while_one_types(signed_in: BrowserContext, chromium: Chromium) -> None:
+    page = await opened(signed_in, "/automations/lamp/edit?as=yaml")
+    await page.wait_for_selector("#yaml-editor[data-ready]")
+    editor = page.get_by_role("textbox", name="The automation as YAML")
+
+    await editor.focus()
+    await page.keyboard.press("Control+End")
+    await page.keyboard.insert_text("\nmod: single\n")
+
+    await expect(page.get_by_role("list", name="Problems")).to_contain_text("mod")
+    await expect(page.locator(".cm-lintRange-error")).to_have_text("mod")
+
+
+async def test_a_change_made_meanwhile_keeps_the_draft(
+    signed_in: BrowserContext, hub: HubProcess, chromium: Chromium
+) -> None:
+    chromium.allowed.append("status of 409")
+    page = await opened(signed_in, "/automations/lamp/edit")
+    await page.get_by_label("alias", exact=True).first.fill("Mine")
+    (hub.home / FILE).write_text(AUTOMATIONS.replace("alias: Lamp", "alias: Theirs"))
+    reload(hub)
+
+    await page.get_by_role("button", name="Save", exact=True).click()
+
+    await expect(page.locator("#edit-state")).to_contain_text("It was changed meanwhile")
+    await expect(page.get_by_label("alias", exact=True).first).to_have_value("Mine")
+    assert "Theirs" in (hub.home / FILE).read_text()
+    await page.get_by_role("button", name="Save mine over it").click()
+    await saved(page)
+    assert "alias: Mine  # the one in the hall" in (hub.home / FILE).read_text()
+
+
+async def test_it_is_run_and_its_trace_is_read_with_the_keyboard(signed_in: BrowserContext) -> None:
+    page = await opened(signed_in, "/automations/lamp")
+    await page.get_by_role("region", name="Run it").get_by_label("Variables (JSON)").fill('{"who": "Anna"}')
+    await page.get_by_role("region", name="Run it").get_by_role("button", name="Run now").click()
+    await expect(page.locator("#automation-state").get_by_role("link", name="finished").first).to_be_visible()
+
+    await page.get_by_role("link", name="Traces").click()
+    graph = page.get_by_role("group", name="Steps of the run")
+    await expect(graph.get_by_role("link", name="event: by_hand: done")).to_be_visible()
+    await expect(graph.get_by_role("link", name="by the door: did not hold")).to_be_visible()
+    await expect(graph.get_by_role("link", name="event: rang: not reached")).to_be_visible()
+    await expect(graph.get_by_role("link", name="event: tick ×3: done")).to_be_visible()
+    await graph.get_by_role("link", name="event: by_hand: done").focus()
+    await page.keyboard.press("Enter")
+    await expect(page.locator("#step-action-0-default-0")).to_contain_text("Anna")
+    await page.keyboard.press("ArrowDown")
+    assert await page.evaluate("document.activeElement.dataset.step") == "step-action-1"
+
+
+async def test_a_trace_is_downloaded_and_looked_at_again(signed_in: BrowserContext, hub: HubProcess) -> None:
+    page = await opened(signed_in, "/automations/lamp")
+    await page.get_by_role("region", name="Run it").get_by_role("button", name="Run now").click()
+    await expect(page.locator("#automation-state").get_by_role("link", name="finished").first).to_be_visible()
+    await page.goto("/automations/lamp/traces")
+
+    async with page.expect_download() as download:
+        await page.get_by_role("link", name="Download as JSON").click()
+    path = await (await download.value).path()
+    await page.get_by_label("File of a trace").set_input_files(path)
+    await page.get_by_role("button", name="Show it").click()
+
+    await expect(page.get_by_text("imported").first).to_be_visible()
+    await expect(page.get_by_role("link", name="event: tick ×3: done")).to_be_visible()
+
+
+async def test_why_another_did_not_run_is_told(signed_in: BrowserContext, hub: HubProcess) -> None:
+    hub.rpc("event.fire", {"type": "door"})
+
+    page = await opened(signed_in, "/automations/never")
+    await expect(page.get_by_text("It was set off and did not run:")).to_be_visible()
+    await page.get_by_role("link", name="Why it did not run").click()
+    section = page.get_by_role("region", name="Did not run")
+    await expect(section).to_contain_text("a condition did not hold")
+    await expect(section).to_contain_text("automation.lamp")
+    await page.goto("/automations/history?outcome=conditions")
+    await expect(page.get_by_role("region", name="Did not run").get_by_role("link", name="Never").first).to_be_visible()
+
+
+async def test_trying_out_tells_what_would_happen_and_does_nothing(signed_in: BrowserContext) -> None:
+    page = await opened(signed_in, "/automations/lamp")
+    await page.get_by_label("Which trigger fires").select_option("0")
+    await page.get_by_role("button", name="Try it out").click()
+
+    await expect(page.get_by_text("It would run.")).to_be_visible()
+    await page.goto("/automations/never?test=0")
+    await expect(page.get_by_text("It would not run:")).to_be_visible()
+
+
+async def test_the_past_tells_when_it_would_have_run(signed_in: BrowserContext) -> None:
+    page = await opened(signed_in, "/automations/lamp")
+
+    await page.get_by_role("button", name="One day").click()
+
+    await expect(page.get_by_text("It would have run")).to_be_visible()
+
+
+async def test_the_list_changes_while_one_looks(signed_in: BrowserContext, hub: HubProcess) -> None:
+    page = await opened(signed_in, "/automations")
+    lamp = page.locator(".automation").filter(has_text="Lamp")
+
+    hub.rpc("event.fire", {"type": "door"})
+    await expect(lamp).to_contain_text("finished")
+    (hub.home / FILE).write_text(AUTOMATIONS.replace("alias: Never", "alias: Now and then"))
+    reload(hub)
+
+    await expect(page.get_by_role("heading", name="Now and then")).to_be_visible()
+
+
+async def test_it_is_paused_and_resumed(signed_in: BrowserContext) -> None:
+    page = await opened(signed_in, "/automations")
+    lamp = page.locator(".automation").filter(has_text="Lamp")
+
+    await lamp.get_by_role("button", name="Pause: Lamp").click()
+    await expect(lamp).to_have_attribute("data-state", "off")
+    await lamp.get_by_role("button", name="Resume: Lamp").click()
+
+    await expect(lamp).to_have_attribute("data-state", "on")
+
+
+async def test_a_broken_one_is_mended_in_the_editor(
+    signed_in: BrowserContext, hub: HubProcess, chromium: Chromium
+) -> None:
+    page = await opened(signed_in, "/automations/broken/edit")
+    await expect(page.get_by_text("there is no trigger 'evnt'")).to_be_visible()
+
+    await page.get_by_role("button", name="Edit as YAML").click()
+    await page.wait_for_selector("#yaml-editor[data-ready]")
+    await page.locator(".cm-line", has_text="trigger: evnt").click()
+    await page.keyboard.press("End")
+    await page.keyboard.press("Backspace")
+    await page.keyboard.press("Backspace")
+    await page.keyboard.insert_text("ent")
+    await page.keyboard.press("Control+s")
+    await saved(page)
+
+    await page.goto("/automations")
+    await expect(page.locator(".automation").filter(has_text="Broken")).to_have_attribute("data-state", "on")
+
+
+async def test_a_copy_is_made_turned_off_and_deleted_after_one_question(
+    signed_in: BrowserContext, hub: HubProcess
+) -> None:
+    page = await opened(signed_in, "/automations/lamp")
+    await page.get_by_role("button", name="Duplicate").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Lamp (copy)")
+    assert "Lamp (copy)" in (hub.home / FILE).read_text()
+
+    await page.get_by_role("link", name="Overview").last.click()
+    await page.get_by_text("Delete…").click()
+    await page.get_by_role("button", name="Delete", exact=True).click()
+
+    await page.wait_for_url("**/automations")
+    assert (hub.home / FILE).read_text() == AUTOMATIONS
+
+
+async def test_without_a_script_one_edits_with_buttons_alone(chromium: Chromium, hub: HubProcess) -> None:
+    page = await (await chromium.context(java_script_enabled=False)).new_page()
+    await page.goto("/login")
+    await page.get_by_label("Sign-in code").fill(hub.rpc("dashboard.link")["code"])
+    await page.get_by_role("button", name="Sign in").click()
+    await page.wait_for_url("**/chat")
+    await page.goto("/automations/lamp/edit")
+
+    await page.locator('[data-path="triggers.0"]').get_by_role("button", name="Move down").click()
+    await page.get_by_label("alias", exact=True).first.fill("Plain lamp")
+    await page.get_by_role("button", name="Edit as YAML").click()
+    text = await page.get_by_label("The automation as YAML").input_value()
+    await page.get_by_label("The automation as YAML").fill(text + "# written without script\n")
+    await page.get_by_role("button", name="Save", exact=True).click()
+    await page.wait_for_url("**/edit?as=yaml&saved=1")
+
+    written = (hub.home / FILE).read_text()
+    assert "alias: Plain lamp  # the one in the hall" in written
+    assert "# written without script" in written
+    assert written.index("every: 2h") < written.index("# the door")
+    await page.goto("/automations/lamp/traces")
+    await expect(page.get_by_role("list", name="Steps of the run")).to_be_visible()
+
+
+@pytest.mark.parametrize("look", LOOKS)
+async def test_every_page_of_automations_is_accessible_and_fits(chromium: Chromium, hub: HubProcess, look: str) -> None:
+    hub.rpc("event.fire", {"type": "door"})
+    page = await (await sign_in(chromium, hub, **LOOKS[look])).new_page()
+    found: dict[str, object] = {}
+
+    for path in PAGES:
+        await page.goto(path)
+        await is_ready(page)
+        if "as=yaml" in path:
+            await page.wait_for_selector("#yaml-editor[data-ready]")
+        found[path] = await violations(page)
+        found[f"{path} is wider than the window"] = await page.evaluate(OVERFLOW) > 0
+        found[f"{path} has small targets"] = await page.evaluate(SMALL)
+        found[f"{path} has one main heading"] = await page.locator("h1").count() != 1
+
+    assert {path: problems for path, problems in found.items() if problems} == {}
+
+
+async def test_a_chinese_browser_is_answered_in_chinese(chromium: Chromium, hub: HubProcess) -> None:
+    page = await (await sign_in(chromium, hub, locale="zh-CN")).new_page()
+
+    await page.goto("/automations")
+    await is_ready(page)
+    await page.get_by_role("button", name="立即运行：Lamp").click()
+
+    await expect(page.locator(".automation").filter(has_text="Lamp")).to_contain_text("已完成")
+    await page.goto("/automations/lamp/edit")
+    await expect(page.get_by_role("button", name="保存", exact=True)).to_be_visible()
