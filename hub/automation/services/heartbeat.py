@@ -33,7 +33,7 @@ HEARTBEAT_SCHEMA = Schema(
         Optional("session", default="isolated", description="isolated, or main: in the main conversation."): In(
             ("isolated", "main")
         ),
-        Optional("model", description="Instead of the agent's."): All(string, Length(min=1, max=200)),
+        Optional("model", description="Instead of the agent's; empty means the agent's."): All(string, Length(max=200)),
         Optional("prompt", description="The first words of what it is told, instead of the usual ones."): All(
             string, Length(min=1, max=8_000)
         ),
@@ -72,7 +72,7 @@ def register_heartbeat(services: ServiceRegistry, heartbeats: Heartbeats, agents
             agent_of(call),
             data["target"],
             data["session"] == "main",
-            data.get("model"),
+            data.get("model") or None,
             data.get("timeout"),
             data.get("prompt"),
             data["ack_max_chars"],

@@ -101,7 +101,7 @@ async def test_the_heartbeat_comes_by_day_and_asks_first_whether_there_is_someth
     assert by_day == [
         (
             "agent.heartbeat",
-            {"agent": "main", "target": "last", "session": "isolated", "ack_max_chars": 300, "checks": 5},
+            {"agent": "main", "target": "last", "session": "isolated", "ack_max_chars": 300, "checks": 5, "model": ""},
         )
     ]
 

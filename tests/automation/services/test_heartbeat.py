@@ -67,6 +67,17 @@ async def test_the_same_key_beats_once(desk: Desk, openai_server: OpenAIServer) 
     await desk.post.until_counts(delivered=1)
 
 
+async def test_an_empty_model_is_the_agents_own(desk: Desk, openai_server: OpenAIServer) -> None:
+    desk.write_checks("- look at the door")
+    openai_server.set_default("HEARTBEAT_OK")
+
+    await desk.call("agent.heartbeat", key="run:1")
+    await desk.call("agent.heartbeat", {"model": ""}, key="run:2")
+
+    own, empty = (request["body"]["model"] for request in openai_server.requests())
+    assert empty == own
+
+
 async def test_nothing_to_look_after_asks_no_model(desk: Desk, openai_server: OpenAIServer) -> None:
     desk.write_checks("# Nothing\n\n- [x] done\n")
 
