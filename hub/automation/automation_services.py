@@ -39,9 +39,15 @@ def register_automation_services(
         A function that removes them.
     """
 
+    def named(call: ServiceCall) -> list[str]:
+        names: list[str] = call.data["entity_id"]
+        if names == ["all"]:
+            return [each.id for each in automations.all() if each.state != "unavailable"]
+        return [] if names == ["none"] else names
+
     async def trigger(call: ServiceCall) -> Mapping[str, Any]:
         runs = []
-        for name in call.data["entity_id"]:
+        for name in named(call):
             begun = await automations.trigger(
                 name, call.data["variables"], call.context, skip_conditions=call.data["skip_condition"]
             )
@@ -49,15 +55,15 @@ def register_automation_services(
         return {"runs": runs}
 
     async def turn_on(call: ServiceCall) -> None:
-        for name in call.data["entity_id"]:
+        for name in named(call):
             await automations.get(name).turn_on()
 
     async def turn_off(call: ServiceCall) -> None:
-        for name in call.data["entity_id"]:
+        for name in named(call):
             await automations.get(name).turn_off(stop_runs=call.data["stop_actions"])
 
     async def toggle(call: ServiceCall) -> None:
-        for name in call.data["entity_id"]:
+        for name in named(call):
             automation = automations.get(name)
             await (automation.turn_off() if automation.is_on else automation.turn_on())
 

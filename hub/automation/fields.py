@@ -31,7 +31,9 @@ from hub.automation.values import (
     is_template,
     literal_text,
     match_text,
+    number_or_entity,
     resolve_duration,
+    target_entity_ids,
     template,
     time_of_day,
     variables,
@@ -67,8 +69,10 @@ __all__ = [
     "is_template",
     "literal_text",
     "match_text",
+    "number_or_entity",
     "resolve_duration",
     "sequence",
+    "target_entity_ids",
     "template",
     "time_of_day",
     "triggers",
@@ -77,6 +81,7 @@ __all__ = [
 ]
 
 STEPS_LIMIT = 1_000
+_OLD_ACTION = ("service", "service_template")
 # --- triggers, conditions, steps ---
 
 
@@ -220,9 +225,9 @@ def _step(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise Invalid(f"expected an action (a mapping such as action: light.turn_on), got {show(value)}")
     key = step_key(value)
-    if key is None and "service" in value:
-        value = {("action" if name == "service" else name): each for name, each in value.items()}
-        key = "action"
+    old = next((name for name in _OLD_ACTION if name in value), None)
+    if old is not None and key in (None, "action"):
+        return _old_step(value, old)
     if key is None and value.keys() & {"and", "or", "not"}:
         return _step_condition(value)
     if key is None:
@@ -236,6 +241,24 @@ def _step(value: Any) -> dict[str, Any]:
     if key == "sequence" and value.keys() & {"repeat", "if", "choose"}:
         raise Invalid("a sequence beside it is not allowed; put it into a step of its own", path=["sequence"])
     return _valid(action_kind(key), value)
+
+
+def _old_step(value: dict[str, Any], old: str) -> dict[str, Any]:
+    """Check a call of a service in old words; errors name the key as it stands in the file."""
+    others = [name for name in ("action", *_OLD_ACTION) if name in value and name != old]
+    if others:
+        raise Invalid(
+            f"{old} is the old word for action; use one of them", path=[others[0] if others[0] != "action" else old]
+        )
+    try:
+        return _valid(
+            action_kind("action"), {("action" if name == old else name): each for name, each in value.items()}
+        )
+    except Invalid as error:
+        for each in each_error(error):
+            if each.path and each.path[0] == "action":
+                each.path[0] = old
+        raise
 
 
 def _step_condition(value: dict[str, Any]) -> dict[str, Any]:

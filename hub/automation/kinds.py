@@ -110,6 +110,8 @@ def _unknown(what: str, name: Any, known: Iterable[str], refused: Mapping[str, s
         return f"expected the name of a {what}, got {show(name)}"
     if name in refused:
         return f"the {what} {name} does not exist here: {refused[name]}"
+    if "." in name:
+        return f"there is no {what} {show(name)}: {what}s that belong to a domain do not exist here; use state"
     near = difflib.get_close_matches(name, list(known), n=1)
     hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
     return f"there is no {what} {show(name)}; {hint}"

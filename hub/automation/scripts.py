@@ -9,8 +9,9 @@ from typing import Any
 
 from hub.automation.contract import Outcome
 from hub.automation.execute import Ended
-from hub.automation.fields import entity_ids, variables
+from hub.automation.fields import variables
 from hub.automation.script import Script, ScriptDesk
+from hub.automation.values import some_or_all
 from hub.automation.waiting import Waiting
 from hub.config.checked import Config
 from hub.core.errors import Conflict, HubError, InvalidRequest, NotFound
@@ -219,7 +220,7 @@ class Scripts:
 
     def _register_common(self) -> None:
         """Register `script.turn_on`, which waits for nothing, `turn_off` and `toggle`; `reload` is the engine's."""
-        named: dict[Any, Any] = {Required("entity_id", description="Which scripts."): entity_ids}
+        named: dict[Any, Any] = {Required("entity_id", description="Which scripts."): some_or_all}
         given: dict[Any, Any] = {Optional("variables", default=dict, description="Variables of the run."): variables}
         for name, handler, schema, description in (
             ("turn_on", self._turn_on, Schema({**named, **given}), "Begin scripts, without waiting for them."),
@@ -229,19 +230,25 @@ class Scripts:
             self._common.append(self._parts.services.register(SECTION, name, handler, schema, description=description))
 
     async def _turn_on(self, call: ServiceCall) -> None:
-        for script in [self.get(name) for name in call.data["entity_id"]]:
+        for script in self._named(call):
             self._begin(script, call)
 
     async def _turn_off(self, call: ServiceCall) -> None:
-        for script in [self.get(name) for name in call.data["entity_id"]]:
+        for script in self._named(call):
             await script.stop("it was turned off")
 
     async def _toggle(self, call: ServiceCall) -> None:
-        for script in [self.get(name) for name in call.data["entity_id"]]:
+        for script in self._named(call):
             if script.current:
                 await script.stop("it was turned off")
             else:
                 self._begin(script, call)
+
+    def _named(self, call: ServiceCall) -> list[Script]:
+        names: list[str] | str = call.data["entity_id"]
+        if isinstance(names, str):
+            return self.all() if names == "all" else []
+        return [self.get(name) for name in names]
 
     def _begin(self, script: Script, call: ServiceCall) -> None:
         try:

@@ -5,6 +5,7 @@ What may be a template is checked for its syntax and kept as it was written; it 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -33,6 +34,7 @@ _DURATION_KEYS: Mapping[str, float] = {
     "seconds": 1.0,
     "milliseconds": 0.001,
 }
+ALL_OR_NONE = ("all", "none")
 _TIME = re.compile(r"^([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?$")
 _DURATION_SCHEMA = {
     "anyOf": [
@@ -190,7 +192,7 @@ _ENTITY_IDS = Schema([entity_id])
 def _entity_ids(value: Any) -> list[str]:
     if isinstance(value, str):
         value = [part.strip() for part in value.split(",")]
-    found = _ENTITY_IDS(as_list(value))
+    found = _ENTITY_IDS([each.lower() if isinstance(each, str) else each for each in as_list(value)])
     if not found:
         raise Invalid("expected an entity id such as light.kitchen, got nothing")
     return list(dict.fromkeys(found))
@@ -208,6 +210,38 @@ def dynamic_entity_ids(value: Any) -> Any:
     if isinstance(value, list) and any(is_template(each) for each in value):
         return dynamic(value)
     return _entity_ids(value)
+
+
+@_described(_LIST_OF_TEXT, "entity ids, all or none")
+def some_or_all(value: Any) -> list[str] | str:
+    """Accept entity ids (given back as a list), or one of the words all and none."""
+    if isinstance(value, str) and value.strip().lower() in ALL_OR_NONE:
+        return value.strip().lower()
+    return _entity_ids(value)
+
+
+@_described(_LIST_OF_TEXT, "entity ids, all, none or template")
+def target_entity_ids(value: Any) -> Any:
+    """Accept entity ids or a template of them, and the words all and none, which the service understands."""
+    if isinstance(value, str) and value.strip().lower() in ALL_OR_NONE:
+        return value.strip().lower()
+    return dynamic_entity_ids(value)
+
+
+@_described({"type": ["number", "string"]}, "number or entity id")
+def number_or_entity(value: Any) -> float | str:
+    """Accept a number, or the entity that knows it."""
+    if isinstance(value, (int, float, str)) and not isinstance(value, bool):
+        try:
+            found = float(value)
+        except ValueError:
+            found = math.nan
+        if math.isfinite(found):
+            return found
+    try:
+        return str(entity_id(value.lower() if isinstance(value, str) else value))
+    except Invalid:
+        raise Invalid(f"expected a number or an entity id such as sensor.limit, got {show(value)}") from None
 
 
 @_described(_LIST_OF_TEXT, "event types")

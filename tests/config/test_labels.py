@@ -29,7 +29,7 @@ def automation(alias: str, indent: str = "  ", dash: str = "- ") -> str:
 
 
 def aliases(checked: Checked) -> list[str]:
-    return [each["alias"] for each in checked.config.get("automation")]
+    return [each["alias"] for each in checked.config["automation"]]
 
 
 def test_labelled_blocks_stand_beside_the_section(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_scripts_with_labels_are_merged_by_their_names(tmp_path: Path) -> None:
 
     checked = read(tmp_path, {"configuration.yaml": text})
 
-    assert sorted(checked.config.get("script")) == ["a", "b"]
+    assert sorted(checked.config["script"]) == ["a", "b"]
 
 
 def test_a_script_that_is_written_twice_is_told_where_it_stands_again(tmp_path: Path) -> None:

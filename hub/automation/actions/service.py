@@ -9,7 +9,7 @@ from typing import Any
 
 from hub.automation.calling import call_service
 from hub.automation.contract import ActionKind
-from hub.automation.fields import dynamic_entity_ids, dynamic_text, is_template
+from hub.automation.fields import dynamic_text, is_template, target_entity_ids
 from hub.automation.mapping_field import dynamic_mapping, merge
 from hub.automation.run import Run
 from hub.core.errors import InvalidRequest
@@ -90,16 +90,30 @@ def _refuse_areas(value: Any) -> Any:
 
 _TARGET = Schema(
     {
-        Optional("entity_id", description="Entities that it is about."): dynamic_entity_ids,
+        Optional("entity_id", description="Entities that it is about."): target_entity_ids,
         **{Optional(key): _refuse_areas for key in ("device_id", "area_id", "floor_id", "label_id")},
     }
 )
+
+
+def _rule(step: dict[str, Any]) -> dict[str, Any]:
+    """Put what the call is about where it belongs today."""
+    if "entity_id" not in step:
+        return step
+    found = dict(step)
+    entities = found.pop("entity_id")
+    target = found.get("target") or {}
+    if not isinstance(target, dict) or "entity_id" in target:
+        raise Invalid("the target says already what it is about; use one of them", path=["entity_id"])
+    return {**found, "target": {**target, "entity_id": entities}}
+
 
 KIND = ActionKind(
     name="action",
     fields={
         Required("action", description="The service: domain.name, or a template of it."): _name,
         Optional("target", description="What it is about; goes into its data."): AnyOf(None, _TARGET, dynamic_text),
+        Optional("entity_id", description="The old place of the target's entity_id."): target_entity_ids,
         Optional("data", description="What it is told."): dynamic_mapping,
         Optional("data_template", description="The old word for data with templates."): dynamic_mapping,
         Optional("response_variable", description="The variable that takes what it answers."): string,
@@ -108,4 +122,5 @@ KIND = ActionKind(
     run=_run,
     explain=_explain,
     description="Call a service.",
+    rule=_rule,
 )

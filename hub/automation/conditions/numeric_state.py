@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.automation.contract import Asking, ConditionKind, Verdict
-from hub.automation.fields import entity_ids, template
+from hub.automation.fields import entity_ids, number_or_entity, template
 from hub.automation.rendering import render
 from hub.automation.words import listed, shown
 from hub.core.errors import InvalidRequest, NotFound
-from hub.core.schema import AnyOf, Invalid, Optional, Required, entity_id, number, string
+from hub.core.schema import Invalid, Optional, Required, string
 from hub.core.states import State
 
 _NOT_KNOWN = ("unavailable", "unknown")
@@ -109,14 +109,12 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
     return config
 
 
-_BOUND = AnyOf(number, entity_id)
-
 KIND = ConditionKind(
     "numeric_state",
     {
         Required("entity_id", description="Entity or entities; all must."): entity_ids,
-        Optional("above", description="More than this number, or than the number of this entity."): _BOUND,
-        Optional("below", description="Less than this number, or than the number of this entity."): _BOUND,
+        Optional("above", description="More than this number, or than the number of this entity."): number_or_entity,
+        Optional("below", description="Less than this number, or than the number of this entity."): number_or_entity,
         Optional("attribute", description="Look at this attribute instead of the state."): string,
         Optional("value_template", description="The number, of the variable `state`."): template,
     },

@@ -11,7 +11,7 @@ from hub.automation.fields import dynamic_duration, entity_ids, resolve_duration
 from hub.automation.rendering import render
 from hub.automation.words import listed, shown, span, span_of
 from hub.core.errors import NotFound
-from hub.core.schema import All, Described, In, Invalid, Length, Optional, Required, Schema, as_list, string
+from hub.core.schema import Described, In, Invalid, Optional, Required, as_list, string
 from hub.core.states import State
 
 ALL, ANY = "all", "any"
@@ -79,6 +79,13 @@ def _explain(config: Mapping[str, Any]) -> str:
     return f"{subject} {verb} {states}" + (f" for {span_of(config['for'])}" if "for" in config else "")
 
 
+def _states_of(value: Any) -> list[Any]:
+    found = as_list(value)
+    if not found:
+        raise Invalid("expected a state or a list of states, got nothing")
+    return found
+
+
 def _rule(config: dict[str, Any]) -> dict[str, Any]:
     if "attribute" in config:
         return config
@@ -92,7 +99,7 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
     return {**config, "state": states}
 
 
-_states = Described(Schema(All(as_list, Length(min=1))), {}, "state or list of states")
+_states = Described(_states_of, {}, "state or list of states")
 
 KIND = ConditionKind(
     "state",

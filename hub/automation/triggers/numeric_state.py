@@ -11,35 +11,17 @@ from datetime import timedelta
 from typing import Any
 
 from hub.automation.contract import Site, TriggerKind
-from hub.automation.fields import dynamic_duration, entity_ids, template
+from hub.automation.fields import dynamic_duration, entity_ids, number_or_entity, template
 from hub.automation.triggers.arming import rendered, told
 from hub.automation.triggers.holding import Holding, explain_for
 from hub.automation.triggers.state import listen_to_states
 from hub.automation.words import listed
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.events import Event, Unsubscribe
-from hub.core.schema import Described, Invalid, Optional, Required, entity_id as an_entity_id, show, string
+from hub.core.schema import Invalid, Optional, Required, show, string
 from hub.core.states import State
 
 _NO_VALUE = ("unknown", "unavailable")
-
-
-def _edge(value: Any) -> float | str:
-    """Accept a number, or the entity that knows it."""
-    if isinstance(value, (int, float, str)) and not isinstance(value, bool):
-        try:
-            found = float(value)
-        except ValueError:
-            found = math.nan
-        if math.isfinite(found):
-            return found
-    try:
-        return str(an_entity_id(value))
-    except Invalid:
-        raise Invalid(f"expected a number or an entity id such as sensor.limit, got {show(value)}") from None
-
-
-edge = Described(_edge, {"type": ["number", "string"]}, "number or entity id")
 
 
 def _rule(config: dict[str, Any]) -> dict[str, Any]:
@@ -185,8 +167,8 @@ KIND = TriggerKind(
     name="numeric_state",
     fields={
         Required("entity_id", description="Whose number: one entity or a list."): entity_ids,
-        Optional("above", description="The number is greater than this number or entity."): edge,
-        Optional("below", description="The number is less than this number or entity."): edge,
+        Optional("above", description="The number is greater than this number or entity."): number_or_entity,
+        Optional("below", description="The number is less than this number or entity."): number_or_entity,
         Optional("attribute", description="Look at this attribute instead of the state."): string,
         Optional("value_template", description="Works the number out; sees `state`."): template,
         Optional("for", description="How long it has to stay in the range."): dynamic_duration,
