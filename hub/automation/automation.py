@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -64,12 +63,13 @@ class Automation:
         self._mode = Mode(config["mode"])
         self._limits = Limits(config, desk.parts.clock, desk.parts.spending, self.id)
         self._going: dict[str, _Going] = {}
-        self._queued: deque[tuple[Run, Firing | None]] = deque()
+        # Lists, which hold nothing while they are empty: most automations of a large home sleep.
+        self._queued: list[tuple[Run, Firing | None]] = []
         self._armed = Armed(config, desk.parts, desk.kept, self.handle)
         self._plan: RunPlan | None = None
         self._is_sync: bool | None = None
         self._variables: Any = None
-        self._own: deque[str] = deque(maxlen=OWN_CONTEXTS_KEPT)
+        self._own: list[str] = []
 
     # --- facts ---
 
@@ -296,6 +296,7 @@ class Automation:
         task = self._parts.tasks.spawn(self._perform(run, firing, replaced), name=f"run of {self.entity_id}")
         self._going[run.id] = _Going(run, task)
         self._own.append(run.context.id)
+        del self._own[:-OWN_CONTEXTS_KEPT]
         # Told behind the first action: nobody who waits for it should wait for this.
         asyncio.get_running_loop().call_soon(self._tell_start, run)
         return Begun(run.id, task=task)
@@ -380,7 +381,7 @@ class Automation:
         )
         self.show()
         if self._queued:
-            self._go(*self._queued.popleft())
+            self._go(*self._queued.pop(0))
         if never_begun and run.keeper is not None:
             await run.keeper.forget(run.id)
         finished = self._parts.clock.time()

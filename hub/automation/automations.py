@@ -298,7 +298,8 @@ class Automations:
         await self._drop(id)
         try:
             config = self._expand(item) if "use_blueprint" in item else item
-            config = {**config, "id": id}
+            if config.get("id") != id:
+                config = {**config, "id": id}
             authority = self._authority(id, config, authorities)
             if not self._is_enabled(config):
                 self._release(id)
