@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 
 import psutil
 
-from tests.benchmarks.automations import LARGE, SMALL, make_cold, write_home
+from tests.benchmarks.automations import LARGE, SMALL, write_home
 from tests.benchmarks.start import libraries
 from tests.benchmarks.table import Row, row
 from tests.servers.hub_process import HubProcess
@@ -22,39 +23,30 @@ SETTLE_S = 3.0
 
 
 def measure() -> list[Row]:
-    """Start each home cold (nothing of `.storage/cache`) and warm, one after the other."""
+    """Start each home in turns."""
     with TemporaryDirectory(prefix="homarus-bench-") as folder:
         homes = [Path(folder) / name for name in ("none", "large", "small")]
         write_home(homes[0], SMALL, 0)
         write_home(homes[1], LARGE, 1_000)
         write_home(homes[2], SMALL, 5_000)
-        cold: dict[Path, list[float]] = {home: [] for home in homes}
-        warm: dict[Path, list[float]] = {home: [] for home in homes}
+        taken: dict[Path, list[float]] = {home: [] for home in homes}
         bare: list[float] = []
         for home in homes:
             _start(home)
         for _ in range(RUNS):
             bare.append(libraries())
             for home in homes:
-                make_cold(home)
-                cold[home].append(_start(home))
-                warm[home].append(_start(home))
+                taken[home].append(_start(home))
         none, small = _memory_mb(homes[0]), _memory_mb(homes[2])
-    base = [*cold[homes[0]], *warm[homes[0]]]
-    middle = sorted(base)[len(base) // 2]
+    base, of_large, of_small = taken.values()
+    added = [each - median(base) for each in of_small]
     return [
         row("import of the libraries alone (reference machine 0.19)", "s", bare),
         row("start without automations (reference machine 0.45)", "s", base),
-        row("start, 1,000 automations armed, cold", "s", cold[homes[1]], "< 2.0"),
-        row("start, 1,000 automations armed, warm", "s", warm[homes[1]], "< 1.0"),
-        row("load of 5,000 automations, cold: what they add to a start", "s", _above(cold[homes[2]], middle), "< 3.0"),
-        row("load of 5,000 automations, warm: what they add to a start", "s", _above(warm[homes[2]], middle), "< 1.5"),
+        row("start, 1,000 automations armed", "s", of_large, "< 1.0"),
+        row("load of 5,000 automations: what they add to a start", "s", added, "< 1.5"),
         row("memory of 5,000 automations armed: what they add", "MB", [small - none], "< 80"),
     ]
-
-
-def _above(taken: list[float], base: float) -> list[float]:
-    return [each - base for each in taken]
 
 
 def _start(home: Path) -> float:

@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.benchmarks.automations import LARGE, make_cold, write_home
+from tests.benchmarks.automations import LARGE, write_home
 from tests.benchmarks.homes import empty_home
 from tests.benchmarks.table import Row, row
 
@@ -22,16 +22,11 @@ def measure() -> list[Row]:
         rules = write_home(home, LARGE, ITEMS)
         text = rules.read_text()
         assert len(text.splitlines()) == ITEMS * LINES, len(text.splitlines())
-        cold, warm = [], []
-        for _ in range(RUNS):
-            make_cold(home)
-            cold.append(_check(home, 0))
-            warm.append(_check(home, 0))
+        taken = [_check(home, 0) for _ in range(RUNS)]
         rules.write_text(text.replace("entity_id: person.me", "entity_id: person me"))
         broken = [_check(home, 3) for _ in range(2)]
     return [
-        row(f"homarus check, {ITEMS:,} automations of {LINES} lines, cold", "s", cold, "< 3.0"),
-        row(f"homarus check, {ITEMS:,} automations of {LINES} lines, warm", "s", warm, "< 1.5"),
+        row(f"homarus check, {ITEMS:,} automations of {LINES} lines", "s", taken, "< 1.5"),
         row("homarus check, an error in each of them", "s", broken),
     ]
 
