@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hub.automation.contract import Firing, Parts
 from hub.automation.kept import KeptStates
 from hub.automation.kinds import trigger_kind
 from hub.automation.site import ArmedSite, Schedules, trigger_key
+from hub.automation.start_variables import trigger_variables
 from hub.core.errors import HubError
 from hub.core.repairs import Severity
 from hub.core.schema import SchemaError, describe_error
@@ -61,16 +62,15 @@ class Armed:
         """Begin to watch; what cannot watch is told as a repair, and the other triggers go on."""
         if self._sites:
             return
-        variables: Mapping[str, Any] = self._config["trigger_variables"]
+        variables: Mapping[str, Any] = {}
         try:
-            if variables and self._config["templates"]:
-                variables = self._parts.templates.render_value(variables, {}, f"{self._id}: trigger_variables")
+            variables = trigger_variables(self._config, self._parts.templates)
         except HubError as error:
             self._fail("", error.message)
-            variables = {}
-        keys = {config["index"]: trigger_key(config) for config in self._config["triggers"] if _is_schedule(config)}
-        self._count_from_now(keys.values())
-        for config in self._config["triggers"]:
+        triggers = self._config["triggers"]
+        keys = {config["index"]: trigger_key(config) for config in triggers if _is_schedule(config)}
+        self._count_from_now({keys[each["index"]]: each["trigger"] for each in triggers if each["index"] in keys})
+        for config in triggers:
             self._arm(config, variables, keys.get(config["index"], ""))
 
     def disarm(self) -> None:
@@ -83,12 +83,20 @@ class Armed:
             self.problems.clear()
             self._parts.repairs.clear(REPAIRS, f"{self._id}:trigger")
 
-    def _count_from_now(self, keys: Collection[str]) -> None:
-        """Remember since when each schedule counts; those that no longer stand in the file are forgotten."""
+    def _count_from_now(self, keys: Mapping[str, str]) -> None:
+        """Remember since when each schedule counts; those that no longer stand in the file are forgotten.
+
+        An instant that was asked for through the door counts since then: it may be over when it is armed, because
+        the files took their time or the hub ended in between.
+
+        Args:
+            keys: The key of each, and its kind.
+        """
         kept, now = self._kept, self._parts.clock.time()
-        if set(keys) == set(kept.armed):
+        if keys.keys() == kept.armed.keys():
             return
-        kept.armed = {key: kept.armed.get(key, now) for key in keys}
+        asked = self._states.asked.get(self._id, now)
+        kept.armed = {key: kept.armed.get(key, asked if kind == "at" else now) for key, kind in keys.items()}
         kept.handled = {key: planned for key, planned in kept.handled.items() if key in kept.armed}
         self._states.changed(self._id)
 

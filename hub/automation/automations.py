@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from time import monotonic
@@ -396,10 +396,12 @@ class Automations:
         return stored[id]
 
     async def _authorities(self) -> dict[str, Authority]:
-        def read(connection: sqlite3.Connection) -> Iterable[tuple[str, str]]:
-            return connection.execute("SELECT id, authority FROM automation_authority").fetchall()
+        def read(connection: sqlite3.Connection) -> list[tuple[str, str, int]]:
+            return connection.execute("SELECT id, authority, created_ms FROM automation_authority").fetchall()
 
-        return {id: Authority.from_dict(json.loads(text)) for id, text in await self._db.read(read)}
+        rows = await self._db.read(read)
+        self._desk.kept.asked = {id: created_ms / 1000 for id, _, created_ms in rows}
+        return {id: Authority.from_dict(json.loads(text)) for id, text, _ in rows}
 
     def _location(self, index: int | None) -> Mapping[str, Any] | None:
         if self._config is None or index is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,6 +57,8 @@ class KeptStates:
         self._flushing = False
         self.stopped: float | None = None
         """When the hub was stopped in good order, until the start is over; None behind a crash."""
+        self.asked: Mapping[str, float] = {}
+        """When each automation that came through the door was asked for; seconds since the epoch."""
 
     async def open(self) -> None:
         """Load what is kept."""

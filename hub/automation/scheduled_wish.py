@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
@@ -88,7 +89,7 @@ def at_trigger(text: object, now: float, zone: tzinfo) -> dict[str, Any]:
     Raises:
         InvalidRequest: It is no instant, or it is past.
     """
-    when = parse_at(text, now, zone)
+    when = math.ceil(parse_at(text, now, zone))
     moment = datetime.fromtimestamp(when, zone)
     if when <= now:
         raise InvalidRequest(f"at: {moment:%Y-%m-%d %H:%M} is past; give a time ahead, or a delay such as 20m")
