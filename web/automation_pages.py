@@ -9,7 +9,7 @@ from hub.automation.automation import EVENT_FINISHED, EVENT_NOT_RUN, EVENT_TRIGG
 from hub.automation.automations import EVENT_RELOADED
 from hub.core.events import Event, Unsubscribe
 from web.live import Live
-from web.pages.automation_detail import AutomationPage
+from web.pages.automation_detail import READ_TOPIC, AutomationPage
 from web.pages.automation_edit import AutomationEditPage
 from web.pages.automations import AutomationsPage
 from web.render import Renderer
@@ -39,7 +39,16 @@ def make_automation_pages(hub: Hub, renderer: Renderer) -> AutomationPages:
     shown = AutomationsPage(
         renderer, house.automations, house.traces, house.spending, hub.redactor.redact, hub.clock.time
     )
-    one = AutomationPage(renderer, shown, house.automations, house.traces, house.parts, duplicate, house.editor.delete)
+    one = AutomationPage(
+        renderer,
+        shown,
+        house.automations,
+        house.traces,
+        house.parts,
+        hub.redactor.redact_data,
+        duplicate,
+        house.editor.delete,
+    )
     edit = AutomationEditPage(
         renderer,
         shown,
@@ -59,13 +68,16 @@ def keep_live(hub: Hub, live: Live, pages: AutomationPages) -> list[Unsubscribe]
     """
     live.add_topic("automations", pages.list.state)
     live.add_topic("automation", pages.one.state)
+    live.add_topic(READ_TOPIC, pages.one.state)
     live.add_topic("automation-runs", pages.one.runs_state)
 
     def happened(event: Event) -> None:
+        if event.type == EVENT_FINISHED:
+            pages.list.ended(event.data["automation_id"], event.data["outcome"])
         live.changed_all("automations")
         for id in event.data.get("changed") or [event.data.get("automation_id")]:
-            live.changed(f"automation:{id}")
-            live.changed(f"automation-runs:{id}")
+            for kind in ("automation", READ_TOPIC, "automation-runs"):
+                live.changed(f"{kind}:{id}")
 
     names = (EVENT_TRIGGERED, EVENT_FINISHED, EVENT_NOT_RUN, EVENT_RELOADED)
     return [hub.bus.listen(name, happened) for name in names]

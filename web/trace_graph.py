@@ -236,6 +236,8 @@ class _Part(Protocol):
 
     width: float
     lit: bool
+    passed: bool
+    """Whether the run went on behind it."""
 
     def place(self, x: float, y: float, graph: Graph) -> float:
         """Draw it with its upper left corner there; return where it ends."""
@@ -247,6 +249,7 @@ class _Single:
         self._box = box
         self.width: float = WIDTH
         self.lit = box.state != UNREACHED
+        self.passed = box.state in (DONE, FAILED)
 
     def place(self, x: float, y: float, graph: Graph) -> float:
         self._box.x, self._box.y = x, y
@@ -259,6 +262,7 @@ class _Column:
         self._parts = parts
         self.width = max((part.width for part in parts), default=WIDTH / 2)
         self.lit = any(part.lit for part in parts)
+        self.passed = bool(parts) and parts[-1].passed
 
     def place(self, x: float, y: float, graph: Graph) -> float:
         middle = x + self.width / 2
@@ -280,6 +284,7 @@ class _Fork:
         self._top = top
         self.width = sum(way.width for way in ways) + GAP_X * max(0, len(ways) - 1)
         self.lit = any(way.lit for way in ways) or top
+        self.passed = any(way.passed for way in ways)
 
     def place(self, x: float, y: float, graph: Graph) -> float:
         middle = x + self.width / 2
@@ -289,7 +294,7 @@ class _Fork:
             centre = x + way.width / 2
             if not self._top:
                 graph.lines.append(Line(middle, y - GAP_Y, centre, top, way.lit))
-            ends.append((centre, way.place(x, top, graph), way.lit))
+            ends.append((centre, way.place(x, top, graph), way.passed))
             x += way.width + GAP_X
         bottom = max((end for _, end, _ in ends), default=y) + GAP_Y / 2
         for centre, end, lit in ends:

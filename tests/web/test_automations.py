@@ -108,7 +108,7 @@ async def saved(page: Page) -> None:
 async def test_the_list_tells_what_each_automation_is_about(signed_in: BrowserContext) -> None:
     page = await opened(signed_in, "/automations")
 
-    cards = page.locator(".automation")
+    cards = page.locator(".automation-card")
     await expect(cards).to_have_count(3)
     await expect(cards.filter(has_text="Lamp")).to_contain_text("Next run")
     broken = cards.filter(has_text="Broken")
@@ -124,12 +124,12 @@ async def test_the_list_is_searched_and_filtered(signed_in: BrowserContext) -> N
 
     await page.get_by_role("searchbox", name="Find an automation").fill("door")
     await page.get_by_role("button", name="Find").click()
-    await expect(page.locator(".automation")).to_have_count(1)
+    await expect(page.locator(".automation-card")).to_have_count(1)
     await page.get_by_role("link", name="Unavailable").click()
 
     await expect(page.get_by_text("No automation is like that.")).to_be_visible()
     await page.get_by_role("link", name="Show all").click()
-    await expect(page.locator(".automation")).to_have_count(3)
+    await expect(page.locator(".automation-card")).to_have_count(3)
 
 
 async def test_an_automation_is_made_with_the_form(signed_in: BrowserContext, hub: HubProcess) -> None:
@@ -156,7 +156,7 @@ async def test_an_automation_is_made_with_the_form(signed_in: BrowserContext, hu
     assert "- alias: Good night\n" in text
     assert "lights_out" in text
     await page.goto("/automations")
-    await expect(page.locator(".automation").filter(has_text="Good night")).to_contain_text("on")
+    await expect(page.locator(".automation-card").filter(has_text="Good night")).to_contain_text("on")
 
 
 async def test_what_is_wrong_stands_at_its_field_and_nothing_is_lost(
@@ -304,7 +304,7 @@ async def test_the_past_tells_when_it_would_have_run(signed_in: BrowserContext) 
 
 async def test_the_list_changes_while_one_looks(signed_in: BrowserContext, hub: HubProcess) -> None:
     page = await opened(signed_in, "/automations")
-    lamp = page.locator(".automation").filter(has_text="Lamp")
+    lamp = page.locator(".automation-card").filter(has_text="Lamp")
 
     hub.rpc("event.fire", {"type": "door"})
     await expect(lamp).to_contain_text("finished")
@@ -316,7 +316,7 @@ async def test_the_list_changes_while_one_looks(signed_in: BrowserContext, hub: 
 
 async def test_it_is_paused_and_resumed(signed_in: BrowserContext) -> None:
     page = await opened(signed_in, "/automations")
-    lamp = page.locator(".automation").filter(has_text="Lamp")
+    lamp = page.locator(".automation-card").filter(has_text="Lamp")
 
     await lamp.get_by_role("button", name="Pause: Lamp").click()
     await expect(lamp).to_have_attribute("data-state", "off")
@@ -342,7 +342,7 @@ async def test_a_broken_one_is_mended_in_the_editor(
     await saved(page)
 
     await page.goto("/automations")
-    await expect(page.locator(".automation").filter(has_text="Broken")).to_have_attribute("data-state", "on")
+    await expect(page.locator(".automation-card").filter(has_text="Broken")).to_have_attribute("data-state", "on")
 
 
 async def test_a_copy_is_made_turned_off_and_deleted_after_one_question(
@@ -411,6 +411,6 @@ async def test_a_chinese_browser_is_answered_in_chinese(chromium: Chromium, hub:
     await is_ready(page)
     await page.get_by_role("button", name="立即运行：Lamp").click()
 
-    await expect(page.locator(".automation").filter(has_text="Lamp")).to_contain_text("已完成")
+    await expect(page.locator(".automation-card").filter(has_text="Lamp")).to_contain_text("已完成")
     await page.goto("/automations/lamp/edit")
     await expect(page.get_by_role("button", name="保存", exact=True)).to_be_visible()

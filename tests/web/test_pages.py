@@ -13,13 +13,40 @@ from aiohttp import ClientSession, CookieJar, WSServerHandshakeError
 from tests.servers.hub_process import HubProcess
 from web.routes import OWNER
 
-PAGES = ["/chat", "/chat/sessions", "/overview", "/config", "/config/history?file=configuration.yaml", "/blueprints"]
+WORKSHOP = [
+    "/scripts",
+    "/scripts/new",
+    "/developer",
+    "/developer/events",
+    "/developer/services?service=agent.run",
+    "/developer/templates",
+    "/developer/mqtt",
+]
+PAGES = [
+    "/chat",
+    "/chat/sessions",
+    "/overview",
+    "/automations",
+    "/automations/history",
+    "/automations/new",
+    "/blueprints",
+    *WORKSHOP,
+    "/config",
+    "/config/history?file=configuration.yaml",
+]
 FORMS = {
     "/approvals/answer": {"id": "none-such", "answer": "approve"},
     "/blueprints/import": {"text": "x"},
     "/blueprints/remove": {"path": "none-such.yaml"},
     "/blueprints/update": {"path": "none-such.yaml"},
     "/blueprints/use": {"path": "none-such.yaml"},
+    "/automations/run": {"id": "nobody"},
+    "/automations/turn": {"id": "nobody", "to": "off"},
+    "/automations/duplicate": {"id": "nobody"},
+    "/automations/delete": {"id": "nobody"},
+    "/automations/check": {"text": ""},
+    "/automations/edit": {"id": "", "as": "form", "do": "", "text": ""},
+    "/automations/import-trace": {"id": "nobody", "trace": "{}"},
     "/chat/send": {"session": "agent:main:main", "key": "k", "text": "hi"},
     "/chat/abort": {"session": "agent:main:main"},
     "/chat/new": {},
@@ -29,7 +56,17 @@ FORMS = {
     "/config/complete": {"file": "configuration.yaml", "text": "", "line": 1, "column": 1},
     "/config/save": {"file": "configuration.yaml", "text": "", "base_hash": "x"},
     "/config/restore": {"file": "configuration.yaml", "version": "x", "base_hash": "x"},
+    "/developer/fire": {"type": "none_such"},
+    "/developer/preview": {"template": "x"},
+    "/developer/remove": {"entity_id": "none.such"},
+    "/developer/services": {"service": "none.such"},
+    "/developer/set": {"entity_id": "none.such", "state": "x"},
+    "/developer/templates": {"template": "x"},
     "/logout": {},
+    "/scripts/check": {"text": ""},
+    "/scripts/delete": {"id": "none_such"},
+    "/scripts/run": {"id": "none_such"},
+    "/scripts/save": {"text": ""},
 }
 STATIC = re.compile(r'(?:src|href)="(/static/[^"]+)"')
 
@@ -184,6 +221,13 @@ async def test_who_watches_a_topic_gets_its_whole_state(owner: ClientSession) ->
         ("/config/save", {"file": "/etc/passwd", "text": "", "base_hash": ""}),
         ("/config/save", {"file": ".storage/hub_token", "text": "", "base_hash": ""}),
         ("/preferences", {"language": "klingon"}),
+        ("/automations/run", {"id": "nobody"}),
+        ("/automations/run", {"id": "nobody", "variables": "["}),
+        ("/automations/turn", {"id": "nobody", "to": "sideways"}),
+        ("/automations/delete", {"id": "nobody"}),
+        ("/automations/check", {}),
+        ("/automations/import-trace", {"id": "nobody", "trace": "not JSON"}),
+        ("/automations/import-trace", {"id": "nobody", "trace": "{}"}),
     ],
 )
 async def test_a_bad_form_is_refused_with_a_reason(owner: ClientSession, path: str, body: object) -> None:

@@ -127,3 +127,21 @@ def test_no_box_lies_on_another_and_all_are_on_the_sheet(actions: list[Any]) -> 
             apart = abs(one["x"] - other["x"]) >= one["width"] or abs(one["y"] - other["y"]) >= one["height"]
             assert apart, (one["path"], other["path"])
     assert len({box["path"] for box in shown}) == len(shown)
+
+
+def test_a_way_that_was_refused_does_not_lead_on() -> None:
+    choose = {"choose": [{"conditions": [{"condition": "template"}], "sequence": []}], "default": [{"event": "b"}]}
+    steps = {
+        "action/0": entry(),
+        "action/0/choose/0": entry(result={"holds": False}),
+        "action/0/choose/0/conditions/0": entry(result={"holds": False}),
+        "action/0/default/0": entry(),
+    }
+
+    graph = graph_of({"actions": [choose]}, steps, None)
+
+    boxes = {box.path: box for box in graph.boxes}
+    refused, taken = boxes["action/0/choose/0/conditions/0"], boxes["action/0/default/0"]
+    leaving = {line.x1: line.lit for line in graph.lines if line.y1 in (refused.y + 44, taken.y + 44)}
+    assert leaving[refused.x + 84] is False
+    assert leaving[taken.x + 84] is True

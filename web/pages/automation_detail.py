@@ -25,6 +25,7 @@ from web.render import Page, Renderer, json_response, see_other, wants_json
 from web.texts import NOT_RUN_REASONS, STEP_STATES
 from web.trace_view import TraceView, automation_path, pretty, seconds_of
 
+READ_TOPIC = "automation-read"
 LATEST = 10
 RUNS_LIMIT = 100
 SPANS = {"1d": 86_400.0, "7d": 604_800.0, "30d": 2_592_000.0}
@@ -50,6 +51,7 @@ class AutomationPage:
     Args:
         list_page: Shows its state as the list does.
         parts: What trying out works with; nothing of it is changed.
+        redact: Takes secrets out of plain data.
         duplicate: Writes a copy into the files; returns its id.
         delete: Takes one out of the files.
     """
@@ -61,6 +63,7 @@ class AutomationPage:
         automations: Automations,
         traces: TraceStore,
         parts: Parts,
+        redact: Callable[[Any], Any],
         duplicate: Duplicate,
         delete: Delete,
     ) -> None:
@@ -69,6 +72,7 @@ class AutomationPage:
         self._automations = automations
         self._traces = traces
         self._parts = parts
+        self._redact = redact
         self._duplicate = duplicate
         self._delete = delete
         self._view = TraceView(renderer)
@@ -76,11 +80,13 @@ class AutomationPage:
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /automations/{id}[?test=TRIGGER&variables=JSON][?since=7d]`: also tried out, or against the past."""
         id = self._id(call)
-        data = await self._data(id) | rights_of(call)
+        rights = rights_of(call)
+        data = await self._data(id) | rights
+        data["topic"] = f"automation:{id}" if rights["may_run"] else f"{READ_TOPIC}:{id}"
         test, since = call.request.query.get("test"), call.request.query.get("since")
         data["variables"] = call.request.query.get("variables", "")[:20_000]
-        data["tested"] = None if test is None else await self._test(id, test, data["variables"])
-        data["backtested"] = None if since is None else await self._backtest(id, since)
+        data["tested"] = None if test is None else self._redact(await self._test(id, test, data["variables"]))
+        data["backtested"] = None if since is None else self._redact(await self._backtest(id, since))
         return self._renderer.respond(call, Page("automation", str(data["automation"]["alias"]), data, PATH))
 
     async def traces(self, call: HttpCall) -> web.StreamResponse:
@@ -154,8 +160,12 @@ class AutomationPage:
         return json_response({"deleted": id}) if wants_json(call.request) else see_other(PATH)
 
     async def state(self, topic: str, language: str) -> Sequence[Frame]:
-        """Return the frame that shows the state of the automation of a live topic, `automation:<id>`."""
-        data = await self._data(topic.partition(":")[2]) | {"may_run": True, "may_edit": True}
+        """Return the frame that shows the state of the automation of a live topic, `automation:<id>`.
+
+        Those who may only look watch `automation-read:<id>`, which has no buttons.
+        """
+        kind, _, id = topic.partition(":")
+        data = await self._data(id) | {"may_run": kind != READ_TOPIC, "topic": topic}
         html = self._renderer.fragment("automation_state", language, page=data)
         return ({"t": "html", "id": "automation-state", "html": html},)
 
@@ -181,8 +191,7 @@ class AutomationPage:
             triggers = [_trigger(each) for each in config["triggers"]]
         return {
             "automation": self._list_page.status(status),
-            "topic": f"automation:{id}",
-            "words": words,
+            "words": self._redact(words),
             "triggers": triggers,
             "runs": runs,
             "not_run": [self._view.not_run(each) for each in await self._traces.not_run(id, LATEST)],

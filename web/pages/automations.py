@@ -23,8 +23,11 @@ PATH = "/automations"
 PAGE_SIZE = 50
 RECENT_LIMIT = 200
 """Traces looked at for the last outcomes."""
+OUTCOMES_LIMIT = 10_000
 QUERY_LIMIT = 100
 DAY_S = 86_400.0
+LEAST_TOLD_USD = 0.005
+"""What costs less is told of heartbeats alone."""
 TONES = {"on": "good", "off": "", "unavailable": "bad"}
 
 ID = All(string, Length(min=1, max=200))
@@ -94,10 +97,20 @@ class AutomationsPage:
         self._redact = redact
         self._wall_time = wall_time
         self._view = TraceView(renderer)
+        self._outcomes: dict[str, str] | None = None
+
+    def ended(self, id: str, outcome: str) -> None:
+        """A run of an automation ended."""
+        if self._outcomes is None:
+            return
+        self._outcomes[id] = outcome
+        if len(self._outcomes) > OUTCOMES_LIMIT:  # automations come and go; the traces know those that matter
+            self._outcomes = None
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /automations[?q=…&state=…&page=N]`."""
-        data = await self._list(Wanted.of(call.request.query)) | rights_of(call)
+        rights = rights_of(call)
+        data = await self._list(Wanted.of(call.request.query), may_run=rights["may_run"]) | rights
         return self._renderer.respond(call, Page("automations", "Automations", data, PATH))
 
     async def history(self, call: HttpCall) -> web.StreamResponse:
@@ -119,9 +132,11 @@ class AutomationsPage:
 
     async def state(self, topic: str, language: str) -> Sequence[Frame]:
         """Return the frame that shows the list of a live topic, `automations:<query string>`."""
-        wanted = Wanted.of(dict(parse_qsl(topic.partition(":")[2])))
-        data = await self._list(wanted) | {"may_run": True, "may_edit": True}
-        return ({"t": "html", "id": "automation-list", "html": self._fragment(data, language)},)
+        asked = dict(parse_qsl(topic.partition(":")[2]))
+        may_run = asked.get("may") == "run"
+        data = await self._list(Wanted.of(asked), may_run=may_run) | {"may_run": may_run}
+        html = self._renderer.fragment("automations", language, page=data)
+        return ({"t": "html", "id": "automation-list", "html": html},)
 
     def status(self, status: AutomationStatus) -> dict[str, Any]:
         """Return an automation as pages show it."""
@@ -141,26 +156,22 @@ class AutomationsPage:
 
     # --- inside ---
 
-    def _fragment(self, data: Mapping[str, Any], language: str) -> str:
-        return self._renderer.fragment("automations", language, page=data)
-
-    async def _list(self, wanted: Wanted) -> dict[str, Any]:
+    async def _list(self, wanted: Wanted, *, may_run: bool) -> dict[str, Any]:
         everything = self._automations.all()
         found = [each for each in everything if _matches(each, wanted)]
         pages = max(1, -(-len(found) // PAGE_SIZE))
         page = min(wanted.page, pages)
-        outcomes = await self._outcomes()
+        outcomes = await self._last_outcomes()
         since = self._wall_time() - DAY_S
         rows = []
         for each in found[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]:
             cost = self._spending.cost_usd(since=since, automation=each.id)
-            rows.append(
-                self.status(each)
-                | {"last_outcome": outcomes.get(each.id), "cost": f"{cost:.2f}" if cost >= 0.005 else None}
-            )
+            told = cost >= LEAST_TOLD_USD or self._is_heartbeat(each)
+            ended = outcome_shown(outcomes[each.id]) if each.id in outcomes else None
+            rows.append(self.status(each) | {"last_outcome": ended, "cost": f"{cost:.2f}" if told else None})
         asked = Wanted(wanted.query, wanted.state, page)
         return {
-            "topic": f"automations:{asked.path().partition('?')[2]}",
+            "topic": f"automations:{'may=run&' if may_run else ''}{asked.path().partition('?')[2]}",
             "query": wanted.query,
             "state": wanted.state,
             "here": asked.path(),
@@ -176,12 +187,20 @@ class AutomationsPage:
             "automations": rows,
         }
 
-    async def _outcomes(self) -> dict[str, dict[str, str]]:
-        found: dict[str, dict[str, str]] = {}
-        for trace in await self._traces.recent(RECENT_LIMIT):
-            if not trace.get("imported"):
-                found.setdefault(str(trace.get("automation_id")), outcome_shown(trace.get("outcome")))
-        return found
+    def _is_heartbeat(self, status: AutomationStatus) -> bool:
+        if status.state == "unavailable":
+            return False
+        return any(each["trigger"] == "heartbeat" for each in self._automations.get(status.id).config["triggers"])
+
+    async def _last_outcomes(self) -> Mapping[str, str]:
+        """Return how the last run of each automation ended; what was before the start is read once."""
+        if self._outcomes is None:
+            found: dict[str, str] = {}
+            for trace in await self._traces.recent(RECENT_LIMIT):
+                if trace.get("outcome") and not trace.get("imported"):
+                    found.setdefault(str(trace.get("automation_id")), str(trace["outcome"]))
+            self._outcomes = found
+        return self._outcomes
 
     async def _history(self, query: Mapping[str, str]) -> dict[str, Any]:
         outcome, words = query.get("outcome", ""), query.get("q", "")[:QUERY_LIMIT].strip().lower()
