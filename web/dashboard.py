@@ -10,7 +10,7 @@ from hub.core.events import Event, Unsubscribe
 from hub.core.repairs import EVENT_REPAIRS_CHANGED
 from hub.core.states import EVENT_STATE_CHANGED
 from hub.core.tasks import TaskOwner
-from hub.gateway.contract import HttpCall, HttpHandler
+from hub.gateway.contract import ADMIN, HttpCall, HttpHandler
 from hub.gateway.routes import RouteTable
 from hub.messaging.approval_messages import question
 from hub.tools.approval_rights import SCOPE
@@ -18,6 +18,7 @@ from hub.tools.approvals import EVENT_APPROVAL_REQUESTED, EVENT_APPROVAL_RESOLVE
 from web.assets import Assets
 from web.automation_pages import keep_live, make_automation_pages
 from web.door import Door
+from web.event_log import EventLog
 from web.facts import Facts
 from web.i18n import LANGUAGES
 from web.known import Known
@@ -28,12 +29,15 @@ from web.pages.approvals import ApprovalsPage
 from web.pages.blueprints import BlueprintsPage
 from web.pages.chat import ChatPage
 from web.pages.configuration import ConfigurationPage
+from web.pages.developer import DeveloperPage
 from web.pages.login import LoginPage
 from web.pages.overview import OverviewPage
 from web.pages.scripts import ScriptsPage
 from web.render import Renderer
 from web.routes import Pages, add_routes
 from web.script_editing import ScriptEditor
+from web.state_rows import StateRows
+from web.template_preview import TemplatePreview
 from web.texts import ACTIVITY
 
 if TYPE_CHECKING:
@@ -65,6 +69,7 @@ class Dashboard:
         self._started_ms = int(hub.clock.time() * 1000)
         self._facts = Facts(hub, self._started_ms)
         self._door = Door(hub.gateway.dispatcher)
+        self._events = EventLog(hub.bus, self._live, hub.redactor, self._renderer, hub.clock.monotonic)
         self._known = Known(hub)
         house = hub.automation
         self._scripts = ScriptEditor(hub.config, lambda item: house.blueprints.expand(item, "script"), house.reload)
@@ -89,6 +94,7 @@ class Dashboard:
             automations=automations,
             blueprints=None if self._facts.recovery else self._make_blueprints(),
             scripts=None if self._facts.recovery else self._make_scripts(),
+            developer=None if self._facts.recovery else self._make_developer(),
         )
         self._remove_routes = add_routes(hub.gateway.routes, self._renderer, self._assets, self._live, pages)
         changes = ("integration_changed", "models_changed", "config_refused", EVENT_REPAIRS_CHANGED, *ACTIVITY)
@@ -105,6 +111,7 @@ class Dashboard:
         self._remove_routes()
         for unsubscribe in self._unsubscribe:
             unsubscribe()
+        self._events.close()
         if self._live_chat is not None:
             self._live_chat.close()
         await self._live.close()
@@ -130,6 +137,15 @@ class Dashboard:
         scripts = ScriptsPage(self._renderer, self._door, self._scripts, traces, self._known)
         self._live.add_topic("scripts", scripts.state)
         return scripts
+
+    def _make_developer(self) -> DeveloperPage:
+        hub = self._hub
+        states = StateRows(hub.states, hub.redactor, self._renderer)
+        preview = TemplatePreview(hub.automation.parts.templates, hub.redactor)
+        developer = DeveloperPage(self._renderer, self._door, states, self._events, preview, self._known)
+        self._live.add_topic("states", developer.state_rows, ADMIN)
+        self._live.add_topic("events", developer.event_rows, ADMIN)
+        return developer
 
     def _setting(self, name: str, default: str) -> Any:
         section = self._hub.config.current.or_default("hub")
@@ -163,6 +179,7 @@ class Dashboard:
     def _state_changed(self, event: Event) -> None:
         if str(event.data["entity_id"]).startswith("script."):
             self._live.changed("scripts")
+        self._live.changed_all("states")
 
     def _changed(self, event: Event) -> None:
         self._live.changed("overview")

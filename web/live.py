@@ -92,6 +92,10 @@ class Live:
         """Whether any tab watches the topic."""
         return any(topic in client.topics for client in self._clients)
 
+    def watches(self, kind: str) -> bool:
+        """Whether any tab watches a topic of a kind."""
+        return any(topic.partition(":")[0] == kind for client in self._clients for topic in client.topics)
+
     def changed(self, topic: str) -> None:
         """Send the topic's whole state to those who watch it, soon; several changes become one."""
         if topic in self._dirty or not self.watched(topic):

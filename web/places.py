@@ -13,4 +13,4 @@ def blueprint_place(page: str, path: str, domain: str, automation: str = "") -> 
 
 def script_place(key: str) -> str:
     """Return the path of a script's page."""
-    return f"/scripts/edit?id={quote(key, safe='')}"
+    return f"/scripts/show?id={quote(key, safe='')}"

@@ -19,6 +19,7 @@ from web.pages.approvals import ApprovalsPage
 from web.pages.blueprints import BlueprintsPage
 from web.pages.chat import ChatPage
 from web.pages.configuration import ConfigurationPage
+from web.pages.developer import DeveloperPage
 from web.pages.login import LoginPage
 from web.pages.overview import OverviewPage
 from web.pages.scripts import ScriptsPage
@@ -42,6 +43,7 @@ class Pages:
     automations: AutomationPages | None = None
     blueprints: BlueprintsPage | None = None
     scripts: ScriptsPage | None = None
+    developer: DeveloperPage | None = None
 
 
 def add_routes(table: RouteTable, renderer: Renderer, assets: Assets, live: Live, pages: Pages) -> Callable[[], None]:
@@ -116,6 +118,7 @@ def _routes(renderer: Renderer, assets: Assets, live: Live, pages: Pages) -> lis
         *_automation_routes(pages.automations),
         *_blueprint_routes(pages.blueprints),
         *_script_routes(pages.scripts),
+        *_developer_routes(pages.developer),
     ]
 
 
@@ -165,6 +168,24 @@ def _script_routes(scripts: ScriptsPage | None) -> list[Route]:
         _form("/scripts/check", scripts.check, ADMIN, CONFIG_LIMIT_BYTES),
         _form("/scripts/save", scripts.save, ADMIN, CONFIG_LIMIT_BYTES),
         _form("/scripts/delete", scripts.delete, ADMIN),
+    ]
+
+
+def _developer_routes(developer: DeveloperPage | None) -> list[Route]:
+    if developer is None:
+        return []
+    return [
+        _page("/developer", developer.show, ADMIN),
+        _form("/developer/set", developer.set, ADMIN),
+        _form("/developer/remove", developer.remove, ADMIN),
+        _page("/developer/events", developer.events, ADMIN),
+        _form("/developer/fire", developer.fire, ADMIN),
+        _page("/developer/services", developer.services, ADMIN),
+        _form("/developer/services", developer.call, ADMIN),
+        _page("/developer/templates", developer.templates, ADMIN),
+        _form("/developer/templates", developer.render, ADMIN),
+        _form("/developer/preview", developer.preview, ADMIN),
+        _page("/developer/mqtt", developer.mqtt, ADMIN),
     ]
 
 

@@ -12,13 +12,14 @@ from hub.automation.scripts import SECTION
 from hub.config import edit
 from hub.config.files import ROOT_FILE
 from hub.config.files_editor import Place
-from hub.config.item_text import ItemText, item_text
+from hub.config.item_text import ItemText
 from hub.config.paths import KeyPath
 from hub.config.render import block
-from hub.config.spans import Kind, Tagged, read_spans
+from hub.config.spans import Kind, Node, Tagged, find, read_spans
 from hub.config.store import ConfigStore
 from hub.core.errors import Conflict, InvalidRequest, LimitExceeded, NotFound
-from hub.core.schema import SchemaError, describe_error
+from hub.core.schema import SchemaError, describe_error, each_error
+from web.entry_text import entry_text
 
 FILE = "scripts.yaml"
 TEXT_LIMIT = 262_144
@@ -102,7 +103,22 @@ class ScriptEditor:
             await asyncio.to_thread(self._delete, key)
         await self._reload()
 
-    # --- inside; what follows blocks ---
+    # --- what follows blocks ---
+
+    def problems(self, text: str) -> list[dict[str, Any]]:
+        """Return what is wrong with a text: line, column, message, hint and severity of each."""
+        try:
+            node = read_spans(text)
+            data = _data_of(text)
+        except InvalidRequest as error:
+            mark = getattr(error.__cause__, "problem_mark", None)
+            told = getattr(error.__cause__, "problem", None) or error.message
+            return [_problem(mark.line + 1, mark.column + 1, str(told)) if mark else _problem(1, 1, str(told))]
+        try:
+            self._judge(data)
+        except SchemaError as error:
+            return [_located(text, node, each) for each in each_error(error)]
+        return []
 
     def _save(self, key: str | None, text: str, data: dict[str, Any], base_hash: str | None, new_key: str) -> str:
         self._check(data)
@@ -114,11 +130,7 @@ class ScriptEditor:
         item, place = self._read(key)
         if base_hash is not None and base_hash != item.hash:
             raise Conflict(f"the script {key} was changed meanwhile; load it again and repeat the change")
-        if _begins_its_line(place.text, item):
-            file_text = item.put_back(place.text, text)
-            self._config.write_file(place.file, file_text, place.hash, must_be_valid=True)
-        else:
-            self._config.editor.set_value((SECTION, key), data)
+        self._config.write_file(place.file, item.put_back(place.text, text), place.hash, must_be_valid=True)
         return key
 
     def _delete(self, key: str) -> None:
@@ -132,7 +144,7 @@ class ScriptEditor:
             return (SECTION, key)
 
         place = self._config.editor.where(find)
-        return item_text(place.text, place.keys), place
+        return entry_text(place.text, place.keys), place
 
     def _keys(self) -> set[str]:
         return {str(key) for key in _scripts(self._config.current.raw)}
@@ -147,11 +159,15 @@ class ScriptEditor:
 
     def _check(self, data: Mapping[str, Any]) -> None:
         try:
-            found = grammar({key: each for key, each in data.items() if not isinstance(each, Tagged)})
-            if USE in data:
-                self._expand(found)
+            self._judge(data)
         except SchemaError as error:
             raise InvalidRequest(describe_error(error)) from error
+
+    def _judge(self, data: Mapping[str, Any]) -> None:
+        """Raises `Invalid` when it is no script, or its blueprint cannot be filled in."""
+        found = grammar(_plain(data))
+        if USE in data:
+            self._expand(found)
 
     def _add(self, key: str, data: dict[str, Any]) -> None:
         """Add a script behind the others; makes `scripts.yaml` when there is no place for it yet."""
@@ -217,7 +233,27 @@ def _data_of(text: str) -> dict[str, Any]:
     return node.data
 
 
-def _begins_its_line(file_text: str, item: ItemText) -> bool:
-    """Whether its text can be put back as lines: it does not stand behind its key."""
-    start = file_text.rfind("\n", 0, item.start) + 1
-    return not file_text[start : item.start].strip()
+def _plain(value: Any) -> Any:
+    """Return data with each tag as the text it is written as."""
+    if isinstance(value, Tagged):
+        return f"{value.tag} {value.value}"
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, list) else value
+
+
+def _located(text: str, root: Node | None, error: SchemaError) -> dict[str, Any]:
+    """Tell an error at the nearest place that is written."""
+    path = [part if isinstance(part, int) else str(part) for part in error.path]
+    shown = ".".join(str(part) for part in path)
+    while path and root is not None:
+        node = find(root, tuple(path))
+        if node is not None:
+            line_start = text.rfind("\n", 0, node.start) + 1
+            return _problem(text.count("\n", 0, node.start) + 1, node.start - line_start + 1, f"{shown}: {error.msg}")
+        path.pop()
+    return _problem(1, 1, f"{shown}: {error.msg}" if shown else str(error.msg))
+
+
+def _problem(line: int, column: int, message: str) -> dict[str, Any]:
+    return {"line": line, "column": column, "message": message, "hint": "", "severity": "error"}

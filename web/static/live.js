@@ -33,12 +33,17 @@ class Live {
   }
 
   start() {
-    this.topics = [...document.querySelectorAll("[data-topic]")].map((element) => element.dataset.topic);
     this.connect();
     addEventListener("online", () => this.retry());
     addEventListener("pageshow", (event) => event.persisted && this.retry());
     document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && this.retry());
     setInterval(() => this.connected && Date.now() - this.seen > SILENCE_MS && this.socket.close(), 5_000);
+  }
+
+  /** Tell the hub what this page shows; it answers with the whole state of each topic. */
+  watch() {
+    const topics = [...document.querySelectorAll("[data-topic]")].map((element) => element.dataset.topic);
+    if (this.connected) this.socket.send(JSON.stringify({ t: "watch", topics }));
   }
 
   retry() {
@@ -60,7 +65,7 @@ class Live {
     if (frame.t === "hello") {
       this.connected = true;
       this.wait = FIRST_WAIT_MS;
-      this.socket.send(JSON.stringify({ t: "watch", topics: this.topics }));
+      this.watch();
       this.show("");
       document.documentElement.dataset.live = "on";
     }

@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from aiohttp import ClientSession
+from playwright.async_api import BrowserContext, Page, expect
+
+from tests.servers.hub_process import HubProcess
+from tests.servers.openai_server import OpenAIServer
+from tests.web.browser import Chromium, is_ready, violations
+from tests.web.conftest import CONFIGURATION, sign_in
+from tests.web.test_looks import LOOKS, OVERFLOW
+from tests.web.workshop import furnish
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+PAGES = (
+    "/developer",
+    "/developer?q=automation.&entity_id=automation.porch_light",
+    "/developer/events",
+    "/developer/services",
+    "/developer/services?service=agent.run",
+    "/developer/services?service=script.greet&as=yaml",
+    "/developer/templates",
+    "/developer/mqtt",
+)
+
+
+@pytest.fixture(scope="module")
+def hub(model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
+    home = tmp_path_factory.mktemp("developer") / "home"
+    home.mkdir(mode=0o700)
+    (home / "configuration.yaml").write_text(CONFIGURATION.format(base_url=model_server.base_url))
+    furnish(home)
+    with HubProcess(home) as process:
+        yield process
+
+
+async def opened(context: BrowserContext, path: str) -> Page:
+    page = await context.new_page()
+    await page.goto(path)
+    await is_ready(page)
+    return page
+
+
+async def test_a_state_that_is_set_sets_an_automation_off(signed_in: BrowserContext, hub: HubProcess) -> None:
+    watching = await opened(signed_in, "/developer/events?type=porch_lit")
+    page = await opened(signed_in, "/developer")
+
+    await page.get_by_label("Entity").fill("sensor.porch")
+    await page.get_by_label("State", exact=True).fill("dark")
+    await page.get_by_label("Attributes, as YAML").fill("lux: 3\nfriendly_name: Porch")
+    await page.get_by_role("button", name="Set it").click()
+    await page.wait_for_url("**/developer?entity_id=sensor.porch")
+
+    row = page.locator("#s-sensor-porch")
+    await expect(row).to_contain_text("dark")
+    await expect(row).to_contain_text("Porch")
+    await expect(page.locator("#s-automation-porch_light")).to_be_visible()
+    await expect(watching.locator("#events li")).to_contain_text("porch_lit")
+    assert hub.rpc("automation.trace", {"id": "porch"})["traces"][0]["outcome"] == "finished"
+
+
+async def test_states_are_filtered_and_change_before_ones_eyes(signed_in: BrowserContext, hub: HubProcess) -> None:
+    hub.rpc("state.set", {"entity_id": "sensor.cellar", "state": "9"})
+    page = await opened(signed_in, "/developer")
+
+    await page.get_by_label("Words").fill("Sensor Cell")
+    await expect(page.locator("#states li")).to_have_count(1)
+    hub.rpc("state.set", {"entity_id": "sensor.cellar", "state": "12"})
+    await expect(page.locator("#s-sensor-cellar strong")).to_have_text("12")
+    await page.get_by_role("link", name="sensor.cellar").click()
+    await is_ready(page)
+
+    await expect(page.get_by_label("Entity")).to_have_value("sensor.cellar")
+    await page.locator("details.menu", has_text="Remove sensor.cellar").locator("summary").click()
+    await page.get_by_role("button", name="Remove it").click()
+    await page.wait_for_url("**/developer")
+    await expect(page.locator("#s-sensor-cellar")).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("entity", "attributes", "told"),
+    [
+        ("automation.porch_light", "", "use the services of automation instead"),
+        ("no entity", "", "entity"),
+        ("sensor.porch", "lux: [", "neither YAML nor JSON"),
+        ("sensor.porch", "- a list", "a mapping was expected"),
+    ],
+)
+async def test_a_state_that_cannot_be_set_is_refused_and_what_was_typed_stays(
+    signed_in: BrowserContext, chromium: Chromium, entity: str, attributes: str, told: str
+) -> None:
+    chromium.allowed.append("status of 40")
+    page = await opened(signed_in, "/developer")
+
+    await page.get_by_label("Entity").fill(entity)
+    await page.get_by_label("State", exact=True).fill("x")
+    await page.get_by_label("Attributes, as YAML").fill(attributes)
+    await page.get_by_role("button", name="Set it").click()
+
+    await expect(page.get_by_role("alert")).to_contain_text(told)
+    await expect(page.get_by_label("Entity")).to_have_value(entity)
+    await expect(page.get_by_label("Attributes, as YAML")).to_have_value(attributes)
+
+
+async def test_an_event_is_fired_heard_and_sets_an_automation_off(signed_in: BrowserContext, hub: HubProcess) -> None:
+    page = await opened(signed_in, "/developer/events")
+
+    await page.get_by_label("Its type").fill("doorbell_rang")
+    await page.get_by_label("Its data, as JSON or YAML").fill('{"button": "<b onclick=x>front</b>"}')
+    await page.get_by_role("button", name="Fire it").click()
+
+    await expect(page.get_by_role("status").get_by_text("The event was fired.")).to_be_visible()
+    heard = page.locator("#events li", has=page.get_by_role("link", name="doorbell_heard"))
+    await expect(heard).to_be_visible()
+    fired = page.locator("#events li", has=page.get_by_role("link", name="doorbell_rang", exact=True))
+    await fired.locator("summary").click()
+    await expect(fired.locator("code")).to_contain_text("<b onclick=x>front</b>")
+    assert hub.rpc("automation.trace", {"id": "doorbell"})["traces"][0]["outcome"] == "finished"
+
+
+async def test_listening_can_be_paused(signed_in: BrowserContext, hub: HubProcess) -> None:
+    page = await opened(signed_in, "/developer/events?type=counted")
+    hub.rpc("event.fire", {"type": "counted", "data": {"n": 1}})
+    await expect(page.locator("#events li details")).to_have_count(1)
+
+    await page.get_by_role("button", name="Pause").click()
+    hub.rpc("event.fire", {"type": "counted", "data": {"n": 2}})
+    other = await opened(signed_in, "/developer/events?type=counted")
+    await expect(other.locator("#events li details")).to_have_count(2)
+    await expect(page.locator("#events li details")).to_have_count(1)
+    await page.get_by_role("button", name="Pause").click()
+
+    await expect(page.locator("#events li details")).to_have_count(2)
+
+
+async def test_an_event_of_the_hub_itself_cannot_be_made_up(signed_in: BrowserContext, chromium: Chromium) -> None:
+    chromium.allowed.append("status of 400")
+    page = await opened(signed_in, "/developer/events")
+
+    await page.get_by_label("Its type").fill("state_changed")
+    await page.get_by_role("button", name="Fire it").click()
+
+    await expect(page.get_by_role("alert")).to_contain_text("cannot be made up")
+
+
+async def test_secrets_in_events_and_states_are_not_shown(signed_in: BrowserContext, hub: HubProcess) -> None:
+    secret = "test-key-of-a-scripted-server"
+    page = await opened(signed_in, "/developer/events?type=leaked")
+    hub.rpc("event.fire", {"type": "leaked", "data": {"key": secret}})
+    hub.rpc("state.set", {"entity_id": "sensor.leak", "state": "on", "attributes": {"key": secret}})
+    await page.locator("#events summary").click()
+
+    await expect(page.locator("#events code")).to_contain_text("redacted")
+    await page.goto("/developer?q=sensor.leak&entity_id=sensor.leak")
+    await expect(page.locator("#s-sensor-leak")).to_be_visible()
+    assert secret not in await page.content()
+
+
+async def test_a_service_is_called_with_a_form_and_answers(signed_in: BrowserContext) -> None:
+    page = await opened(signed_in, "/developer/services")
+    await page.get_by_label("Words").fill("script.gr")
+    await expect(page.locator("#services li:visible")).to_have_count(1)
+    await page.get_by_role("link", name="script.greet").click()
+
+    await page.get_by_label("Whom (needed)").fill("you")
+    await page.get_by_role("button", name="As YAML").click()
+    await expect(page.get_by_label("Its data, as JSON or YAML")).to_have_value("who: you\n")
+    await page.get_by_label("Its data, as JSON or YAML").fill('{"who": "them", "times": 2}')
+    await page.get_by_role("button", name="As a form").click()
+    await expect(page.get_by_label("Whom (needed)")).to_have_value("them")
+    await page.get_by_role("button", name="Call it").click()
+
+    await expect(page.get_by_role("status").get_by_text("The service was called.")).to_be_visible()
+    await expect(page.get_by_role("region", name="Its answer")).to_contain_text("Hello them, 2 times")
+
+
+async def test_a_service_that_refuses_tells_why(signed_in: BrowserContext, chromium: Chromium) -> None:
+    chromium.allowed.append("status of 4")
+    page = await opened(signed_in, "/developer/services?service=automation.trigger&as=yaml")
+
+    await page.get_by_label("Its data, as JSON or YAML").fill("entity_id: automation.nowhere")
+    await page.get_by_role("button", name="Call it").click()
+
+    await expect(page.get_by_role("alert")).to_contain_text("automation.nowhere")
+    await expect(page.get_by_label("Its data, as JSON or YAML")).to_have_value("entity_id: automation.nowhere")
+
+
+async def test_a_template_is_shown_as_it_is_written(signed_in: BrowserContext, hub: HubProcess) -> None:
+    hub.rpc("state.set", {"entity_id": "sensor.attic", "state": "21"})
+    page = await opened(signed_in, "/developer/templates")
+    preview = page.locator("#preview")
+    await expect(preview).to_contain_text("Porch light is on.")
+
+    await page.get_by_label("Variables, as YAML").fill("more: 2")
+    await page.get_by_label("Template", exact=True).fill("{{ states('sensor.attic') | int + more }}")
+
+    await expect(preview.locator("pre")).to_have_text("23")
+    await expect(preview.get_by_text("int", exact=True)).to_be_visible()
+    await expect(preview.get_by_role("listitem")).to_have_text("sensor.attic")
+    await page.get_by_label("Template", exact=True).fill("{% set x = 1 %}\n{{ x }}\n{{ (1 / (x - 1)) }}")
+    await expect(preview).to_contain_text(re.compile("Line 3: .*zero"))
+    await page.get_by_label("Template", exact=True).fill("{{ 1 | no_such_filter }}")
+    await expect(preview).to_contain_text("no_such_filter")
+    await page.get_by_label("Template", exact=True).fill("{{ memory_search('boiler') | count }}")
+    await expect(preview.locator("pre")).to_have_text("0")
+
+
+async def test_mqtt_says_where_it_will_be(signed_in: BrowserContext) -> None:
+    page = await opened(signed_in, "/developer/mqtt")
+
+    await expect(page.get_by_text("No MQTT bridge is set up.")).to_be_visible()
+    assert await page.locator("main").get_by_role("button").count() == 0
+
+
+async def test_only_an_administrator_sees_them(hub: HubProcess) -> None:
+    token = hub.rpc("token.create", {"name": "reader", "scopes": ["operator.read", "operator.write"]})["token"]
+    async with ClientSession(hub.url, headers={"Authorization": f"Bearer {token}"}) as client:
+        answers = {path: (await client.get(f"{path}", allow_redirects=False)).status for path in PAGES}
+        forms = {path: (await client.post(path, json={})).status for path in ("/developer/set", "/developer/fire")}
+
+    assert answers | forms == dict.fromkeys([*PAGES, "/developer/set", "/developer/fire"], 403)
+
+
+@pytest.mark.parametrize("look", [*LOOKS, "zh-CN"])
+async def test_the_pages_are_accessible_and_fit(chromium: Chromium, hub: HubProcess, look: str) -> None:
+    page = await (await sign_in(chromium, hub, **LOOKS.get(look, {"locale": "zh-CN"}))).new_page()
+    hub.rpc("state.set", {"entity_id": "sensor.long", "state": "x" * 200, "attributes": {"y": "z" * 300}})
+    await page.goto("/developer/events")
+    hub.rpc("event.fire", {"type": "looked_at", "data": {"long": "w" * 300}})
+    found = {}
+
+    for path in PAGES:
+        await page.goto(path)
+        await is_ready(page)
+        await page.evaluate("document.querySelectorAll('.rows details').forEach((each) => { each.open = true; })")
+        found[path] = await violations(page)
+        found[f"{path} is too wide"] = [] if await page.evaluate(OVERFLOW) <= 0 else ["so it is"]
+
+    assert {path: problems for path, problems in found.items() if problems} == {}

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.async_api import BrowserContext, Page, expect
+
+from tests.servers.hub_process import HubProcess
+from tests.servers.openai_server import OpenAIServer
+from tests.web.browser import Chromium, is_ready, violations
+from tests.web.conftest import CONFIGURATION, sign_in
+from tests.web.test_looks import LOOKS, OVERFLOW
+from tests.web.workshop import SCRIPTS, furnish
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+
+@pytest.fixture(scope="module")
+def hub(model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
+    home = tmp_path_factory.mktemp("scripts") / "home"
+    home.mkdir(mode=0o700)
+    (home / "configuration.yaml").write_text(CONFIGURATION.format(base_url=model_server.base_url))
+    furnish(home)
+    with HubProcess(home) as process:
+        yield process
+
+
+async def opened(context: BrowserContext, path: str) -> Page:
+    page = await context.new_page()
+    await page.goto(path)
+    await is_ready(page)
+    return page
+
+
+async def written(page: Page, text: str) -> None:
+    """Put a text in place of what the editor holds."""
+    await page.wait_for_selector("#script-editor[data-ready]")
+    await page.get_by_role("textbox", name="The script as YAML").focus()
+    await page.keyboard.press("Control+a")
+    await page.keyboard.press("Backspace")
+    await page.keyboard.insert_text(text)
+
+
+async def test_a_script_is_run_with_its_fields_and_answers(signed_in: BrowserContext) -> None:
+    page = await opened(signed_in, "/scripts")
+    await page.get_by_role("link", name="Greet somebody").click()
+
+    await page.get_by_label("Whom (needed)").fill("the neighbours")
+    await page.get_by_role("spinbutton", name="How often").fill("3")
+    await page.get_by_role("button", name="Run").click()
+
+    answer = page.get_by_role("region", name="Its answer")
+    await expect(answer).to_contain_text('"greeting": "Hello the neighbours, 3 times"')
+    await expect(page.get_by_role("region", name="Runs").get_by_role("listitem")).to_have_count(1)
+    await expect(page.get_by_role("list", name="Steps of the run").get_by_role("listitem").first).to_be_visible()
+    await page.goto("/scripts")
+    await expect(page.locator("#scripts").get_by_text("stopped early")).to_be_visible()
+
+
+async def test_a_field_that_is_needed_is_asked_for(signed_in: BrowserContext, chromium: Chromium) -> None:
+    chromium.allowed.append("status of 422")
+    page = await opened(signed_in, "/scripts/show?id=greet")
+
+    await page.get_by_role("button", name="Run").click()
+
+    await expect(page.get_by_role("alert")).to_contain_text("not right yet")
+    await expect(page.get_by_label("Whom (needed)")).to_have_attribute("aria-invalid", "true")
+
+
+async def test_a_script_is_edited_as_yaml_with_its_comments(signed_in: BrowserContext, hub: HubProcess) -> None:
+    page = await opened(signed_in, "/scripts/show?id=greet")
+    await page.get_by_role("link", name="Edit as YAML").click()
+    await page.wait_for_selector("#script-editor[data-ready]")
+    await page.locator(".cm-line", has_text="Greet somebody").click()
+    await page.keyboard.press("Home")
+
+    await page.keyboard.insert_text("description: It greets.  # new\n")
+    await page.keyboard.press("Control+s")
+    await page.wait_for_url("**/scripts/show?id=greet")
+
+    await expect(page.get_by_text("It greets.")).to_be_visible()
+    text = (hub.home / "scripts.yaml").read_text()
+    assert text == SCRIPTS.replace("  alias: Greet", "  description: It greets.  # new\n  alias: Greet")
+
+
+async def test_what_is_wrong_is_told_with_its_line_while_one_types(
+    signed_in: BrowserContext, hub: HubProcess, chromium: Chromium
+) -> None:
+    chromium.allowed.append("status of 422")
+    before = (hub.home / "scripts.yaml").read_text()
+    page = await opened(signed_in, "/scripts/edit?id=greet")
+
+    await written(page, "alias: Broken\nsequence:\n  - deelay: 5\n")
+
+    await expect(page.get_by_role("list", name="Problems").get_by_text("3: sequence.0")).to_be_visible()
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_role("list", name="Problems").get_by_text("3: sequence.0")).to_be_visible()
+    assert (hub.home / "scripts.yaml").read_text() == before
+
+
+async def test_a_new_script_is_written_run_and_deleted(signed_in: BrowserContext, hub: HubProcess) -> None:
+    page = await opened(signed_in, "/scripts")
+    await page.get_by_role("link", name="New script").click()
+    await written(page, "# mine\nalias: Tell all\nsequence:\n- event: told_all  # everyone\n")
+    await page.get_by_role("button", name="Save").click()
+    await page.wait_for_url("**/scripts/show?id=tell_all")
+    assert "event: told_all  # everyone" in (hub.home / "scripts.yaml").read_text()
+    assert "# Scripts of the browser tests." in (hub.home / "scripts.yaml").read_text()
+
+    await page.get_by_role("button", name="Run").click()
+    await expect(page.get_by_role("status").get_by_text("It ran.")).to_be_visible()
+    await page.get_by_text("Delete", exact=True).click()
+    await page.get_by_role("button", name="Delete it").click()
+    await page.wait_for_url("**/scripts")
+
+    await expect(page.get_by_role("link", name="Tell all")).to_have_count(0)
+    assert "tell_all" not in (hub.home / "scripts.yaml").read_text()
+
+
+async def test_a_change_made_meanwhile_is_not_overwritten(
+    signed_in: BrowserContext, hub: HubProcess, chromium: Chromium
+) -> None:
+    chromium.allowed.append("status of 409")
+    file = hub.home / "scripts.yaml"
+    page = await opened(signed_in, "/scripts/edit?id=greet")
+    await written(page, "alias: Mine\nsequence: []\n")
+    theirs = file.read_text().replace("mode: single", "").replace("Greet somebody", "Greet everybody")
+    file.write_text(theirs)
+
+    await page.get_by_role("button", name="Save").click()
+
+    await expect(page.get_by_role("alert").get_by_text("was changed meanwhile")).to_be_visible()
+    await expect(page.get_by_role("textbox", name="The script as YAML")).to_contain_text("alias: Mine")
+    assert file.read_text() == theirs
+
+
+async def test_the_first_script_of_a_home_gets_a_file_of_its_own(
+    browser: object, model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    home = tmp_path_factory.mktemp("no-scripts") / "home"
+    home.mkdir(mode=0o700)
+    (home / "configuration.yaml").write_text(CONFIGURATION.format(base_url=model_server.base_url))
+    with HubProcess(home) as hub:
+        async with Chromium(browser, hub.url) as chromium:  # type: ignore[arg-type]
+            page = await opened(await sign_in(chromium, hub), "/scripts")
+            await expect(page.get_by_text("There are no scripts yet.")).to_be_visible()
+            await page.get_by_role("link", name="New script").click()
+            await page.wait_for_selector("#script-editor[data-ready]")
+            await page.get_by_role("button", name="Save").click()
+            await page.wait_for_url("**/scripts/show?id=say_hello")
+
+    assert "say_hello:" in (home / "scripts.yaml").read_text()
+    assert "script: !include scripts.yaml" in (home / "configuration.yaml").read_text()
+
+
+@pytest.mark.parametrize("look", LOOKS)
+async def test_the_pages_are_accessible_and_fit(chromium: Chromium, hub: HubProcess, look: str) -> None:
+    page = await (await sign_in(chromium, hub, **LOOKS[look])).new_page()
+    hub.rpc("script.run", {"id": "greet", "data": {"who": "x"}})
+    found = {}
+
+    for path in ("/scripts", "/scripts/show?id=greet", "/scripts/edit?id=greet", "/scripts/new"):
+        await page.goto(path)
+        await is_ready(page)
+        found[path] = await violations(page)
+        found[f"{path} is too wide"] = [] if await page.evaluate(OVERFLOW) <= 0 else ["so it is"]
+
+    assert {path: problems for path, problems in found.items() if problems} == {}
