@@ -17,6 +17,7 @@ from hub.automation.execute import Ended, execute
 from hub.automation.limits import Limits
 from hub.automation.modes import Decision, decide, refusal
 from hub.automation.run import Run, RunPlan
+from hub.automation.start_variables import run_variables
 from hub.automation.waiting import Waiting
 from hub.core.context import CHAIN_LIMIT, Authority, Context
 from hub.core.errors import HubError
@@ -188,11 +189,11 @@ class Automation:
         """Set it off as a person does; also when it is off.
 
         Args:
-            variables: Over its own.
+            variables: Over its own; as they are, never templates.
             trigger: What `trigger` is in templates; without it, that nothing but a person set it off.
         """
         told = {"platform": None, "id": None, "idx": None, "alias": None, "description": "run by hand"}
-        firing = Firing({**told, **(trigger or {})}, context, context.authority.tainted, variables=variables)
+        firing = Firing({**told, **(trigger or {})}, context, context.authority.tainted, given=variables)
         try:
             values = self._variables_of(firing)
         except HubError as error:
@@ -464,18 +465,7 @@ class Automation:
         return True if initial is None else bool(initial)
 
     def _variables_of(self, firing: Firing) -> Mapping[str, Any]:
-        """Return the variables of a run: `this`, `trigger`, then those of the automation, each seeing those before."""
-        state = self._parts.states.get(self.entity_id)
-        variables: dict[str, Any] = {"this": state, "trigger": firing.trigger}
-        if firing.context is not None:
-            variables["context"] = {"id": firing.context.id, "parent_id": firing.context.parent_id}
-        for name, value in (*self.config["variables"].items(), *firing.variables.items()):
-            variables[name] = (
-                self._parts.templates.render_value(value, variables, f"{self.id}: {name}")
-                if self.config["templates"]
-                else value
-            )
-        return variables
+        return run_variables(self.config, firing, self._parts.states.get(self.entity_id), self._parts.templates)
 
     def _asking(self, firing: Firing, variables: Mapping[str, Any]) -> Asking:
         return Asking(self._parts, variables, self._context(firing), self.id, self.config["templates"])

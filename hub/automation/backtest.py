@@ -18,6 +18,7 @@ from hub.automation.kept import Kept
 from hub.automation.kinds import trigger_kind
 from hub.automation.replay import Replay
 from hub.automation.site import ArmedSite, Schedules
+from hub.automation.start_variables import trigger_variables
 from hub.automation.trace import iso_time, shown_value
 from hub.core.context import SYSTEM, Context, system_context
 from hub.core.errors import HubError, InvalidRequest, Unavailable
@@ -152,9 +153,7 @@ class _Backtest:
 
     def _arm(self) -> None:
         parts = self._replay.parts
-        variables: Mapping[str, Any] = self._config.get("trigger_variables") or {}
-        if variables and self._config["templates"]:
-            variables = parts.templates.render_value(variables, {}, f"{self._config['id']}: trigger_variables")
+        variables = trigger_variables(self._config, parts.templates)
         for config in self._config["triggers"]:
             name, index = config["trigger"], config["index"]
             if config.get("enabled", True) is False:

@@ -184,6 +184,7 @@ class Firing:
         missed: Earlier occurrences that this one stands for or that were let go.
         skipped: It was due too long ago and is not to run; it is only told.
         variables: Variables of this trigger (its `variables` key), as they stand.
+        given: Variables that whoever set it off hands over: plain values, never rendered.
         key: What the planned time is remembered under once it is handled; empty where nothing is made up for.
     """
 
@@ -195,6 +196,7 @@ class Firing:
     skipped: bool = False
     variables: Mapping[str, Any] = field(default_factory=dict)
     key: str = ""
+    given: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Site(Protocol):

@@ -14,6 +14,7 @@ from hub.automation.execute import Ended, execute
 from hub.automation.limits import Limits
 from hub.automation.plan import RunPlan
 from hub.automation.run import Run
+from hub.automation.start_variables import run_variables
 from hub.automation.trace import verdict_steps
 from hub.core.context import Context
 from hub.core.errors import HubError
@@ -106,17 +107,9 @@ class Trial:
         )
 
     def _variables(self, firing: Firing) -> dict[str, Any]:
-        """Return the variables of a run: `this`, `trigger`, then those of the automation, each seeing those before."""
         id = self._config["id"]
         own = (state for state in self._parts.states.all("automation") if state.attributes.get("id") == id)
-        variables: dict[str, Any] = {"this": next(own, None), "trigger": firing.trigger}
-        for name, value in (*self._config["variables"].items(), *firing.variables.items()):
-            variables[name] = (
-                self._parts.templates.render_value(value, variables, f"{id}: {name}")
-                if self._config["templates"]
-                else value
-            )
-        return variables
+        return run_variables(self._config, firing, next(own, None), self._parts.templates)
 
 
 def _steps(verdicts: Mapping[str, Verdict]) -> dict[str, Any]:

@@ -45,7 +45,7 @@ async def simulate(
         parts: The hub's; states are those of now.
         trigger: Id or index of the trigger that is taken to fire; None for none of them.
         at: Seconds since the epoch that the clock is taken to show; None for now.
-        variables: Over those of the automation; `trigger` in it is merged into what the trigger would tell.
+        variables: Over those of the automation, never rendered; `trigger` in it is merged into what the trigger tells.
         context: Whose authority templates and conditions have.
         skip_conditions: Whether to show the actions even if its conditions do not hold.
         ask_models: Whether `agent` conditions ask their model, which costs; else they are taken to hold.
@@ -70,7 +70,7 @@ async def simulate(
     extra = given.pop("trigger", None)
     if extra is not None and not isinstance(extra, Mapping):
         raise InvalidRequest("variables.trigger is not a mapping")
-    firing = Firing({**told, **(extra or {})}, variables={**_variables_of(config, told), **given})
+    firing = Firing({**told, **(extra or {})}, variables=_variables_of(config, told), given=given)
     trial = Trial(config, tried_parts, context or system_context())
     tried = await trial.fire(firing, skip_conditions=skip_conditions)
     return {
