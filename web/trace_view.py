@@ -137,7 +137,7 @@ class TraceView:
             "changed": pretty(entry["changed_variables"]) if entry.get("changed_variables") else None,
             "error": entry.get("error"),
             "skipped": entry.get("skipped") or 0,
-            "child": _child(child, entry.get("result")),
+            "child": _child(child),
         }
 
 
@@ -159,25 +159,16 @@ def pretty(value: Any) -> str:
     return text if len(text) <= VALUE_LIMIT else f"{text[:VALUE_LIMIT]}…"
 
 
-def _child(child: Mapping[str, Any], result: Any) -> dict[str, str | None] | None:
+def _child(child: Mapping[str, Any]) -> dict[str, str | None] | None:
     if not child:
         return None
-    automation_id, run_id = child.get("automation_id"), str(child.get("run_id") or "")
+    automation_id, run_id, key = child.get("automation_id"), str(child.get("run_id") or ""), child.get("session_key")
     if automation_id:
         rest = f"/traces?run={quote(run_id, safe='')}" if run_id else ""
         return {"text": str(automation_id), "path": automation_path(str(automation_id), rest)}
-    key = _session_key(result)
-    return {"text": key or run_id, "path": f"/chat?session={quote(key, safe='')}" if key else None}
-
-
-def _session_key(result: Any, depth: int = 0) -> str | None:
-    """Return the conversation that a step told of in its answer."""
-    if not isinstance(result, Mapping) or depth > 3:
-        return None
-    key = result.get("session_key")
-    if isinstance(key, str) and key:
-        return key
-    return next((found for each in result.values() if (found := _session_key(each, depth + 1))), None)
+    if key:
+        return {"text": str(key), "path": f"/chat?session={quote(str(key), safe='')}"}
+    return {"text": run_id, "path": None}
 
 
 def _trigger_text(trigger: Any) -> str:

@@ -54,9 +54,11 @@ class StepTrace:
         self._error = text
         return self
 
-    def child(self, *, run_id: str | None = None, automation_id: str | None = None) -> Self:
-        """Tell what it set off: a run (of an agent, a script, an automation) and whose."""
-        told = {"run_id": run_id, "automation_id": automation_id}
+    def child(
+        self, *, run_id: str | None = None, automation_id: str | None = None, session_key: str | None = None
+    ) -> Self:
+        """Tell what it set off: a run (of an agent, a script, an automation), whose, and in which conversation."""
+        told = {"run_id": run_id, "automation_id": automation_id, "session_key": session_key}
         self._child = {key: value for key, value in told.items() if value is not None}
         return self
 
