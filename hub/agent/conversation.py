@@ -27,12 +27,22 @@ BROKEN_MARK = "[broken off here]"
 FAILED_MARK = "[no answer was given: {code}]"
 
 
-def said_data(*, channel: str | None, sender: str | None, trusted: bool) -> dict[str, Any]:
-    """Return what is stored with a user's words so that they can be shown the same way each time."""
+QUOTED = "quoted"
+"""Stands with words of this home that hold words from outside: these are quoted in them, the rest is as it was said."""
+
+
+def said_data(*, channel: str | None, sender: str | None, trusted: bool, quoted: bool = False) -> dict[str, Any]:
+    """Return what is stored with a user's words so that they can be shown the same way each time.
+
+    Args:
+        quoted: Whether what is not trusted is quoted in the words already.
+    """
     said: dict[str, Any] = {"channel": channel or "hub"}
     if sender:
         said["sender"] = sender
-    if not trusted:
+    if quoted:
+        said[QUOTED] = True
+    elif not trusted:
         said["marker"] = new_marker()
     return said
 
@@ -122,7 +132,7 @@ def _said(entry: Entry, message: Message, zone: tzinfo) -> Message:
     if channel is None:
         return message
     blocks: list[Block] = [Text(envelope(entry.ts_ms, zone, channel=channel, sender=entry.data.get("sender")))]
-    if entry.provenance.trusted:
+    if entry.provenance.trusted or entry.data.get(QUOTED) is True:
         return replace(message, content=(*blocks, *message.content))
     # An entry without a marker of its own was not written by us; its id is no worse a marker than none.
     marker = str(entry.data.get("marker") or entry.id)

@@ -162,6 +162,7 @@ class Execution:
             outcome.stop,
             self._parts.redactor.redact_data(outcome.error),
             self.model,
+            self.tainted or self._request.context.authority.tainted,
         )
 
     async def leave(self) -> None:

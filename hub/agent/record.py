@@ -47,14 +47,18 @@ class Record:
     async def hear(self) -> None:
         """Store the user's words; those that an earlier attempt of this run had heard are taken up again."""
         request = self._request
-        trusted = not speaks_from_outside(request.context.authority)
+        authority = request.context.authority
+        trusted = not (authority.tainted or speaks_from_outside(authority))
+        quoted = request.quoted and not speaks_from_outside(authority)
         said = message_entry(
             request.message,
             self._parts.now_ms(),
             id=f"{request.run_id}-user",
             run_id=request.run_id,
             inbox_id=request.inbox_id,
-            data=said_data(channel=request.channel, sender=request.sender_name, trusted=trusted),
+            data=said_data(
+                channel=request.channel, sender=request.sender_name, trusted=trusted, quoted=quoted and not trusted
+            ),
             provenance=Provenance(trusted, request.channel or ""),
         )
         if self.transcript.get(said.id) is None:

@@ -38,6 +38,7 @@ class RunResult:
         stop: Why it stopped: end, length, refused, aborted, limit, timeout, error.
         error: `{code, message, …}` unless the status is ok.
         model: `provider/id` of the model that spoke last.
+        tainted: Whether words from outside were before the model; where nobody knows any more, they may have been.
     """
 
     run_id: str
@@ -49,6 +50,7 @@ class RunResult:
     stop: str = "end"
     error: Mapping[str, Any] | None = None
     model: str | None = None
+    tainted: bool = True
 
 
 OnFinal = Callable[[sqlite3.Connection, RunResult], None]
@@ -76,6 +78,8 @@ class RunRequest:
         sender_name: For the envelope; never authorises.
         channel: For the envelope.
         on_final: Called in the transaction that ends the run, whatever the end; in the database's thread.
+        quoted: Whether words from outside in the message are quoted in it; what is said under a tainted authority is
+            else quoted as a whole.
     """
 
     run_id: str
@@ -95,6 +99,7 @@ class RunRequest:
     sender_name: str | None = None
     channel: str | None = None
     on_final: OnFinal | None = None
+    quoted: bool = False
 
     @property
     def ephemeral(self) -> bool:

@@ -326,7 +326,12 @@ class AgentRunner:
             "stop": result.stop,
             "model": result.model,
         }
-        parts.bus.fire("run_finished", told, active.context)
+        context = active.context
+        if result.tainted and not context.authority.tainted:
+            # What it read goes on in what it answered.
+            narrower = context.authority.narrow(tainted=True)
+            context = Context(narrower, context.id, context.parent_id, context.chain)
+        parts.bus.fire("run_finished", told, context)
         execution = active.execution
         if execution is None:
             return

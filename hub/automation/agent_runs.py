@@ -61,6 +61,7 @@ class Wanted:
         began: Told the run's id before it begins, for those who want to name it whatever becomes of it.
         on_final: Called in the transaction that ends the run.
         after: Called when it has ended, also when nobody waited for it.
+        quoted: Whether words from outside in the text are quoted in it.
     """
 
     agent_id: str
@@ -76,6 +77,7 @@ class Wanted:
     began: Callable[[str], None] | None = None
     on_final: Callable[[sqlite3.Connection, RunResult], None] | None = None
     after: Callable[[RunResult], None] | None = None
+    quoted: bool = False
 
 
 class AgentRuns:
@@ -186,6 +188,7 @@ class AgentRuns:
             timeout_s=wanted.timeout_s,
             channel="automation",
             on_final=wanted.on_final,
+            quoted=wanted.quoted,
         )
 
     async def _announced(self, request: RunRequest) -> RunRequest:

@@ -18,6 +18,7 @@ from hub.automation.limits import Limits
 from hub.automation.modes import Decision, decide, refusal
 from hub.automation.run import Run, RunPlan
 from hub.automation.start_variables import run_variables
+from hub.automation.triggers.provenance import is_somebody_elses
 from hub.automation.waiting import Waiting
 from hub.core.context import CHAIN_LIMIT, Authority, Context
 from hub.core.errors import HubError
@@ -167,7 +168,7 @@ class Automation:
         if self._kept.paused_reason is not None:
             return self._not_run(firing, NotRun.PAUSED, f"it has paused itself: {self._kept.paused_reason}")
         if self._is_loop(firing.context):
-            return self._not_run(firing, NotRun.ERROR, f"it set itself off {LOOP_LIMIT} times in a row")
+            return self._not_run(firing, NotRun.ERROR, "it set itself off again and again, maybe by others")
         try:
             variables = self._variables_of(firing)
         except HubError as error:
@@ -380,7 +381,7 @@ class Automation:
             },
             run.context,
         )
-        self.show()
+        self.show(run.context)
         if self._queued:
             self._go(*self._queued.pop(0))
         if never_begun and run.keeper is not None:
@@ -426,10 +427,10 @@ class Automation:
             },
             run.context,
         )
-        self.show()
+        self.show(run.context)
 
-    def show(self) -> None:
-        """Set its entity's state."""
+    def show(self, cause: Context | None = None) -> None:
+        """Set its entity's state; `cause` is the run that changed it, so that a loop through states is seen."""
         last = self._kept.last_triggered
         self._parts.states.set(
             self.entity_id,
@@ -442,6 +443,7 @@ class Automation:
                 "last_triggered": last,
                 **({"paused": self._kept.paused_reason} if self._kept.paused_reason else {}),
             },
+            cause,
         )
 
     def _not_run(
@@ -471,8 +473,9 @@ class Automation:
         return Asking(self._parts, variables, self._context(firing), self.id, self.config["templates"])
 
     def _context(self, firing: Firing) -> Context:
-        authority = self.authority.narrow(tainted=True) if firing.tainted else self.authority
         cause = firing.context
+        tainted = firing.tainted or is_somebody_elses(cause)
+        authority = self.authority.narrow(tainted=True) if tainted else self.authority
         if cause is None:
             return Context(authority)
         return Context(authority, parent_id=cause.id, chain=(*cause.chain[-(CHAIN_LIMIT - 1) :], cause.id))
@@ -481,4 +484,6 @@ class Automation:
         if cause is None or not self._own:
             return False
         own = set(self._own)
-        return sum(1 for id in (*cause.chain, cause.id) if id in own) >= LOOP_LIMIT
+        again = sum(1 for id in (*cause.chain, cause.id) if id in own)
+        # A chain keeps so many causes and no more: in a wide ring of automations each stands in it only a few times.
+        return again >= LOOP_LIMIT or (again > 0 and len(cause.chain) >= CHAIN_LIMIT)

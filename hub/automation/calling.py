@@ -8,7 +8,7 @@ from typing import Any
 from hub.automation.run import Run
 from hub.automation.signals import Interrupted
 from hub.core.errors import InvalidRequest, NotFound
-from hub.core.services import ResponseMode, Service
+from hub.core.services import TAINTED, ResponseMode, Service
 
 CALL_LIMIT_S = 86_400.0
 """A service that a run waits for may take a day; a run that should take less says `timeout`."""
@@ -51,13 +51,14 @@ async def call_service(run: Run, name: str, data: Mapping[str, Any], path: str, 
             timeout_s=CALL_LIMIT_S,
             idempotency_key=key,
             notes=notes,
+            quoted=True,
         )
     finally:
         run.root.effect = True
         if notes:
             _tell_child(run, notes)
     if response_variable is not None:
-        if service.open_world:
+        if service.open_world or notes.get(TAINTED):
             run.taint()
         run.assign(response_variable, answer if answer is not None else {})
 
@@ -94,5 +95,10 @@ def _tell_child(run: Run, notes: Mapping[str, Any]) -> None:
     first = begun[0] if isinstance(begun, list) and begun and isinstance(begun[0], Mapping) else {}
     run_id = notes.get("run_id") or answer.get("run_id") or first.get("run_id")
     automation_id = notes.get("automation_id") or answer.get("automation_id") or first.get("automation")
+    session_key = answer.get("session_key")
     if isinstance(run_id, str) and run.entry is not None:
-        run.entry.child(run_id=run_id, automation_id=automation_id if isinstance(automation_id, str) else None)
+        run.entry.child(
+            run_id=run_id,
+            automation_id=automation_id if isinstance(automation_id, str) else None,
+            session_key=session_key if isinstance(session_key, str) else None,
+        )

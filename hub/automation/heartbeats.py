@@ -57,6 +57,7 @@ class Beat:
         prompt: The first words of what it is told.
         ack_limit: Characters around HEARTBEAT_OK that are nothing worth telling.
         checks: How many checks at a time.
+        quoted: Whether words from outside in `prompt` are quoted there.
     """
 
     agent_id: str
@@ -67,6 +68,7 @@ class Beat:
     prompt: str | None = None
     ack_limit: int = ACK_LIMIT
     checks: int = CHECKS_DEFAULT
+    quoted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +181,8 @@ class Heartbeats:
 
         Returns:
             `status` (ok, alert, duplicate, skipped), `text` (what was told, or would have been), `reason`, `reply`,
-            `run_id`, `session_key`, `delivered`, `checks` (texts), `usage`, `cost_usd`, `model`.
+            `run_id`, `session_key`, `delivered`, `checks` (texts), `usage`, `cost_usd`, `model`, `tainted` (whether
+            words from outside were before the agent).
 
         Raises:
             AgentRunFailed: It gave no answer.
@@ -207,7 +210,8 @@ class Heartbeats:
             await self._forget(result, wanted.context)
         self._tell(agent.id, verdict.status, verdict.state, context, begun, text=verdict.text, place=place)
         told = {"status": verdict.status, "text": verdict.text, "delivered": delivered}
-        return {**shown(result), **told, "checks": [check.text for check in view.due]}
+        checks = [check.text for check in view.due]
+        return {**shown(result), **told, "checks": checks, "tainted": result.tainted}
 
     # --- inside ---
 
@@ -272,6 +276,8 @@ class Heartbeats:
             timeout_s=beat.timeout_s,
             on_final=on_final,
             after=after,
+            # Events are quoted one by one; a checklist that somebody else wrote is quoted with all that is told.
+            quoted=view.trusted and (beat.quoted or not context.authority.tainted),
         )
 
     def _judge(

@@ -71,7 +71,7 @@ def refuse_own(event_type: str, authority: Authority) -> None:
             f"{event_type[:80]} is an event of the hub itself and cannot be made up; choose another name",
             details={"event_type": event_type[:80]},
         )
-    if event_type in TRIED_EVENTS and not authority.owner:
+    if event_type in TRIED_EVENTS and (authority.tainted or not authority.owner):
         raise InvalidRequest(
             f"{event_type} is an event of the hub; only an owner may fire it, to try an automation",
             details={"event_type": event_type},

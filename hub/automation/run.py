@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hub.automation.contract import Asking, Parts
@@ -165,11 +165,15 @@ class Run:
             return value
         return self.plan.compiled(value, self.parts.templates).render(self.scope.view)
 
-    async def render_later(self, value: Any) -> Any:
-        """Like `render`, without holding up the event loop when it takes long."""
+    async def render_later(self, value: Any, *, quote: Callable[[str], str] | None = None) -> Any:
+        """Like `render`, without holding up the event loop when it takes long.
+
+        Args:
+            quote: What becomes of each text that a template puts in.
+        """
         if self.plan.is_static(value):
             return value
-        return await self.plan.compiled(value, self.parts.templates).render_async(self.scope.view)
+        return await self.plan.compiled(value, self.parts.templates).render_async(self.scope.view, quote=quote)
 
     async def define(self, variables: Mapping[str, Any]) -> None:
         """Assign variables in their order; each may use those before it."""

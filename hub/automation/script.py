@@ -134,8 +134,8 @@ class Script:
         if tasks:
             await asyncio.wait(tasks)
 
-    def show(self) -> None:
-        """Set its entity's state."""
+    def show(self, cause: Context | None = None) -> None:
+        """Set its entity's state; `cause` is the run that changed it."""
         self._parts.states.set(
             self.entity_id,
             "on" if self._going else "off",
@@ -147,6 +147,7 @@ class Script:
                 **({"max": self.plan.maximum} if self.plan.mode in (Mode.QUEUED, Mode.PARALLEL) else {}),
                 **({"icon": self.config["icon"]} if self.config.get("icon") else {}),
             },
+            cause,
         )
 
     # --- inside ---
@@ -183,7 +184,7 @@ class Script:
         self._parts.bus.fire(
             EVENT_STARTED, {"name": self.plan.alias, "entity_id": self.entity_id, "run_id": run.id}, run.context
         )
-        self.show()
+        self.show(run.context)
         return going
 
     async def _perform(self, run: Run, before: list[asyncio.Task[Ended]]) -> Ended:
@@ -208,4 +209,4 @@ class Script:
             else:
                 self._desk.traces.add(run.trace, self.config["trace"].get("stored_traces", 5))
         if not self._parts.tasks.closed:
-            self.show()
+            self.show(run.context)

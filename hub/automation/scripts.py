@@ -142,6 +142,8 @@ class Scripts:
         except asyncio.CancelledError:
             going.run.cancel("whoever called it was ended")
             raise
+        if going.run.context.authority.tainted:
+            call.taint()  # what it read goes on in what it answers
         if going.task.cancelled():
             return {}
         return _answer(key, going.task.result())

@@ -7,7 +7,8 @@ from datetime import datetime, tzinfo
 from typing import Any
 
 from hub.agent.agents import Agents
-from hub.memory.contract import Scope
+from hub.core.errors import Forbidden
+from hub.memory.contract import UNTRUSTED_MARK, Scope
 from hub.memory.registry import MemoryRegistry
 from hub.security.people import People
 from hub.sessions.session import Session
@@ -56,7 +57,10 @@ class TemplateFunctions:
         return None if found is None else self._facts(found)
 
     async def memory_search(self, query: str, limit: int = 6, agent: str | None = None) -> list[dict[str, Any]]:
-        """Return what the memory has on a query: path, start_line, end_line, text, score, trusted."""
+        """Return what the memory has on a query: path, start_line, end_line, text, score, trusted.
+
+        What came from outside is left out: a template cannot tell its run that it read such words.
+        """
         hits = await self._memory.require().search(
             str(query), agent_id=self._agent(agent), scope=self._scope(), limit=max(1, min(int(limit), HITS_LIMIT))
         )
@@ -70,13 +74,24 @@ class TemplateFunctions:
                 "trusted": hit.trusted,
             }
             for hit in hits
+            if hit.trusted
         ]
 
     async def memory_get(self, path: str, agent: str | None = None) -> str:
-        """Return the first lines of a memory file."""
-        return await self._memory.require().get(
+        """Return the first lines of a memory file.
+
+        Raises:
+            Forbidden: Words from outside are among them.
+        """
+        text = await self._memory.require().get(
             str(path), agent_id=self._agent(agent), scope=self._scope(), lines=LINES_LIMIT
         )
+        if UNTRUSTED_MARK in text:
+            raise Forbidden(
+                f"{str(path)[:200]} holds words from outside, which a template does not read; "
+                "call the service memory.get with a response_variable instead"
+            )
+        return text
 
     def _agent(self, agent: str | None) -> str:
         return self._agents.default().id if agent is None else self._agents.get(str(agent)).id

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -18,6 +18,8 @@ EVENT_SERVICE_CALLED = "service_called"
 EVENT_SERVICE_REGISTERED = "service_registered"
 EVENT_SERVICE_REMOVED = "service_removed"
 CALL_LIMIT_S = 300.0
+TAINTED = "tainted"
+"""The note of a call whose response holds words from outside; see `ServiceCall.taint`."""
 
 
 class AgentRule(StrEnum):
@@ -44,6 +46,7 @@ class ServiceCall:
         idempotency_key: The same for every repetition of the same call after a crash; only idempotent services get one.
         notes: Takes what is to be told about the call beside its response (`run_id` of a run it began); None when
             nobody reads it.
+        quoted: Whether words from outside in what a model reads of the data (`Service.told`) are quoted there.
     """
 
     domain: str
@@ -53,6 +56,12 @@ class ServiceCall:
     wants_response: bool = False
     idempotency_key: str | None = None
     notes: dict[str, Any] | None = None
+    quoted: bool = False
+
+    def taint(self) -> None:
+        """Tell the caller that this response holds words from outside, though others of the service need not."""
+        if self.notes is not None:
+            self.notes[TAINTED] = True
 
 
 Handler = Callable[[ServiceCall], Awaitable[Mapping[str, Any] | None]]
@@ -88,6 +97,7 @@ class Service:
     Attributes:
         idempotent: Whether a call repeated with the same `idempotency_key` does nothing twice.
         open_world: Whether its response holds words from outside this home; what reads it is tainted from then on.
+        told: Keys of its data that a model reads: what templates put in there in a tainted run is quoted.
     """
 
     domain: str
@@ -100,6 +110,7 @@ class Service:
     fields: Mapping[str, Any] = field(default_factory=dict)
     idempotent: bool = False
     open_world: bool = False
+    told: frozenset[str] = frozenset()
 
     @property
     def id(self) -> str:
@@ -133,6 +144,7 @@ class ServiceRegistry:
         fields: Mapping[str, Any] | None = None,
         idempotent: bool = False,
         open_world: bool = False,
+        told: Iterable[str] = (),
     ) -> Unsubscribe:
         """Add `domain.name`; an earlier one of that name is replaced.
 
@@ -144,6 +156,7 @@ class ServiceRegistry:
             fields: What each key of its data is, for people: `{name: {"description", "required", "default", …}}`.
             idempotent: Whether it heeds `ServiceCall.idempotency_key`.
             open_world: Whether its response holds words from outside this home.
+            told: Keys of its data that a model reads.
 
         Returns:
             A function that removes it.
@@ -159,6 +172,7 @@ class ServiceRegistry:
             fields or {},
             idempotent,
             open_world,
+            frozenset(told),
         )
         self._services[service.id] = service
         self._bus.fire(EVENT_SERVICE_REGISTERED, {"domain": domain, "service": name})
@@ -179,7 +193,7 @@ class ServiceRegistry:
         chosen = (self._services[key] for key in sorted(self._services))
         return [service for service in chosen if not for_agent or service.agent is not AgentRule.NEVER]
 
-    async def call(
+    async def call(  # noqa: PLR0913  what goes with a call is said by name
         self,
         domain: str,
         name: str,
@@ -190,6 +204,7 @@ class ServiceRegistry:
         timeout_s: float = CALL_LIMIT_S,
         idempotency_key: str | None = None,
         notes: dict[str, Any] | None = None,
+        quoted: bool = False,
     ) -> Mapping[str, Any] | None:
         """Validate `data`, call the service and return its response.
 
@@ -199,6 +214,7 @@ class ServiceRegistry:
             idempotency_key: For a call that may be repeated after a crash.
             notes: Takes what the service notes about the call, such as the `run_id` of a run it began; what it answers,
                 asked or not, is under `answer`.
+            quoted: Whether words from outside are quoted in what a model reads of the data.
 
         Raises:
             NotFound: There is no such service.
@@ -215,7 +231,7 @@ class ServiceRegistry:
         if not wants_response and service.response is ResponseMode.ONLY:
             raise InvalidRequest(f"service {service.id} only returns a response; ask for it")
         key = idempotency_key if service.idempotent else None
-        made = ServiceCall(domain, name, _valid(service, data), context, wants_response, key, notes)
+        made = ServiceCall(domain, name, _valid(service, data), context, wants_response, key, notes, quoted)
         answer = await self._make(service, made, timeout_s)
         if notes is not None and answer is not None:
             notes["answer"] = answer
@@ -231,6 +247,7 @@ class ServiceRegistry:
         approved: bool = False,
         session_key: str | None = None,
         run_id: str | None = None,
+        notes: dict[str, Any] | None = None,
     ) -> Mapping[str, Any] | None:
         """Call a service on behalf of a model, if its `agent` rule lets it; one with the rule `ask` asks the owner.
 
@@ -238,6 +255,7 @@ class ServiceRegistry:
             approved: Whether a person approved exactly this call.
             session_key: The conversation it happens in, for the question.
             run_id: The run it belongs to, for the question.
+            notes: Takes what the service notes about the call.
 
         Raises:
             NotFound: There is no such service, or a model may never call it (it is not told which).
@@ -260,7 +278,7 @@ class ServiceRegistry:
             if self.get(domain, name) is not service:
                 raise Forbidden(f"service {service.id} changed while the owner was asked; it was not called")
         wants = service.response is not ResponseMode.NONE
-        answer = await self._make(service, ServiceCall(domain, name, valid, context, wants), CALL_LIMIT_S)
+        answer = await self._make(service, ServiceCall(domain, name, valid, context, wants, None, notes), CALL_LIMIT_S)
         return answer if wants else None
 
     async def _make(self, service: Service, call: ServiceCall, timeout_s: float) -> Mapping[str, Any] | None:

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
+UNTRUSTED_MARK = " · untrusted_"
+"""Ends the last line of an entry in a memory file that came from outside."""
+
 
 class Kind(StrEnum):
     """What sort of thing is remembered."""

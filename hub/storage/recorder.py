@@ -31,7 +31,6 @@ KEPT: Mapping[str, tuple[str, ...]] = {
     "node_connected": ("node_id", "name", "platform"),
     "node_disconnected": ("node_id", "name", "platform"),
     "heartbeat": ("agent_id", "status", "reason", "cost_today_usd"),
-    "approval_requested": ("id", "kind", "agent_id", "session_key", "run_id", "name"),
     "budget_reached": ("agent_id", "automation_id", "budget", "spent", "limit"),
     "approval_requested": ("id", "kind", "title", "session_key", "run_id"),
     "approval_resolved": ("id", "state", "decided_by"),

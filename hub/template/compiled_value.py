@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -60,9 +60,11 @@ class CompiledValue:
         """
         return self.value if self._plan is None else _rendered(self._plan, variables)
 
-    async def render_async(self, variables: Mapping[str, Any]) -> Any:
-        """As `render`, with the functions that take their time."""
-        return self.value if self._plan is None else await _rendered_async(self._templates, self._plan, variables)
+    async def render_async(self, variables: Mapping[str, Any], *, quote: Callable[[str], str] | None = None) -> Any:
+        """As `render`, with the functions that take their time; `quote` as in `Templates.render_async`."""
+        if self._plan is None:
+            return self.value
+        return await _rendered_async(self._templates, self._plan, variables, quote)
 
 
 def compile_value(templates: Templates, value: Any, name: str) -> CompiledValue:
@@ -112,15 +114,19 @@ def _rendered(part: _Part, variables: Mapping[str, Any]) -> Any:
     return part.render(variables)
 
 
-async def _rendered_async(templates: Templates, part: _Part, variables: Mapping[str, Any]) -> Any:
+async def _rendered_async(
+    templates: Templates, part: _Part, variables: Mapping[str, Any], quote: Callable[[str], str] | None
+) -> Any:
     match part:
         case _Fixed():
             return part.value
         case _Pairs():
             return {
-                await _rendered_async(templates, key, variables): await _rendered_async(templates, value, variables)
+                await _rendered_async(templates, key, variables, None): await _rendered_async(
+                    templates, value, variables, quote
+                )
                 for key, value in part.pairs
             }
         case _Items():
-            return [await _rendered_async(templates, item, variables) for item in part.items]
-    return await templates.render_async(part, variables)
+            return [await _rendered_async(templates, item, variables, quote) for item in part.items]
+    return await templates.render_async(part, variables, quote=quote)

@@ -139,9 +139,17 @@ class Templates:
         return await self.compile_value(value, name).render_async(variables)
 
     async def render_async(
-        self, template: Template | str, variables: Mapping[str, Any], *, parse_result: bool = True
+        self,
+        template: Template | str,
+        variables: Mapping[str, Any],
+        *,
+        parse_result: bool = True,
+        quote: Callable[[str], str] | None = None,
     ) -> Any:
         """Render with the functions that take their time: each is awaited, and the template rendered again.
+
+        Args:
+            quote: What becomes of each text that is put in; the template's own words stay as they are.
 
         Raises:
             TemplateFailed: As `Template.render`, or a function failed, or it takes more than 8 rounds.
@@ -150,7 +158,7 @@ class Templates:
         answers = Answers()
         for _ in range(ROUNDS):
             try:
-                return self._render(template, variables, parse=parse_result, answers=answers)[0]
+                return self._render(template, variables, parse=parse_result, answers=answers, quote=quote)[0]
             except NeedsAnswer as needed:
                 call = self._deferred[needed.name]
                 try:
@@ -168,7 +176,13 @@ class Templates:
     # Rendering
 
     def _render(
-        self, template: Template, variables: Mapping[str, Any], *, parse: bool, answers: Answers | None = None
+        self,
+        template: Template,
+        variables: Mapping[str, Any],
+        *,
+        parse: bool,
+        answers: Answers | None = None,
+        quote: Callable[[str], str] | None = None,
     ) -> tuple[Any, Work]:
         compiled = template.compiled()
         sandbox = self._environment()
@@ -176,6 +190,7 @@ class Templates:
         self._rendering = template
         sandbox.work = work = sandbox.new_work()
         work.answers = answers
+        work.quote = quote
         try:
             text = sandbox.render(compiled.root, variables)
         except (NeedsAnswer, TemplateFailed):

@@ -385,9 +385,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return self.work.text("".join(texts))
 
     def print(self, value: Any) -> str:
-        """What `{{ value }}` writes, counted."""
+        """What `{{ value }}` writes, counted; quoted where a model will read it among words of ours."""
         self.work.step()
-        return self.work.text(value if type(value) is str else self.to_text(value))
+        text = value if type(value) is str else self.to_text(value)
+        return self.work.text(text if self.work.quote is None else self.work.quote(text))
 
     def to_text(self, value: Any) -> str:
         """Any value as the text that printing it gives."""

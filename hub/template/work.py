@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, time as time_of_day, timedelta, tzinfo
 from itertools import chain
@@ -84,7 +84,7 @@ class Work:
 
     __slots__ = (
         *("all_states", "answers", "chars", "depth", "domains", "entities", "limits", "opaque"),
-        *("seen_chars", "seen_states", "steps", "uses_time", "_check_at", "_deadline"),
+        *("quote", "seen_chars", "seen_states", "steps", "uses_time", "_check_at", "_deadline"),
     )
 
     def __init__(self, limits: Limits, opaque: tuple[type, ...] = ()) -> None:
@@ -100,6 +100,7 @@ class Work:
         self.all_states = False
         self.uses_time = False
         self.answers: Answers | None = None
+        self.quote: Callable[[str], str] | None = None
         self._check_at = CHECK_STEPS
         self._deadline = time.thread_time() + limits.cpu_s
 

@@ -9,12 +9,14 @@ from hub.automation.contract import ActionKind
 from hub.automation.custom_events import fire_custom
 from hub.automation.fields import dynamic_text
 from hub.automation.mapping_field import dynamic_mapping, merge
+from hub.automation.own_events import refuse_own
 from hub.automation.run import Run
 from hub.core.schema import Optional, Required
 
 
 async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
     type = str(await run.render_later(step["event"]))
+    refuse_own(type, run.context.authority)
     data: dict[str, Any] = {}
     for key in ("event_data", "event_data_template"):
         merge(data, await run.render_later(step.get(key)), key)

@@ -12,6 +12,7 @@ from hub.automation.contract import ActionKind
 from hub.automation.fields import dynamic_text, is_template, target_entity_ids
 from hub.automation.mapping_field import dynamic_mapping, merge
 from hub.automation.run import Run
+from hub.automation.words_from_outside import quoted_data, refuse_choices, refuse_chosen_service
 from hub.core.errors import InvalidRequest
 from hub.core.schema import AnyOf, Invalid, Optional, Required, Schema, show, string
 
@@ -36,6 +37,8 @@ async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
     call: _Constant | None = known[1]
     if call is None:
         call = await _rendered(step, run)
+        if run.context.authority.tainted:
+            call = await _harmless(call, step, run)
     run.tell(**call.told)
     await call_service(run, call.name, call.data, path, step.get("response_variable"))
 
@@ -57,6 +60,18 @@ async def _rendered(step: Mapping[str, Any], run: Run) -> _Constant:
         merge(data, await run.render_later(step.get(key)), key)
     merge(data, await run.render_later(step.get("target")), "target")
     return _Constant(name, data, {"service": name, "data": data})
+
+
+async def _harmless(call: _Constant, step: Mapping[str, Any], run: Run) -> _Constant:
+    """Return a call of a run with words from outside, with these quoted where a model reads them."""
+    refuse_chosen_service(step, run, call.name)
+    domain, _, name = call.name.partition(".")
+    service = run.parts.services.get(domain, name)
+    if service is None or not service.told:
+        return call
+    refuse_choices(step, run, call.data)
+    data = await quoted_data(step, run, service, call.data)
+    return _Constant(call.name, data, {"service": call.name, "data": data})
 
 
 def _name(value: Any) -> str:

@@ -101,6 +101,7 @@ class AgentRunService:
             ResponseMode.OPTIONAL,
             description="Tell an agent something, and send its answer on",
             idempotent=True,
+            told=("message",),
         )
 
     async def _run(self, call: ServiceCall) -> Mapping[str, Any]:
@@ -133,6 +134,7 @@ class AgentRunService:
                 began=noting(call),
                 on_final=on_final if place is not None else None,
                 after=after,
+                quoted=call.quoted,
             )
         )
         if result is None:
@@ -140,6 +142,8 @@ class AgentRunService:
                 "status": "queued",
                 "announced": False,
             }
+        if result.tainted:
+            call.taint()
         if result.status is not RunStatus.OK:
             raise failed(result)
         return {**shown(result), "announced": place is not None and _is_told(result.reply, data)}

@@ -10,6 +10,7 @@ from hub.automation.addresses import TARGET
 from hub.automation.agent_runs import noting
 from hub.automation.heartbeat_ack import ACK_LIMIT
 from hub.automation.heartbeats import CHECKS_DEFAULT, Beat, Heartbeats
+from hub.core.errors import Forbidden
 from hub.core.events import Unsubscribe
 from hub.core.schema import (
     All,
@@ -77,8 +78,14 @@ def register_heartbeat(services: ServiceRegistry, heartbeats: Heartbeats, agents
             data.get("prompt"),
             data["ack_max_chars"],
             data["checks"],
+            call.quoted,
         )
-        return await heartbeats.beat(wanted, call.context, key=call.idempotency_key, began=noting(call))
+        if not call.context.authority.owner:
+            raise Forbidden("agent.heartbeat: what an agent looks after is the owner's, and so is what it tells of it")
+        answer = await heartbeats.beat(wanted, call.context, key=call.idempotency_key, began=noting(call))
+        if answer.get("tainted"):
+            call.taint()
+        return {key: value for key, value in answer.items() if key != "tainted"}
 
     async def due(call: ServiceCall) -> Mapping[str, Any]:
         found = await heartbeats.due(agent_of(call), skip_unchanged=call.data["skip_unchanged"])
@@ -93,6 +100,7 @@ def register_heartbeat(services: ServiceRegistry, heartbeats: Heartbeats, agents
             ResponseMode.OPTIONAL,
             description="Let an agent look after its HEARTBEAT.md, and tell what needs attention",
             idempotent=True,
+            told=("prompt",),
         ),
         services.register(
             "agent",

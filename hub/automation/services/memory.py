@@ -12,7 +12,7 @@ from hub.core.context import Authority
 from hub.core.events import Unsubscribe
 from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, integer, slug, string
 from hub.core.services import AgentRule, ResponseMode, ServiceCall, ServiceRegistry
-from hub.memory.contract import Entry, Hit, Kind, Provenance, Scope
+from hub.memory.contract import UNTRUSTED_MARK, Entry, Hit, Kind, Provenance, Scope
 from hub.memory.registry import MemoryRegistry
 from hub.sessions.keys import cron_key
 from hub.tools.policy import belongs_here
@@ -100,12 +100,16 @@ class MemoryServices:
             scope=_scope(call.context.authority),
             limit=call.data["limit"],
         )
+        if not all(hit.trusted for hit in hits):
+            call.taint()
         return {"hits": [_shown(hit) for hit in hits]}
 
     async def _forget(self, call: ServiceCall) -> Mapping[str, Any]:
         hits = await self._memory.require().forget(
             call.data["query"], agent_id=self._agent(call), scope=_scope(call.context.authority)
         )
+        if not all(hit.trusted for hit in hits):
+            call.taint()
         return {"forgotten": [_shown(hit) for hit in hits]}
 
     async def _get(self, call: ServiceCall) -> Mapping[str, Any]:
@@ -117,6 +121,8 @@ class MemoryServices:
             start=data["start"],
             lines=data["lines"],
         )
+        if UNTRUSTED_MARK in text:
+            call.taint()
         return {"path": data["path"], "text": text}
 
     def _agent(self, call: ServiceCall) -> str:

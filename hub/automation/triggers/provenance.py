@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from hub.core.context import Context
 from hub.core.events import Event
 
 OUTSIDE = frozenset({"mqtt_message", "webhook_received", "node_event", "feed_item"})
 """Event types whose data anybody may have written."""
 FROM_PEOPLE = frozenset({"message_received", "message_rejected"})
 """Event types whose data is the owner's own words when `from_owner` says so, and else somebody's."""
+
+
+def is_somebody_elses(cause: Context | None) -> bool:
+    """Whether whoever caused it may do less than an owner, or words from outside are in it.
+
+    An automation runs with its own rights, so what others bring into it is data, whatever kind of trigger it came by.
+    """
+    return cause is not None and (cause.authority.tainted or not cause.authority.owner)
 
 
 def is_tainted(event: Event) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from hub.core.schema import All, In, Length, Optional, Range, Required, integer, string
-from hub.memory.contract import Entry, Hit, Kind, Memory, Provenance, Scope
+from hub.memory.contract import UNTRUSTED_MARK, Entry, Hit, Kind, Memory, Provenance, Scope
 from hub.security.people import People
 from hub.sessions.privacy import scope_of
 from hub.tools.contract import READS_HOME, Annotations, Tool, ToolCall, ToolResult
@@ -113,7 +113,7 @@ class MemoryTools:
             arguments["path"], agent_id=call.agent_id, scope=scope, start=arguments["start"], lines=arguments["lines"]
         )
         # A part of a file may hold words from outside without the line that says so.
-        return ToolResult(text, details={"path": arguments["path"]}, trusted=" · untrusted_" not in text)
+        return ToolResult(text, details={"path": arguments["path"]}, trusted=UNTRUSTED_MARK not in text)
 
     async def _forget(self, call: ToolCall) -> ToolResult:
         hits = await self._memory.forget(call.arguments["query"], agent_id=call.agent_id, scope=self._scope(call))

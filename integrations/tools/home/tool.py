@@ -9,7 +9,7 @@ import orjson
 
 from hub.core.errors import NotFound
 from hub.core.schema import All, Length, Match, Optional, Range, Required, Schema, integer, string
-from hub.core.services import AgentRule, Service, ServiceRegistry
+from hub.core.services import TAINTED, AgentRule, Service, ServiceRegistry
 from hub.core.states import State, StateMachine
 from hub.tools.contract import READS_HOME, Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
@@ -85,6 +85,7 @@ class _HomeTools:
         service = self._services.get(domain, name)
         if service is None or service.agent is AgentRule.NEVER:
             raise NotFound(f"there is no service {domain}.{name} that you may call; {self._offered(domain)}")
+        notes: dict[str, Any] = {}
         answer = await self._services.call_for_agent(
             domain,
             name,
@@ -92,11 +93,13 @@ class _HomeTools:
             context=call.context,
             session_key=call.session_key,
             run_id=call.run_id,
+            notes=notes,
         )
+        trusted = not (service.open_world or notes.get(TAINTED))
         details: dict[str, Any] = {"service": service.id, "data": call.arguments["data"]}
         if answer is None:
             return ToolResult(f"{service.id} was done", details=details)
-        return ToolResult(_json(dict(answer)), details={**details, "response": dict(answer)})
+        return ToolResult(_json(dict(answer)), details={**details, "response": dict(answer)}, trusted=trusted)
 
     def _offered(self, domain: str) -> str:
         offered = [each for each in self._services.all(for_agent=True) if each.agent is AgentRule.ALLOW]
@@ -119,7 +122,13 @@ def _result(states: list[State], total: int) -> ToolResult:
     data: dict[str, Any] = {"states": shown}
     if total > len(states):
         data["more"] = total - len(states)
-    return ToolResult(_json(data), details={"count": total, "states": shown})
+    return ToolResult(_json(data), details={"count": total, "states": shown}, trusted=all(map(_is_ours, states)))
+
+
+def _is_ours(state: State) -> bool:
+    """Whether nobody but this hub and its owner had a hand in what a state says."""
+    authority = state.context.authority
+    return authority.owner and not authority.tainted
 
 
 def _shown(state: State) -> dict[str, Any]:
