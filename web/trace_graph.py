@@ -12,11 +12,11 @@ from typing import Any, Protocol
 
 from hub.automation.kinds import step_key
 
-WIDTH = 168
+WIDTH = 184
 HEIGHT = 44
 GAP_X = 20
 GAP_Y = 28
-LABEL_LIMIT = 22
+LABEL_LIMIT = 21
 NODES_LIMIT = 1_000
 """Boxes of one graph; what comes behind is left to the list of steps."""
 
