@@ -10,7 +10,6 @@ from hub.automation.kept import KeptStates
 from hub.automation.kinds import trigger_kind
 from hub.automation.site import ArmedSite, Schedules, trigger_key
 from hub.automation.start_variables import trigger_variables
-from hub.automation.start_variables import trigger_variables
 from hub.core.errors import HubError
 from hub.core.repairs import Severity
 from hub.core.schema import SchemaError, describe_error
