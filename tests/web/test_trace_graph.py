@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import given, strategies
 
-from web.trace_graph import Graph, graph_of
+from web.trace_graph import HEIGHT, WIDTH, Graph, graph_of
 
 CONFIG: dict[str, Any] = {
     "triggers": [{"trigger": "event", "index": "0"}, {"trigger": "time", "index": "1"}],
@@ -142,6 +142,6 @@ def test_a_way_that_was_refused_does_not_lead_on() -> None:
 
     boxes = {box.path: box for box in graph.boxes}
     refused, taken = boxes["action/0/choose/0/conditions/0"], boxes["action/0/default/0"]
-    leaving = {line.x1: line.lit for line in graph.lines if line.y1 in (refused.y + 44, taken.y + 44)}
-    assert leaving[refused.x + 84] is False
-    assert leaving[taken.x + 84] is True
+    leaving = {line.x1: line.lit for line in graph.lines if line.y1 in (refused.y + HEIGHT, taken.y + HEIGHT)}
+    assert leaving[refused.x + WIDTH / 2] is False
+    assert leaving[taken.x + WIDTH / 2] is True
