@@ -10,7 +10,7 @@ from hub.core.errors import InvalidRequest
 from hub.core.schema import SchemaError, each_error
 from web.form_fields import MISSING
 from web.i18n import Catalogue
-from web.known import Known
+from web.known import Suggestions
 from web.selector_fields import InputControl, input_control, meant
 
 PREFIX = "input."
@@ -67,6 +67,10 @@ class BlueprintForm:
 
         def taken(control: InputControl) -> InputControl:
             texts = fields.get(control.name)
+            if texts is None and not control.required:
+                return control
+            if texts is not None and control.shown and _again(control, texts) == _again(control, control.shown):
+                return control  # the same text is the same value, however it is written in the blueprint
             try:
                 value = MISSING if texts is None else meant(control, texts)
             except InvalidRequest as error:
@@ -75,7 +79,7 @@ class BlueprintForm:
                 return replace(control, shown=(), error=words.gettext("This is needed."))
             if value is not MISSING and not _same(value, control.default):
                 found[control.key] = value
-            return control if texts is None else replace(control, shown=_again(control, texts))
+            return replace(control, shown=_again(control, texts or ()))
 
         for section in self.sections:
             section.fields = [taken(control) for control in section.fields]
@@ -104,7 +108,7 @@ class BlueprintForm:
 
 
 def blueprint_form(
-    sections: Sequence[Mapping[str, Any]], known: Known, given: Mapping[str, Any] | None = None
+    sections: Sequence[Mapping[str, Any]], known: Suggestions, given: Mapping[str, Any] | None = None
 ) -> BlueprintForm:
     """Return the form of a blueprint.
 
@@ -129,7 +133,7 @@ def blueprint_form(
 def _again(control: InputControl, texts: Sequence[str]) -> tuple[str, ...]:
     if control.kind in {"choices", "many"}:
         return tuple(text for text in texts if text.strip())
-    return (texts[-1],) if texts else ()
+    return (texts[-1].rstrip("\n"),) if texts else ()
 
 
 def _same(value: Any, other: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from hub.hub import Hub
@@ -12,6 +12,14 @@ SUGGESTED_LIMIT = 2_000
 
 Option = tuple[str, str]
 """A value, and what people call it."""
+
+
+class Suggestions(Protocol):
+    """What selectors suggest."""
+
+    def options(self, selector: Mapping[str, Any]) -> tuple[Option, ...]:
+        """Return what can be chosen or is suggested for a selector."""
+        ...
 
 
 class Known:
@@ -46,14 +54,6 @@ class Known:
             case _:
                 found = []
         return tuple(found[:SUGGESTED_LIMIT])
-
-    def services(self) -> list[Option]:
-        """Return the services."""
-        return [(service.id, service.description or service.id) for service in self._hub.services.all()]
-
-    def entities(self) -> list[Option]:
-        """Return the entities."""
-        return self._entities({})
 
     def _entities(self, selector: Mapping[str, Any]) -> list[Option]:
         filters = [{"domain": selector["domain"]}] if "domain" in selector else selector.get("filter", [])

@@ -8,14 +8,14 @@ from typing import Any
 from hub.automation.blueprints.selectors import SELECTOR_TEXT, read_selector
 from hub.core.schema import Invalid
 from web.blueprint_form import BlueprintForm, FormSection
-from web.known import Known
+from web.known import Suggestions
 from web.selector_fields import input_control
 
 PREFIX = "field."
 ANYTHING = "object"
 
 
-def script_form(fields: Mapping[str, Mapping[str, Any]], known: Known) -> BlueprintForm:
+def script_form(fields: Mapping[str, Mapping[str, Any]], known: Suggestions) -> BlueprintForm:
     """Return the form that asks for the fields of a script.
 
     Args:

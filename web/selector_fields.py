@@ -14,7 +14,7 @@ from hub.config.edit import parse_value
 from hub.config.render import block, inline
 from hub.core.errors import InvalidRequest
 from web.form_fields import MISSING, field_id
-from web.known import Known, Option
+from web.known import Option, Suggestions
 
 TIME = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d)?")
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -107,7 +107,7 @@ class InputControl:
         }
 
 
-def input_control(prefix: str, field: Mapping[str, Any], known: Known, value: Any = MISSING) -> InputControl:
+def input_control(prefix: str, field: Mapping[str, Any], known: Suggestions, value: Any = MISSING) -> InputControl:
     """Return the field of an input.
 
     Args:
@@ -142,7 +142,7 @@ def input_control(prefix: str, field: Mapping[str, Any], known: Known, value: An
         default=default,
         low=low,
         high=high,
-        step=_plain(selector["step"]) if "step" in selector else "any",
+        step=_step(kind, selector),
         unit=str(selector.get("unit_of_measurement") or selector.get("unit") or ""),
         slider=kind == "number" and bounded and selector.get("mode", "slider") == "slider",
         constant=constant,
@@ -193,6 +193,12 @@ def _kind(selector: Mapping[str, Any]) -> str:
     else:
         kind = _KINDS.get(type, "yaml")
     return _MANY.get(kind, "yaml") if selector.get("multiple") else kind
+
+
+def _step(kind: str, selector: Mapping[str, Any]) -> str:
+    if kind in {"time", "datetime"}:
+        return "60" if selector.get("no_second") else "1"
+    return _plain(selector["step"]) if "step" in selector else "any"
 
 
 def _with_those_chosen(options: tuple[Option, ...], value: Any) -> tuple[Option, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 from web.blueprint_form import BlueprintForm, FormSection
 from web.form_fields import CHOICE_LIMIT, ENTITY_KEYS, MISSING, TEMPLATE_KEYS
 from web.i18n import Catalogue
-from web.known import Known
+from web.known import Suggestions
 from web.script_fields import field_of
 from web.selector_fields import input_control
 from web.yaml_data import data_of
@@ -64,7 +64,11 @@ class ServiceForm:
 
 
 def service_form(
-    service: Mapping[str, Any] | None, known: Known, data: Mapping[str, Any] | None = None, *, as_yaml: bool = False
+    service: Mapping[str, Any] | None,
+    known: Suggestions,
+    data: Mapping[str, Any] | None = None,
+    *,
+    as_yaml: bool = False,
 ) -> ServiceForm | None:
     """Return the form of a service; None when there is no service."""
     if service is None:

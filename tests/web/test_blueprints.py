@@ -106,7 +106,9 @@ async def test_what_is_wrong_is_told_at_its_field_and_what_was_typed_stays(
 async def test_the_inputs_of_an_automation_can_be_filled_in_again(signed_in: BrowserContext, hub: HubProcess) -> None:
     path = shelved(hub, "Again")
     id = hub.rpc("blueprint.use", {"path": path, "input": {"what": "one", "loud": 2}, "alias": "Changed later"})["id"]
-    page = await opened(signed_in, f"/blueprints/use?path={path}&automation={id}")
+    page = await opened(signed_in, f"/automations/{id}/edit")
+    await page.get_by_role("link", name="Fill its blanks in").click()
+    await is_ready(page)
     await expect(page.get_by_label("What it tells (needed)")).to_have_value("one")
 
     await page.get_by_label("What it tells (needed)").fill("two")
