@@ -25,6 +25,8 @@ TEXT_LIMIT = 2_000
 ITEMS_LIMIT = 100
 VALUES_LIMIT = 2_000
 DEPTH_LIMIT = 8
+NUMBER_LIMIT = 2**63
+"""Whole numbers from here on, which no file of traces can hold, become text."""
 _HEAD = REPEATS_KEPT // 2
 
 
@@ -94,7 +96,7 @@ class StepTrace:
         if self._changed is not None:
             shown["changed_variables"] = shown_value(self._changed)
         if self._error is not None:
-            shown["error"] = self._error[:TEXT_LIMIT]
+            shown["error"] = _cut(self._error)
         if self._child:
             shown["child"] = self._child
         if self.skipped:
@@ -218,7 +220,7 @@ class TraceWriter:
             "started": iso_time(self._started_wall, self._zone),
             "finished": None if self._finished is None else iso_time(self._finished + offset, self._zone),
             "outcome": None if self.outcome is None else self.outcome.value,
-            "error": None if self.error is None else self.error[:TEXT_LIMIT],
+            "error": None if self.error is None else _cut(self.error),
             "context": {"id": self.context.id, "parent_id": self.context.parent_id},
             "steps": {
                 path: [entry.as_dict(offset, self._zone) for entry in entries] for path, entries in self._steps.items()
@@ -272,10 +274,12 @@ class _Shown:
 
     def of(self, value: Any, depth: int) -> Any:
         self._left -= 1
-        if value is None or isinstance(value, (bool, int, float)):
+        if value is None or isinstance(value, (bool, float)):
             return value
+        if isinstance(value, int):
+            return value if -NUMBER_LIMIT <= value < NUMBER_LIMIT else _cut(str(value))
         if isinstance(value, str):
-            return value if len(value) <= TEXT_LIMIT else f"{value[:TEXT_LIMIT]}… ({len(value)} characters)"
+            return _cut(value)
         if isinstance(value, Secret):
             return "[redacted]"
         if isinstance(value, datetime):
@@ -290,12 +294,17 @@ class _Shown:
         if isinstance(value, (list, tuple, set, frozenset)):
             items = [self.of(each, depth + 1) for each in islice(value, self._room())]
             return items if len(items) == len(value) else [*items, f"… ({len(value)} items)"]
-        text = repr(value)
-        return text if len(text) <= TEXT_LIMIT else f"{text[:TEXT_LIMIT]}…"
+        return _cut(repr(value))
 
     def _mapping(self, value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
-        shown = {str(key): self.of(each, depth + 1) for key, each in islice(value.items(), self._room())}
+        shown = {_cut(str(key)): self.of(each, depth + 1) for key, each in islice(value.items(), self._room())}
         return shown if len(shown) == len(value) else {**shown, "…": f"{len(value)} items"}
 
     def _room(self) -> int:
         return max(0, min(ITEMS_LIMIT, self._left))
+
+
+def _cut(text: str) -> str:
+    """Return a text that is not too long; what is no character is replaced, so that it hides nothing else."""
+    shown = text if len(text) <= TEXT_LIMIT else f"{text[:TEXT_LIMIT]}… ({len(text)} characters)"
+    return shown.encode("utf-8", "replace").decode()

@@ -49,13 +49,18 @@ def fields_of(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     for count, (name, value) in enumerate(pairs, 1):
         if count > FIELDS_LIMIT:
             raise InvalidRequest(f"there are more than {FIELDS_LIMIT} fields")
-        found.setdefault(name, value)
+        found.setdefault(_text(name), _text(value))
     return found
+
+
+def _text(value: str) -> str:
+    """Return what was sent with its bytes that are no text replaced."""
+    return value.encode("utf-8", "replace").decode()
 
 
 def told_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Return the headers that templates may see."""
-    return {name: value for name, value in headers.items() if name in TOLD_HEADERS}
+    return {name: _text(value) for name, value in headers.items() if name in TOLD_HEADERS}
 
 
 def read_json(body: bytes) -> Any:
@@ -69,7 +74,10 @@ def read_json(body: bytes) -> Any:
     try:
         text = body.decode("utf-8")
         _judge(text)
-        return json.loads(text, parse_int=_whole, parse_constant=_refuse)
+        found = json.loads(text, parse_int=_whole, parse_constant=_refuse)
+        if "\\u" in text:
+            json.dumps(found, ensure_ascii=False).encode()  # half a character is no text: nothing could keep it
+        return found
     except (ValueError, RecursionError) as error:
         raise InvalidRequest(f"the body is not valid JSON: {error}") from error
 

@@ -91,8 +91,20 @@ def is_signed(secret: str, body: bytes, headers: Mapping[str, str], form: Signat
     return any(found)
 
 
+def stamp_of(body: bytes, headers: Mapping[str, str], form: SignatureForm) -> bytes | None:
+    """Return what tells a signed call from any other: its time and its body; None where no time is signed."""
+    if form.in_one:
+        timestamp = _parts(headers.get(form.header, ""))[0]
+    elif form.timestamp_header is not None:
+        timestamp = headers.get(form.timestamp_header, "")
+    else:
+        return None
+    return sha256(timestamp.encode("utf-8", "replace") + b"." + body).digest()
+
+
 def _parts(stated: str) -> tuple[str, list[str]]:
-    timestamp, signatures = "", []
+    timestamp = ""
+    signatures: list[str] = []
     for part in stated.split(","):
         key, _, value = part.strip().partition("=")
         if key == "t" and not timestamp:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
 from hub.automation.webhook_data import fields_of, read_body, told_headers
-from hub.automation.webhook_signature import SignatureForm, is_signed
+from hub.automation.webhook_signature import SignatureForm, is_signed, stamp_of
 from hub.core.clock import Clock
 from hub.core.errors import Conflict, InvalidRequest
 from hub.core.events import Unsubscribe
@@ -32,6 +32,8 @@ MINUTE_S = 60.0
 WEBHOOK_ID = re.compile(r"[A-Za-z0-9._~-]{1,200}")
 METHODS = ("POST", "PUT", "GET", "HEAD")
 DEFAULT_METHODS = ("POST", "PUT")
+TAKEN_LIMIT = 20_000
+"""Signed calls of one webhook that are remembered until their time is up, so that none is taken twice."""
 SECRET_HEADER = "x-webhook-secret"  # noqa: S105  the name of a header
 
 
@@ -92,6 +94,7 @@ class _Entry:
     hook: Webhook
     deliver: Deliver
     accepted: deque[float] = field(default_factory=deque)
+    taken: OrderedDict[bytes, float] = field(default_factory=OrderedDict)
 
 
 class Webhooks:
@@ -149,7 +152,7 @@ class Webhooks:
         entry = self._entries.get(request.id)
         if entry is None or (entry.hook.local_only and not request.is_local):
             return WebhookReply(404, "there is no such webhook")
-        if not self._is_authentic(entry.hook, request):
+        if not self._is_authentic(entry.hook, request) or self._was_taken(entry, request):
             return WebhookReply(401, "the secret or the signature is missing or wrong")
         self._limiter.succeed(request.client)
         if request.method not in entry.hook.methods:
@@ -165,6 +168,7 @@ class Webhooks:
         told["webhook_id"] = entry.hook.id
         told["method"] = request.method
         told["headers"] = told_headers(request.headers)
+        self._take(entry, request)
         entry.deliver(told)
         return WebhookReply(200)
 
@@ -178,6 +182,22 @@ class Webhooks:
         shown = token.strip() if scheme.lower() == "bearer" else request.headers.get(SECRET_HEADER, "")
         return bool(shown) and hmac.compare_digest(_digest(shown), _digest(secret))
 
+    def _was_taken(self, entry: _Entry, request: WebhookRequest) -> bool:
+        """Whether this very call, signed with its time, came before: then somebody else sends it again."""
+        form = entry.hook.signature
+        return form is not None and stamp_of(request.body, request.headers, form) in entry.taken
+
+    def _take(self, entry: _Entry, request: WebhookRequest) -> None:
+        form = entry.hook.signature
+        stamp = stamp_of(request.body, request.headers, form) if form is not None else None
+        if form is None or stamp is None:
+            return
+        now = self._clock.monotonic()
+        # A signed time may lie ahead as far as behind.
+        entry.taken[stamp] = now + 2 * form.tolerance_s
+        while entry.taken and (len(entry.taken) > TAKEN_LIMIT or next(iter(entry.taken.values())) < now):
+            entry.taken.popitem(last=False)
+
     def _room(self, entry: _Entry) -> float | None:
         """Count an accepted call; return how long to wait when there were too many."""
         now = self._clock.monotonic()
@@ -190,4 +210,4 @@ class Webhooks:
 
 
 def _digest(text: str) -> bytes:
-    return sha256(text.encode()).digest()
+    return sha256(text.encode("utf-8", "surrogatepass")).digest()

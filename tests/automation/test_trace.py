@@ -6,6 +6,7 @@ import json
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import orjson
 import pytest
 from hypothesis import given, strategies as st
 
@@ -163,7 +164,7 @@ def test_what_is_shown_is_bounded_and_holds_no_secret() -> None:
 
 @given(
     value=st.recursive(
-        st.none() | st.integers() | st.text(max_size=20),
+        st.none() | st.integers(-(2**63), 2**63 - 1) | st.text(max_size=20),
         lambda below: st.lists(below, max_size=20) | st.dictionaries(st.text(max_size=4), below, max_size=20),
         max_leaves=60,
     )
@@ -188,3 +189,10 @@ def test_a_step_alone_costs_no_wall_time_look_up() -> None:
     step.end()
 
     assert step.as_dict(0.0, BERLIN)["duration_ms"] == 0
+
+
+@pytest.mark.parametrize("value", ["\ud800", {"\ud800": 1}, 10**90, [-(2**63) - 1], Exception("\ud800")])
+def test_what_no_file_can_hold_hides_nothing_else(value: Any) -> None:
+    shown = shown_value({"value": value, "beside": "seen"})
+
+    assert orjson.loads(orjson.dumps(shown))["beside"] == "seen"

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 PATH = "/api/webhook/{webhook_id}"
 BODY_LIMIT_BYTES = RAW_LIMIT_BYTES - 16_384
 """A caller that has proved nothing may send 64 KiB in all, its headers included."""
+FETCHED = "Sec-Fetch-Site"
+FROM_HERE = frozenset({"none", "same-origin"})
+"""A browser that gets something for a page of somebody else's says so here, without an Origin."""
 METHODS = ("POST", "PUT", "GET")
 """HEAD is served by GET."""
 CODES = {
@@ -52,7 +55,7 @@ def webhook_routes(ingress: Ingress, webhooks: Webhooks) -> list[Route]:
                 id=call.params["webhook_id"],
                 method=request.method,
                 client=client.limiter_key,
-                is_local=client.local,
+                is_local=client.local and request.headers.get(FETCHED, "none") in FROM_HERE,
                 headers={name.lower(): value for name, value in request.headers.items()},
                 query=list(request.query.items()),
                 body=body,

@@ -52,8 +52,10 @@ def as_json(value: Any, depth: int = 0) -> Any:
 
     Secrets must have been taken out before.
     """
-    if value is None or isinstance(value, (bool, str, float)):
+    if value is None or isinstance(value, (bool, float)):
         return value
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "replace").decode()
     if isinstance(value, int):
         return value if -NUMBER_LIMIT <= value < NUMBER_LIMIT else str(value)
     if depth >= TOLD_DEPTH_LIMIT:
