@@ -133,7 +133,10 @@ def blueprint_form(
 def _again(control: InputControl, texts: Sequence[str]) -> tuple[str, ...]:
     if control.kind in {"choices", "many"}:
         return tuple(text for text in texts if text.strip())
-    return (texts[-1].rstrip("\n"),) if texts else ()
+    text = texts[-1].rstrip("\n") if texts else ""
+    if control.kind in {"time", "datetime"} and text.count(":") == 2:
+        text = text.removesuffix(":00")  # which a browser leaves out
+    return (text,) if texts else ()
 
 
 def _same(value: Any, other: Any) -> bool:

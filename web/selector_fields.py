@@ -15,6 +15,7 @@ from hub.config.render import block, inline
 from hub.core.errors import InvalidRequest
 from web.form_fields import MISSING, field_id
 from web.known import Option, Suggestions
+from web.yaml_data import without_tags
 
 TIME = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d)?")
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -293,6 +294,7 @@ def _colour(text: str) -> list[int]:
 
 def _yaml(text: str) -> Any:
     try:
-        return parse_value(text)
+        found = parse_value(text)
     except InvalidRequest as error:
         raise InvalidRequest("this is not valid YAML") from error
+    return without_tags(found, secrets=True)

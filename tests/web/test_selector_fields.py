@@ -144,6 +144,22 @@ def test_an_emptied_field_means_empty_where_something_else_would_stand_in_its_pl
     assert meant(control({"number": {}}, default=5), [""]) is MISSING
 
 
+def test_a_time_without_its_seconds_is_the_same_time() -> None:
+    asked = field({"time": {"no_second": True}}, "18:00:00")
+    form = blueprint_form([{"name": "", "description": "", "collapsed": True, "inputs": [asked]}], Nothing())
+
+    assert form.take({f"{PREFIX}x": ["18:00"]}, catalogue("en")) == {}
+    assert form.take({f"{PREFIX}x": ["18:05"]}, catalogue("en")) == {"x": "18:05"}
+
+
+def test_a_secret_is_named_and_nothing_else_is_read_in() -> None:
+    anything = control({"object": {}})
+
+    assert meant(anything, ["key: !secret some_key"]) == {"key": "!secret some_key"}
+    with pytest.raises(InvalidRequest, match="!include"):
+        meant(anything, ["key: !include secrets.yaml"])
+
+
 def test_a_choice_that_is_gone_stays_chosen_until_somebody_changes_it() -> None:
     shown = control({"select": {"options": ["a"]}}, "gone").as_dict()
 
