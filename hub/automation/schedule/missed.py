@@ -1,7 +1,8 @@
 """What one look at the clock finds due, and what becomes of what it finds too late: pure plans.
 
 An occurrence found at most `TOLERANCE_S` after its time is on time. One found later was *missed*: the machine was
-suspended, the clock jumped, the hub was down; `catch_up` says what becomes of it.
+suspended, the clock jumped; so was, however late it is, what came due while nobody looked, since the hub was down.
+`catch_up` says what becomes of it.
 """
 
 from __future__ import annotations
@@ -55,14 +56,23 @@ class Look:
     latest_dropped: float | None = None
 
 
-def plan_look(schedule: Schedule, after: float, now: float, catch_up: CatchUp, within_s: float | None = None) -> Look:
+def plan_look(
+    schedule: Schedule,
+    after: float,
+    now: float,
+    catch_up: CatchUp,
+    within_s: float | None = None,
+    *,
+    down_until: float = -math.inf,
+) -> Look:
     """Decide what fires of everything that came due in (`after`, `now`].
 
     What is on time fires. When something was missed before it, `none` and `last` fire the latest occurrence only: it
-    stands for the others. Arguments as in `plan_missed`.
+    stands for the others. Arguments as in `plan_missed`; up to `down_until` nobody looked.
     """
-    missed = plan_missed(schedule, after, now, catch_up, within_s, tolerance_s=TOLERANCE_S)
-    on_time = due_between(schedule, max(after, _below(now - TOLERANCE_S)), now)
+    until = min(now, max(_below(now - TOLERANCE_S), down_until))
+    missed = plan_missed(schedule, after, now, catch_up, within_s, until=until)
+    on_time = due_between(schedule, max(after, until), now)
     if missed.latest is None:
         return Look([], on_time[-MAX_ON_TIME:], len(on_time[:-MAX_ON_TIME]))
     if catch_up is CatchUp.ALL:
@@ -80,19 +90,19 @@ def plan_missed(
     catch_up: CatchUp,
     within_s: float | None = None,
     *,
-    tolerance_s: float = 0.0,
+    until: float | None = None,
 ) -> Missed:
-    """Decide which of the occurrences in (`after`, `now` - `tolerance_s`) still fire.
+    """Decide which of the occurrences in (`after`, `until`] still fire.
 
     Args:
         schedule: The rule that was due.
         after: Up to here everything was handled, in seconds since the epoch.
-        now: The wall clock; with no tolerance an occurrence of this very second counts as missed too.
+        now: The wall clock.
         catch_up: `none` fires nothing, `last` the latest occurrence, `all` each one, at most `MAX_FIRED`.
         within_s: Only occurrences that are at most so many seconds old still fire; None for any age.
-        tolerance_s: What is at most so many seconds old was not missed, and is left out.
+        until: What came due later was not missed, and is left out; None for now.
     """
-    until = _below(now - tolerance_s) if tolerance_s else now
+    until = now if until is None else until
     count = len(due_between(schedule, after, until, MAX_COUNTED))
     if count == 0:
         return Missed([], 0)

@@ -59,10 +59,20 @@ class _Scheduled(Armed):
     """An entry that comes due by a schedule.
 
     `looked` is up to where its occurrences were gone through; `fired` is the last one that fired, or that had fired
-    before it was added: no occurrence up to there fires again.
+    before it was added: no occurrence up to there fires again. Up to `down_until` nobody looked.
     """
 
-    __slots__ = ("callback", "catch_up", "fired", "looked", "missed", "on_skipped", "schedule", "within_s")
+    __slots__ = (
+        "callback",
+        "catch_up",
+        "down_until",
+        "fired",
+        "looked",
+        "missed",
+        "on_skipped",
+        "schedule",
+        "within_s",
+    )
 
     def __init__(
         self,
@@ -78,6 +88,7 @@ class _Scheduled(Armed):
         self.schedule = schedule
         self.looked = looked
         self.fired = -math.inf
+        self.down_until = -math.inf
         self.missed = 0
         self.callback = callback
         self.on_skipped = on_skipped
@@ -145,6 +156,7 @@ class Timetable:
         entry = _Scheduled(self._forget, schedule, looked, callback, on_skipped, catch_up, within_s)
         if after is not None:
             entry.fired = looked
+            entry.down_until = math.nextafter(now, -math.inf)
         self._arm(entry)
         return entry
 
@@ -249,7 +261,10 @@ class Timetable:
 
     def _come_due(self, entry: _Scheduled, now: float) -> None:
         look = self._guarded(
-            entry, lambda: plan_look(entry.schedule, entry.looked, now, entry.catch_up, entry.within_s)
+            entry,
+            lambda: plan_look(
+                entry.schedule, entry.looked, now, entry.catch_up, entry.within_s, down_until=entry.down_until
+            ),
         )
         entry.looked = now
         self._ask(entry)

@@ -218,13 +218,18 @@ async def test_the_hub_was_down(down_s: float, catch_up: CatchUp, wanted: list[f
     assert hall.fired[-1].missed == (int(down_s // HOUR) if catch_up is CatchUp.NONE else 0)
 
 
-async def test_a_down_time_of_less_than_a_minute_is_on_time() -> None:
+@pytest.mark.parametrize(("catch_up", "fired"), [(CatchUp.NONE, 0), (CatchUp.LAST, 1), (CatchUp.ALL, 3)])
+async def test_what_was_due_while_the_hub_was_down_is_missed_however_short_that_was(
+    catch_up: CatchUp, fired: int
+) -> None:
     hall = Hall()
 
-    hall.timetable.add(At(START - 40), hall.fired.append, after=START - 50)
+    await hall.clock.advance(5)
+    hall.timetable.add(Every(10), hall.fired.append, after=START - 21, catch_up=catch_up)
     await hall.clock.advance(1)
 
-    assert hall.fired == [Due(START - 40, START)]
+    assert [due.planned for due in hall.fired] == [START - 20, START - 10, START][3 - fired :]
+    assert all(due.caught_up for due in hall.fired)
 
 
 async def test_the_same_occurrence_does_not_fire_again_after_a_restart() -> None:
