@@ -14,6 +14,7 @@ from tests.servers.hub_process import HubProcess
 from web.routes import OWNER
 
 WORKSHOP = [
+    "/blueprints/use?path=homarus/heartbeat.yaml",
     "/scripts",
     "/scripts/new",
     "/developer",
