@@ -118,6 +118,16 @@ class Automation:
 
     # --- on and off ---
 
+    def begin(self) -> None:
+        """At a start of the hub: `initial_state` counts, whatever a person said before; what was due is not made up."""
+        initial = self.config.get("initial_state")
+        if initial is None or self._kept.enabled in (None, initial):
+            return
+        self._kept.enabled = None
+        self._kept.armed.clear()
+        self._kept.handled.clear()
+        self._desk.kept.changed(self.id)
+
     def arm(self) -> None:
         """Begin to watch, if it is on; one that paused itself goes on to watch, and tells why it does not run."""
         if self._wanted_on():

@@ -117,6 +117,7 @@ class Automations:
         self._places: dict[str, int] = {}
         self._config: Config | None = None
         self._applying = asyncio.Lock()
+        self._starting = False
         self._entities: dict[str, str] = {}
         self._entity_of: dict[str, str] = {}
 
@@ -125,7 +126,11 @@ class Automations:
     async def open(self, config: Config) -> None:
         """Make and arm the automations, then go on with the runs that a stop or a crash cut off."""
         await self._desk.kept.open()
-        await self.apply(config)
+        self._starting = True
+        try:
+            await self.apply(config)
+        finally:
+            self._starting = False
         self._desk.kept.stopped = None
         if self._desk.waiting is None:
             return
@@ -310,6 +315,8 @@ class Automations:
             return None
         automation = Automation(config, self._entity(id, config.get("alias") or id), authority, self._desk)
         self._automations[id] = automation
+        if self._starting:
+            automation.begin()
         automation.arm()
         automation.show()
         return config

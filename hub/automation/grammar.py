@@ -41,6 +41,7 @@ from hub.core.schema import (
     string,
     url,
 )
+from hub.core.secret import Secret
 
 MAX_DEFAULT = 10
 PAUSE_AFTER_DEFAULT = 5
@@ -57,6 +58,20 @@ def _id(value: Any) -> str:
     if not _ID.match(text):
         raise Invalid(f"expected an id (text without / at most 128 characters), got {show(value)}")
     return text
+
+
+def _input(value: Any) -> Any:
+    """Accept plain data, whatever it looks like; a secret stands for its text."""
+    if isinstance(value, Secret):
+        raise Invalid("expected text")
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in items:
+        try:
+            _input(each)
+        except Invalid as error:
+            error.prepend([key])
+            raise
+    return value
 
 
 def _blueprint_path(value: Any) -> str:
@@ -189,7 +204,7 @@ _BLUEPRINT = Schema(
             {
                 Required("path", description="File below blueprints/automation."): _blueprint_path,
                 Optional("input", default=dict, description="Values for the blueprint's inputs."): AnyOf(
-                    {string: object}, None
+                    {string: Described(_input, {}, "value")}, None
                 ),
             }
         ),

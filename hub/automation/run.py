@@ -99,7 +99,10 @@ class Run:
             self.id = new_id()
             self.position = Position()
             self.started = parts.clock.time()
-            local["trigger"] = trigger if trigger is not None else {"platform": None}
+            if trigger is not None:
+                local["trigger"] = trigger
+            elif plan.owner_kind == "automation":  # a script has one only when its caller hands one over
+                local["trigger"] = {"platform": None}
             local["context"] = {"id": context.id, "parent_id": context.parent_id}
         else:
             self.id = taken_up.id

@@ -25,6 +25,7 @@ from hub.core.schema import (
     show,
     string,
 )
+from hub.core.secret import Secret
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _DURATION_KEYS: Mapping[str, float] = {
@@ -89,9 +90,11 @@ def template(value: Any) -> str:
 
 @_described({}, "value or template")
 def dynamic(value: Any) -> Any:
-    """Accept plain data; every text in it may be a template."""
+    """Accept plain data; every text in it may be a template. A secret stands for its text."""
     if isinstance(value, str):
         return checked_template(value)
+    if isinstance(value, Secret):
+        raise Invalid("expected text")  # the check of the files then puts its text here, and shows it nowhere
     if isinstance(value, dict):
         return _each(value.items(), {}, value)
     if isinstance(value, list):
