@@ -77,7 +77,8 @@ def _tell(home: Path, checked: Checked) -> None:
     if checked.config.recovery:
         click.echo("With these a hub starts in recovery mode: the dashboard and its editor work, nothing else runs.")
     else:
-        left_out = sorted({*checked.config.broken, *checked.config.broken_items})
+        items = [f"{name}[{place}]" for name, broken in checked.config.broken_items.items() for place in broken]
+        left_out = sorted(checked.config.broken) + items
         click.echo(f"A hub starts without what is broken: {', '.join(left_out) or 'nothing is left out'}.")
 
 
