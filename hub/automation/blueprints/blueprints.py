@@ -10,19 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from hub.automation.blueprints.document import Blueprint, read_blueprint
-from hub.automation.blueprints.errors import BlueprintInvalid
-from hub.automation.blueprints.filling import USE, fill_in
+from hub.automation.blueprints.expanding import FOLDER, expand, shelf_of
+from hub.automation.blueprints.filling import USE
 from hub.automation.blueprints.metadata import DOMAINS
-from hub.automation.blueprints.shelf import SUFFIXES, Found, Shelf, bundled_folder
+from hub.automation.blueprints.shelf import SUFFIXES, Found
 from hub.automation.blueprints.source_line import with_source
 from hub.automation.blueprints.sources import fetch_source, path_from
 from hub.core.errors import Conflict, InvalidRequest, NotFound
-from hub.core.schema import Invalid
 from hub.security.egress import Egress
-from hub.security.jail_path import PathRefused
 
 AUTOMATION = "automation"
-FOLDER = "blueprints"
 
 Listed = list[dict[str, Any]]
 Users = dict[tuple[str, str], list[dict[str, str]]]
@@ -80,7 +77,7 @@ class Blueprints:
     """
 
     def __init__(self, home: Path, egress: Egress, keep: Keep | None = None, bundled: Path | None = None) -> None:
-        self._shelf = Shelf(home / FOLDER, bundled or bundled_folder())
+        self._shelf = shelf_of(home, bundled)
         self._home = home
         self._egress = egress
         self._keep = keep
@@ -107,11 +104,7 @@ class Blueprints:
         Raises:
             Invalid: With the path in the item; what is wrong in the blueprint is told with its file and line.
         """
-        try:
-            blueprint = self.find(item[USE]["path"], domain)
-        except (NotFound, PathRefused, BlueprintInvalid) as error:
-            raise Invalid(error.message, path=[USE, "path"]) from error
-        return fill_in(item, blueprint)
+        return expand(item, _domain(domain), self._shelf)
 
     def list(self, config: Mapping[str, Any] | None = None) -> Listed:
         """Return all blueprints as the dashboard shows them.

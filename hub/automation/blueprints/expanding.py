@@ -16,9 +16,9 @@ from hub.security.jail_path import PathRefused
 FOLDER = "blueprints"
 
 
-def shelf_of(home: Path) -> Shelf:
-    """Return the blueprints of a home, and those that come with the program."""
-    return Shelf(home / FOLDER, bundled_folder())
+def shelf_of(home: Path, bundled: Path | None = None) -> Shelf:
+    """Return the blueprints of a home, and those that come with the program (in another folder when one is given)."""
+    return Shelf(home / FOLDER, bundled or bundled_folder())
 
 
 def expand(item: Mapping[str, Any], domain: str, shelf: Shelf) -> dict[str, Any]:
