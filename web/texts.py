@@ -111,12 +111,10 @@ OUTCOMES = {
 }
 NOT_RUN_REASONS = {
     "conditions": "a condition did not hold",
-    "disabled": "it was off",
     "paused": "it had paused itself",
     "mode": "it was running already",
     "rate_limit": "it had run often enough",
     "budget": "its budget was spent",
-    "denied": "it was not allowed",
     "missed": "it was missed and let go",
     "error": "something could not be worked out",
 }

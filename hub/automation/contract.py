@@ -61,13 +61,11 @@ class NotRun(StrEnum):
     """Why a trigger fired and nothing ran."""
 
     CONDITIONS = "conditions"
-    DISABLED = "disabled"
     PAUSED = "paused"
     MODE = "mode"
     """It runs already (`single`), or as many as `max` do."""
     RATE_LIMIT = "rate_limit"
     BUDGET = "budget"
-    DENIED = "denied"
     MISSED = "missed"
     """It was due while the hub was down or the machine slept, and `catch_up` lets it go."""
     ERROR = "error"
