@@ -6,7 +6,7 @@ A kind's module has one constant `KIND`; the tables here are closed, so that a w
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -118,4 +118,3 @@ def _unknown(what: str, name: Any, known: Iterable[str], refused: Mapping[str, s
 
 
 AnyKind = TriggerKind | ConditionKind | ActionKind
-KindOf = Callable[[str], AnyKind]

@@ -56,7 +56,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Begin a failed run again, `attempts` times at most; each delay is `backoff` times the one before."""
+    """Begin a failed run again, until it was tried `attempts` times; each delay is `backoff` times the one before."""
 
     attempts: int
     delay_s: float = 10.0

@@ -31,7 +31,6 @@ MAX_YEARS_AHEAD = 50
 _SUNDAY_FIRST = (1, 2, 3, 4, 5, 6, 0)  # cron counts weekdays from Sunday, `date.weekday` from Monday
 _DAY = timedelta(days=1)
 _FROM_ZERO = {0: 60, 1: 24}
-_FEBRUARY_29 = date(2024, 2, 29)
 
 
 @dataclass(frozen=True, slots=True)

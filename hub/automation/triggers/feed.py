@@ -39,7 +39,7 @@ class _Watcher:
         self._task: asyncio.Task[None] | None = None
         self._failures = 0
 
-    def due(self, due: Due | None = None) -> None:
+    def due(self, _: Due | None = None) -> None:
         """Begin to look, unless it looks still."""
         if self._task is None or self._task.done():
             self._task = self._site.parts.tasks.spawn(self._look(), name=f"feed of {self._site.automation_id}")
