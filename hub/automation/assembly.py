@@ -235,6 +235,7 @@ class AutomationHouse:
         config = self._needs.config.current
         if "people" in changed:
             self._show_people()
+            await self.automations.judge_again()
         if SCRIPTS in changed:
             await self.scripts.apply(config)
         if SECTION in changed:

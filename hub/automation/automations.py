@@ -35,6 +35,10 @@ SLICE_S = 0.01
 Expand = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
+Makers = Mapping[str, tuple[Authority, str]]
+"""Id → for whom an agent wrote it, and which."""
+
+
 @dataclass(frozen=True, slots=True)
 class AutomationStatus:
     """An automation as lists show it; times in seconds since the epoch.
@@ -196,6 +200,16 @@ class Automations:
             self._parts.bus.fire(EVENT_RELOADED, {"changed": changed})
         return changed
 
+    async def judge_again(self) -> None:
+        """Give each automation the rights that its person has now; what runs already goes on with what it had."""
+        async with self._applying:
+            authorities = await self._authorities()
+            for id, automation in self._automations.items():
+                try:
+                    automation.authority = self._authority(id, automation.config, authorities)
+                except (HubError, SchemaError):
+                    automation.authority = automation.authority.narrow(scopes=(), owner=False)
+
     # --- asking ---
 
     def all(self) -> list[AutomationStatus]:
@@ -298,7 +312,7 @@ class Automations:
 
     # --- putting into force ---
 
-    async def _put(self, id: str, item: dict[str, Any], authorities: Mapping[str, Authority]) -> dict[str, Any] | None:
+    async def _put(self, id: str, item: dict[str, Any], authorities: Makers) -> dict[str, Any] | None:
         """Make one automation and arm it; return what it was made from, or None when it is unavailable."""
         await self._drop(id)
         try:
@@ -391,24 +405,25 @@ class Automations:
         templates = self._parts.templates
         return bool(templates.as_bool(templates.compile(enabled, f"{config['id']}: enabled").render({})))
 
-    def _authority(self, id: str, config: Mapping[str, Any], stored: Mapping[str, Authority]) -> Authority:
+    def _authority(self, id: str, config: Mapping[str, Any], stored: Makers) -> Authority:
         """Return what an automation may do: what a person wrote is the owner's, the rest is as narrow as its maker."""
         if config.get("made_by") is None or not config["made_by"].startswith("agent:"):
             return Authority(f"automation:{id}", person=self._owner(), scopes=SCOPES, owner=True)
         check_form(config)
-        if id not in stored:
+        authority, made_by = stored.get(id, (None, None))
+        if authority is None or made_by != config["made_by"]:
             raise Invalid(
                 f"{config['made_by']} made it, and for whom is not known any more; take out made_by to make it yours"
             )
-        return stored[id]
+        return self._parts.people().as_now(authority)
 
-    async def _authorities(self) -> dict[str, Authority]:
-        def read(connection: sqlite3.Connection) -> list[tuple[str, str, int]]:
-            return connection.execute("SELECT id, authority, created_ms FROM automation_authority").fetchall()
+    async def _authorities(self) -> Makers:
+        def read(connection: sqlite3.Connection) -> list[tuple[str, str, str, int]]:
+            return connection.execute("SELECT id, authority, made_by, created_ms FROM automation_authority").fetchall()
 
         rows = await self._db.read(read)
-        self._desk.kept.asked = {id: created_ms / 1000 for id, _, created_ms in rows}
-        return {id: Authority.from_dict(json.loads(text)) for id, text, _ in rows}
+        self._desk.kept.asked = {id: created_ms / 1000 for id, _, _, created_ms in rows}
+        return {id: (Authority.from_dict(json.loads(text)), made_by) for id, text, made_by, _ in rows}
 
     def _location(self, index: int | None) -> Mapping[str, Any] | None:
         if self._config is None or index is None:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from hub.automation.contract import Asking
 from hub.template.native import as_bool
 
 
-def render(asking: Asking, value: Any) -> Any:
+def render(asking: Asking, value: Any, *, quote: Callable[[str], str] | None = None) -> Any:
     """Return a value with the templates in it rendered.
+
+    Args:
+        quote: What becomes of each text that a template puts in.
 
     Raises:
         HubError: A template cannot be rendered; the message names the line and the variable.
     """
     if not asking.templates:
         return value
-    return asking.parts.templates.render_value(value, asking.variables)
+    return asking.parts.templates.render_value(value, asking.variables, quote=quote)
 
 
 def truth(value: Any) -> bool:

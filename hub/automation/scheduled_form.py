@@ -27,6 +27,8 @@ def check_form(config: Mapping[str, Any]) -> None:
     for index, step in enumerate(config["actions"]):
         if step.get("action") not in SERVICES:
             raise Invalid(f"an agent may write only {', '.join(sorted(SERVICES))}{mine}", path=["actions", index])
-    for key in ("conditions", "variables", "trigger_variables"):
+    for key in ("conditions", "variables", "trigger_variables", "notify"):
         if config.get(key):
             raise Invalid(f"an agent may not write {key}{mine}", path=[key])
+    if not isinstance(config.get("on_error") or "stop", str):
+        raise Invalid(f"an agent may not write on_error{mine}", path=["on_error"])

@@ -59,10 +59,12 @@ class Waiting:
 
     def restore(self, plan: RunPlan, parts: Parts) -> Run:
         """Return the run, to be executed from where it stood."""
+        kept = self.context
+        context = Context(parts.people().as_now(kept.authority), kept.id, kept.parent_id, kept.chain)
         run = Run(
             plan,
             parts,
-            self.context,
+            context,
             variables=self.variables,
             keeper=self.keeper,
             taken_up=TakenUp(self.id, self.position, self.started),

@@ -6,37 +6,18 @@ whoever is told quotes it all.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from hub.automation.fields import is_template
+from hub.automation.quoter import quoter
 from hub.automation.run import Run
 from hub.core.errors import Forbidden
 from hub.core.services import Service
-from hub.tools.quoting import new_marker, quote_untrusted
 
-SOURCE = "the automation's trigger"
 CHOICES = ("agent", "session", "tools")
 """Keys of a call to an agent that decide who acts, where and with what."""
 DATA_KEYS = ("data", "data_template")
-
-_WORD = re.compile(r"[\w.:@+/-]{1,32}")
-"""A number, a name, an address: too short, and without blanks, to tell a model anything else."""
-
-
-def quoter() -> Callable[[str], str]:
-    """Return what quotes each text that a template puts in; one marker for all of them."""
-    marker = new_marker()
-
-    def quote(text: str) -> str:
-        if not text.strip() or _WORD.fullmatch(text):
-            return text
-        if marker in text:  # a macro's, whose parts were quoted when it was written
-            return text
-        return quote_untrusted(text, source=SOURCE, marker=marker)
-
-    return quote
 
 
 def refuse_chosen_service(step: Mapping[str, Any], run: Run, name: str) -> None:

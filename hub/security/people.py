@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hub.core.context import SCOPES, Authority, expand_scopes
@@ -140,6 +140,21 @@ class People:
     def owners(self) -> list[Person]:
         """Return the owners; there is always one."""
         return [person for person in self._persons if person.owner]
+
+    def as_now(self, authority: Authority) -> Authority:
+        """Return rights that were kept for later as far as their person still has them.
+
+        Who is no owner any more has an owner's rights no more, also in what was written down while they were one; who
+        is not of this home any more is nobody.
+        """
+        if authority.person is None:
+            return authority
+        person = self.by_id(authority.person)
+        if person is None and authority.person == IMPLICIT_OWNER_ID and authority.owner:
+            return replace(authority, person=self.owners()[0].id)  # they have a name now
+        if person is None:
+            return replace(authority.narrow(scopes=(), owner=False), person=None)
+        return authority if person.owner or not authority.owner else authority.narrow(scopes=(), owner=False)
 
     def owner_authority(self) -> Authority:
         """Return every right, as the first owner: for the hub token and what was signed in with it."""

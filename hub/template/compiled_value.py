@@ -52,13 +52,13 @@ class CompiledValue:
         self.is_static = plan is None
         self.value = value
 
-    def render(self, variables: Mapping[str, Any]) -> Any:
-        """The value with its templates rendered.
+    def render(self, variables: Mapping[str, Any], *, quote: Callable[[str], str] | None = None) -> Any:
+        """The value with its templates rendered; `quote` as in `Template.render`.
 
         Raises:
             TemplateFailed: A template cannot be rendered.
         """
-        return self.value if self._plan is None else _rendered(self._plan, variables)
+        return self.value if self._plan is None else _rendered(self._plan, variables, quote)
 
     async def render_async(self, variables: Mapping[str, Any], *, quote: Callable[[str], str] | None = None) -> Any:
         """As `render`, with the functions that take their time; `quote` as in `Templates.render_async`."""
@@ -103,15 +103,15 @@ def _join(name: str, key: Any) -> str:
     return f"{name}.{key}" if name else str(key)
 
 
-def _rendered(part: _Part, variables: Mapping[str, Any]) -> Any:
+def _rendered(part: _Part, variables: Mapping[str, Any], quote: Callable[[str], str] | None) -> Any:
     match part:
         case _Fixed():
             return part.value
         case _Pairs():
-            return {_rendered(key, variables): _rendered(value, variables) for key, value in part.pairs}
+            return {_rendered(key, variables, None): _rendered(value, variables, quote) for key, value in part.pairs}
         case _Items():
-            return [_rendered(item, variables) for item in part.items]
-    return part.render(variables)
+            return [_rendered(item, variables, quote) for item in part.items]
+    return part.render(variables, quote=quote)
 
 
 async def _rendered_async(

@@ -47,17 +47,24 @@ class Template:
         self.text = text
         self.name = name
 
-    def render(self, variables: Mapping[str, Any], *, parse_result: bool = True) -> Any:
+    def render(
+        self,
+        variables: Mapping[str, Any],
+        *,
+        parse_result: bool = True,
+        quote: Callable[[str], str] | None = None,
+    ) -> Any:
         """Render it.
 
         Args:
             variables: Plain data by name; states are shown as `states.…` shows them.
             parse_result: Turn the text into the number, list, … that it stands for.
+            quote: What becomes of each text that is put in; the template's own words stay as they are.
 
         Raises:
             TemplateFailed: It cannot be compiled or rendered, or it goes beyond a bound.
         """
-        return self._templates._render(self, variables, parse=parse_result)[0]
+        return self._templates._render(self, variables, parse=parse_result, quote=quote)[0]
 
     def render_info(self, variables: Mapping[str, Any]) -> tuple[Any, RenderInfo]:
         """Render it, and tell what the result depended on.
@@ -126,13 +133,18 @@ class Templates:
         """Return a value, with the templates in it ready to be rendered again and again."""
         return compile_value(self, value, name)
 
-    def render_value(self, value: Any, variables: Mapping[str, Any], name: str = "") -> Any:
+    def render_value(
+        self, value: Any, variables: Mapping[str, Any], name: str = "", *, quote: Callable[[str], str] | None = None
+    ) -> Any:
         """Render each template in a value of mappings, lists and texts; the rest stays as it is.
+
+        Args:
+            quote: What becomes of each text that is put in; a template's own words stay as they are.
 
         Raises:
             TemplateFailed: A template cannot be rendered; the message names its path.
         """
-        return self.compile_value(value, name).render(variables)
+        return self.compile_value(value, name).render(variables, quote=quote)
 
     async def render_value_async(self, value: Any, variables: Mapping[str, Any], name: str = "") -> Any:
         """As `render_value`, with the functions that take their time."""

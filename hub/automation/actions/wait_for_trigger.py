@@ -11,6 +11,7 @@ from hub.automation.fields import triggers
 from hub.automation.kinds import trigger_kind
 from hub.automation.rendering import truth
 from hub.automation.run import Run
+from hub.automation.triggers.provenance import is_somebody_elses
 from hub.automation.waits import TIMEOUT_FIELDS, Wait, begin, end, skip, until
 from hub.core.context import Context
 from hub.core.errors import HubError, Unavailable
@@ -60,7 +61,7 @@ class _Site:
     ) -> None:
         """End the wait."""
         if not skipped:
-            self._waiting.fired({**self._told, **trigger}, tainted=tainted)
+            self._waiting.fired({**self._told, **trigger}, tainted=tainted or is_somebody_elses(context))
 
     def fail(self, message: str) -> None:
         """Tell that this one does not come; the wait fails when none of them can."""

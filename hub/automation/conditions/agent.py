@@ -7,6 +7,7 @@ from typing import Any
 
 from hub.automation.contract import Answer, Asking, ConditionKind, Question, Verdict
 from hub.automation.fields import dynamic_text, match_text, template
+from hub.automation.quoter import quoter
 from hub.automation.rendering import render
 from hub.automation.words import listed, shown
 from hub.core.errors import HubError, InvalidRequest
@@ -33,7 +34,8 @@ DATA_LIMIT = 32_000
 
 
 async def _check(config: Mapping[str, Any], asking: Asking) -> Verdict:
-    text = str(render(asking, config["question"])).strip()
+    quote = quoter() if asking.context.authority.tainted else None
+    text = str(render(asking, config["question"], quote=quote)).strip()
     data = str(render(asking, config["data"])) if "data" in config else ""
     if not text:
         raise InvalidRequest("the question is empty")

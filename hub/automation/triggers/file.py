@@ -36,6 +36,7 @@ def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
         raise Unavailable("files are not watched here")
     wanted = frozenset(config["on"])
     patterns: list[str] = config.get("pattern", [])
+    named: str = config["path"]
 
     def changed(what: str, path: str) -> None:
         name = PurePosixPath(path).name
@@ -43,7 +44,9 @@ def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
             return
         if patterns and not any(fnmatchcase(path if "/" in each else name, each) for each in patterns):
             return
-        site.fire({"path": path, "name": name, "change": what, "description": f"{path} was {what}"})
+        trigger = {"path": path, "name": name, "change": what, "description": f"{path} was {what}"}
+        # Whoever made the file chose its name, unless it stands in the configuration.
+        site.fire(trigger, tainted=path != named)
 
     return site.parts.files.watch(config["path"], changed, is_recursive=config["recursive"])
 

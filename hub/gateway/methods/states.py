@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from hub.core.context import Authority
 from hub.core.errors import Forbidden, NotFound
 from hub.core.schema import All, AnyOf, Length, Match, Optional, Required, Schema, entity_id, string
 from hub.core.states import STATE_LENGTH_LIMIT, State, StateMachine
@@ -17,6 +18,8 @@ from hub.security.redaction import Redactor
 OWNER = "gateway"
 OWN_DOMAINS = frozenset({"automation", "script"})
 """Domains whose states say what the engine does; they are changed with its services."""
+PEOPLES_DOMAINS = frozenset({"heartbeat", "person"})
+"""Domains whose states are believed of people and agents, whether they stand already or not."""
 SET_BY = "set_by"
 """The attribute that says who set a state by hand."""
 
@@ -61,7 +64,7 @@ class StateMethods:
 
     async def _set(self, call: MethodCall) -> Mapping[str, Any]:
         id = call.params["entity_id"]
-        _refuse_own(id)
+        self._refuse(id, call.context.authority)
         attributes = call.params.get("attributes")
         if attributes is None:
             old = self._states.get(id)
@@ -71,9 +74,21 @@ class StateMethods:
 
     async def _remove(self, call: MethodCall) -> Mapping[str, Any]:
         id = call.params["entity_id"]
-        _refuse_own(id)
+        self._refuse(id, call.context.authority)
         self._found(id)
         return {"entity_id": id, "removed": self._states.remove(id, acting(call))}
+
+    def _refuse(self, id: str, authority: Authority) -> None:
+        """Refuse a hand on what another tells: the engine, and for all but the owner whatever keeps an entity.
+
+        Who is at home, or whether a door is open, is believed by automations that run with the owner's rights.
+        """
+        domain = id.partition(".")[0]
+        if domain in OWN_DOMAINS:
+            raise Forbidden(f"{id} says what the engine does; use the services of {domain} instead")
+        kept = self._states.get(id)
+        if not authority.owner and (domain in PEOPLES_DOMAINS or (kept is not None and SET_BY not in kept.attributes)):
+            raise Forbidden(f"{id} is told by a part of this hub; only its owner may say otherwise")
 
     def _found(self, id: str) -> State:
         state = self._states.get(id)
@@ -96,12 +111,6 @@ def as_shown(state: State) -> dict[str, Any]:
         "last_updated": _iso(state.last_updated),
         "context": {"id": state.context.id, "parent_id": state.context.parent_id},
     }
-
-
-def _refuse_own(id: str) -> None:
-    domain = id.partition(".")[0]
-    if domain in OWN_DOMAINS:
-        raise Forbidden(f"{id} says what the engine does; use the services of {domain} instead")
 
 
 def _iso(when: float) -> str:
