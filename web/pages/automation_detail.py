@@ -10,10 +10,7 @@ import orjson
 from aiohttp import web
 
 from hub.automation.automations import Automations
-from hub.automation.backtest import backtest
 from hub.automation.contract import Parts
-from hub.automation.explain import explain
-from hub.automation.simulation import simulate
 from hub.automation.trace_store import TraceStore
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.schema import All, Length, Optional, Required, Schema, string
@@ -186,6 +183,8 @@ class AutomationPage:
         runs = [self._view.run(each) for each in await self._traces.list(id, LATEST)]
         words, triggers = "", []
         if status.state != "unavailable":
+            from hub.automation.explain import explain
+
             config = self._automations.get(id).config
             words = explain(config)
             triggers = [_trigger(each) for each in config["triggers"]]
@@ -199,6 +198,8 @@ class AutomationPage:
         }
 
     async def _test(self, id: str, trigger: str, variables: str) -> dict[str, Any]:
+        from hub.automation.simulation import simulate
+
         automation = self._automations.get(id)
         try:
             found = await simulate(
@@ -216,6 +217,8 @@ class AutomationPage:
     async def _backtest(self, id: str, since: str) -> dict[str, Any]:
         if since not in SPANS:
             raise InvalidRequest(f"`since` is one of {', '.join(SPANS)}")
+        from hub.automation.backtest import backtest
+
         automation = self._automations.get(id)
         now = self._parts.clock.time()
         try:
