@@ -16,7 +16,8 @@ from hub.core.errors import HubError
 from hub.core.schema import SchemaError, describe_error
 
 Condition = Mapping[str, Any]
-_Questions = Generator[tuple[Condition, ConditionKind, str], Verdict, Verdict]
+_Question = tuple[Condition, ConditionKind, str]
+_Questions = Generator[_Question, Verdict, Verdict]
 
 LOGIC = frozenset({"and", "or", "not"})
 DISABLED = Verdict(True, "it is not enabled", {"enabled": False})
@@ -177,24 +178,23 @@ def _all(conditions: Sequence[Condition], asking: Asking, path: str, below: str)
 
 
 def _any(conditions: Sequence[Condition], asking: Asking, path: str) -> _Questions:
-    children: dict[str, Verdict] = {}
-    failed: ConditionError | None = None
-    for index, condition in enumerate(conditions):
-        try:
-            verdict = yield from _ask(condition, asking, f"{path}/conditions/{index}")
-        except ConditionError as error:
-            failed = failed or error
-            continue
-        children[f"conditions/{index}"] = verdict
-        if verdict.holds and verdict is not DISABLED:
-            return Verdict(True, verdict.reason, children=children)
-    if failed is not None:
-        raise _with(failed, children)
-    reasons = [each.reason for each in children.values() if each is not DISABLED]
-    return Verdict(False, " and ".join(reasons) or "there is nothing in it that could hold", children=children)
+    holding, children = yield from _first_that_holds(conditions, asking, path)
+    if holding is not None:
+        return Verdict(True, holding.reason, children=children)
+    return Verdict(False, _reasons(children) or "there is nothing in it that could hold", children=children)
 
 
 def _none(conditions: Sequence[Condition], asking: Asking, path: str) -> _Questions:
+    holding, children = yield from _first_that_holds(conditions, asking, path)
+    if holding is not None:
+        return Verdict(False, f"{holding.reason}, and that must not be", children=children)
+    return Verdict(True, _reasons(children) or "there is nothing in it", children=children)
+
+
+def _first_that_holds(
+    conditions: Sequence[Condition], asking: Asking, path: str
+) -> Generator[_Question, Verdict, tuple[Verdict | None, dict[str, Verdict]]]:
+    """Return the first verdict that holds, if any does, and all that were reached."""
     children: dict[str, Verdict] = {}
     failed: ConditionError | None = None
     for index, condition in enumerate(conditions):
@@ -205,11 +205,14 @@ def _none(conditions: Sequence[Condition], asking: Asking, path: str) -> _Questi
             continue
         children[f"conditions/{index}"] = verdict
         if verdict.holds and verdict is not DISABLED:
-            return Verdict(False, f"{verdict.reason}, and that must not be", children=children)
+            return verdict, children
     if failed is not None:
         raise _with(failed, children)
-    reasons = [each.reason for each in children.values() if each is not DISABLED]
-    return Verdict(True, " and ".join(reasons) or "there is nothing in it", children=children)
+    return None, children
+
+
+def _reasons(children: Mapping[str, Verdict]) -> str:
+    return " and ".join(each.reason for each in children.values() if each is not DISABLED)
 
 
 def _with(error: ConditionError, children: Mapping[str, Verdict]) -> ConditionError:
