@@ -418,4 +418,3 @@ def test_a_reminder_comes_once_however_often_the_hub_is_killed_around_its_time(
     for number in range(5):
         assert said_in(hub).count(f"reminder {number}") == 1
         assert sent(hub, f"reminder {number}") == 1
-    assert query(hub, "SELECT count(*) FROM automation_authority") == [(0,)]
