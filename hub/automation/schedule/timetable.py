@@ -1,4 +1,4 @@
-"""The timetable: the one place that waits for the wall clock, for every schedule, wait and delay of the hub."""
+"""The timetable: the one place that waits for the wall clock, for every schedule of the hub."""
 
 from __future__ import annotations
 
@@ -29,44 +29,21 @@ _log = logging.getLogger(__name__)
 
 
 class Armed:
-    """One entry of a timetable; calling it takes it out, and calling it again does nothing."""
+    """One schedule of a timetable; calling it takes it out, and calling it again does nothing.
 
-    __slots__ = ("_forget", "due", "is_armed")
-
-    def __init__(self, forget: Callable[[Armed], None], due: float | None) -> None:
-        self._forget = forget
-        self.due = due
-        self.is_armed = True
-
-    def __call__(self) -> None:
-        if self.is_armed:
-            self.is_armed = False
-            self.due = None
-            self._forget(self)
-
-
-class _Deadline(Armed):
-    """An entry that fires once, as soon as the wall clock shows its time."""
-
-    __slots__ = ("callback",)
-
-    def __init__(self, forget: Callable[[Armed], None], due: float, callback: Callable[[], None]) -> None:
-        super().__init__(forget, due)
-        self.callback = callback
-
-
-class _Scheduled(Armed):
-    """An entry that comes due by a schedule.
-
-    `looked` is up to where its occurrences were gone through; `fired` is the last one that fired, or that had fired
-    before it was added: no occurrence up to there fires again. Up to `down_until` nobody looked.
+    `due` is when it comes due next, in seconds since the epoch; None when never again. `looked` is up to where its
+    occurrences were gone through; `fired` is the last one that fired, or that had fired before it was added: no
+    occurrence up to there fires again. Up to `down_until` nobody looked.
     """
 
     __slots__ = (
+        "_forget",
         "callback",
         "catch_up",
         "down_until",
+        "due",
         "fired",
+        "is_armed",
         "looked",
         "missed",
         "on_skipped",
@@ -84,7 +61,9 @@ class _Scheduled(Armed):
         catch_up: CatchUp,
         within_s: float | None,
     ) -> None:
-        super().__init__(forget, schedule.next_after(looked))
+        self._forget = forget
+        self.due = schedule.next_after(looked)
+        self.is_armed = True
         self.schedule = schedule
         self.looked = looked
         self.fired = -math.inf
@@ -94,6 +73,12 @@ class _Scheduled(Armed):
         self.on_skipped = on_skipped
         self.catch_up = catch_up
         self.within_s = within_s
+
+    def __call__(self) -> None:
+        if self.is_armed:
+            self.is_armed = False
+            self.due = None
+            self._forget(self)
 
 
 class Timetable:
@@ -153,27 +138,10 @@ class Timetable:
         """
         now = self._clock.time()
         looked = now if after is None or after > now + REANCHOR_S else after
-        entry = _Scheduled(self._forget, schedule, looked, callback, on_skipped, catch_up, within_s)
+        entry = Armed(self._forget, schedule, looked, callback, on_skipped, catch_up, within_s)
         if after is not None:
             entry.fired = looked
             entry.down_until = math.nextafter(now, -math.inf)
-        self._arm(entry)
-        return entry
-
-    def call_at(self, when: float, callback: Callable[[], None]) -> Armed:
-        """Call `callback` once, from the timetable's task, as soon as the wall clock shows `when` or later.
-
-        Args:
-            when: Seconds since the epoch; it may have passed.
-            callback: What to call. It must not wait; one that raises is logged.
-
-        Returns:
-            The entry; calling it takes it out.
-
-        Raises:
-            RuntimeError: The owner of the tasks has stopped.
-        """
-        entry = _Deadline(self._forget, when, callback)
         self._arm(entry)
         return entry
 
@@ -239,11 +207,7 @@ class Timetable:
         for entry in self._due(now):
             if not entry.is_armed:
                 continue
-            if isinstance(entry, _Scheduled):
-                self._come_due(entry, now)
-            elif isinstance(entry, _Deadline):
-                entry()
-                self._call(entry.callback)
+            self._come_due(entry, now)
             if self._clock.monotonic() - began > BREATH_S:
                 await asyncio.sleep(0)
                 began = self._clock.monotonic()
@@ -259,7 +223,7 @@ class Timetable:
                 self._dead -= 1
         return due
 
-    def _come_due(self, entry: _Scheduled, now: float) -> None:
+    def _come_due(self, entry: Armed, now: float) -> None:
         look = self._guarded(
             entry,
             lambda: plan_look(
@@ -281,17 +245,17 @@ class Timetable:
         for planned in look.on_time:
             self._fire(entry, planned, now, caught_up=False)
 
-    def _ask(self, entry: _Scheduled) -> None:
+    def _ask(self, entry: Armed) -> None:
         entry.due = self._guarded(entry, lambda: entry.schedule.next_after(entry.looked))
 
-    def _guarded(self, entry: _Scheduled, ask: Callable[[], T | None]) -> T | None:
+    def _guarded(self, entry: Armed, ask: Callable[[], T | None]) -> T | None:
         try:
             return ask()
         except Exception:  # a schedule that fails must stop no other
             _log.exception("timetable: the schedule %r failed", entry.schedule)
             return None
 
-    def _fire(self, entry: _Scheduled, planned: float, now: float, *, caught_up: bool) -> None:
+    def _fire(self, entry: Armed, planned: float, now: float, *, caught_up: bool) -> None:
         if not entry.is_armed:
             return
         due = Due(planned, now, entry.missed, caught_up)
@@ -299,9 +263,9 @@ class Timetable:
         entry.missed = 0
         self._call(entry.callback, due)
 
-    def _call(self, callback: Callable[..., None], *arguments: Due) -> None:
+    def _call(self, callback: OnDue, due: Due) -> None:
         try:
-            callback(*arguments)
+            callback(due)
         except Exception:  # a callback is another part's code; what it raises must stop no other
             name = getattr(callback, "__qualname__", None) or repr(callback)
             _log.exception("timetable: %s raised", name)
@@ -310,8 +274,6 @@ class Timetable:
         """The clock went back: wait anew for what has not fired, and forget what fired in a future that never was."""
         _log.warning("The clock went back by %.0f s", self._latest - now)
         for entry in self._entries:
-            if not isinstance(entry, _Scheduled):
-                continue
             if entry.fired > now + REANCHOR_S:
                 entry.fired = now
             entry.looked = max(entry.fired, now)

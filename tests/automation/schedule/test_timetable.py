@@ -63,12 +63,11 @@ async def test_nothing_fires_inside_the_call_that_adds_it() -> None:
     hall = Hall()
 
     hall.timetable.add(Every(HOUR), hall.fired.append, after=START - HOUR - 1)
-    hall.timetable.call_at(START - 1, lambda: hall.fired.append(Due(0, 0)))
     before = list(hall.fired)
     await hall.clock.advance(0)
 
     assert before == []
-    assert len(hall.fired) == 2
+    assert len(hall.fired) == 1
 
 
 async def test_an_earlier_entry_wakes_the_timetable() -> None:
@@ -112,14 +111,13 @@ async def test_the_next_due_time_is_known() -> None:
     hall = Hall()
     hourly = hall.timetable.add(Every(HOUR), hall.fired.append)
     once = hall.timetable.add(At(START + 10), hall.fired.append)
-    deadline = hall.timetable.call_at(START + 20, lambda: None)
 
-    first = [hall.timetable.next_due(entry) for entry in (hourly, once, deadline)]
+    first = [hall.timetable.next_due(entry) for entry in (hourly, once)]
     await hall.clock.advance(HOUR)
-    second = [hall.timetable.next_due(entry) for entry in (hourly, once, deadline)]
+    second = [hall.timetable.next_due(entry) for entry in (hourly, once)]
 
-    assert first == [START + HOUR, START + 10, START + 20]
-    assert second == [START + 2 * HOUR, None, None]
+    assert first == [START + HOUR, START + 10]
+    assert second == [START + 2 * HOUR, None]
 
 
 async def test_a_callback_that_raises_is_named_and_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
@@ -297,39 +295,24 @@ async def test_a_stored_time_from_a_future_that_never_was_is_not_believed() -> N
     assert hall.hours() == [1]
 
 
-async def test_a_deadline_fires_once_however_late() -> None:
-    hall = Hall()
-    rung: list[float] = []
-    hall.timetable.call_at(START + HOUR, lambda: rung.append(hall.clock.time()))
-    cancelled = hall.timetable.call_at(START + HOUR, lambda: rung.append(0.0))
-    cancelled()
-
-    await hall.jump(9 * DAY)
-    await hall.jump(-9 * DAY)
-    await hall.clock.advance(2 * HOUR)
-
-    assert rung == [START + 9 * DAY + 30]
-
-
-async def test_deadlines_ring_in_order_and_may_set_others() -> None:
+async def test_what_is_armed_rings_in_order_and_may_arm_others() -> None:
     hall = Hall()
     rung: list[str] = []
 
-    def second() -> None:
+    def second(_: Due) -> None:
         rung.append("second")
-        hall.timetable.call_at(START, lambda: rung.append("third"))
+        hall.timetable.add(At(START + 25), lambda _: rung.append("third"))
 
-    hall.timetable.call_at(START + 20, second)
-    hall.timetable.call_at(START + 10, lambda: rung.append("first"))
-    await hall.clock.advance(20)
-    await hall.clock.advance(0)
+    hall.timetable.add(At(START + 20), second)
+    hall.timetable.add(At(START + 10), lambda _: rung.append("first"))
+    await hall.clock.advance(25)
 
     assert rung == ["first", "second", "third"]
 
 
 async def test_an_empty_timetable_has_no_task_and_wakes_again() -> None:
     hall = Hall()
-    hall.timetable.call_at(START + 10, lambda: None)
+    once = hall.timetable.add(At(START + 10), lambda _: once())
     await hall.clock.advance(10)
 
     idle = hall.tasks.names()
@@ -351,7 +334,7 @@ async def test_a_stopped_owner_fires_and_takes_nothing_more() -> None:
     assert late == []
     assert hall.fired == []
     with pytest.raises(RuntimeError, match="stopped"):
-        hall.timetable.call_at(START, lambda: None)
+        hall.timetable.add(At(START + HOUR), hall.fired.append)
 
 
 async def test_ten_thousand_entries_come_and_go_in_a_bounded_heap() -> None:
@@ -359,7 +342,7 @@ async def test_ten_thousand_entries_come_and_go_in_a_bounded_heap() -> None:
     kept = [hall.timetable.add(Every(HOUR, anchor=float(each)), hall.fired.append) for each in range(100)]
 
     for each in range(10_000):
-        hall.timetable.call_at(START + DAY + each, lambda: None)()
+        hall.timetable.add(At(START + DAY + each), hall.fired.append)()
     await hall.clock.advance(HOUR)
 
     assert len(hall.timetable) == len(kept)
@@ -386,7 +369,7 @@ async def test_the_real_clock_is_waited_for() -> None:
     tasks = TaskOwner("test")
     rung = asyncio.Event()
 
-    Timetable(clock, tasks).call_at(clock.time() + 0.02, rung.set)
+    Timetable(clock, tasks).add(At(clock.time() + 0.02), lambda _: rung.set())
 
     async with asyncio.timeout(10):
         await rung.wait()
