@@ -1,0 +1,89 @@
+"""Every kind of trigger says whose words it brings; no expression over a message takes long."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from hub.automation.kinds import TRIGGERS
+from hub.automation.triggers.provenance import is_somebody_elses
+from hub.automation.triggers.searching import pattern, search_for
+from hub.core.context import CHAIN_LIMIT, SYSTEM, Authority, Context
+from hub.core.schema import Invalid
+
+OUTSIDE, CAUSE, TIME = "outside", "cause", "time"
+WHOSE = {
+    **dict.fromkeys(("webhook", "feed", "mqtt", "command", "file"), OUTSIDE),
+    **dict.fromkeys(("message", "node", "event", "conversation"), CAUSE),
+    **dict.fromkeys(("state", "numeric_state", "template", "agent", "heartbeat"), CAUSE),
+    **dict.fromkeys(("time", "time_pattern", "sun", "at", "every", "cron", "hub"), TIME),
+}
+"""Whose words a trigger brings: anybody's, those of whoever caused it, or nobody's."""
+
+
+def fires(kind: str) -> list[ast.Call]:
+    """The calls with which the module of a kind tells that it fired."""
+    tree = ast.parse(inspect.getsource(import_module(f"hub.automation.triggers.{TRIGGERS[kind]}")))
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return [call for call in calls if ast.unparse(call.func) in {"fire", "site.fire", "self._site.fire"}]
+
+
+def test_whose_words_each_kind_brings_was_thought_of() -> None:
+    assert set(WHOSE) == set(TRIGGERS)
+
+
+@pytest.mark.parametrize("kind", sorted(WHOSE))
+def test_each_kind_says_what_it_brings_when_it_fires(kind: str) -> None:
+    for call in fires(kind):
+        said = {word.arg: ast.unparse(word.value) for word in call.keywords}
+        match WHOSE[kind]:
+            case "outside":
+                # An exit code says nothing to anybody.
+                assert said.get("tainted") not in (None, "False") or kind == "command", ast.unparse(call)
+            case "cause":
+                assert len(call.args) == 2, ast.unparse(call)  # with its context the cause goes on
+                assert said.get("tainted") not in (None, "False"), ast.unparse(call)
+
+
+@pytest.mark.parametrize(
+    ("cause", "somebody_elses"),
+    [
+        (None, False),
+        (Context(SYSTEM), False),
+        (Context(Authority("owner", owner=True)), False),
+        (Context(SYSTEM.narrow(tainted=True)), True),
+        (Context(Authority("token:x", scopes=frozenset({"operator.write"}))), True),
+        (Context(Authority("peer:x", person="anna")), True),
+        (Context(Authority("peer:x")), True),
+    ],
+)
+def test_only_an_owners_cause_is_the_owners(cause: Context | None, somebody_elses: bool) -> None:
+    assert is_somebody_elses(cause) is somebody_elses
+
+
+@pytest.mark.parametrize(
+    "find",
+    [
+        *("(a+)+$", "(a|a)*$", "(.*)*x", "([a-z]+)*!", "(x+x+)+y", "^(([a-z])+.)+[A-Z]([a-z])+$"),
+        *("(?:a?){40}a{40}", r"(\w+\s?)*$", "(.+)+@"),
+    ],
+)
+def test_no_expression_over_a_message_takes_long(find: str) -> None:
+    try:
+        text: Any = pattern(find)
+    except Invalid:
+        return
+    for unit in ("a", "x", "a ", "ab", "\n"):
+        search_for(text)(unit * 20_000 + "!")
+
+
+def test_a_chain_of_causes_is_bounded() -> None:
+    context = Context(SYSTEM)
+    for _ in range(CHAIN_LIMIT * 3):
+        context = context.child()
+
+    assert len(context.chain) == CHAIN_LIMIT
