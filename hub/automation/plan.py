@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -17,6 +17,8 @@ from hub.core.schema import Invalid
 
 if TYPE_CHECKING:
     from hub.automation.run import Run
+    from hub.template.compiled_value import CompiledValue
+    from hub.template.engine import Templates
 
 Steps = Sequence[Mapping[str, Any]]
 
@@ -25,23 +27,6 @@ SCRIPT = "script"
 
 PERSISTED_WAIT_S = 60.0
 """A run with a delay or a wait that is longer survives a restart unless the configuration says otherwise."""
-
-
-class CompiledValue(Protocol):
-    """A value whose templates were compiled."""
-
-    @property
-    def is_static(self) -> bool: ...
-
-    def render(self, variables: Mapping[str, Any]) -> Any: ...
-
-    async def render_async(self, variables: Mapping[str, Any], *, quote: Callable[[str], str] | None = None) -> Any: ...
-
-
-class Compiler(Protocol):
-    """What compiles values: the templates of the hub."""
-
-    def compile_value(self, value: Any) -> CompiledValue: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,11 +140,11 @@ class RunPlan:
             found = self._static[id(value)] = (value, all(self.is_static(each) for each in each_value))
         return found[1]
 
-    def compiled(self, value: Any, compiler: Compiler) -> CompiledValue:
+    def compiled(self, value: Any, templates: Templates) -> CompiledValue:
         """Return a value of the configuration with its templates compiled, at the first time it is rendered."""
         found = self._compiled.get(id(value))
         if found is None:
-            found = self._compiled[id(value)] = (value, compiler.compile_value(value))
+            found = self._compiled[id(value)] = (value, templates.compile_value(value))
         return found[1]
 
 

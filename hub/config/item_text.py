@@ -56,10 +56,6 @@ class ItemText:
         self._prove(body, new, wanted)
         return mark + new.replace("\n", newline)
 
-    def line_of(self, file_line: int) -> int:
-        """Return the line within the item that a line of the file is."""
-        return max(1, file_line - self.first_line + 1)
-
     def _prove(self, before: str, after: str, wanted: Node) -> None:
         """Read both again: only this item may differ, and it must be what was given."""
         old, new = read_spans(before), read_spans(after)

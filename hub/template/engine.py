@@ -146,10 +146,6 @@ class Templates:
         """
         return self.compile_value(value, name).render(variables, quote=quote)
 
-    async def render_value_async(self, value: Any, variables: Mapping[str, Any], name: str = "") -> Any:
-        """As `render_value`, with the functions that take their time."""
-        return await self.compile_value(value, name).render_async(variables)
-
     async def render_async(
         self,
         template: Template | str,

@@ -280,7 +280,6 @@ async def test_templates_in_a_value_may_take_their_time(remembering: Templates) 
 
     assert not compiled.is_static
     assert await compiled.render_async({}) == {"message": "cat 0", "fixed": 1}
-    assert await remembering.render_value_async([value], {}) == [{"message": "cat 0", "fixed": 1}]
 
 
 def test_an_error_in_a_value_names_its_path(templates: Templates) -> None:
