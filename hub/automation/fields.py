@@ -5,13 +5,14 @@ Each item is given to the schema of its kind; old words and short forms become t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
 from hub.automation.kinds import (
     ACTIONS,
     CONDITIONS,
+    SAME_TRIGGER,
     TRIGGERS,
     AnyKind,
     action_kind,
@@ -39,6 +40,7 @@ from hub.automation.values import (
     variables,
     weekdays,
 )
+from hub.config.suggest import nearest
 from hub.core.json_schema import to_json_schema
 from hub.core.schema import (
     Described,
@@ -127,7 +129,9 @@ def _kind_schema(kind: AnyKind) -> dict[str, Any]:
     what = _common_of(kind)
     found = dict(to_json_schema(_schema_of(what, kind.name)))
     if what != "action":
-        found["properties"] = {**found.get("properties", {}), what: {"const": kind.name}}
+        old = [word for word, name in SAME_TRIGGER.items() if what == "trigger" and name == kind.name]
+        named = {"enum": [kind.name, *old]} if old else {"const": kind.name}
+        found["properties"] = {**found.get("properties", {}), what: named}
         found["required"] = [what, *found.get("required", ())]
     found["description"] = kind.description
     return found
@@ -143,7 +147,7 @@ def _trigger(value: Any) -> dict[str, Any]:
         raise Invalid(f"expected a trigger (a mapping with the key trigger), got {show(value)}")
     key = "trigger" if "trigger" in value else "platform"
     if key not in value:
-        raise Invalid("expected the key trigger, which says what kind of trigger this is")
+        raise _without_kind(value, "trigger", ("trigger", "platform"))
     kind = _named(trigger_kind, value[key], key)
     found = _valid(kind, value)
     found.pop("platform", None)
@@ -153,17 +157,31 @@ def _trigger(value: Any) -> dict[str, Any]:
 
 def _named(kind_of: Callable[[str], Any], name: Any, key: str) -> Any:
     try:
-        return kind_of(name if isinstance(name, str) else "")
+        if not isinstance(name, str):
+            what = kind_of.__name__.removesuffix("_kind")
+            raise Invalid(f"expected the name of one kind of {what}, got {show(name)}")
+        return kind_of(name)
     except Invalid as error:
         error.prepend([key])
         raise
+
+
+def _without_kind(value: Mapping[str, Any], what: str, words: Iterable[str]) -> Invalid:
+    """Return the error for an item that does not say what it is; a key that nearly says it is named."""
+    for key in value:
+        meant = nearest(str(key), words)
+        if meant is not None and key not in _COMMON[what]:
+            return Invalid(f"there is no key {key} here; did you mean {meant}?", path=[key])
+    if what == "action":
+        return Invalid(f"this is no action; expected one of the keys {', '.join(words)}")
+    return Invalid(f"expected the key {what}, which says what kind of {what} this is")
 
 
 def _trigger_or_nest(value: Any) -> dict[str, Any]:
     if isinstance(value, dict) and "triggers" in value and not value.keys() & {"trigger", "platform"}:
         others = [key for key in value if key != "triggers"]
         if others:
-            raise Invalid("a nested list of triggers has no other keys", path=others[:1])
+            raise Invalid("a nested list of triggers has no other keys; expected triggers alone", path=others[:1])
         try:
             return {"triggers": _all_of(_trigger_or_nest, value["triggers"])}
         except Invalid as error:
@@ -197,7 +215,7 @@ def _condition(value: Any) -> dict[str, Any]:
         for short in ("and", "or", "not"):
             if short in value:
                 return _short_condition(value, short)
-        raise Invalid("expected the key condition, which says what kind of condition this is")
+        raise _without_kind(value, "condition", ("condition", "and", "or", "not"))
     if isinstance(name, str) and is_template(name):
         return {**_COMMON_CONDITION({**value, "condition": "template"}), "value_template": template(name)}
     kind = _named(condition_kind, name, "condition")
@@ -231,15 +249,14 @@ def _step(value: Any) -> dict[str, Any]:
     if key is None and value.keys() & {"and", "or", "not"}:
         return _step_condition(value)
     if key is None:
-        known = ", ".join(ACTIONS)
         refused = next((name for name in value if name in ("device_id", "scene")), None)
         if refused is not None:
             _named(action_kind, refused, refused)
-        raise Invalid(f"this is no action; expected one of the keys {known}")
+        raise _without_kind(value, "action", ACTIONS)
     if key == "condition":
         return _step_condition(value)
-    if key == "sequence" and value.keys() & {"repeat", "if", "choose"}:
-        raise Invalid("a sequence beside it is not allowed; put it into a step of its own", path=["sequence"])
+    if key in ("repeat", "choose") and "sequence" in value:
+        raise Invalid(f"a sequence does not stand beside {key}; put it inside", path=["sequence"])
     return _valid(action_kind(key), value)
 
 
@@ -296,13 +313,30 @@ def _sequence(value: Any) -> list[dict[str, Any]]:
     return _all_of(_step, value)
 
 
-def _any_of(kinds: Mapping[str, str], kind_of: Callable[[str], AnyKind]) -> Callable[[], dict[str, Any]]:
+def _any_of(
+    kinds: Mapping[str, str], kind_of: Callable[[str], AnyKind], short: Callable[[], list[dict[str, Any]]] = list
+) -> Callable[[], dict[str, Any]]:
     def json() -> dict[str, Any]:
-        return {"type": "array", "items": {"anyOf": [_kind_schema(kind_of(name)) for name in kinds]}}
+        return {"type": "array", "items": {"anyOf": [*(_kind_schema(kind_of(name)) for name in kinds), *short()]}}
 
     return json
 
 
-triggers = DescribedLater(_triggers, _any_of(TRIGGERS, trigger_kind), "triggers", "array")
-conditions = DescribedLater(_conditions, _any_of(CONDITIONS, condition_kind), "conditions", "array")
+def _short_conditions() -> list[dict[str, Any]]:
+    common = to_json_schema(_COMMON_CONDITION)
+    keys = {name: each for name, each in common["properties"].items() if name != "condition"}
+    alone = {"not": {"required": ["condition"]}}
+    return [
+        {**common, "properties": {**keys, word: conditions.json_schema}, "required": [word], **alone}
+        for word in ("and", "or", "not")
+    ]
+
+
+def _nested_triggers() -> list[dict[str, Any]]:
+    alone = {"not": {"required": ["trigger"]}}
+    return [{"type": "object", "properties": {"triggers": triggers.json_schema}, "required": ["triggers"], **alone}]
+
+
+triggers = DescribedLater(_triggers, _any_of(TRIGGERS, trigger_kind, _nested_triggers), "triggers", "array")
+conditions = DescribedLater(_conditions, _any_of(CONDITIONS, condition_kind, _short_conditions), "conditions", "array")
 sequence = DescribedLater(_sequence, _any_of(ACTIONS, action_kind), "actions", "array")

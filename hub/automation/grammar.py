@@ -91,9 +91,9 @@ _CATCH_UP_KEYS = Schema(
 
 
 def _catch_up(value: Any) -> dict[str, Any]:
-    if isinstance(value, dict):
-        return {"within": DAY_S, **_CATCH_UP_KEYS(value)}
-    return {"mode": CATCH_UP(value), "within": DAY_S}
+    stated: dict[str, Any] = _CATCH_UP_KEYS(value) if isinstance(value, dict) else {"mode": CATCH_UP(value)}
+    # The last one is worth doing however late; all of them only as far back as a day, unless it is said.
+    return {"within": DAY_S if stated["mode"] == "all" else None, **stated}
 
 
 def _on_error(value: Any) -> Any:
@@ -125,8 +125,8 @@ _MODE_KEYS: Mapping[Any, Any] = {
     ),
     Optional("retry", description="Begin a failed run again."): Schema(
         {
-            Required("attempts", description="How many times at most."): All(integer, Range(min=1, max=20)),
-            Optional("delay", default=10, description="Before the first of them."): duration,
+            Required("attempts", description="How often it is tried in all."): All(integer, Range(min=1, max=20)),
+            Optional("delay", default=10, description="Before the second."): duration,
             Optional("backoff", default=2, description="Each further delay is so many times longer."): All(
                 number, Range(min=1, max=10)
             ),
@@ -150,7 +150,7 @@ _KEYS: Mapping[Any, Any] = {
     Optional("actions", description="What it does."): sequence,
     Optional("action", description="The old word for `actions`."): sequence,
     Optional("catch_up", description="What becomes of runs that were due while the hub was down."): Described(
-        _catch_up, {"type": ["string", "object"]}, "catch_up"
+        _catch_up, {"anyOf": [to_json_schema(CATCH_UP), to_json_schema(_CATCH_UP_KEYS)]}, "catch_up"
     ),
     Optional("rate_limit", description="How often it may run."): Schema(
         {Required("runs", description="How many runs."): _COUNT, Required("per", description="In how long."): duration}
@@ -261,6 +261,11 @@ def automation(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise Invalid(f"expected an automation (triggers and actions), got {show(value)}")
     if "use_blueprint" in value:
+        for key in ("triggers", "trigger", "conditions", "condition", "actions", "action"):
+            if key in value:
+                raise Invalid(
+                    f"{key} come from the blueprint; use it without them, or without use_blueprint", path=[key]
+                )
         found: dict[str, Any] = _BLUEPRINT(value)
         return {
             key: each for key, each in found.items() if key in value

@@ -157,7 +157,7 @@ def duration(value: Any) -> float:
         except (TypeError, ValueError):
             raise Invalid(f"expected a number of {key}, got {show(amount)}", path=[key]) from None
     if not 0 <= total < float("inf"):
-        raise Invalid("a duration is not less than 0")
+        raise Invalid("expected a duration that is not less than 0")
     return total
 
 

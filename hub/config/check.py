@@ -16,6 +16,7 @@ from typing import Any
 
 from hub.config.checked import Checked, Config
 from hub.config.errors import ERROR_LIMIT, ConfigError
+from hub.config.explain import as_written
 from hub.config.loader import Loaded, ParseCache, load
 from hub.config.marks import BROKEN, ConfigList, ConfigMapping, mark_of
 from hub.config.paths import Key, KeyPath
@@ -240,6 +241,7 @@ class _Check:
         kept = self._kept.get(name)
         if kept is not None and len(keys) > 1 and isinstance(keys[1], int) and keys[1] < len(kept):
             keys = (name, kept[keys[1]], *keys[2:])
+        keys = as_written(self._loaded.data, keys)
         error = ConfigError.at(mark_of(self._loaded.data, keys, self._loaded.start), keys, message, hint)
         if not is_error:
             self._warnings.append(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from zoneinfo import available_timezones
 
@@ -16,6 +17,8 @@ from hub.core.secret import Secret
 
 _REQUIRED = "required key not provided"
 _EXTRA = "extra keys not allowed"
+_OF_A_TYPE = re.compile(r"^expected (a |an )?[a-zA-Z]+$")
+"""How the schema library tells that a value is of another type: `expected str`, `expected a dictionary`."""
 
 
 def keys_of(error: SchemaError) -> KeyPath:
@@ -26,6 +29,20 @@ def keys_of(error: SchemaError) -> KeyPath:
             continue
         key = part.schema if isinstance(part, Marker) else part
         found.append(key if isinstance(key, (str, int)) and not isinstance(key, bool) else str(key))
+    return tuple(found)
+
+
+def as_written(root: Any, keys: KeyPath) -> KeyPath:
+    """Return a path as it stands in the files: where one item stands for a list of it, there is no index."""
+    found: list[Key] = []
+    value = root
+    for key in keys:
+        if isinstance(key, int) and value is not None and not isinstance(value, (list, dict)):
+            continue
+        if isinstance(key, int) and isinstance(value, dict):
+            continue
+        found.append(key)
+        value = value_at(value, (key,))
     return tuple(found)
 
 
@@ -40,7 +57,7 @@ def explain(error: SchemaError, root: Any, start: Mark, prefix: KeyPath, schema:
         schema: JSON Schema of what was validated.
     """
     inner = keys_of(error)
-    keys = (*prefix, *inner)
+    keys = as_written(root, (*prefix, *inner))
     data = value_at(root, prefix)
     message = str(error.msg)
     if message == _REQUIRED:
@@ -48,13 +65,16 @@ def explain(error: SchemaError, root: Any, start: Mark, prefix: KeyPath, schema:
         told = f"{inner[-1]} is missing here" + (f"; expected {wanted}" if wanted else "")
         return ConfigError.at(mark_of(root, keys[:-1], start), keys, told)
     if message == _EXTRA:
-        known = keys_at(schema, inner[:-1], data)
+        known = {key for key in keys_at(schema, inner[:-1], data) if key != inner[-1]}
         return ConfigError.at(
             key_mark_of(root, keys, start),
             keys,
             f"there is no key {inner[-1]} here",
             did_you_mean(str(inner[-1]), known, known="there are"),
         )
+    if message.startswith("there is no key "):
+        told, _, hint = message.partition("; ")
+        return ConfigError.at(key_mark_of(root, keys, start), keys, told, hint)
     told, hint = _value_error(message, value_at(root, keys), schema, inner, data)
     return ConfigError.at(mark_of(root, keys, start), keys, told, hint)
 
@@ -68,9 +88,11 @@ def _value_error(message: str, value: Any, schema: JsonSchema, inner: KeyPath, d
         return f"expected {choices_in_words(choices)}, got {show(value)}", hint
     if message.startswith("expected an IANA time zone") and isinstance(value, str):
         return message, did_you_mean(value, available_timezones())
-    if message.startswith("expected ") and ", got " not in message:
+    if _OF_A_TYPE.match(message):
         wanted = expected_at(schema, inner, data) or message.removeprefix("expected ").replace("dictionary", "mapping")
         return f"expected {wanted}, got {show(value)}", ""
+    if message.startswith("expected ") and ", got " not in message and not isinstance(value, (dict, list)):
+        return f"{message}, got {show(value)}", ""
     if message == "not a valid value":
         wanted = expected_at(schema, inner, data)
         return (f"expected {wanted}, got {show(value)}" if wanted else f"{show(value)} is not valid here"), ""

@@ -19,6 +19,8 @@ _NOUNS = {
     "null": "nothing",
 }
 CHOICES_SHOWN = 20
+OF_ANOTHER_TYPE, OF_ANOTHER_VALUE = 1_000, 10
+"""What contradictions count; a key that is missing counts 1."""
 
 
 def schemas_at(schema: JsonSchema, keys: KeyPath, data: Any = None) -> list[JsonSchema]:
@@ -30,10 +32,27 @@ def schemas_at(schema: JsonSchema, keys: KeyPath, data: Any = None) -> list[Json
         data: The whole as it is now; alternatives whose constant keys (`type: time`) it contradicts are left out.
     """
     found = list(_alternatives(schema, data))
+    anchors: dict[str, JsonSchema] = {}
     for index, key in enumerate(keys):
         below = value_at(data, keys[: index + 1])
-        found = [each for one in found for inner in _inside(one, key) for each in _alternatives(inner, below)]
+        inside = [inner for one in found for inner in _inside(one, key)]
+        if not anchors and any("$ref" in inner for inner in inside):
+            _find_anchors(schema, anchors)
+        inside = [anchors.get(inner.get("$ref", "")[1:], inner) for inner in inside]
+        found = [each for inner in inside for each in _alternatives(inner, below)]
     return found
+
+
+def _find_anchors(schema: Any, found: dict[str, JsonSchema]) -> None:
+    """Collect the parts that hold themselves, by name: `$ref` leads back to them."""
+    if isinstance(schema, dict):
+        if "$anchor" in schema:
+            found.setdefault(schema["$anchor"], schema)
+        for each in schema.values():
+            _find_anchors(each, found)
+    elif isinstance(schema, list):
+        for each in schema:
+            _find_anchors(each, found)
 
 
 def keys_at(schema: JsonSchema, keys: KeyPath, data: Any = None) -> dict[str, JsonSchema]:
@@ -118,29 +137,31 @@ def _alternatives(schema: JsonSchema, data: Any) -> Iterable[JsonSchema]:
             return
         yield schema
         return
-    fitting = [option for option in options if not _contradicts(option, data)]
-    for option in fitting or options:
-        yield from _alternatives(option, data)
+    against = [_contradictions(option, data) for option in options]
+    for option, count in zip(options, against, strict=True):
+        if count == min(against):
+            yield from _alternatives(option, data)
 
 
-def _contradicts(schema: JsonSchema, data: Any) -> bool:
-    """Whether data is of another type than an alternative, or has another value where it has a constant."""
+def _contradictions(schema: JsonSchema, data: Any) -> int:
+    """Return in how many ways data contradicts an alternative: by its type, or by values where it has constants."""
     kind = schema.get("type")
-    if kind == "object" and data is not None and not isinstance(data, dict):
-        return True
-    if kind == "array" and data is not None and not isinstance(data, list):
-        return True
-    if isinstance(data, dict) and kind not in {"object", None}:
-        return True
-    if isinstance(data, list) and kind not in {"array", None}:
-        return True
+    kinds = kind if isinstance(kind, list) else [] if kind is None else [kind]
+    if kinds and isinstance(data, (dict, list)) and ("object" if isinstance(data, dict) else "array") not in kinds:
+        return OF_ANOTHER_TYPE
+    if not kinds and isinstance(data, (dict, list)) and schema.keys() & {"enum", "const"}:
+        return OF_ANOTHER_TYPE
+    if kinds and data is not None and not isinstance(data, (dict, list)) and not set(kinds) - {"object", "array"}:
+        return OF_ANOTHER_TYPE
     if not isinstance(data, dict):
-        return False
+        return 0
+    count = sum(name not in data and "platform" not in data for name in schema.get("required", ()))
+    if any(name in data for name in schema.get("not", {}).get("required", ())):
+        return OF_ANOTHER_TYPE
     for name, inner in schema.get("properties", {}).items():
         allowed = [inner["const"]] if "const" in inner else inner.get("enum")
-        if allowed is not None and name in data and data[name] not in allowed:
-            return True
-    return False
+        count += OF_ANOTHER_VALUE * (allowed is not None and name in data and data[name] not in allowed)
+    return count
 
 
 def _inside(schema: JsonSchema, key: str | int) -> Iterable[JsonSchema]:

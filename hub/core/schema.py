@@ -190,7 +190,7 @@ class DescribedLater:
 
     Args:
         check: Returns the valid value or raises `Invalid`.
-        json: Makes the JSON Schema; where it holds itself, the inner one is told by its type alone.
+        json: Makes the JSON Schema; where it holds itself, the inner one refers to it.
         name: Shown in documentation and errors.
         type: The JSON type of what it accepts.
     """
@@ -212,10 +212,10 @@ class DescribedLater:
     def json_schema(self) -> dict[str, Any]:
         """What it accepts."""
         if self._making:
-            return {"type": self._type}
+            return {"type": self._type, "$ref": f"#{self.__name__}"}
         self._making = True
         try:
-            return dict(self._json())
+            return {"$anchor": self.__name__, **self._json()}
         finally:
             self._making = False
 

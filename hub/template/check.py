@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from hub.template.environment import Sandbox
 
 CACHED_CHECKS = 4_096
+_TOKENS = {"end of print statement": "}}", "end of statement block": "%}", "begin of print statement": "{{"}
+"""What the template language calls them → how they are written."""
 
 
 def check_template(text: str, functions: Collection[str] = HUB_FUNCTIONS) -> str | None:
@@ -33,7 +35,12 @@ def _checked(text: str, functions: frozenset[str]) -> str | None:
     try:
         parse_checked(_sandbox(), text.strip(), functions)
     except TemplateFailed as error:
-        return f"line {error.line}: {error.reason}" if error.line else error.reason
+        reason = error.reason
+        for token, written in _TOKENS.items():
+            reason = reason.replace(token, written)
+        if reason.startswith("unexpected "):
+            reason += "; something is missing before it, or it is one too many"
+        return f"line {error.line}: {reason}" if error.line else reason
     return None
 
 

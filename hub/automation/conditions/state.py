@@ -99,7 +99,7 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
     return {**config, "state": states}
 
 
-_states = Described(_states_of, {}, "state or list of states")
+_states = Described(_states_of, {"type": ["string", "number", "boolean", "array"]}, "state or list of states")
 
 KIND = ConditionKind(
     "state",

@@ -29,7 +29,7 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
     if above is None and below is None:
         raise Invalid("expected above, below or both")
     if isinstance(above, float) and isinstance(below, float) and above >= below:
-        raise Invalid(f"no number is above {above:g} and below {below:g}", path=["above"])
+        raise Invalid(f"no number is above {above:g} and below {below:g}; expected above to be less", path=["above"])
     return config
 
 

@@ -1,0 +1,38 @@
+"""What the check of a home says of the mistakes in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hub.config.check import check
+from hub.config.errors import ConfigError
+from hub.sections import all_sections
+
+ROOT = "automation: !include automations.yaml\nscript: !include scripts.yaml\n"
+
+
+def errors_of(home: Path, case: Mapping[str, Any]) -> list[ConfigError]:
+    """Write the files of a case and return what is told of them.
+
+    Args:
+        case: `text` is one automation; `file` the whole of automations.yaml, `script` of scripts.yaml.
+    """
+    files = {
+        "configuration.yaml": ROOT,
+        "automations.yaml": case.get("file") or as_item(case.get("text", "actions: []\n")),
+        "scripts.yaml": case.get("script", "{}"),
+    }
+    if "blueprint" in case:
+        files["blueprints/automation/test.yaml"] = case["blueprint"]
+    for name, text in files.items():
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(text, encoding="utf-8")
+    return list(check(home, all_sections(), environment={}).errors)
+
+
+def as_item(text: str) -> str:
+    """Return a mapping as the only item of a list: a dash before its first line."""
+    first, *rest = text.splitlines()
+    return "\n".join([f"- {first}", *(f"  {line}" if line else line for line in rest)]) + "\n"
