@@ -8,11 +8,12 @@ from typing import Any
 from hub.automation.contract import Firing, Parts
 from hub.automation.kept import KeptStates
 from hub.automation.kinds import trigger_kind
+from hub.automation.signals import error_text
 from hub.automation.site import ArmedSite, Schedules, trigger_key
 from hub.automation.start_variables import trigger_variables
 from hub.core.errors import HubError
 from hub.core.repairs import Severity
-from hub.core.schema import SchemaError, describe_error
+from hub.core.schema import SchemaError
 
 REPAIRS = "automation"
 
@@ -115,10 +116,8 @@ class Armed:
             if not self._is_enabled(config, variables):
                 return
             self._unarm.append(kind.arm(config, site))
-        except HubError as error:
-            self._fail(site.index, error.message)
-        except SchemaError as error:
-            self._fail(site.index, describe_error(error))
+        except (HubError, SchemaError) as error:
+            self._fail(site.index, error_text(error))
         else:
             self._sites.append((config, site))
 

@@ -14,15 +14,14 @@ from typing import Any
 
 from hub.automation.armed import REPAIRS
 from hub.automation.automation import Automation
-from hub.automation.contract import Outcome
 from hub.automation.desk import Begun, Desk
 from hub.automation.grammar import slugify
 from hub.automation.scheduled_form import check_form
-from hub.automation.waiting import Waiting
+from hub.automation.signals import error_text
 from hub.config.checked import Config
 from hub.core.context import SCOPES, Authority, Context
 from hub.core.errors import HubError, NotFound, Unavailable
-from hub.core.schema import Invalid, SchemaError, describe_error
+from hub.core.schema import Invalid, SchemaError
 from hub.storage.database import Database
 
 _log = logging.getLogger(__name__)
@@ -140,7 +139,7 @@ class Automations:
             return
         for waiting in await self._desk.waiting.load():
             if waiting.owner_kind == SECTION:
-                await self._take_up(waiting)
+                await waiting.go_on(self._automations.get(waiting.owner_id), self._parts, self._desk.traces)
         for automation in [each for each in self._automations.values() if each.is_used_up]:
             if self._desk.delete is not None:
                 self._parts.tasks.spawn(self._desk.delete(automation.id), name=f"remove {automation.id}")
@@ -324,8 +323,7 @@ class Automations:
                 self._release(id)
                 return config
         except (HubError, SchemaError) as error:
-            text = describe_error(error) if isinstance(error, SchemaError) else error.message
-            self._break(id, item.get("alias") or id, text, self._location(self._places.get(id)), item)
+            self._break(id, item.get("alias") or id, error_text(error), self._location(self._places.get(id)), item)
             return None
         automation = Automation(config, self._entity(id, config.get("alias") or id), authority, self._desk)
         self._automations[id] = automation
@@ -429,21 +427,6 @@ class Automations:
         if self._config is None or index is None:
             return None
         return self._config.location((SECTION, index))
-
-    async def _take_up(self, waiting: Waiting) -> None:
-        automation = self._automations.get(waiting.owner_id)
-        if automation is None or automation.plan.definition_hash != waiting.definition_hash:
-            reason = "it was changed" if automation is not None else "it is not there any more"
-            await self._give_up(waiting, f"the hub was restarted in the middle of it, and meanwhile {reason}")
-            return
-        automation.take_up(waiting)
-
-    async def _give_up(self, waiting: Waiting, reason: str) -> None:
-        assert self._desk.waiting is not None  # noqa: S101  only what it holds is given up
-        if self._desk.traces is not None:
-            self._desk.traces.add(waiting.ended(Outcome.INTERRUPTED, reason, self._parts))
-        await self._desk.waiting.forget(waiting.id)
-        _log.warning("a run of the automation %s was not taken up: %s", waiting.owner_id, reason)
 
 
 def _id_of(item: Mapping[str, Any], taken: Mapping[str, Any], index: int) -> str:

@@ -17,13 +17,14 @@ from hub.automation.dry_firing import Trial
 from hub.automation.kept import Kept
 from hub.automation.kinds import trigger_kind
 from hub.automation.replay import Replay
+from hub.automation.signals import error_text
 from hub.automation.site import ArmedSite, Schedules
 from hub.automation.start_variables import trigger_variables
 from hub.automation.trace import iso_time, shown_value
 from hub.core.context import SYSTEM, Context, system_context
 from hub.core.errors import HubError, InvalidRequest, Unavailable
 from hub.core.ids import new_id
-from hub.core.schema import SchemaError, describe_error
+from hub.core.schema import SchemaError
 from hub.core.states import EVENT_STATE_CHANGED
 from hub.storage.history import History
 from hub.storage.recorder import CUT, KEPT
@@ -166,11 +167,8 @@ class _Backtest:
             before = parts.bus.listener_counts()
             try:
                 trigger_kind(name).arm(config, site)
-            except HubError as error:
-                self._unknown(index, error.message)
-                continue
-            except SchemaError as error:
-                self._unknown(index, describe_error(error))
+            except (HubError, SchemaError) as error:
+                self._unknown(index, error_text(error))
                 continue
             after = parts.bus.listener_counts()
             self._listened[index] = {type for type, number in after.items() if number > before.get(type, 0)}

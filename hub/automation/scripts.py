@@ -11,8 +11,8 @@ from hub.automation.contract import Outcome
 from hub.automation.execute import Ended
 from hub.automation.fields import variables
 from hub.automation.script import Script, ScriptDesk
+from hub.automation.signals import error_text
 from hub.automation.values import some_or_all
-from hub.automation.waiting import Waiting
 from hub.config.checked import Config
 from hub.core.errors import Conflict, HubError, InvalidRequest, NotFound
 from hub.core.events import Unsubscribe
@@ -65,7 +65,7 @@ class Scripts:
             return
         for waiting in await self._desk.waiting.load():
             if waiting.owner_kind == SECTION:
-                await self._take_up(waiting)
+                await waiting.go_on(self._scripts.get(waiting.owner_id), self._parts, self._desk.traces)
 
     async def close(self) -> None:
         """Take all services away; what runs is cut off with the tasks of the parts."""
@@ -158,7 +158,7 @@ class Scripts:
                 raise Conflict(f"script.{key} is a service of its own; give the script another name")
             script = Script(key, self._expand(item) if "use_blueprint" in item else item, self._desk)
         except (HubError, SchemaError) as error:
-            text = describe_error(error) if isinstance(error, SchemaError) else error.message
+            text = error_text(error)
             self._break(key, text)
             self._parts.repairs.raise_(REPAIRS, key, f"The script {key} is unavailable", text)
             return
@@ -207,18 +207,6 @@ class Scripts:
         script = self._scripts.pop(key, None)
         if script is not None:
             await script.stop("its definition was changed")
-
-    async def _take_up(self, waiting: Waiting) -> None:
-        script = self._scripts.get(waiting.owner_id)
-        if script is not None and script.plan.definition_hash == waiting.definition_hash:
-            script.take_up(waiting)
-            return
-        reason = "it is not there any more" if script is None else "it was changed"
-        text = f"the hub was restarted in the middle of it, and meanwhile {reason}"
-        if self._desk.traces is not None:
-            self._desk.traces.add(waiting.ended(Outcome.INTERRUPTED, text, self._parts))
-        await waiting.keeper.forget(waiting.id)
-        _log.warning("a run of the script %s was not taken up: %s", waiting.owner_id, text)
 
     def _register_common(self) -> None:
         """Register `script.turn_on`, which waits for nothing, `turn_off` and `toggle`; `reload` is the engine's."""

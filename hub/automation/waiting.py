@@ -6,7 +6,7 @@ import logging
 import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 
@@ -16,6 +16,7 @@ from hub.automation.position import Position, TakenUp
 from hub.automation.run import Run
 from hub.automation.saved_values import pack, unpack
 from hub.automation.trace import TraceWriter
+from hub.automation.trace_store import TraceStore
 from hub.core.context import Authority, Context
 from hub.core.errors import LimitExceeded
 from hub.storage.database import Database
@@ -33,6 +34,19 @@ _UPSERT = (
 """A run that is saved again keeps its place, so that those that wait for their turn go on in order."""
 
 Write = Callable[[sqlite3.Connection], None]
+
+
+class Owner(Protocol):
+    """Whose runs are kept: an automation or a script."""
+
+    @property
+    def plan(self) -> RunPlan:
+        """How it runs now."""
+        ...
+
+    def take_up(self, waiting: Waiting) -> None:
+        """Go on with a run that a stop or a crash cut off, at its position."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +86,26 @@ class Waiting:
         run.conversation_response = self.conversation_response
         return run
 
-    def ended(self, outcome: Outcome, reason: str, parts: Parts) -> TraceWriter:
-        """Return the trace of a run that does not go on."""
+    async def go_on(self, owner: Owner | None, parts: Parts, traces: TraceStore | None) -> None:
+        """Hand it to its owner; without one, or when its definition is another by now, it ends here and says so."""
+        if owner is not None and owner.plan.definition_hash == self.definition_hash:
+            owner.take_up(self)
+            return
+        meanwhile = "it is not there any more" if owner is None else "it was changed"
+        reason = f"the hub was restarted in the middle of it, and meanwhile {meanwhile}"
+        if traces is not None:
+            traces.add(self._interrupted(reason, parts))
+        await self.keeper.forget(self.id)
+        _log.warning("a run of the %s %s was not taken up: %s", self.owner_kind, self.owner_id, reason)
+
+    def _interrupted(self, reason: str, parts: Parts) -> TraceWriter:
         trigger = self.variables.get("trigger") or {}
         owner = f"script.{self.owner_id}" if self.owner_kind == "script" else self.owner_id
         trace = TraceWriter(self.id, owner, self.alias, trigger, self.context, parts.clock, parts.zone())
         for path, state in self.position.states.items():
             if isinstance(state, dict):
                 trace.step(path).result(interrupted=True, **{str(key): value for key, value in state.items()}).end()
-        trace.end(outcome, reason, self.variables)
+        trace.end(Outcome.INTERRUPTED, reason, self.variables)
         return trace
 
 

@@ -15,11 +15,13 @@ from hub.automation.contract import Outcome
 from hub.automation.execute import Ended
 from hub.automation.plan import RunPlan, waits_long
 from hub.automation.saved_values import pack, unpack
+from hub.automation.trace_store import TraceStore
 from hub.automation.waiting import STATE_LIMIT_BYTES, WaitingRuns
 from hub.core.context import SYSTEM, Context
 from hub.core.events import Event
 from hub.core.services import ResponseMode, ServiceCall
 from hub.core.states import State
+from hub.security.redaction import Redactor
 from hub.storage.database import Database
 from hub.storage.migrations import HUB_MIGRATIONS
 from tests.automation.actions.bench import ANYTHING, Bench
@@ -215,17 +217,26 @@ async def test_what_can_be_repeated_is_called_again_with_the_same_key(db: Databa
     assert home.done == [1, 2]
 
 
-async def test_a_changed_definition_is_seen(db: Database) -> None:
+async def test_a_run_whose_owner_is_gone_ends_and_says_so(db: Database) -> None:
     home = Home(db, [{"delay": 100}, note(1)])
     await ending(home.live(saves=2))
     (waiting,) = await home.keeper.runs.load()
+    traces = TraceStore(None, Redactor(), home.bench.parts.clock.time, home.bench.parts.zone)
 
-    changed = Home(db, [{"delay": 100}, note(2)])
+    await waiting.go_on(None, home.bench.parts, traces)
 
-    assert waiting.definition_hash == home.plan.definition_hash != changed.plan.definition_hash
-    trace = waiting.ended(Outcome.INTERRUPTED, "it was changed", home.bench.parts).as_dict()
-    assert (trace["outcome"], trace["error"]) == ("interrupted", "it was changed")
-    assert trace["steps"]["action/0"][0]["result"]["interrupted"] is True
+    (trace,) = await traces.recent()
+    steps = (await traces.get(waiting.id))["steps"]
+    assert (trace["outcome"], trace["error"]) == (
+        "interrupted",
+        "the hub was restarted in the middle of it, and meanwhile it is not there any more",
+    )
+    assert steps["action/0"][0]["result"]["interrupted"] is True
+    assert await home.keeper.runs.load() == []
+
+
+async def test_another_action_makes_another_definition(db: Database) -> None:
+    assert Home(db, [note(1)]).plan.definition_hash != Home(db, [note(2)]).plan.definition_hash
 
 
 async def test_the_name_does_not_change_the_definition() -> None:

@@ -11,12 +11,13 @@ from hub.automation.fields import triggers
 from hub.automation.kinds import trigger_kind
 from hub.automation.rendering import truth
 from hub.automation.run import Run
+from hub.automation.signals import error_text
 from hub.automation.triggers.provenance import is_somebody_elses
 from hub.automation.waits import TIMEOUT_FIELDS, Wait, begin, end, skip, until
 from hub.core.context import Context
 from hub.core.errors import HubError, Unavailable
 from hub.core.events import Unsubscribe
-from hub.core.schema import Required, SchemaError, describe_error
+from hub.core.schema import Required, SchemaError
 
 _CATCH_UP: Mapping[str, Any] = {"mode": "last", "within": None}
 
@@ -88,10 +89,8 @@ class _Waiting:
             site = site_of(config)
             try:
                 self._armed.append(trigger_kind(config["trigger"]).arm(config, site))
-            except HubError as error:
-                site.fail(error.message)
-            except SchemaError as error:
-                site.fail(describe_error(error))
+            except (HubError, SchemaError) as error:
+                site.fail(error_text(error))
 
     def fired(self, trigger: Mapping[str, Any], *, tainted: bool) -> None:
         """One of them fired; the first counts."""

@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hub.automation.contract import Arm, Site
+from hub.automation.signals import error_text
 from hub.automation.values import is_template
 from hub.core.errors import HubError
 from hub.core.events import Unsubscribe
-from hub.core.schema import SchemaError, describe_error
+from hub.core.schema import SchemaError
 
 
 def told(arm: Arm) -> Arm:
@@ -20,15 +21,10 @@ def told(arm: Arm) -> Arm:
         try:
             return arm(config, site)
         except (HubError, SchemaError) as error:
-            site.fail(said(error))
+            site.fail(error_text(error))
             return nothing
 
     return tell
-
-
-def said(error: HubError | SchemaError) -> str:
-    """Return what an error says to people."""
-    return error.message if isinstance(error, HubError) else describe_error(error)
 
 
 def nothing() -> None:

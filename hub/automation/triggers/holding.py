@@ -8,7 +8,8 @@ from datetime import timedelta
 from typing import Any
 
 from hub.automation.contract import Site
-from hub.automation.triggers.arming import rendered, said
+from hub.automation.signals import error_text
+from hub.automation.triggers.arming import rendered
 from hub.automation.values import resolve_duration
 from hub.automation.words import span_of
 from hub.core.errors import HubError
@@ -52,7 +53,7 @@ class Holding:
                 self._duration, lambda value: rendered(value, self._site, trigger={**trigger, "for": None})
             )
         except (HubError, SchemaError) as error:
-            self._site.fail(f"for: {said(error)}")
+            self._site.fail(f"for: {error_text(error)}")
             return
         if seconds <= 0:
             then(timedelta(0))
