@@ -31,7 +31,7 @@ _EVERY = re.compile(
     re.IGNORECASE,
 )
 _PART = re.compile(
-    r"(?P<number>\d{1,6}(?:\.\d{1,3})?)?\s*(?P<unit>weeks?|w|days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s"
+    r"(?P<number>\d{1,6}(?:\.\d{1,3})?)?\s*+(?P<unit>weeks?|w|days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s"
     r"|个?星期|周|天|个?小时|分钟|秒)\s*(?:and|,)?\s*",
     re.IGNORECASE,
 )

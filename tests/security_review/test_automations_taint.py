@@ -348,3 +348,20 @@ async def test_automations_that_wait_for_each_others_states_end(house: Besieged)
     await house.rpc("automation.trigger", {"id": "ping"})
 
     assert "again and again" in (await not_run(house, NotRun.ERROR))["text"]
+
+
+async def test_words_from_outside_do_not_choose_what_is_forgotten(house: Besieged) -> None:
+    (house.workspace / "MEMORY.md").write_text("# Memory\n\n## Facts\n\n- The cat is called Minka\n")
+    await add(
+        house,
+        """
+        id: forgets
+        triggers: [{trigger: webhook, webhook_id: forgets}]
+        actions: [{action: memory.forget, data: {query: "{{ trigger.json.it }}"}}]
+        """,
+    )
+
+    await webhook(house, "forgets", {"it": "Minka"})
+
+    assert (await ended(house, "forgets"))[0]["outcome"] == "failed"
+    assert "Minka" in (house.workspace / "MEMORY.md").read_text()

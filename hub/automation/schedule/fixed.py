@@ -23,7 +23,7 @@ LATEST = datetime(9000, 1, 1, tzinfo=UTC).timestamp()
 
 _DURATION = re.compile(r"(?:in\s+|\+\s*)?((?:\d+(?:\.\d+)?\s*[dhms]\s*)+)", re.IGNORECASE | re.ASCII)
 _DATE = re.compile(r"\d{4}-?\d{2}-?\d{2}|\d{4}-?W\d{2}(?:-?\d)?", re.IGNORECASE | re.ASCII)
-_ZONED = re.compile(r"(.+?)\s+([A-Za-z][\w+-]*(?:/[\w+-]+)*)", re.ASCII)
+_ZONED = re.compile(r"(.*\S)\s++([A-Za-z][\w+-]*+(?:/[\w+-]++)*+)", re.ASCII)
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from hub.agent.agents import Agents
 from hub.core.clock import Clock
 from hub.core.context import Authority
+from hub.core.errors import Forbidden
 from hub.core.events import Unsubscribe
 from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, integer, slug, string
 from hub.core.services import AgentRule, ResponseMode, ServiceCall, ServiceRegistry
@@ -105,6 +106,8 @@ class MemoryServices:
         return {"hits": [_shown(hit) for hit in hits]}
 
     async def _forget(self, call: ServiceCall) -> Mapping[str, Any]:
+        if call.context.authority.tainted:
+            raise Forbidden("memory.forget: words from outside are in this run; they do not choose what is forgotten")
         hits = await self._memory.require().forget(
             call.data["query"], agent_id=self._agent(call), scope=_scope(call.context.authority)
         )
