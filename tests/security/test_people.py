@@ -118,3 +118,17 @@ def test_no_text_is_a_person_by_chance(text: str) -> None:
     found = people.by_identity(text)
 
     assert found is None or text in found.identities
+
+
+def test_rights_that_were_kept_are_those_their_person_has_now() -> None:
+    before = People([Person("me", "Me", owner=True), Person("anna", "Anna", identities=("a:user:2",))])
+    now = People([Person("me", "Me"), Person("eva", "Eva", owner=True)])
+    mine, annas = before.owner_authority().narrow(tainted=True), before.authority_for("a:user:2")
+
+    narrowed = now.as_now(mine)
+
+    assert (narrowed.person, narrowed.owner, narrowed.scopes, narrowed.tainted) == ("me", False, frozenset(), True)
+    assert now.as_now(annas).person is None
+    assert before.as_now(mine) == mine
+    assert before.as_now(annas) == annas
+    assert now.as_now(People().owner_authority()) == now.owner_authority()
