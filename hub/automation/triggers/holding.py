@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -12,6 +12,7 @@ from hub.automation.signals import error_text
 from hub.automation.triggers.arming import rendered
 from hub.automation.values import resolve_duration
 from hub.automation.words import span_of
+from hub.core.context import Context
 from hub.core.errors import HubError
 from hub.core.schema import SchemaError
 
@@ -35,18 +36,19 @@ class Holding:
         """Whether something is being held."""
         return key in self._waits
 
-    def begin(self, key: str, trigger: Mapping[str, Any], then: Callable[[timedelta | None], None]) -> None:
-        """Call `then` once this was held for the duration, which it is handed; at once when that is 0.
+    def begin(self, key: str, trigger: Mapping[str, Any], context: Context | None) -> None:
+        """Fire once this was held for the duration, which is told as `trigger.for`; at once without one.
 
         A wait for the same key is replaced. A duration that cannot be told is a failure of the trigger.
 
         Args:
             key: What is held: an entity id.
-            trigger: What a template of the duration sees as `trigger`.
+            trigger: What fires; a template of the duration sees it, with a `for` that is None.
+            context: Why.
         """
         self.end(key)
         if self._duration is None:
-            then(None)
+            self._fire(trigger, context, None)
             return
         try:
             seconds = resolve_duration(
@@ -56,10 +58,10 @@ class Holding:
             self._site.fail(f"for: {error_text(error)}")
             return
         if seconds <= 0:
-            then(timedelta(0))
+            self._fire(trigger, context, timedelta(0))
             return
         self._waits[key] = self._site.parts.tasks.spawn(
-            self._wait(key, seconds, then), name=f"hold {key} for {self._site.automation_id}"
+            self._wait(key, seconds, trigger, context), name=f"hold {key} for {self._site.automation_id}"
         )
 
     def end(self, key: str) -> None:
@@ -73,10 +75,14 @@ class Holding:
         for key in list(self._waits):
             self.end(key)
 
-    async def _wait(self, key: str, seconds: float, then: Callable[[timedelta | None], None]) -> None:
+    async def _wait(self, key: str, seconds: float, trigger: Mapping[str, Any], context: Context | None) -> None:
         await self._site.parts.clock.sleep(seconds)
         self._waits.pop(key, None)
-        then(timedelta(seconds=seconds))
+        self._fire(trigger, context, timedelta(seconds=seconds))
+
+    def _fire(self, trigger: Mapping[str, Any], context: Context | None, length: timedelta | None) -> None:
+        tainted = context is not None and context.authority.tainted
+        self._site.fire({**trigger, "for": length}, context, tainted=tainted)
 
 
 def explain_for(duration: Any) -> str:

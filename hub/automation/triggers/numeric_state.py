@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import Any
 
 from hub.automation.contract import Site, TriggerKind
@@ -130,15 +129,9 @@ def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
             **span.facts(entity_id),
             "from_state": event.data["old_state"],
             "to_state": new,
-            "for": None,
             "description": f"numeric state of {entity_id}",
         }
-        context = event.context
-
-        def crossed(length: timedelta | None) -> None:
-            site.fire({**trigger, "for": length}, context, tainted=context.authority.tainted)
-
-        holding.begin(entity_id, trigger, crossed)
+        holding.begin(entity_id, trigger, event.context)
 
     unlisten = listen_to_states(site.parts.bus, config["entity_id"], changed)
 

@@ -7,7 +7,6 @@ them with nothing behind it means "any, but a change of the state itself". With 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import timedelta
 from typing import Any
 
 from hub.automation.contract import Site, TriggerKind
@@ -115,20 +114,12 @@ def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
             "entity_id": entity_id,
             "from_state": data["old_state"],
             "to_state": data["new_state"],
-            "for": None,
             "attribute": attribute,
             "description": f"state of {entity_id}",
         }
-        if not holding.needed:
-            site.fire(trigger, event.context, tainted=event.context.authority.tainted)
-            return
-        held[entity_id] = old if only_from else new
-        context = event.context
-
-        def held_on(length: timedelta | None) -> None:
-            site.fire({**trigger, "for": length}, context, tainted=context.authority.tainted)
-
-        holding.begin(entity_id, trigger, held_on)
+        if holding.needed:
+            held[entity_id] = old if only_from else new
+        holding.begin(entity_id, trigger, event.context)
 
     def _is_left(state: State | None, value: Any, kept: Any) -> bool:
         """Whether what was held has ended: it came back to where it was from, or is not any more what it became."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import Any
 
 from hub.automation.contract import Site, TriggerKind
@@ -20,7 +19,6 @@ from hub.automation.triggers.arming import nothing, told
 from hub.automation.triggers.holding import Holding, explain_for
 from hub.automation.triggers.state import listen_to_states
 from hub.automation.words import shown
-from hub.core.context import Context
 from hub.core.errors import HubError
 from hub.core.events import Event, Unsubscribe
 from hub.core.schema import Optional, Required
@@ -140,16 +138,9 @@ class _Watch:
             "entity_id": entity_id,
             "from_state": data.get("old_state"),
             "to_state": data.get("new_state"),
-            "for": None,
             "description": f"{entity_id} via template" if entity_id else "time change or manual update via template",
         }
-        context: Context | None = event.context if event is not None else None
-
-        def became_true(length: timedelta | None) -> None:
-            tainted = context is not None and context.authority.tainted
-            self._site.fire({**trigger, "for": length}, context, tainted=tainted)
-
-        self._holding.begin(_KEY, trigger, became_true)
+        self._holding.begin(_KEY, trigger, event.context if event is not None else None)
 
 
 def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
