@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
+from hub.automation.script_editing import ScriptEditor
 from hub.core.events import Event, Unsubscribe
 from hub.core.repairs import EVENT_REPAIRS_CHANGED
 from hub.core.states import EVENT_STATE_CHANGED
@@ -35,7 +36,6 @@ from web.pages.overview import OverviewPage
 from web.pages.scripts import ScriptsPage
 from web.render import Renderer
 from web.routes import Pages, add_routes
-from web.script_editing import ScriptEditor
 from web.state_rows import StateRows
 from web.template_preview import TemplatePreview
 from web.texts import ACTIVITY

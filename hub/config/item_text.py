@@ -1,4 +1,4 @@
-"""One item of a YAML list as a text of its own: taken out of its file with its comments, and put back in its place."""
+"""One item of a YAML list, or entry of a mapping, as a text of its own: taken out with its comments, and put back."""
 
 from __future__ import annotations
 
@@ -86,10 +86,28 @@ def item_text(file_text: str, keys: KeyPath) -> ItemText:
         raise NotFound("the file does not hold this any more")
     if holder.flow or node.kind is Kind.ALIAS or node.anchored or isinstance(node.data, Tagged):
         raise EditRefused(f"{format_path(keys)} is written in a way that is left to a person")
-    end = _with_comments(body, _line_end(body, node.end), _dash_column(body, node))
-    first, *rest = body[node.start : end].split("\n")
-    text = "\n".join([first, *(_moved(line, node.column) for line in rest)]).rstrip("\n") + "\n"
-    return ItemText(text, keys, node.start, end, node.column, body.count("\n", 0, node.start) + 1)
+    return _cut(body, node, keys, _dash_column(body, node))
+
+
+def entry_text(file_text: str, keys: KeyPath) -> ItemText:
+    """Return the mapping that is the value of a key of a file.
+
+    Raises:
+        InvalidRequest: The file is not YAML.
+        EditRefused: It does not stand on lines of its own below its key.
+        NotFound: There is no such key.
+    """
+    body = _plain(file_text)
+    root = read_spans(body)
+    node = find(root, keys) if root is not None else None
+    holder = find(root, keys[:-1]) if root is not None and keys else None
+    pair = holder.entry(str(keys[-1])) if holder is not None and holder.kind is Kind.MAPPING else None
+    if node is None or pair is None:
+        raise NotFound("the file does not hold this any more")
+    before = body[body.rfind("\n", 0, node.start) + 1 : node.start]
+    if node.kind is not Kind.MAPPING or node.flow or node.anchored or before.strip():
+        raise EditRefused(f"{format_path(keys)} is written in a way that is left to a person; edit it in its file")
+    return _cut(body, node, keys, pair[0].column)
 
 
 def text_hash(text: str) -> str:
@@ -111,6 +129,14 @@ def mapping_in(text: str) -> Node:
     return node
 
 
+def _cut(body: str, node: Node, keys: KeyPath, column: int) -> ItemText:
+    """Return a node as a text, with the comments below it that are indented more than `column`."""
+    end = _with_comments(body, _line_end(body, node.end), column)
+    first, *rest = body[node.start : end].split("\n")
+    text = "\n".join([first, *(_moved(line, node.column) for line in rest)]).rstrip("\n") + "\n"
+    return ItemText(text, keys, node.start, end, node.column, body.count("\n", 0, node.start) + 1)
+
+
 def _plain(file_text: str) -> str:
     return file_text.removeprefix(BYTE_ORDER_MARK).replace("\r\n", "\n")
 
@@ -130,14 +156,14 @@ def _dash_column(text: str, node: Node) -> int:
     return len(before) - len(before.lstrip(" ")) if before.strip() == "-" else max(0, node.column - 2)
 
 
-def _with_comments(text: str, end: int, dash_column: int) -> int:
-    """Return the end of an item with the comments behind it that are indented more than its dash."""
+def _with_comments(text: str, end: int, outer_column: int) -> int:
+    """Return the end of an item with the comments behind it that are indented more than its dash or key."""
     kept = end
     while end < len(text):
         stop = _line_end(text, end + 1)
         line = text[end + 1 : stop]
         bare = line.lstrip(" ")
-        if bare.startswith("#") and len(line) - len(bare) > dash_column:
+        if bare.startswith("#") and len(line) - len(bare) > outer_column:
             kept = stop
         elif bare.strip():
             return kept

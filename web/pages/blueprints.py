@@ -9,6 +9,7 @@ from typing import Any
 from aiohttp import web
 
 from hub.automation.blueprints.blueprints import Blueprints
+from hub.automation.script_editing import ScriptEditor
 from hub.core.errors import HubError, InvalidRequest, NotFound
 from hub.core.schema import All, In, Length, Optional, Required, Schema, SchemaError, string
 from hub.gateway.contract import ADMIN, HttpCall
@@ -20,7 +21,6 @@ from web.i18n import Catalogue, catalogue
 from web.known import Known
 from web.places import blueprint_place, script_place
 from web.render import Page, Renderer, json_response, see_other, wants_json
-from web.script_editing import ScriptEditor
 from web.trace_view import automation_path
 from web.yaml_shown import yaml_shown
 

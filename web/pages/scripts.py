@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from aiohttp import web
 
+from hub.automation.script_editing import TEXT_LIMIT, ScriptEditor
 from hub.automation.trace_store import TraceStore
 from hub.core.errors import Conflict, HubError, NotFound
 from hub.core.schema import All, Length, Optional, Required, Schema, string
@@ -22,7 +23,6 @@ from web.known import Known
 from web.live import Frame
 from web.places import script_place
 from web.render import Page, Renderer, json_response, see_other, wants_json
-from web.script_editing import TEXT_LIMIT, ScriptEditor
 from web.script_fields import script_form
 from web.texts import AUTOMATION_STATES, STEP_STATES
 from web.trace_view import TraceView, outcome_shown, seconds_of

@@ -12,14 +12,13 @@ from hub.automation.scripts import SECTION
 from hub.config import edit
 from hub.config.files import ROOT_FILE
 from hub.config.files_editor import Place
-from hub.config.item_text import ItemText
+from hub.config.item_text import ItemText, entry_text
 from hub.config.paths import KeyPath
 from hub.config.render import block
 from hub.config.spans import Kind, Node, Tagged, find, read_spans
 from hub.config.store import ConfigStore
 from hub.core.errors import Conflict, InvalidRequest, LimitExceeded, NotFound
 from hub.core.schema import SchemaError, describe_error, each_error
-from web.entry_text import entry_text
 
 FILE = "scripts.yaml"
 TEXT_LIMIT = 262_144

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hub.config.edit import EditRefused, parse_value
+from hub.config.item_text import entry_text
 from hub.core.errors import InvalidRequest, NotFound
-from web.entry_text import entry_text
 
 FILE = """\
 # scripts
