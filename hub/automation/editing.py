@@ -16,7 +16,7 @@ from hub.config.files_editor import Place
 from hub.config.item_changes import with_changes
 from hub.config.item_text import ItemText, item_text, mapping_in
 from hub.config.paths import KeyPath
-from hub.config.spans import Tagged, read_spans
+from hub.config.spans import Tagged, as_written, read_spans
 from hub.config.store import ConfigStore
 from hub.core.errors import Conflict, InvalidRequest, NotFound
 from hub.core.schema import SchemaError, describe_error
@@ -232,14 +232,14 @@ class AutomationEditor:
         if USE not in data:
             return
         try:
-            self._expand(grammar(_shown(data)))
+            self._expand(grammar(as_written(data)))
         except SchemaError as error:
             raise InvalidRequest(f"{SECTION}: {describe_error(error)}") from error
 
 
 def _written(id: str, file: str, text: str, keys: KeyPath) -> tuple[Written, ItemText]:
     item = item_text(text, keys)
-    return Written(id, item.text, item.hash, file, item.first_line, _shown(_data_of(item.text))), item
+    return Written(id, item.text, item.hash, file, item.first_line, as_written(_data_of(item.text))), item
 
 
 def _judge_hash(written: Written, base_hash: str | None) -> None:
@@ -258,15 +258,6 @@ def _data_of(text: str) -> dict[str, Any]:
     return node.data
 
 
-def _shown(value: Any) -> Any:
-    """Return data with each tag as the text it is written as."""
-    if isinstance(value, Tagged):
-        return f"{value.tag} {_shown(value.value)}"
-    if isinstance(value, dict):
-        return {key: _shown(each) for key, each in value.items()}
-    return [_shown(each) for each in value] if isinstance(value, list) else value
-
-
 def _tagged(value: Any) -> Any:
     """Return data in which a text that names a secret is the tag."""
     if isinstance(value, str) and _SECRET.fullmatch(value):
@@ -279,7 +270,7 @@ def _tagged(value: Any) -> Any:
 
 def _as_written(new: Any, old: Any) -> Any:
     """Return new data in the words of the old: old keys for new ones, and tags that were shown as text."""
-    if isinstance(old, Tagged) and isinstance(new, str) and new == _shown(old):
+    if isinstance(old, Tagged) and isinstance(new, str) and new == as_written(old):
         return old
     if isinstance(new, dict) and isinstance(old, dict):
         words = {

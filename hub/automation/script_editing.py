@@ -15,10 +15,10 @@ from hub.config.files_editor import Place
 from hub.config.item_text import ItemText, entry_text
 from hub.config.paths import KeyPath
 from hub.config.render import block
-from hub.config.spans import Kind, Node, Tagged, find, read_spans
+from hub.config.spans import Kind, Tagged, as_written, read_spans
 from hub.config.store import ConfigStore
 from hub.core.errors import Conflict, InvalidRequest, LimitExceeded, NotFound
-from hub.core.schema import SchemaError, describe_error, each_error
+from hub.core.schema import SchemaError, describe_error
 
 FILE = "scripts.yaml"
 TEXT_LIMIT = 262_144
@@ -104,20 +104,18 @@ class ScriptEditor:
 
     # --- what follows blocks ---
 
-    def problems(self, text: str) -> list[dict[str, Any]]:
-        """Return what is wrong with a text: line, column, message, hint and severity of each."""
-        try:
-            node = read_spans(text)
-            data = _data_of(text)
-        except InvalidRequest as error:
-            mark = getattr(error.__cause__, "problem_mark", None)
-            told = getattr(error.__cause__, "problem", None) or error.message
-            return [_problem(mark.line + 1, mark.column + 1, str(told)) if mark else _problem(1, 1, str(told))]
-        try:
-            self._judge(data)
-        except SchemaError as error:
-            return [_located(text, node, each) for each in each_error(error)]
-        return []
+    def judge(self, data: Mapping[str, Any]) -> None:
+        """Refuse what is no script, or whose blueprint cannot be filled in.
+
+        Args:
+            data: Plain data; a tag is the text it is written as.
+
+        Raises:
+            Invalid: With the path of what is wrong.
+        """
+        found = grammar(data)
+        if USE in data:
+            self._expand(found)
 
     def _save(self, key: str | None, text: str, data: dict[str, Any], base_hash: str | None, new_key: str) -> str:
         self._check(data)
@@ -158,15 +156,9 @@ class ScriptEditor:
 
     def _check(self, data: Mapping[str, Any]) -> None:
         try:
-            self._judge(data)
+            self.judge(as_written(data))
         except SchemaError as error:
             raise InvalidRequest(describe_error(error)) from error
-
-    def _judge(self, data: Mapping[str, Any]) -> None:
-        """Raises `Invalid` when it is no script, or its blueprint cannot be filled in."""
-        found = grammar(_plain(data))
-        if USE in data:
-            self._expand(found)
 
     def _add(self, key: str, data: dict[str, Any]) -> None:
         """Add a script behind the others; makes `scripts.yaml` when there is no place for it yet."""
@@ -230,29 +222,3 @@ def _data_of(text: str) -> dict[str, Any]:
     if node is None or not isinstance(node.data, dict):
         raise InvalidRequest("a script is a mapping: keys such as alias, fields and sequence")
     return node.data
-
-
-def _plain(value: Any) -> Any:
-    """Return data with each tag as the text it is written as."""
-    if isinstance(value, Tagged):
-        return f"{value.tag} {value.value}"
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, list) else value
-
-
-def _located(text: str, root: Node | None, error: SchemaError) -> dict[str, Any]:
-    """Tell an error at the nearest place that is written."""
-    path = [part if isinstance(part, int) else str(part) for part in error.path]
-    shown = ".".join(str(part) for part in path)
-    while path and root is not None:
-        node = find(root, tuple(path))
-        if node is not None:
-            line_start = text.rfind("\n", 0, node.start) + 1
-            return _problem(text.count("\n", 0, node.start) + 1, node.start - line_start + 1, f"{shown}: {error.msg}")
-        path.pop()
-    return _problem(1, 1, f"{shown}: {error.msg}" if shown else str(error.msg))
-
-
-def _problem(line: int, column: int, message: str) -> dict[str, Any]:
-    return {"line": line, "column": column, "message": message, "hint": "", "severity": "error"}

@@ -41,6 +41,15 @@ class Tagged:
     value: Any
 
 
+def as_written(value: Any) -> Any:
+    """Return data with each tag in it as the text that it is written as: `!secret name`."""
+    if isinstance(value, Tagged):
+        return f"{value.tag} {as_written(value.value)}"
+    if isinstance(value, dict):
+        return {key: as_written(each) for key, each in value.items()}
+    return [as_written(each) for each in value] if isinstance(value, list) else value
+
+
 @dataclass(slots=True)
 class Node:
     """A value and its place.

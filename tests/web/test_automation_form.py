@@ -11,9 +11,9 @@ from hub.config.edit import parse_value
 from hub.core.errors import InvalidRequest, NotFound
 from web.automation_draft import perform, posted, read_item
 from web.automation_form import form_of, with_errors
-from web.automation_problems import by_name, problems_of
 from web.form_fields import MISSING, control_of, meant
 from web.form_kinds import KINDS, fresh, kind_of, own_keys
+from web.item_problems import by_name, problems_of
 
 TEXT = """\
 alias: Lamp

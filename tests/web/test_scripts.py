@@ -92,9 +92,9 @@ async def test_what_is_wrong_is_told_with_its_line_while_one_types(
 
     await written(page, "alias: Broken\nsequence:\n  - deelay: 5\n")
 
-    await expect(page.get_by_role("list", name="Problems").get_by_text("3: sequence.0")).to_be_visible()
+    await expect(page.get_by_role("list", name="Problems").get_by_text("3: sequence[0]")).to_be_visible()
     await page.get_by_role("button", name="Save").click()
-    await expect(page.get_by_role("list", name="Problems").get_by_text("3: sequence.0")).to_be_visible()
+    await expect(page.get_by_role("list", name="Problems").get_by_text("3: sequence[0]")).to_be_visible()
     assert (hub.home / "scripts.yaml").read_text() == before
 
 

@@ -16,8 +16,8 @@ from hub.core.schema import All, Length, Required, Schema, string
 from hub.gateway.contract import HttpCall
 from web.automation_draft import Draft, Fields, perform, posted, read_item
 from web.automation_form import form_of, with_errors, with_shown
-from web.automation_problems import Problem, by_name, problems_in_file, problems_of
 from web.form import read_fields, read_lists
+from web.item_problems import Problem, by_name, problems_in_file, problems_of
 from web.pages.automations import PATH, AutomationsPage
 from web.render import Page, Renderer, json_response, see_other, wants_json
 from web.texts import CARD_LISTS

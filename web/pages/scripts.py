@@ -19,6 +19,7 @@ from web.blueprint_form import BlueprintForm
 from web.door import Door
 from web.form import read_fields, read_lists
 from web.i18n import Catalogue, catalogue
+from web.item_problems import SCRIPT, problems_of
 from web.known import Known
 from web.live import Frame
 from web.places import script_place
@@ -132,7 +133,7 @@ class ScriptsPage:
     async def check(self, call: HttpCall) -> web.StreamResponse:
         """`POST /scripts/check`: what is wrong with a text; nothing is written."""
         fields = read_fields(call, CHECK)
-        return json_response({"problems": await asyncio.to_thread(self._editor.problems, fields["text"])})
+        return json_response({"problems": await asyncio.to_thread(self._problems, fields["text"])})
 
     async def save(self, call: HttpCall) -> web.StreamResponse:
         """`POST /scripts/save`: write it, if nobody changed it since it was read."""
@@ -145,7 +146,7 @@ class ScriptsPage:
         except HubError as error:
             if wants_json(call.request):
                 raise
-            problems = await asyncio.to_thread(self._editor.problems, draft["text"])
+            problems = await asyncio.to_thread(self._problems, draft["text"])
             status = 409 if isinstance(error, Conflict) else 422
             return self._draft(call, draft, problems, "" if problems else error.message, status=status)
         return json_response({"id": key}) if wants_json(call.request) else see_other(script_place(key))
@@ -213,6 +214,9 @@ class ScriptsPage:
     def _run(self, script: Mapping[str, Any], trace: Mapping[str, Any]) -> dict[str, Any]:
         run = self._view.run(trace)
         return {**run, "path": f"{script_place(script['id'])}&run={quote(run['run_id'], safe='')}"}
+
+    def _problems(self, text: str) -> list[dict[str, Any]]:
+        return [each.as_dict() for each in problems_of(text, self._editor.judge, SCRIPT)]
 
     def _draft(
         self,

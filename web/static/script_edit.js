@@ -18,7 +18,7 @@ async function check(text) {
   list.replaceChildren(...problems.map((problem) => {
     const item = document.createElement("li");
     item.className = "bad";
-    item.textContent = `${problem.line}: ${problem.message}`;
+    item.textContent = `${problem.line}: ${problem.path ? `${problem.path}: ` : ""}${problem.message}`;
     return item;
   }));
   list.hidden = problems.length === 0;

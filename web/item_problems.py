@@ -1,24 +1,26 @@
-"""What is wrong with the text of one automation: where in the text, and at which key; nothing is written or asked."""
+"""What is wrong with the text of one automation or script: where in it, and at which key; nothing is written."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hub.automation.grammar import automation
 from hub.config.errors import ConfigError
 from hub.config.paths import Key, KeyPath, format_path
-from hub.config.spans import Node, Tagged, child, read_spans
+from hub.config.spans import Node, as_written, child, read_spans
 from hub.core.errors import InvalidRequest
 from hub.core.schema import Invalid, each_error
 
 PROBLEM_LIMIT = 100
+AUTOMATION = "an automation is a mapping: keys such as alias, triggers and actions"
+SCRIPT = "a script is a mapping: keys such as alias, fields and sequence"
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One problem; line and column are from 1, within the automation's text."""
+    """One problem; line and column are from 1, within the text."""
 
     line: int
     column: int
@@ -44,16 +46,21 @@ class Problem:
         }
 
 
-def problems_of(text: str) -> list[Problem]:
-    """Return what is wrong with an automation's text, by the grammar alone."""
+def problems_of(text: str, check: Callable[[Any], object] = automation, what: str = AUTOMATION) -> list[Problem]:
+    """Return what is wrong with the text of an automation, or of what else `check` judges.
+
+    Args:
+        check: Takes plain data; raises `Invalid`.
+        what: What is told when it is no mapping at all.
+    """
     try:
         root = read_spans(text)
     except InvalidRequest as error:
         return [_unreadable(error)]
     if root is None or not isinstance(root.data, dict):
-        return [Problem(1, 1, (), "an automation is a mapping: keys such as alias, triggers and actions")]
+        return [Problem(1, 1, (), what)]
     try:
-        automation(without_tags(root.data))
+        check(as_written(root.data))
     except Invalid as error:
         return [_problem(text, root, tuple(each.path), str(each.msg)) for each in each_error(error)][:PROBLEM_LIMIT]
     return []
@@ -78,15 +85,6 @@ def by_name(problems: Iterable[Problem]) -> Mapping[str, str]:
         told = f"{each.message} ({each.hint})" if each.hint else each.message
         found[each.name] = f"{found[each.name]}; {told}" if each.name in found else told
     return found
-
-
-def without_tags(value: Any) -> Any:
-    """Return data with each tag as the text it is written as: what a secret says is not known here."""
-    if isinstance(value, Tagged):
-        return f"{value.tag} {value.value}"
-    if isinstance(value, dict):
-        return {key: without_tags(each) for key, each in value.items()}
-    return [without_tags(each) for each in value] if isinstance(value, list) else value
 
 
 def _problem(text: str, root: Node, path: Sequence[Any], message: str) -> Problem:
