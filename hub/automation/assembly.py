@@ -277,9 +277,11 @@ class AutomationHouse:
         return await backtest(self.automations.get(name).config, self.parts, since, until)
 
     def explain(self, name: str) -> str:
-        """Return an automation in plain words."""
-        from hub.automation.explain import explain
+        """Return an automation, or a script by its entity id, in plain words."""
+        from hub.automation.explain import explain, explain_script
 
+        if name.startswith(f"{SCRIPTS}."):
+            return explain_script(self.scripts.get(name).config)
         return explain(self.automations.get(name).config)
 
     # --- inside ---

@@ -174,7 +174,7 @@ def backtest(name: str, since: str, until: str | None, home: Path, as_json: bool
 @home_option
 @json_option
 def explain(name: str, home: Path, as_json: bool) -> None:
-    """Say in plain words what the automation ID does.
+    """Say in plain words what the automation ID does; a script is `script.NAME`.
 
     Example:
       homarus automation explain morning

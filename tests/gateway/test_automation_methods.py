@@ -213,6 +213,16 @@ async def test_a_template_is_rendered_as_what_it_stands_for(house: FullRig) -> N
     assert wrong["code"] == "TEMPLATE_FAILED"
 
 
+async def test_a_script_is_told_in_plain_words(house: FullRig) -> None:
+    async with connected(house) as client:
+        told = await ok(client, "automation.explain", {"id": "script.greet"})
+        wrong = await refused(client, "automation.explain", {"id": "script.nothing"})
+
+    assert told["id"] == "script.greet"
+    assert "It is given who." in told["text"]
+    assert wrong["code"] == "NOT_FOUND"
+
+
 async def test_a_script_is_listed_and_run(house: FullRig) -> None:
     async with connected(house) as client:
         (listed,) = (await ok(client, "script.list"))["scripts"]

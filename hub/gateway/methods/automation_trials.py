@@ -81,8 +81,9 @@ class AutomationTrials:
         return self._shown(await self._house.backtest(params["id"], since, until))
 
     async def _explain(self, call: MethodCall) -> Mapping[str, Any]:
-        text = self._house.explain(call.params["id"])
-        return {"id": self._house.automations.status(call.params["id"]).id, "text": self._redactor.redact(text)}
+        name = call.params["id"]
+        text = self._redactor.redact(self._house.explain(name))
+        return {"id": name if name.startswith("script.") else self._house.automations.status(name).id, "text": text}
 
     def _moment(self, text: str, key: str) -> float:
         return moment(text, self._house.parts.clock.time(), self._house.parts.zone(), key)
