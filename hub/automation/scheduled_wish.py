@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 from hub.automation.schedule.cron import check_cron
 from hub.automation.schedule.fixed import parse_at
+from hub.automation.scheduled_form import TRIGGERS
 from hub.core.errors import InvalidRequest
 from hub.core.schema import SchemaError, describe_error, positive_seconds, time_zone
 
@@ -22,7 +23,6 @@ MAX_INTERVAL_S = 366 * 86_400.0
 LATEST_S = 10 * 366 * 86_400.0
 """How far ahead something may be set, so that a slip in a year is told."""
 
-_TRIGGERS = ("at", "every", "cron")
 _SIZES = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
 
 
@@ -169,7 +169,7 @@ def from_item(item: Mapping[str, Any], default_agent: str) -> Wish | None:
     if any(item.get(key) for key in ("conditions", "condition", "variables", "trigger_variables", "use_blueprint")):
         return None
     trigger, action = _only(triggers), _only(actions)
-    if trigger is None or action is None or trigger.get("trigger", trigger.get("platform")) not in _TRIGGERS:
+    if trigger is None or action is None or trigger.get("trigger", trigger.get("platform")) not in TRIGGERS:
         return None
     service, data = action.get("action", action.get("service")), action.get("data") or {}
     if not isinstance(data, Mapping):
