@@ -23,8 +23,11 @@ FOLDERS = ("hub", "integrations", "web")
 # What hub/ may import of others at start, and where; the rest is imported inside the function that uses it.
 # The modules of `template` that know jinja2 are themselves imported by the first rendering.
 LIGHT = {
-    "aiohttp": ("models", "gateway"), "click": ("cli",), "jinja2": ("template",),
-    "orjson": None, "ruamel": ("config",),
+    "aiohttp": ("models", "gateway"),
+    "click": ("cli",),
+    "jinja2": ("template",),
+    "orjson": None,
+    "ruamel": ("config",),
 }
 # What a command that only reads the configuration may load.
 SCHEMA_LIGHT = {"orjson", "ruamel", "voluptuous"}

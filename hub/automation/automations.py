@@ -250,6 +250,11 @@ class Automations:
         source: Mapping[str, Any] = self._sources[id][0]
         return source
 
+    async def keep_off(self, id: str) -> None:
+        """Have an automation that is about to be written begin turned off."""
+        self._desk.kept.of(id).enabled = False
+        await self._desk.kept.write(id)
+
     def place(self, name: str) -> int | None:
         """Return the index of an automation in the section, as the files have it."""
         return self._places.get(self._find(name))

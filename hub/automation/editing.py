@@ -94,6 +94,7 @@ class AutomationEditor:
         place: The index of an automation in the section, for those that have no id of their own.
         expand: Fills a blueprint in; raises `Invalid`.
         reload: Puts the files into force.
+        keep_off: Has an automation that is not written yet begin turned off.
     """
 
     def __init__(
@@ -103,12 +104,14 @@ class AutomationEditor:
         place: Callable[[str], int | None],
         expand: Callable[[Mapping[str, Any]], Any],
         reload: Callable[[], Awaitable[Any]],
+        keep_off: Callable[[str], Awaitable[None]],
     ) -> None:
         self._config = config
         self._file = file
         self._place = place
         self._expand = expand
         self._reload = reload
+        self._keep_off = keep_off
         self._saving = asyncio.Lock()
 
     async def read_yaml(self, id: str) -> Written:
@@ -148,12 +151,13 @@ class AutomationEditor:
         await self._reload()
 
     async def duplicate(self, id: str) -> SavedAutomation:
-        """Write a copy, with its comments, under another id and name, turned off by `initial_state`."""
+        """Write a copy, with its comments, under another id and name; it is off until somebody turns it on."""
         written = await self.read_yaml(id)
         alias = str(written.data.get("alias") or id)
         text = edit.set_value(written.text, ("alias",), f"{alias}{COPY}")
-        text = edit.set_value(text, ("id",), self._free_id(f"{alias}{COPY}"))
-        return await self.save_yaml(None, edit.set_value(text, ("initial_state",), False))
+        copy = self._free_id(f"{alias}{COPY}")
+        await self._keep_off(copy)
+        return await self.save_yaml(None, edit.set_value(text, ("id",), copy))
 
     # --- inside; what follows blocks ---
 

@@ -58,12 +58,16 @@ class Files:
         self.config = ConfigStore(home, all_sections(), bus, Repairs(bus))
         self.config.load()
         self.editor = AutomationEditor(
-            self.config, AutomationsFile(self.config), self.place, self.expand, self.config.reload
+            self.config, AutomationsFile(self.config), self.place, self.expand, self.config.reload, self.keep_off
         )
+        self.off: list[str] = []
 
     @property
     def text(self) -> str:
         return (self.home / "automations.yaml").read_text()
+
+    async def keep_off(self, id: str) -> None:
+        self.off.append(id)
 
     def place(self, id: str) -> int | None:
         if id != "lamp":
@@ -244,7 +248,7 @@ async def test_a_copy_is_off_and_has_another_name(files: Files) -> None:
     saved = await files.editor.duplicate("bell")
 
     assert (saved.written.id, saved.written.data["alias"]) == ("bell_copy", "Bell (copy)")
-    assert saved.written.data["initial_state"] is False
+    assert files.off == ["bell_copy"]
     assert "# told to whoever listens" in saved.written.text
     assert files.text.startswith(FILE)
 

@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 
 from hub.automation.heartbeat_ack import ACK_LIMIT, is_silent, strip_ack
 
-WORDS = st.text(alphabet=st.characters(whitelist_categories=("Ll",)), min_size=1, max_size=200)
+WORDS = st.text(alphabet=st.characters(categories=["Ll"]), min_size=1, max_size=200)
 
 
 @pytest.mark.parametrize(

@@ -173,7 +173,7 @@ async def test_it_acts_with_the_authority_of_who_asked_and_never_with_more(rig: 
 
 
 async def test_nobody_but_the_owner_reaches_the_main_conversation(rig: Rig) -> None:
-    late = {"at": "20m", "text": "x", "do": "run", "session": "main"}
+    late: dict[str, Any] = {"at": "20m", "text": "x", "do": "run", "session": "main"}
 
     assert not (await rig.call("add", **late)).is_error
     assert (await rig.call("add", **late, authority=rig.anna, within=ANNAS)).is_error

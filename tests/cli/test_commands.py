@@ -14,7 +14,7 @@ from tests.cli.terminal import Terminal, command_at, every_command
 
 COMMANDS = sorted(every_command())
 # What must be given for the command to get as far as asking a hub.
-ARGUMENTS = {
+ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     ("approvals", "approve"): ["K7WQX2"],
     ("approvals", "deny"): ["K7WQX2"],
     **{

@@ -39,8 +39,8 @@ def texts_of_modules() -> Iterator[str]:
             place = {"gettext": 0, "ngettext": 0, "Page": 1}.get(name)
             if place is not None and len(node.args) > place and isinstance(node.args[place], ast.Constant):
                 yield str(ast.literal_eval(node.args[place]))
-    for place in texts.NAVIGATION:
-        yield from (place.title, *(tab.title for tab in place.tabs))
+    for entry in texts.NAVIGATION:
+        yield from (entry.title, *(tab.title for tab in entry.tabs))
     yield from texts.SUGGESTIONS
     for table in (
         texts.INTEGRATION_STATES,

@@ -29,7 +29,7 @@ async def test_memory_is_kept_searched_read_and_forgotten(tmp_path: Path) -> Non
     standing = Standing(tmp_path / "home")
     MemoryServices(standing.memory, standing.agents, standing.clock).register(standing.services)
     await standing.set_up(notes)
-    assert standing.workspace
+    assert standing.workspace.is_dir()
 
     added = await ask(standing, "memory.add", {"text": "the boiler was serviced"})
     found = await ask(standing, "memory.search", {"query": "boiler"})
