@@ -205,6 +205,7 @@ class AutomationHouse:
             self.automations.place,
             self.blueprints.expand,
             needs.reload,
+            self.automations.keep_off,
         )
         self._removers: list[Unsubscribe] = []
 
