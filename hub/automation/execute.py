@@ -49,6 +49,8 @@ async def execute(run: Run) -> Ended:
             kept stays kept, and goes on at the next start.
     """
     run.task = asyncio.current_task()
+    if not run.position.is_begun:  # what it waited for its turn, or for the owner's word, is no part of it
+        run.started = run.parts.clock.time()
     try:
         ended = await _whole(run) if run.cancelled is None else Ended(Outcome.CANCELLED, reason=run.cancelled)
         await _absorb(run)

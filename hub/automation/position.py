@@ -31,6 +31,11 @@ class Position:
     begun: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether a step of it was begun, in this attempt or one before."""
+        return bool(self.states or self.attempt or self.error)
+
     def begin_again(self) -> None:
         """Forget where it stood: the next attempt begins with the first step."""
         self.states.clear()

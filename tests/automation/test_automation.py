@@ -66,6 +66,40 @@ async def test_a_condition_that_cannot_be_evaluated_is_told_as_an_error(engine: 
     assert "further" in text
 
 
+async def test_the_time_until_its_turn_does_not_count_for_the_timeout(engine: Engine) -> None:
+    engine.write(ON_BELL + "  mode: queued\n  timeout: 15\n" + TURN_ON_AFTER_TEN)
+    await engine.start()
+    await ring(engine, 3)
+
+    for _ in range(3):
+        await engine.advance(10)
+        await engine.settle()
+
+    assert [each.outcome for each in engine.results] == [Outcome.FINISHED] * 3
+
+
+async def test_the_time_until_the_owner_says_yes_does_not_count_for_the_timeout(tmp_path: Any) -> None:
+    asked = asyncio.Event()
+
+    async def yes(run: Run) -> bool:
+        await asked.wait()
+        return True
+
+    engine = Engine(tmp_path, yes)
+    engine.write(ON_BELL + "  approval: required\n  timeout: 15\n" + TURN_ON_AFTER_TEN)
+    await engine.start()
+    await ring(engine)
+    await engine.advance(60)
+
+    asked.set()
+    await engine.settle()
+    await engine.advance(10)
+    await engine.settle()
+
+    assert [each.outcome for each in engine.results] == [Outcome.FINISHED]
+    await engine.stop()
+
+
 @pytest.mark.parametrize(
     ("mode", "began", "refused"),
     [
