@@ -85,7 +85,9 @@ CATCH_UP = In(("none", "last", "all"))
 _CATCH_UP_KEYS = Schema(
     {
         Required("mode", description="none, last or all of the missed runs."): CATCH_UP,
-        Optional("within", description="How long ago a missed run may have been due."): duration,
+        Optional("within", description="How long ago a missed run may have been due; nothing: however long."): AnyOf(
+            None, duration
+        ),
     }
 )
 
