@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from hub.automation.automation_services import register_automation_services
 from hub.automation.automations import Automations
-from hub.automation.contract import Parts
+from hub.automation.contract import Parts, Spending
 from hub.automation.desk import Desk, Result
 from hub.automation.kept import KeptStates
 from hub.automation.run import Run
@@ -24,6 +24,8 @@ from hub.security.redaction import Redactor
 from hub.storage.database import Database
 from hub.storage.migrations import HUB_MIGRATIONS
 from tests.automation.ground import BERLIN, NEW_YEAR, clock_of, make_parts
+
+ANYTHING = Schema({}, extra=True)
 
 
 class Engine:
@@ -40,6 +42,7 @@ class Engine:
         self.results: list[Result] = []
         self.deleted: list[str] = []
         self.fail_with: Exception | None = None
+        self.spending: Spending | None = None
         self.running = False
         self._dead = False
         self._approve = approve
@@ -59,12 +62,24 @@ class Engine:
     def read(self) -> Config:
         return check(self.home, all_sections()).config
 
-    async def start(self, at: float | None = None) -> Engine:
+    def offered(self) -> Mapping[str, Schema]:
+        """The services whose calls are kept, by name."""
+        return dict.fromkeys(("light.turn_on", "light.turn_off", "test.fail"), ANYTHING)
+
+    def expand(self, item: Mapping[str, Any]) -> dict[str, Any]:
+        """What an item that uses a blueprint stands for; here there are none."""
+        return dict(item)
+
+    def furnish(self, parts: Parts) -> None:
+        """Offer further services."""
+
+    async def start(self, at: float | None = None) -> Self:
         """Start it; `at` is what the wall clock shows, as when the hub was down for a while."""
-        self._parts = parts = make_parts(self.home, start=self.at if at is None else at)
-        for name in ("light.turn_on", "light.turn_off", "test.fail"):
+        self._parts = parts = make_parts(self.home, start=self.at if at is None else at, spending=self.spending)
+        for name, schema in self.offered().items():
             domain, service = name.split(".")
-            parts.services.register(domain, service, self._called, Schema({}, extra=True), ResponseMode.OPTIONAL)
+            parts.services.register(domain, service, self._called, schema, ResponseMode.OPTIONAL)
+        self.furnish(parts)
         self.db = Database(self.home / "hub.db", HUB_MIGRATIONS)
         await self.db.open()
         self.traces = TraceStore(None, Redactor(), parts.clock.time, lambda: BERLIN)
@@ -77,7 +92,7 @@ class Engine:
             delete=self._delete,
             tell=self._tell,
         )
-        self.automations = Automations(desk, self.db, dict, lambda: "anna")
+        self.automations = Automations(desk, self.db, self.expand, lambda: "anna")
         register_automation_services(parts.services, self.automations, self.automations_again)
         await self.automations.open(self.read())
         self.running = True

@@ -10,26 +10,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hub.automation.automation_services import register_automation_services
-from hub.automation.automations import Automations
 from hub.automation.blueprints.blueprints import Blueprints
-from hub.automation.desk import Desk
-from hub.automation.kept import KeptStates
+from hub.automation.contract import Parts
 from hub.automation.services.agent_run import AGENT_RUN_SCHEMA
 from hub.automation.services.heartbeat import DUE_SCHEMA, HEARTBEAT_SCHEMA
 from hub.automation.services.messages import NOTIFY_SCHEMA
 from hub.automation.services.remembered_pages import RememberedPages
 from hub.automation.services.web import register_web
-from hub.automation.trace_store import TraceStore
-from hub.automation.waiting import WaitingRuns
 from hub.core.schema import Schema
 from hub.core.services import ResponseMode, ServiceCall
 from hub.security.egress import Egress
-from hub.security.redaction import Redactor
-from hub.storage.database import Database
-from hub.storage.migrations import HUB_MIGRATIONS
-from tests.automation.engine import Engine
-from tests.automation.ground import BERLIN, make_parts
+from tests.automation.engine import ANYTHING, Engine
 
 
 class Purse:
@@ -50,37 +41,29 @@ class House(Engine):
 
     def __init__(self, home: Path) -> None:
         super().__init__(home)
-        self.purse = Purse()
+        self.spending = self.purse = Purse()
         self.egress_allowed: set[str] = set()
+        self.egress = Egress(lambda: self.egress_allowed)
         self.is_due = True
 
-    async def start(self, at: float | None = None) -> House:
-        self._parts = parts = make_parts(self.home, start=self.at if at is None else at, spending=self.purse)
-        egress = Egress(lambda: self.egress_allowed)
-        register_web(parts.services, egress, RememberedPages(self.home / "pages"))
-        anything = Schema({}, extra=True)
-        for name, schema in {
+    def offered(self) -> Mapping[str, Schema]:
+        """The services whose calls are kept, by name."""
+        anything = dict.fromkeys(("light.turn_on", "light.turn_off", "scene.create"), ANYTHING)
+        return {
             "agent.run": AGENT_RUN_SCHEMA,
             "agent.heartbeat": HEARTBEAT_SCHEMA,
             "notify.notify": NOTIFY_SCHEMA,
-            "light.turn_on": anything,
-            "light.turn_off": anything,
-            "scene.create": anything,
-        }.items():
-            domain, service = name.split(".")
-            parts.services.register(domain, service, self._called, schema, ResponseMode.OPTIONAL)
+            **anything,
+        }
+
+    def expand(self, item: Mapping[str, Any]) -> dict[str, Any]:
+        """What an item that uses a blueprint stands for."""
+        return Blueprints(self.home, self.egress).expand(item)
+
+    def furnish(self, parts: Parts) -> None:
+        """Offer what answers for itself."""
+        register_web(parts.services, self.egress, RememberedPages(self.home / "pages"))
         parts.services.register("agent", "heartbeat_due", self._due, DUE_SCHEMA, ResponseMode.ONLY)
-        self.db = Database(self.home / "hub.db", HUB_MIGRATIONS)
-        await self.db.open()
-        self.traces = TraceStore(None, Redactor(), parts.clock.time, lambda: BERLIN)
-        kept = KeptStates(self.db, parts.clock, parts.tasks)
-        waiting = WaitingRuns(self.db, parts.clock.time)
-        desk = Desk(parts, kept, self.traces, waiting, delete=self._delete, tell=self._tell)
-        self.automations = Automations(desk, self.db, Blueprints(self.home, egress).expand, lambda: "anna")
-        register_automation_services(parts.services, self.automations, self._read_again)
-        await self.automations.open(self.read())
-        self.running = True
-        return self
 
     def use(self, path: str, inputs: Mapping[str, Any] | None = None, id: str = "x") -> None:
         """Write an automation that uses a blueprint."""
@@ -113,6 +96,3 @@ class House(Engine):
 
     async def _due(self, call: ServiceCall) -> Mapping[str, Any]:
         return {"due": self.is_due, "reason": "as the test says"}
-
-    async def _read_again(self) -> None:
-        await self.reload()
