@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from hub.core.errors import NotFound
@@ -21,6 +22,9 @@ from web.render import Renderer
 
 DELTA_INTERVAL_S = 0.15
 """At most one frame of new text per run in this time."""
+
+HEARD_LIMIT_S = 3.0
+"""How long the answer to a form waits for what was said to stand in the conversation."""
 
 OUTCOME_LIMIT = 500
 NOTED_SESSIONS = 100
@@ -48,6 +52,7 @@ class LiveChat:
         tasks: TaskOwner,
         wall_time: Callable[[], float],
     ) -> None:
+        self._bus = bus
         self._live = live
         self._renderer = renderer
         self._markdown = markdown
@@ -94,6 +99,22 @@ class LiveChat:
         if live is None:
             return turns
         return [turn for turn in turns if turn.id != live.turn.id] + [live.snapshot()]
+
+    @contextmanager
+    def hearing(self, run_id: str) -> Iterator[Callable[[], Awaitable[None]]]:
+        """Give what waits, a bounded time, until the first words of a run stand in its conversation."""
+        stored = asyncio.Event()
+        unlisten = self._bus.listen("run_message", lambda event: stored.set(), {"run_id": run_id})
+
+        async def heard() -> None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(HEARD_LIMIT_S):
+                    await stored.wait()
+
+        try:
+            yield heard
+        finally:
+            unlisten()
 
     def add_command(self, session_key: str, said: str, reply: str) -> None:
         """Show a command and what it was answered; neither is part of the conversation that is stored."""

@@ -253,7 +253,7 @@ def test_a_turn_with_words_from_outside_schedules_nothing_without_the_owners_wor
 
     assert answer[0] == 200
     assert "passwords" in json.dumps(waiting[0])
-    assert {each["id"] for each in listed(hub)} == known
+    assert {each["id"] for each in listed(hub)} <= known  # what ran once may have gone meanwhile
     assert "passwords" not in (hub.home / "automations.yaml").read_text()
     assert trace["outcome"] == "finished"
     assert results_of(hub, "agent:main:cron:mail")[-1]["isError"] is True

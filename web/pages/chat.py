@@ -97,9 +97,12 @@ class ChatPage:
             session_key=key,
             run_id=fields["key"],
         )
-        receipt = await self._receive(message, context)
-        if not receipt.accepted:
-            raise LimitExceeded(receipt.reason or "the message was refused")
+        with self._live_chat.hearing(fields["key"]) as heard:
+            receipt = await self._receive(message, context)
+            if not receipt.accepted:
+                raise LimitExceeded(receipt.reason or "the message was refused")
+            if receipt.run_id is not None and not receipt.duplicate and not wants_json(call.request):
+                await heard()  # the page that comes next is never swapped where scripts are off
         if receipt.reply is not None and not receipt.duplicate:
             self._live_chat.add_command(receipt.session_key or key, text, receipt.reply)
         if wants_json(call.request):
