@@ -18,6 +18,7 @@ from hub.automation.waiting import Waiting, WaitingRuns
 from hub.core.context import Context
 from hub.core.errors import Conflict, LimitExceeded
 from hub.core.schema import ALLOW_EXTRA, Optional, Required, Schema
+from hub.template.contract import HUB_FUNCTIONS
 
 _log = logging.getLogger(__name__)
 
@@ -106,11 +107,13 @@ class Script:
                 before = self.cancel("it was called again")
             case _:
                 before = []
+        # An exposed script may be called for anybody: its templates see conversations and memory for the owner only.
+        hidden = {} if context.authority.owner else dict.fromkeys(HUB_FUNCTIONS)
         run = Run(
             self.plan,
             self._parts,
             context.child(),
-            variables={"this": self._parts.states.get(self.entity_id), **variables},
+            variables={**hidden, "this": self._parts.states.get(self.entity_id), **variables},
             keeper=self._desk.waiting if self.plan.persist else None,
         )
         return self._go(run, before)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,12 @@ from hub.automation.trace_store import TraceStore
 from hub.automation.waiting import WaitingRuns
 from hub.config.check import check
 from hub.config.checked import Config
-from hub.core.context import SYSTEM, Context
+from hub.core.context import SYSTEM, Authority, Context
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.services import AgentRule
 from hub.sections import all_sections
 from hub.security.redaction import Redactor
+from hub.template.engine import Templates
 from tests.automation.actions.bench import Bench
 from tests.automation.dying import memory_database
 from tests.automation.ground import BERLIN, make_parts
@@ -316,6 +318,26 @@ async def test_an_agent_may_call_only_what_is_exposed(home: Home, expose: bool, 
     assert service.agent is rule
     assert service.description == "Says hello."
     assert set(service.fields) == {"who"}
+
+
+@pytest.mark.parametrize(("owner", "answer"), [(True, {"found": 2}), (False, None)])
+async def test_templates_see_conversations_for_the_owner_only(
+    tmp_path: Path, owner: bool, answer: dict[str, Any] | None
+) -> None:
+    plain = make_parts()
+    seeing = Templates(plain.states, plain.clock, lambda: BERLIN, {"sessions": lambda: ["one", "two"]})
+    home = Home(tmp_path, Bench(replace(plain, templates=seeing)))
+    count = [{"variables": {"n": {"found": "{{ sessions() | count }}"}}}, {"stop": "", "response_variable": "n"}]
+    await home.open(count={"expose": True, "sequence": count})
+    context = Context(Authority("peer:x", person="ben", owner=owner))
+
+    called = home.bench.parts.services.call("script", "count", {}, context=context, wants_response=True)
+
+    if answer is None:
+        with pytest.raises(ScriptFailed, match="sessions"):
+            await called
+        return
+    assert await called == answer
 
 
 @pytest.mark.parametrize(("later", "called"), [([{"delay": 600}, ON], 1), ([{"delay": 600}, ON, ON], 0)])

@@ -299,7 +299,13 @@ async def test_a_body_has_exactly_its_limit_and_no_byte_more(server: WebServer, 
 
 @pytest.mark.parametrize(
     ("encoding", "body"),
-    [("br", b"x"), ("gzip, gzip", b"x"), ("gzip", b"no gzip"), ("gzip", gzip.compress(b"long text" * 99)[:-9])],
+    [
+        ("br", b"x"),
+        ("gzip, gzip", b"x"),
+        ("gzip", b"no gzip"),
+        ("gzip", gzip.compress(b"long text" * 99, mtime=0)[:-9]),
+    ],
+    ids=["another way", "twice", "not at all", "cut off"],
 )
 async def test_a_body_that_cannot_be_unpacked_fails(
     server: WebServer, allowed: Egress, encoding: str, body: bytes
