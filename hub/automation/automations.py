@@ -168,7 +168,7 @@ class Automations:
         authorities = await self._authorities()
         sources: dict[str, tuple[Any, dict[str, Any] | None]] = {}
         changed: list[str] = []
-        self._places = {}
+        is_first = not self._sources
         kept = config.kept_items.get(SECTION, ())
         turn = monotonic() + SLICE_S
         for count, item in enumerate(config.get(SECTION) or ()):
@@ -179,8 +179,9 @@ class Automations:
             if same and before is not None and not (again and "use_blueprint" in item):
                 sources[id] = before
                 continue
+            self._sources[id] = (item, None)  # it can be asked for as soon as it is there
             expanded = await self._put(id, item, authorities)
-            sources[id] = (item, expanded)
+            self._sources[id] = sources[id] = (item, expanded)
             changed.append(id)
             if monotonic() > turn:
                 await asyncio.sleep(0)
@@ -191,9 +192,10 @@ class Automations:
                 self._release(id)
             await self._drop(id)
             changed.append(id)
-        if not self._sources:
+        if is_first:
             await self._desk.kept.forget(self._desk.kept.known() - sources.keys() - self._broken.keys())
         self._sources = sources
+        self._places = {id: place for id, place in self._places.items() if id in sources or id in self._broken}
         await self._desk.kept.flush()
         if changed:
             self._parts.bus.fire(EVENT_RELOADED, {"changed": changed})

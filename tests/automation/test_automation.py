@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from hub.automation.contract import NotRun, Outcome
 from hub.automation.run import Run
 from hub.core.context import system_context
+from hub.core.errors import NotFound
 from tests.automation.engine import Engine
 
 ON_BELL = """
@@ -277,3 +279,20 @@ async def test_an_approval_that_is_asked_for_is_asked_again_after_a_restart(tmp_
     assert asked[0] == asked[1]
     assert len(engine.calls) == 1
     await engine.stop()
+
+
+async def test_each_can_be_asked_for_while_others_are_put_into_force(engine: Engine) -> None:
+    await engine.start()
+    engine.write("".join(f"- {{id: a{number}, triggers: [], actions: [{{delay: 1}}]}}\n" for number in range(2_000)))
+    seen = []
+
+    reloading = asyncio.create_task(engine.reload())
+    while not reloading.done():
+        with suppress(NotFound):
+            seen.append(engine.automations.status("a0"))
+        await asyncio.sleep(0)
+    await reloading
+
+    assert len(engine.automations.all()) == 2_000
+    assert seen
+    assert all(each.location == {"file": "automations.yaml", "line": 1, "column": 3} for each in seen)
