@@ -129,15 +129,15 @@ class Automations:
     async def open(self, config: Config) -> None:
         """Make and arm the automations, then go on with the runs that a stop or a crash cut off."""
         await self._desk.kept.open()
+        # Looked up before anything is armed: what begins from then on was not cut off.
+        cut_off = await self._desk.waiting.load() if self._desk.waiting is not None else []
         self._starting = True
         try:
             await self.apply(config)
         finally:
             self._starting = False
         self._desk.kept.stopped = None
-        if self._desk.waiting is None:
-            return
-        for waiting in await self._desk.waiting.load():
+        for waiting in cut_off:
             if waiting.owner_kind == SECTION:
                 await waiting.go_on(self._automations.get(waiting.owner_id), self._parts, self._desk.traces)
         for automation in [each for each in self._automations.values() if each.is_used_up]:

@@ -59,11 +59,11 @@ class Scripts:
 
     async def open(self, config: Config) -> None:
         """Register the scripts, then go on with the runs that a stop or a crash cut off."""
+        # Looked up before anybody can call one: what begins from then on was not cut off.
+        cut_off = await self._desk.waiting.load() if self._desk.waiting is not None else []
         self._register_common()
         await self.apply(config)
-        if self._desk.waiting is None:
-            return
-        for waiting in await self._desk.waiting.load():
+        for waiting in cut_off:
             if waiting.owner_kind == SECTION:
                 await waiting.go_on(self._scripts.get(waiting.owner_id), self._parts, self._desk.traces)
 
