@@ -31,7 +31,9 @@ async def ended(house: Besieged, id: str, count: int = 1) -> list[dict[str, Any]
     """Wait for so many runs of an automation to end; return their traces, the newest first."""
     async with asyncio.timeout(WAIT_LIMIT_S):
         while True:
-            found = (await house.rpc("automation.trace", {"id": id}))["traces"]
+            answer = await house.rpc("automation.trace", {"id": id})
+            assert "traces" in answer, answer
+            found = answer["traces"]
             if len([trace for trace in found if trace["finished"]]) >= count:
                 return list(found)
             await asyncio.sleep(0.02)
