@@ -215,6 +215,7 @@ class Hub:
         self._served: Served | None = None
         self._on_restart: Callable[[], None] = _nothing
         self._on_stop: Callable[[], None] = _nothing
+        self._applying = asyncio.Lock()
         self._stages = Stages([])
 
     # --- facts ---
@@ -362,32 +363,33 @@ class Hub:
         if result.left_recovery:
             self._on_restart()
             return
-        if not result.applied or self.recovery or not result.changed:
-            return
-        section = self.config.current.or_default
-        changed = result.changed
-        if "people" in changed:
-            self.people = People.from_config(section("people"))
-        if changed & {"people", "http"}:
-            settings = HttpSettings.from_config(section("http"), self.home.path, host=self._host, port=self._port)
-            self.gateway.configure(settings, self.people)
-        if "models" in changed:
-            self.models.configure(section("models"))
-        if "tools" in changed:
-            self.tools.configure(self._tool_rules())
-        if "agents" in changed:
-            self.agents.configure(section("agents"))
-            await self._ensure_workspaces()
-        if "hub" in changed:
-            self.history.set_retention(Retention.from_config(section("hub")["history"]))
-        if "session" in changed:
-            self.sessions.configure(open_transcripts=section("session")["open_transcripts"])
-        if "messages" in changed:
-            self.lanes.set_limits({MAIN: section("messages")["parallel_runs"]})
-        self._register_secrets()
-        self._messaging = self._messaging_settings()
-        await self.integrations.apply(changed, self.config.current, needed_domains(self.config.current))
-        await self.automation.apply(changed)
+        async with self._applying:  # who finds nothing changed waits for whoever is putting the same change into force
+            if not result.applied or self.recovery or not result.changed:
+                return
+            section = self.config.current.or_default
+            changed = result.changed
+            if "people" in changed:
+                self.people = People.from_config(section("people"))
+            if changed & {"people", "http"}:
+                settings = HttpSettings.from_config(section("http"), self.home.path, host=self._host, port=self._port)
+                self.gateway.configure(settings, self.people)
+            if "models" in changed:
+                self.models.configure(section("models"))
+            if "tools" in changed:
+                self.tools.configure(self._tool_rules())
+            if "agents" in changed:
+                self.agents.configure(section("agents"))
+                await self._ensure_workspaces()
+            if "hub" in changed:
+                self.history.set_retention(Retention.from_config(section("hub")["history"]))
+            if "session" in changed:
+                self.sessions.configure(open_transcripts=section("session")["open_transcripts"])
+            if "messages" in changed:
+                self.lanes.set_limits({MAIN: section("messages")["parallel_runs"]})
+            self._register_secrets()
+            self._messaging = self._messaging_settings()
+            await self.integrations.apply(changed, self.config.current, needed_domains(self.config.current))
+            await self.automation.apply(changed)
 
     # --- inside ---
 
