@@ -15,6 +15,7 @@ from hub.automation import schema as automation
 from hub.config import hub_section
 from hub.config.sections import CrossCheck, IntegrationSections, Section, Sections
 from hub.gateway import schema as gateway
+from hub.memory import schema as memory
 from hub.messaging import schema as messaging
 from hub.models import schema as models
 from hub.models.provider_config import read_providers
@@ -27,7 +28,17 @@ from hub.tools import schema as tools
 PEOPLE = Section("people", PEOPLE_SCHEMA, critical=True, default=[], description="Who lives here")
 NETWORK = Section("network", NETWORK_SCHEMA, default={}, description="What the hub may reach on behalf of others")
 
-_MODULES: tuple[ModuleType, ...] = (hub_section, gateway, sessions, models, agent, messaging, tools, automation)
+_MODULES: tuple[ModuleType, ...] = (
+    hub_section,
+    gateway,
+    sessions,
+    models,
+    agent,
+    memory,
+    messaging,
+    tools,
+    automation,
+)
 _INTEGRATION_OF_API: Mapping[str, str] = {OPENAI_API: "openai_compatible", OFFLINE_API: "offline"}
 _ANY_OTHER_API = "litellm"
 

@@ -61,7 +61,7 @@ class TemplateFunctions:
 
         What came from outside is left out: a template cannot tell its run that it read such words.
         """
-        hits = await self._memory.require().search(
+        answer = await self._memory.require().search(
             str(query), agent_id=self._agent(agent), scope=self._scope(), limit=max(1, min(int(limit), HITS_LIMIT))
         )
         return [
@@ -73,7 +73,7 @@ class TemplateFunctions:
                 "score": hit.score,
                 "trusted": hit.trusted,
             }
-            for hit in hits
+            for hit in answer.hits
             if hit.trusted
         ]
 
@@ -98,7 +98,7 @@ class TemplateFunctions:
 
     def _scope(self) -> Scope:
         owners = self._people().owners()
-        return Scope(owners[0].id if owners else None, private=True)
+        return Scope(owners[0].id if owners else None, private=True, shared=True)
 
     def _facts(self, session: Session) -> dict[str, Any]:
         return {

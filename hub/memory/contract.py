@@ -1,7 +1,8 @@
-"""The contract for memory: Markdown files that are the truth, searched by whoever keeps an index over them."""
+"""The contract for memory: Markdown files that are the truth, and an index over them that can always be rebuilt."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
@@ -22,15 +23,23 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose memory may be seen.
+    """Whose memory may be seen and written.
 
     Attributes:
         person: Id of the person the session belongs to; None for a group or a stranger.
         private: Whether this is an owner's private session, which alone sees `MEMORY.md` and the days.
+        group: Of a group's session, its `<channel>-<id>` as it stands in a file name; such a memory is seen in that
+            group alone.
+        shared: Whether what this home shares among its people is seen.
     """
 
     person: str | None
     private: bool
+    group: str | None = None
+    shared: bool = False
+
+
+NOBODY = Scope(person=None, private=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +54,41 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Something to remember."""
+    """Something to remember.
+
+    Attributes:
+        text: One sentence that can be understood on its own.
+        kind: What sort of thing it is.
+        provenance: Where it came from.
+        replaces: Words of the entry that holds no longer; it is struck, not deleted.
+        shared: Whether everybody in this home may know it.
+    """
 
     text: str
     kind: Kind
     provenance: Provenance
+    replaces: str | None = None
+    shared: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What a passage must be to be looked at, decided before anything is ranked; None asks for nothing.
+
+    Attributes:
+        person: Who said it.
+        session: Key of the session it was said in.
+        kind: What sort of thing it is.
+        trusted: Whether it came from this home's people.
+    """
+
+    person: str | None = None
+    session: str | None = None
+    kind: Kind | None = None
+    trusted: bool | None = None
+
+
+NO_FILTERS = Filters()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +96,16 @@ class Hit:
     """A passage that answers a query.
 
     Attributes:
-        path: Relative to the workspace.
+        path: Relative to the workspace; `extra/<name>/…` for files of an extra path, `transcripts/<id>` for a
+            conversation.
         start_line, end_line: From 1, inclusive.
         text: The passage, at most 700 characters.
         score: 0 to 1, the higher the better.
         trusted: Whether all of it came from this home's people.
+        vector_score: Cosine between query and passage; None without vectors.
+        text_score: 1/(1+rank) among those found by word; None when it was not.
+        kind, person, session, day: Where it came from, as far as it is known; the day is `YYYY-MM-DD`.
+        why: What moved it up or down (`recency`, `diverse`, …) with the factor, for people.
     """
 
     path: str
@@ -70,13 +114,248 @@ class Hit:
     text: str
     score: float
     trusted: bool = True
+    vector_score: float | None = None
+    text_score: float | None = None
+    kind: str | None = None
+    person: str | None = None
+    session: str | None = None
+    day: str | None = None
+    why: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a search found.
+
+    Attributes:
+        hits: Best first.
+        engines: What was asked: `vectors:exact`, `keywords:fts5`, `grep`, …
+        took_ms: How long it took.
+        degraded: Why an engine that should have been asked was not; None when all is well.
+    """
+
+    hits: Sequence[Hit]
+    engines: Sequence[str]
+    took_ms: float
+    degraded: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """An entry as it was written: where it is, whether it was there before, and what was struck for it."""
+
+    hit: Hit
+    known: bool = False
+    struck: Sequence[Hit] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """What is to be forgotten; at least one is given, and all that are given must hold.
+
+    Attributes:
+        query: All its words stand in the entry, or it is exactly the entry.
+        session: Key of the session that the entry came from.
+        person: Whom the entry came from.
+    """
+
+    query: str | None = None
+    session: str | None = None
+    person: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """What bringing an index up to date took.
+
+    Attributes:
+        files, chunks: How many there are now.
+        embedded: Chunks that were sent for embedding.
+        requests: Requests that took.
+        seconds: How long it took.
+        waiting: Chunks that have no vector yet.
+        problem: Why not all of it could be done; what is there can be searched.
+    """
+
+    files: int
+    chunks: int
+    embedded: int
+    requests: int
+    seconds: float
+    waiting: int = 0
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """Files against index.
+
+    Attributes:
+        files, chunks: How many were compared.
+        problems: What does not agree, a sentence each.
+        repaired: Whether a rebuild was begun.
+    """
+
+    files: int
+    chunks: int
+    problems: Sequence[str]
+    repaired: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFile:
+    """A memory file.
+
+    Attributes:
+        path: As in `Hit.path`.
+        area: Who sees it: `private`, `shared`, `person-<id>`, `group-<id>`.
+        size_bytes, changed_ms: Facts of the file; milliseconds since the epoch.
+        day: `YYYY-MM-DD` when it is a day's.
+        writable: Whether it can be edited here (not files of extra paths, nor conversations).
+    """
+
+    path: str
+    area: str
+    size_bytes: int
+    changed_ms: int
+    day: str | None = None
+    writable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryText:
+    """A memory file's whole text, and the hash by which a change in between is noticed."""
+
+    path: str
+    text: str
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One file's new text; None deletes it. `base_hash` is the hash of what was read, None for a new file."""
+
+    path: str
+    text: str | None
+    base_hash: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What was changed together, and can be undone together.
+
+    Attributes:
+        id: By which it is named.
+        time_ms: When, milliseconds since the epoch.
+        reason: `add`, `edit`, `tidy`, `import`, `undo`, `note`, `forget`.
+        who: Who did it, for people.
+        summary: One line.
+        diff: Unified diff of all files; empty for what was forgotten.
+        undone: Whether it was taken back.
+        can_undo: Whether it can be; what was forgotten cannot.
+    """
+
+    id: str
+    time_ms: int
+    reason: str
+    who: str
+    summary: str
+    diff: str
+    undone: bool = False
+    can_undo: bool = True
+
+
+class Notebook(Protocol):
+    """The files of memory as people read and edit them; every change is kept and can be undone."""
+
+    async def files(self, *, agent_id: str, scope: Scope) -> list[MemoryFile]:
+        """Return the files that are seen in a scope, the curated first, then the newest days."""
+        ...
+
+    async def read(self, path: str, *, agent_id: str, scope: Scope) -> MemoryText:
+        """Return a file's text.
+
+        Raises:
+            NotFound: There is no such file within `scope`.
+        """
+        ...
+
+    async def write(
+        self, edits: Sequence[Edit], *, agent_id: str, scope: Scope, reason: str, who: str, summary: str
+    ) -> Change:
+        """Change files together: all or none.
+
+        Raises:
+            Conflict: A file changed since it was read; nothing was written.
+            NotFound, Forbidden, InvalidRequest: It may not be written, or not so.
+        """
+        ...
+
+    async def note(
+        self, slug: str, title: str, text: str, provenance: Provenance, *, agent_id: str, scope: Scope
+    ) -> str:
+        """Write what came of a conversation into a file of its own, and return its path.
+
+        An owner's goes to `memory/YYYY-MM-DD-<slug>.md`, another person's below `memory/people/<id>/`, a group's below
+        `memory/groups/<id>/`; a name that is taken gets a number.
+
+        Raises:
+            Forbidden: The session belongs to nobody who could have a memory.
+        """
+        ...
+
+    async def changes(self, *, agent_id: str, scope: Scope, limit: int = 50) -> list[Change]:
+        """Return what was changed, the newest first."""
+        ...
+
+    async def undo(self, change_id: str, *, agent_id: str, scope: Scope, who: str) -> Change:
+        """Take a change back.
+
+        Raises:
+            NotFound: There is no such change within `scope`.
+            Conflict: What it changed was changed again since.
+        """
+        ...
+
+    async def bring_in(
+        self, files: Mapping[str, str], *, origin: str, trusted: bool, agent_id: str, scope: Scope
+    ) -> list[str]:
+        """Write files of another assistant below `memory/imported/<origin>/`; return the paths written.
+
+        Args:
+            files: Text by relative name.
+            origin: A slug.
+            trusted: Whether the owner vouches for them; without it they are words from outside.
+        """
+        ...
 
 
 class Memory(Protocol):
     """Keeps the memory of every agent."""
 
-    async def search(self, query: str, *, agent_id: str, scope: Scope, limit: int = 6) -> list[Hit]:
-        """Return the passages that answer `query` best, within `scope`, best first."""
+    notebook: Notebook
+
+    async def search(
+        self, query: str, *, agent_id: str, scope: Scope, limit: int | None = None, filters: Filters = NO_FILTERS
+    ) -> Answer:
+        """Return the passages that answer `query` best, within `scope`, best first.
+
+        It does not fail because of an engine: it asks what is left, at last the files themselves.
+
+        Args:
+            query: What is looked for; one that names nothing gives the latest entries.
+            agent_id: Whose memory.
+            scope: What may be seen.
+            limit: How many at most; as configured without it.
+            filters: What a passage must be.
+
+        Raises:
+            InvalidRequest: The query is too long.
+        """
+        ...
+
+    def is_empty(self, *, agent_id: str, scope: Scope) -> bool | None:
+        """Whether there is nothing to find in a scope, as far as it is known without looking; None when it is not."""
         ...
 
     async def get(self, path: str, *, agent_id: str, scope: Scope, start: int = 1, lines: int = 200) -> str:
@@ -87,18 +366,39 @@ class Memory(Protocol):
         """
         ...
 
-    async def add(self, entry: Entry, *, agent_id: str, scope: Scope) -> Hit:
-        """Write an entry into the right file and return where it is."""
+    async def add(self, entry: Entry, *, agent_id: str, scope: Scope) -> Added:
+        """Write an entry into the right file and return where it is.
+
+        Raises:
+            InvalidRequest: There is nothing to remember, or too much.
+            Forbidden: The session belongs to nobody who could have a memory.
+            Unavailable: The file cannot be written.
+        """
         ...
 
-    async def forget(self, query: str, *, agent_id: str, scope: Scope) -> list[Hit]:
-        """Remove the entries that match `query` by word and return what was removed."""
+    async def forget(self, what: Forget, *, agent_id: str, scope: Scope, dry_run: bool = False) -> list[Hit]:
+        """Remove the entries that match, from files, history, index and cache, and return what was removed.
+
+        Raises:
+            InvalidRequest: It names nothing, or a query names too many; nothing is removed then.
+            Forbidden: The session belongs to nobody who could have a memory.
+        """
         ...
 
-    async def sync(self, *, agent_id: str) -> None:
-        """Bring an index up to date with the files; nothing to do where there is none."""
+    async def similar(
+        self, *, agent_id: str, scope: Scope, threshold: float, limit: int = 200
+    ) -> list[tuple[Hit, Hit, float]]:
+        """Return pairs of entries that are alike, with their likeness 0 to 1 (cosine, or shared words), most first."""
+        ...
+
+    async def sync(self, *, agent_id: str, force: bool = False) -> Synced:
+        """Bring the index up to date with the files; `force` builds it anew beside the old one."""
+        ...
+
+    async def verify(self, *, agent_id: str) -> Verified:
+        """Compare files and index; what does not agree is repaired."""
         ...
 
     async def status(self, *, agent_id: str) -> dict[str, Any]:
-        """Return facts on files and index."""
+        """Return facts on files, index, engines and embeddings, for people and programs."""
         ...

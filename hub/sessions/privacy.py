@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import re
+from hashlib import sha256
+
 from hub.core.context import Authority
 from hub.core.errors import InvalidRequest
-from hub.memory.contract import Scope
+from hub.memory.contract import NOBODY, Scope
 from hub.security.people import People
 from hub.sessions.keys import SessionKey, SessionKind
 
-NOBODY = Scope(person=None, private=False)
-
+_ROOMS = (SessionKind.GROUP, SessionKind.CHANNEL)
+_NOT_PLAIN = re.compile(r"[^a-z0-9_-]+")
+_ROOM_LIMIT = 40
 _PERSONAL = (SessionKind.MAIN, SessionKind.DIRECT, SessionKind.SUBAGENT, SessionKind.CRON)
 
 
 def scope_of(session_key: str, authority: Authority, people: People | None = None) -> Scope:
     """Return whose memory may be seen and written in a session.
 
-    A room belongs to nobody, since others read along; so does what a hook or a node set off. A direct conversation
-    with one person is not another's, even when the other types into it from the dashboard.
+    A room has a memory of its own, since others read along; what a hook or a node set off has none. A direct
+    conversation with one person is not another's, even when the other types into it from the dashboard. What the home
+    shares is seen wherever one of its people speaks.
 
     Args:
         session_key: The session.
@@ -28,16 +33,25 @@ def scope_of(session_key: str, authority: Authority, people: People | None = Non
         key = SessionKey.parse(session_key)
     except InvalidRequest:
         return NOBODY
+    if key.kind in _ROOMS and key.id is not None:
+        return Scope(person=None, private=False, group=_room(key), shared=authority.person is not None)
     if key.kind not in _PERSONAL:
         return NOBODY
     if key.kind is SessionKind.DIRECT and people is not None and not _may_be_with(key, authority.person, people):
         return NOBODY
-    return Scope(person=authority.person, private=authority.owner)
+    return Scope(authority.person, private=authority.owner, shared=authority.person is not None)
 
 
 def is_private(session_key: str, authority: Authority, people: People | None = None) -> bool:
     """Whether a session is an owner's private one, which alone sees `MEMORY.md` and the days."""
     return scope_of(session_key, authority, people).private
+
+
+def _room(key: SessionKey) -> str:
+    """Return a room's name as it can stand in a file name; two rooms never share one. Its threads are one memory."""
+    whole = f"{key.channel}:{key.id}"
+    plain = _NOT_PLAIN.sub("-", whole.lower()).strip("-")[:_ROOM_LIMIT]
+    return f"{plain or 'room'}-{sha256(whole.encode()).hexdigest()[:8]}"
 
 
 def _may_be_with(key: SessionKey, person_id: str | None, people: People) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hub.core.context import Authority
-from hub.memory.contract import Scope
+from hub.memory.contract import NOBODY, Scope
 from hub.security.people import People, Person
-from hub.sessions.privacy import NOBODY, is_private, scope_of
+from hub.sessions.privacy import is_private, scope_of
 
 PEOPLE = People(
     [
@@ -18,30 +20,35 @@ PEOPLE = People(
 ME = Authority("owner", person="me", owner=True)
 ANNA = Authority("peer:telegram:user:2", person="anna")
 STRANGER = Authority("peer:telegram:user:9")
+MINE = Scope("me", private=True, shared=True)
+ANNAS = Scope("anna", private=False, shared=True)
+ROOM = Scope(None, private=False, group="telegram--100-aa590b0e", shared=True)
 
 
 @pytest.mark.parametrize(
     ("key", "authority", "scope"),
     [
-        ("agent:main:main", ME, Scope("me", private=True)),
-        ("agent:main:main", ANNA, Scope("anna", private=False)),
+        ("agent:main:main", ME, MINE),
+        ("agent:main:main", ANNA, ANNAS),
         ("agent:main:main", STRANGER, NOBODY),
-        ("agent:main:telegram:direct:1", ME, Scope("me", private=True)),
-        ("agent:main:telegram:direct:2", ANNA, Scope("anna", private=False)),
-        ("agent:main:matrix:direct:@anna%3Ahome", ANNA, Scope("anna", private=False)),
-        ("agent:main:direct:me", ME, Scope("me", private=True)),
-        ("agent:main:direct:telegram%3Auser%3A1", ME, Scope("me", private=True)),
-        ("agent:main:webchat:direct:0190", ME, Scope("me", private=True)),
-        ("agent:main:subagent:0190", ME, Scope("me", private=True)),
-        ("agent:main:cron:morning", ME, Scope("me", private=True)),
+        ("agent:main:telegram:direct:1", ME, MINE),
+        ("agent:main:telegram:direct:2", ANNA, ANNAS),
+        ("agent:main:matrix:direct:@anna%3Ahome", ANNA, ANNAS),
+        ("agent:main:direct:me", ME, MINE),
+        ("agent:main:direct:telegram%3Auser%3A1", ME, MINE),
+        ("agent:main:webchat:direct:0190", ME, MINE),
+        ("agent:main:subagent:0190", ME, MINE),
+        ("agent:main:cron:morning", ME, MINE),
         ("agent:main:telegram:direct:2", ME, NOBODY),
         ("agent:main:telegram:direct:9", ME, NOBODY),
         ("agent:main:telegram:work:direct:2", ME, NOBODY),
         ("agent:main:direct:anna", ME, NOBODY),
         ("agent:main:direct:telegram%3Auser%3A2", ME, NOBODY),
         ("agent:main:telegram:direct:1", ANNA, NOBODY),
-        ("agent:main:telegram:group:-100", ME, NOBODY),
-        ("agent:main:telegram:channel:-100:topic:1", ME, NOBODY),
+        ("agent:main:telegram:group:-100", ME, ROOM),
+        ("agent:main:telegram:group:-100", ANNA, ROOM),
+        ("agent:main:telegram:group:-100", STRANGER, replace(ROOM, shared=False)),
+        ("agent:main:telegram:channel:-100:topic:1", ME, ROOM),
         ("agent:main:hook:door", ME, NOBODY),
         ("agent:main:node:phone", ME, NOBODY),
         ("no key", ME, NOBODY),
@@ -51,3 +58,11 @@ STRANGER = Authority("peer:telegram:user:9")
 def test_a_session_sees_the_memory_of_whom_it_belongs_to(key: str, authority: Authority, scope: Scope) -> None:
     assert scope_of(key, authority, PEOPLE) == scope
     assert is_private(key, authority, PEOPLE) is scope.private
+
+
+def test_two_rooms_never_share_a_memory() -> None:
+    keys = [f"agent:main:telegram:group:{id}" for id in ("-100", "100", "a.b", "a-b", "%C3%A4", "A")]
+
+    groups = {scope_of(key, ANNA, PEOPLE).group for key in keys}
+
+    assert len(groups) == len(keys)

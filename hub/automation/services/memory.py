@@ -13,7 +13,7 @@ from hub.core.errors import Forbidden
 from hub.core.events import Unsubscribe
 from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, integer, slug, string
 from hub.core.services import AgentRule, ResponseMode, ServiceCall, ServiceRegistry
-from hub.memory.contract import UNTRUSTED_MARK, Entry, Hit, Kind, Provenance, Scope
+from hub.memory.contract import UNTRUSTED_MARK, Entry, Forget, Hit, Kind, Provenance, Scope
 from hub.memory.registry import MemoryRegistry
 from hub.sessions.keys import cron_key
 from hub.tools.policy import belongs_here
@@ -91,25 +91,25 @@ class MemoryServices:
         trusted = belongs_here(authority) and not authority.tainted
         source = Provenance(cron_key(agent_id, "automation"), authority.person, self._clock.time(), trusted)
         entry = Entry(call.data["text"], Kind(call.data["kind"]), source)
-        hit = await self._memory.require().add(entry, agent_id=agent_id, scope=_scope(authority))
-        return _shown(hit)
+        added = await self._memory.require().add(entry, agent_id=agent_id, scope=_scope(authority))
+        return _shown(added.hit)
 
     async def _search(self, call: ServiceCall) -> Mapping[str, Any]:
-        hits = await self._memory.require().search(
+        answer = await self._memory.require().search(
             call.data["query"],
             agent_id=self._agent(call),
             scope=_scope(call.context.authority),
             limit=call.data["limit"],
         )
-        if not all(hit.trusted for hit in hits):
+        if not all(hit.trusted for hit in answer.hits):
             call.taint()
-        return {"hits": [_shown(hit) for hit in hits]}
+        return {"hits": [_shown(hit) for hit in answer.hits]}
 
     async def _forget(self, call: ServiceCall) -> Mapping[str, Any]:
         if call.context.authority.tainted:
             raise Forbidden("memory.forget: words from outside are in this run; they do not choose what is forgotten")
         hits = await self._memory.require().forget(
-            call.data["query"], agent_id=self._agent(call), scope=_scope(call.context.authority)
+            Forget(call.data["query"]), agent_id=self._agent(call), scope=_scope(call.context.authority)
         )
         if not all(hit.trusted for hit in hits):
             call.taint()
@@ -133,7 +133,7 @@ class MemoryServices:
 
 
 def _scope(authority: Authority) -> Scope:
-    return Scope(person=authority.person, private=authority.owner)
+    return Scope(person=authority.person, private=authority.owner, shared=authority.person is not None)
 
 
 def _shown(hit: Hit) -> dict[str, Any]:

@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 from hub.core.errors import HubError, InvalidRequest, NotFound, Unavailable
 from hub.memory.contract import Entry, Hit, Scope
 from hub.security.root import Root
-from integrations.memory.notes.dates import asked_for
-from integrations.memory.notes.index import Found, IndexedFile, Term, excerpt, having_all, latest, search
-from integrations.memory.notes.markdown import Passage, format_entry, passages
+from hub.memory.dates import asked_for
+from integrations.memory.notes.grep import Found, IndexedFile, Term, excerpt, having_all, latest, search
+from hub.memory.markdown import Passage, format_entry, passages
 from integrations.memory.notes.places import may_see, person_file, place_for
 from integrations.memory.notes.shelf import Shelf
-from integrations.memory.notes.words import fold, words_asked
+from hub.memory.words import fold, words_asked
 
 QUERY_LIMIT = 2_000
 TEXT_LIMIT = 4_000

@@ -7,8 +7,8 @@ from datetime import date
 import pytest
 from hypothesis import given, strategies as st
 
-from integrations.memory.notes.dates import asked_for, marks_in
-from integrations.memory.notes.words import positions, stem, words_asked, words_of
+from hub.memory.dates import asked_for, marks_in
+from hub.memory.words import positions, stem, words_asked, words_of
 
 TODAY = date(2026, 5, 13)  # a Wednesday
 

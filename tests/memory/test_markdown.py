@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hub.memory.contract import Entry, Kind, Provenance
-from integrations.memory.notes.markdown import format_entry, insert_under, passages, without_lines
+from hub.memory.markdown import format_entry, insert_under, passages, without_lines
 
 CAME = Provenance("agent:main:main", "me", 1_778_594_580.0, trusted=True)  # 2026-05-12 14:03 UTC
 FROM_OUTSIDE = Provenance("agent:main:main", None, CAME.time, trusted=False)

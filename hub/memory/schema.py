@@ -1,0 +1,131 @@
+"""Configuration of memory: `memory:`."""
+
+from __future__ import annotations
+
+from hub.config.sections import Section
+from hub.core.schema import (
+    All,
+    AnyOf,
+    In,
+    Length,
+    Optional,
+    Range,
+    Required,
+    Schema,
+    boolean,
+    integer,
+    number,
+    positive_seconds,
+    secret,
+    string,
+    url,
+)
+
+PROVIDERS = ("auto", "openai", "gemini", "voyage", "local", "none")
+VECTORS = ("exact", "chroma")
+KEYWORDS = ("fts5", "whoosh")
+FUSIONS = ("weighted", "rank")
+EXTRA_AREAS = ("private", "shared")
+
+_SHARE = All(number, Range(min=0, max=1))
+_PATH = All(string, Length(min=1, max=4_096))
+
+EMBEDDINGS_SCHEMA = {
+    Optional(
+        "provider",
+        default="auto",
+        description="Who turns text into vectors. auto: the local model when its package is installed, else a key for "
+        "OpenAI, Gemini or Voyage, else the server at base_url; none: search by words alone.",
+    ): In(list(PROVIDERS)),
+    Optional(
+        "base_url",
+        description="A server that speaks OpenAI's API for embeddings (a llama.cpp server, Ollama, …), or the "
+        "provider's API behind another address.",
+    ): url,
+    Optional("model", description="The provider's model; its usual one without it."): All(
+        string, Length(min=1, max=256)
+    ),
+    Optional("api_key", description="The provider's key; else that of models.providers or the environment."): secret,
+    Optional("dimensions", description="Length of the vectors, for models that offer several."): All(
+        integer, Range(min=32, max=8_192)
+    ),
+    Optional("timeout", default=30, description="Seconds until a request is given up."): All(
+        positive_seconds, Range(max=600)
+    ),
+    Optional("parallel", default=4, description="Requests at a time."): All(integer, Range(min=1, max=32)),
+    Optional(
+        "batch",
+        default=False,
+        description="Send large jobs through the provider's batch API: cheaper, and done within a day; until then what "
+        "waits is found by words.",
+    ): boolean,
+    Optional("cache", default=50_000, description="Vectors kept, so that the same text is never paid for twice."): All(
+        integer, Range(min=0, max=1_000_000)
+    ),
+}
+CHUNKS_SCHEMA = {
+    Optional("tokens", default=400, description="About how long a passage is."): All(integer, Range(min=50, max=4_000)),
+    Optional("overlap", default=80, description="How much of it the next one repeats."): All(
+        integer, Range(min=0, max=1_000)
+    ),
+}
+SEARCH_SCHEMA = {
+    Optional("limit", default=6, description="Passages that are returned."): All(integer, Range(min=1, max=50)),
+    Optional(
+        "fusion",
+        default="weighted",
+        description="weighted: shares of cosine and text score; rank: reciprocal ranks, without a least score.",
+    ): In(list(FUSIONS)),
+    Optional("vector_weight", default=0.7): _SHARE,
+    Optional("text_weight", default=0.3): _SHARE,
+    Optional(
+        "min_score", default=0.35, description="Least cosine of a passage that is not among the first by word."
+    ): _SHARE,
+    Optional("half_life_days", default=30, description="Days after which a dated passage counts half; 0: never."): All(
+        number, Range(min=0, max=36_500)
+    ),
+    Optional("diversity", default=0.7, description="MMR's λ: 1 is relevance alone, less avoids repetition."): _SHARE,
+}
+RECALL_SCHEMA = {
+    Optional("direct", default=True, description="Before a turn of a direct conversation."): boolean,
+    Optional("groups", default=False, description="Before a turn in a group."): boolean,
+    Optional("limit", default=3, description="Passages at most."): All(integer, Range(min=1, max=20)),
+    Optional("min_score", default=0.45, description="Least score of what is recalled unasked."): _SHARE,
+    Optional("timeout", default=0.3, description="Seconds it may take; then the turn begins without."): All(
+        positive_seconds, Range(max=10)
+    ),
+}
+EXTRA_PATH_SCHEMA = AnyOf(
+    _PATH,
+    {
+        Required("path", description="A directory or a Markdown file."): _PATH,
+        Optional("name", description="How it is called in results: extra/<name>/…."): All(
+            string, Length(min=1, max=64)
+        ),
+        Optional("trusted", default=False, description="Whether all of it was written by this home's people."): boolean,
+        Optional("area", default="private", description="Who sees it: the owner, or everybody in this home."): In(
+            list(EXTRA_AREAS)
+        ),
+    },
+)
+
+MEMORY_SCHEMA = Schema(
+    {
+        Optional("embeddings", default={}, description="How text becomes vectors."): EMBEDDINGS_SCHEMA,
+        Optional("vectors", default="exact", description="Who keeps the vectors."): In(list(VECTORS)),
+        Optional("chroma", default={}): {
+            Optional("url", description="Address of a Chroma server; without it the store is in this process."): url,
+            Optional("token", description="What the server wants to see as a bearer token."): secret,
+        },
+        Optional("keywords", default="fts5", description="Who keeps the words."): In(list(KEYWORDS)),
+        Optional("chunks", default={}, description="How files are cut."): CHUNKS_SCHEMA,
+        Optional("search", default={}, description="How passages are ranked."): SEARCH_SCHEMA,
+        Optional("recall", default={}, description="What is put before a turn unasked."): RECALL_SCHEMA,
+        Optional("extra_paths", default=[], description="Further directories or Markdown files that are searched."): [
+            EXTRA_PATH_SCHEMA
+        ],
+        Optional("transcripts", default=False, description="Whether conversations are searched too."): boolean,
+    }
+)
+
+SECTIONS = (Section("memory", MEMORY_SCHEMA, default={}, description="What is remembered, and how it is found"),)
