@@ -64,8 +64,8 @@ from hub.storage.migrations import HUB_MIGRATIONS
 from hub.storage.recorder import history_stage
 from hub.tools.approval_questions import ask_about_services
 from hub.tools.approvals import Approvals
-from hub.tools.policy import ToolRules, profile_policy
 from hub.tools.registry import ToolRegistry
+from hub.tools.rules_in_force import rules_in_force
 
 _log = logging.getLogger(__name__)
 
@@ -140,7 +140,7 @@ class Hub:
         )
         self.models = ModelRegistry(section("models"), self.bus, self.clock, self.repairs)
         self._register_secrets()
-        self.tools = ToolRegistry(self.bus, self._tool_rules(), self.approvals.ask)
+        self.tools = ToolRegistry(self.bus, rules_in_force(self.config.current, self.repairs), self.approvals.ask)
         self.memory = MemoryRegistry()
         self.sessions = SessionStore(
             self.db,
@@ -376,7 +376,7 @@ class Hub:
             if "models" in changed:
                 self.models.configure(section("models"))
             if "tools" in changed:
-                self.tools.configure(self._tool_rules())
+                self.tools.configure(rules_in_force(self.config.current, self.repairs))
             if "agents" in changed:
                 self.agents.configure(section("agents"))
                 await self._ensure_workspaces()
@@ -411,22 +411,6 @@ class Hub:
 
     def _zone(self) -> tzinfo:
         return ZoneInfo(self.time_zone)
-
-    def _tool_rules(self) -> ToolRules:
-        """Return what is allowed; almost nothing while what the owner forbids cannot be read."""
-        config = self.config.current
-        if "tools" not in config.broken:
-            self.repairs.clear("tools", "broken")
-            return ToolRules.from_config(config.or_default("tools"))
-        self.repairs.raise_(
-            "tools",
-            "broken",
-            "Agents can use almost no tools",
-            "The section tools of the configuration has an error, so nobody knows what it forbids. Until it is mended "
-            "only the tools of the profile minimal are allowed.",
-            location={"path": "tools"},
-        )
-        return ToolRules(policies=(profile_policy("minimal"),))
 
     def _register_secrets(self) -> None:
         for secret in (*self.config.current.secrets, *self.models.secrets()):

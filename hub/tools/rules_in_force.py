@@ -1,0 +1,28 @@
+"""Which rules on tools are in force: those of the configuration, or next to none while it cannot be read."""
+
+from __future__ import annotations
+
+from hub.config.checked import Config
+from hub.core.repairs import Repairs
+from hub.tools.policy import ToolRules, profile_policy
+
+
+def rules_in_force(config: Config, repairs: Repairs) -> ToolRules:
+    """Return what is allowed now; while the section `tools` is broken, the profile minimal, and a repair says so.
+
+    Args:
+        config: The configuration in force.
+        repairs: Where a broken section is told.
+    """
+    if "tools" not in config.broken:
+        repairs.clear("tools", "broken")
+        return ToolRules.from_config(config.or_default("tools"))
+    repairs.raise_(
+        "tools",
+        "broken",
+        "Agents can use almost no tools",
+        "The section tools of the configuration has an error, so nobody knows what it forbids. Until it is mended "
+        "only the tools of the profile minimal are allowed.",
+        location={"path": "tools"},
+    )
+    return ToolRules(policies=(profile_policy("minimal"),))
