@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from hub.security.root import Entry as FileEntry
 from hub.memory.dates import marks_in, marks_of_day
 from hub.memory.markdown import PASSAGE_LIMIT, Passage, passages
-from integrations.memory.notes.places import day_of
 from hub.memory.words import positions, words_of
+from hub.security.root import Entry as FileEntry
+from integrations.memory.notes.places import day_of
 
 HALF_LIFE_DAYS = 30.0
 Stamp = tuple[int, int, int]

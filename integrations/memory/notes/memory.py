@@ -9,18 +9,19 @@ from datetime import UTC, date, datetime, tzinfo
 from typing import Any, TypeVar
 
 from hub.core.errors import HubError, InvalidRequest, NotFound, Unavailable
-from hub.memory.contract import Entry, Hit, Scope
-from hub.security.root import Root
+from hub.memory.contract import NO_FILTERS, Added, Answer, Entry, Filters, Forget, Hit, Scope
 from hub.memory.dates import asked_for
-from integrations.memory.notes.grep import Found, IndexedFile, Term, excerpt, having_all, latest, search
 from hub.memory.markdown import Passage, format_entry, passages
+from hub.memory.words import fold, words_asked
+from hub.security.root import Root
+from integrations.memory.notes.grep import Found, IndexedFile, Term, excerpt, having_all, latest, search
 from integrations.memory.notes.places import may_see, person_file, place_for
 from integrations.memory.notes.shelf import Shelf
-from hub.memory.words import fold, words_asked
 
 QUERY_LIMIT = 2_000
 TEXT_LIMIT = 4_000
 HITS_LIMIT = 50
+USUAL_LIMIT = 6
 LINES_LIMIT = 2_000
 FORGET_LIMIT = 5
 SCORE_LIMIT = 0.2
@@ -51,13 +52,18 @@ class NotesMemory:
         self._zone = zone
         self._shelves: dict[str, tuple[Shelf, asyncio.Lock]] = {}
 
-    async def search(self, query: str, *, agent_id: str, scope: Scope, limit: int = 6) -> list[Hit]:
+    async def search(
+        self, query: str, *, agent_id: str, scope: Scope, limit: int | None = None, filters: Filters = NO_FILTERS
+    ) -> Answer:
         """Return the passages that have the most telling words of `query`, the best first.
 
         A query that names nothing gives the latest entries.
         """
         terms = self._terms(query)
-        return await self._on_shelf(agent_id, lambda shelf: self._search(shelf, terms, scope, min(limit, HITS_LIMIT)))
+        most = min(limit or USUAL_LIMIT, HITS_LIMIT)
+        began = time.monotonic()
+        hits = await self._on_shelf(agent_id, lambda shelf: self._search(shelf, terms, scope, most))
+        return Answer(hits, ("grep",), round((time.monotonic() - began) * 1000, 1))
 
     async def get(self, path: str, *, agent_id: str, scope: Scope, start: int = 1, lines: int = 200) -> str:
         """Return lines of a memory file.
@@ -76,7 +82,7 @@ class NotesMemory:
         ends = [each.end_line for each in passages(text) if each.start_line <= last <= each.end_line and each.kind]
         return "\n".join(text.split("\n")[start - 1 : max([last, *ends])])
 
-    async def add(self, entry: Entry, *, agent_id: str, scope: Scope) -> Hit:
+    async def add(self, entry: Entry, *, agent_id: str, scope: Scope) -> Added:
         """Write an entry into the right file and return where it is; what is there already is not written again.
 
         Raises:
@@ -92,7 +98,7 @@ class NotesMemory:
         item = format_entry(entry, zone)
         today = datetime.fromtimestamp(entry.provenance.time, zone).date()
 
-        def write(shelf: Shelf) -> Hit:
+        def write(shelf: Shelf) -> Added:
             place = place_for(
                 entry.kind,
                 scope,
@@ -101,11 +107,11 @@ class NotesMemory:
                 curated_bytes=shelf.curated_bytes(),
             )
             written = shelf.add(place, item)
-            return _hit(written.path, written.passage, 1.0)
+            return Added(_hit(written.path, written.passage, 1.0), known=written.known)
 
         return await self._on_shelf(agent_id, write)
 
-    async def forget(self, query: str, *, agent_id: str, scope: Scope) -> list[Hit]:
+    async def forget(self, what: Forget, *, agent_id: str, scope: Scope, dry_run: bool = False) -> list[Hit]:
         """Remove the list items that have every word of `query`, or say exactly it, and return them.
 
         Raises:
@@ -113,12 +119,13 @@ class NotesMemory:
             Forbidden: The session belongs to nobody who could have a memory.
             Unavailable: A file cannot be written.
         """
+        query = what.query or ""
         terms = self._terms(query)
         if not terms:
             raise InvalidRequest("say what to forget, with a word that stands in it")
         if not scope.private:
             person_file(scope)
-        return await self._on_shelf(agent_id, lambda shelf: self._forget(shelf, query, terms, scope))
+        return await self._on_shelf(agent_id, lambda shelf: self._forget(shelf, query, terms, scope, dry_run=dry_run))
 
     async def sync(self, *, agent_id: str) -> None:
         """Read again the files that changed; searching does so too."""
@@ -159,14 +166,14 @@ class NotesMemory:
             if found.score >= SCORE_LIMIT
         ]
 
-    def _forget(self, shelf: Shelf, query: str, terms: list[Term], scope: Scope) -> list[Hit]:
+    def _forget(self, shelf: Shelf, query: str, terms: list[Term], scope: Scope, *, dry_run: bool) -> list[Hit]:
         matches = _matches(shelf.visible(scope), query, terms)
         if len(matches) > FORGET_LIMIT:
             some = "; ".join(excerpt(each.passage.text, frozenset())[:80] for each in matches[:FORGET_LIMIT])
             raise InvalidRequest(
                 f"{len(matches)} entries match, and nothing was forgotten. Say more exactly which, for example: {some}"
             )
-        for path in dict.fromkeys(each.path for each in matches):
+        for path in () if dry_run else dict.fromkeys(each.path for each in matches):
             shelf.cut(path, [each.passage for each in matches if each.path == path])
         return [_hit(each.path, each.passage, 1.0) for each in matches]
 

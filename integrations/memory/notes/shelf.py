@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from hub.core.errors import Conflict, HubError, Unavailable
 from hub.memory.contract import Scope
+from hub.memory.markdown import Passage, insert_under, passages, without_lines
 from hub.security.root import Entry as FileEntry, Root
 from integrations.memory.notes.grep import IndexedFile, Stamp, index_file, stamp_of
-from hub.memory.markdown import Passage, insert_under, passages, without_lines
 from integrations.memory.notes.places import CURATED, FOLDER, Place, may_see
 
 _log = logging.getLogger(__name__)

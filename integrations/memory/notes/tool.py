@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from hub.core.schema import All, In, Length, Optional, Range, Required, integer, string
-from hub.memory.contract import UNTRUSTED_MARK, Entry, Hit, Kind, Memory, Provenance, Scope
+from hub.memory.contract import UNTRUSTED_MARK, Entry, Forget, Hit, Kind, Memory, Provenance, Scope
 from hub.security.people import People
 from hub.sessions.privacy import scope_of
 from hub.tools.contract import READS_HOME, Annotations, Tool, ToolCall, ToolResult
@@ -94,16 +94,17 @@ class MemoryTools:
         authority = call.context.authority
         provenance = Provenance(call.session_key, authority.person, self._now(), trusted=not authority.tainted)
         entry = Entry(call.arguments["text"], Kind(call.arguments["kind"]), provenance)
-        hit = await self._memory.add(entry, agent_id=call.agent_id, scope=self._scope(call))
+        hit = (await self._memory.add(entry, agent_id=call.agent_id, scope=self._scope(call))).hit
         return ToolResult(f"remembered in {hit.path}, line {hit.start_line}", details=_shown(hit))
 
     async def _search(self, call: ToolCall) -> ToolResult:
-        hits = await self._memory.search(
+        answer = await self._memory.search(
             call.arguments["query"],
             agent_id=call.agent_id,
             scope=self._scope(call),
             limit=call.arguments["limit"],
         )
+        hits = answer.hits
         shown = [_shown(hit) for hit in hits]
         return ToolResult(_json({"hits": shown}), details={"hits": shown}, trusted=all(hit.trusted for hit in hits))
 
@@ -116,7 +117,9 @@ class MemoryTools:
         return ToolResult(text, details={"path": arguments["path"]}, trusted=UNTRUSTED_MARK not in text)
 
     async def _forget(self, call: ToolCall) -> ToolResult:
-        hits = await self._memory.forget(call.arguments["query"], agent_id=call.agent_id, scope=self._scope(call))
+        hits = await self._memory.forget(
+            Forget(call.arguments["query"]), agent_id=call.agent_id, scope=self._scope(call)
+        )
         shown = [_shown(hit) for hit in hits]
         return ToolResult(_json({"forgotten": shown}), details={"forgotten": shown})
 

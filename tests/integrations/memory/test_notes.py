@@ -11,7 +11,7 @@ import pytest
 
 from hub.core.clock import ManualClock
 from hub.core.errors import Forbidden, InvalidRequest, NotFound
-from hub.memory.contract import Entry, Hit, Kind, Provenance, Scope
+from hub.memory.contract import Entry, Forget, Hit, Kind, Provenance, Scope
 from hub.security.jail_path import PathRefused
 from hub.security.root import Root
 from integrations.memory.notes.memory import FORGET_LIMIT, NotesMemory
@@ -33,16 +33,16 @@ class Notes:
 
     async def add(self, text: str, kind: Kind = Kind.FACT, scope: Scope = OWNER, *, trusted: bool = True) -> Hit:
         came = Provenance("agent:main:main", scope.person, self.clock.time(), trusted)
-        return await self.memory.add(Entry(text, kind, came), agent_id="main", scope=scope)
+        return (await self.memory.add(Entry(text, kind, came), agent_id="main", scope=scope)).hit
 
     async def search(self, query: str, scope: Scope = OWNER, limit: int = 6) -> list[Hit]:
-        return await self.memory.search(query, agent_id="main", scope=scope, limit=limit)
+        return list((await self.memory.search(query, agent_id="main", scope=scope, limit=limit)).hits)
 
     async def found(self, query: str, scope: Scope = OWNER) -> list[str]:
         return [hit.text for hit in await self.search(query, scope)]
 
     async def forget(self, query: str, scope: Scope = OWNER) -> list[str]:
-        return [hit.text for hit in await self.memory.forget(query, agent_id="main", scope=scope)]
+        return [hit.text for hit in await self.memory.forget(Forget(query), agent_id="main", scope=scope)]
 
     def write(self, path: str, text: str) -> None:
         (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
