@@ -1,16 +1,26 @@
 """Memory files: Markdown that people write and read, taken apart into passages; entries of ours in a form of their own.
 
-An entry is a list item whose last line says where it came from:
+An entry is a list item whose last line says where it came from; one that holds no longer is struck and says since when:
 
     - The boiler was serviced on 12 May
       _fact · 2026-05-12 14:03 · from me in `agent:main:main`_
+    - ~~Anna works at the bakery~~
+      _person · 2026-05-12 14:05 · from me in `agent:main:main` · superseded 2026-06-01_
+
+A file may begin with front matter, which holds for all of it:
+
+    ---
+    trusted: false
+    source: openclaw
+    ---
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime, tzinfo
+from datetime import date, datetime, tzinfo
 
 from hub.memory.contract import Entry, Kind
 
@@ -21,9 +31,18 @@ _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])\s")
 _HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*$")
 _SOURCE = re.compile(
     r"\s+_(?P<kind>fact|preference|decision|person|todo) · (?P<time>\d{4}-\d\d-\d\d \d\d:\d\d)"
-    r" · from (?P<person>\S+) in `(?P<session>[^`]*)`(?P<untrusted> · untrusted)?_\s*"
+    r" · from (?P<person>\S+) in `(?P<session>[^`]*)`"
+    r"(?P<struck> · superseded \d{4}-\d\d-\d\d)?(?P<untrusted> · untrusted)?_\s*"
 )
-_NOBODY = "someone"
+_STRUCK = re.compile(r"\s+_superseded \d{4}-\d\d-\d\d_\s*")
+_TILDES = re.compile(r"((?:>\s?)*)~~(.*)~~")
+_FRONT = re.compile(r"([a-z][a-z0-9_-]{0,40}):[ \t]*(.*)")
+FRONT_LINES = 30
+"""Lines that front matter may have; a file that never closes it has none."""
+_SAID = re.compile(r"(\s*(?:>\s?)*)(.*?)(\s*)\Z")
+NOBODY_NAMED = "someone"
+"""Stands where it is not known who said something."""
+_NOT_PLAIN = re.compile(r"[\s`_]+")
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f\u2028\u2029\x85\ud800-\udfff]+")
 
 
@@ -38,7 +57,9 @@ class Passage:
         is_item: Whether it is a list item, which can be forgotten on its own.
         kind: What sort of thing it is, for entries of ours.
         day: `YYYY-MM-DD` of its source.
-        trusted: False for what its source calls untrusted.
+        trusted: False for what its source, or its file, calls untrusted.
+        person, session: Of its source, or of its file; the person is None when it is not known who it was.
+        struck: Whether it holds no longer.
     """
 
     start_line: int
@@ -49,14 +70,69 @@ class Passage:
     kind: str | None = None
     day: str | None = None
     trusted: bool = True
+    person: str | None = None
+    session: str | None = None
+    struck: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FrontMatter:
+    """What a file says of all that is in it.
+
+    Attributes:
+        trusted: False when it came from outside; a file can take trust away and never give it.
+        source: What brought it: `openclaw`, `conversation`, …
+        title, person, session: What it is about, and where it came from.
+    """
+
+    trusted: bool = True
+    source: str | None = None
+    title: str | None = None
+    person: str | None = None
+    session: str | None = None
+
+
+NO_FRONT_MATTER = FrontMatter()
+
+
+def front_matter(text: str) -> tuple[FrontMatter, int]:
+    """Return what a file says of itself, and the number of the line, from 1, at which the rest begins."""
+    if not text.startswith("---"):
+        return NO_FRONT_MATTER, 1
+    first, *lines = text.split("\n", FRONT_LINES + 1)
+    if first.rstrip() != "---":
+        return NO_FRONT_MATTER, 1
+    said: dict[str, str] = {}
+    for number, line in enumerate(lines[:FRONT_LINES], start=2):
+        if line.rstrip() in ("---", "..."):
+            return _front_matter(said), number + 1
+        if field := _FRONT.match(line.rstrip()):
+            said.setdefault(field[1], field[2].strip().strip("\"'"))
+    return NO_FRONT_MATTER, 1
+
+
+def with_front_matter(front: FrontMatter, text: str) -> str:
+    """Return a file that begins with front matter; nothing in the text can add to it."""
+    said = {
+        "title": front.title,
+        "source": front.source,
+        "person": front.person,
+        "session": front.session,
+        "trusted": "true" if front.trusted else "false",
+    }
+    lines = [
+        f"{name}: {_CONTROL.sub(' ', value.replace(chr(10), ' ')).strip()}" for name, value in said.items() if value
+    ]
+    return "\n".join(["---", *lines, "---", "", text.lstrip("\n")])
 
 
 def passages(text: str) -> list[Passage]:
     """Take a memory file apart; headings are no passages but stand with those below them."""
     found: list[Passage] = []
     heading = ""
+    front, first = front_matter(text)
     lines = text.split("\n")
-    at = 0
+    at = first - 1
     while at < len(lines):
         line = lines[at]
         if title := _HEADING.fullmatch(line.rstrip()):
@@ -71,16 +147,45 @@ def passages(text: str) -> list[Passage]:
             end = _paragraph_end(lines, at)
             found.extend(_cut(lines[at:end], at, heading, is_item=False))
             at = end
-    return found
+    return found if front is NO_FRONT_MATTER else [_within(front, passage) for passage in found]
 
 
 def format_entry(entry: Entry, zone: tzinfo) -> str:
     """Return an entry as Markdown; whatever its text holds, it is one item and its source is ours."""
     lines = [_CONTROL.sub(" ", line).strip() for line in entry.text.split("\n")]
-    lines = [f"\\{line}" if _SOURCE.fullmatch(f" {line}") else line for line in lines if line] or ["(nothing)"]
+    lines = [_harmless(line) for line in lines if line] or ["(nothing)"]
     quote = "" if entry.provenance.trusted else "> "
     first, *others = [f"{quote}{line}" for line in lines]
     return "\n".join([f"- {first}", *(f"  {line}" for line in others), f"  {_source(entry, zone)}"]) + "\n"
+
+
+def without_sources(text: str) -> str:
+    """Return a text in which no line can be taken for the source of an entry."""
+    return "\n".join(f"{line[: len(line) - len(line.lstrip())]}{_harmless(line.lstrip())}" for line in text.split("\n"))
+
+
+def struck(text: str, wanted: Iterable[Passage], day: date) -> str:
+    """Return a file in which list items are struck, each with the day since when; every other byte stays.
+
+    Args:
+        text: The file.
+        wanted: Items of it, not struck yet.
+        day: Since when they hold no longer.
+    """
+    lines = text.split("\n")
+    for passage in sorted(wanted, key=lambda each: each.start_line, reverse=True):
+        at, end = passage.start_line - 1, passage.end_line
+        source = _SOURCE.fullmatch(lines[end - 1]) if end - 1 > at else None
+        last = end - 1 if source else end
+        lines[at:last] = [_through(line, is_first=number == 0) for number, line in enumerate(lines[at:last])]
+        if source:
+            # Right behind the session, where nothing that was remembered can stand.
+            behind = source.end("session") + 1
+            lines[last] = f"{lines[last][:behind]} · superseded {day:%Y-%m-%d}{lines[last][behind:]}"
+        else:
+            cr = "\r" if lines[last - 1].endswith("\r") else ""
+            lines.insert(last, f"  _superseded {day:%Y-%m-%d}_{cr}")
+    return "\n".join(lines)
 
 
 def insert_under(text: str, heading: str, item: str) -> tuple[str, int]:
@@ -117,16 +222,53 @@ def without_lines(text: str, spans: list[tuple[int, int]]) -> str:
 def _source(entry: Entry, zone: tzinfo) -> str:
     came = entry.provenance
     when = datetime.fromtimestamp(came.time, zone)
-    key = came.session_key.replace("`", "'")
+    key = _CONTROL.sub(" ", came.session_key.replace("\n", " ")).replace("`", "'")
     untrusted = "" if came.trusted else " · untrusted"
-    return f"_{entry.kind} · {when:%Y-%m-%d %H:%M} · from {came.person or _NOBODY} in `{key}`{untrusted}_"
+    person = _NOT_PLAIN.sub("-", came.person or "") or NOBODY_NAMED
+    return f"_{entry.kind} · {when:%Y-%m-%d %H:%M} · from {person} in `{key}`{untrusted}_"
+
+
+def _front_matter(said: dict[str, str]) -> FrontMatter:
+    # Whoever writes `trusted: no` means it: only a plain yes is one.
+    trusted = said.get("trusted", "true").casefold() in ("true", "yes")
+    texts = (said.get(name) or None for name in ("source", "title", "person", "session"))
+    return FrontMatter(trusted, *texts)
+
+
+def _within(front: FrontMatter, passage: Passage) -> Passage:
+    return replace(
+        passage,
+        trusted=passage.trusted and front.trusted,
+        person=passage.person if passage.kind else front.person,
+        session=passage.session if passage.kind else front.session,
+    )
+
+
+def _harmless(line: str) -> str:
+    return f"\\{line}" if _SOURCE.fullmatch(f" {line}") or _STRUCK.fullmatch(f" {line}") else line
+
+
+def _through(line: str, *, is_first: bool) -> str:
+    """Return a line of an item with a stroke through what it says."""
+    mark = _ITEM.match(line) if is_first else None
+    begin = mark.end() if mark else 0
+    said = _SAID.match(line, begin)
+    if said is None or not said[2]:
+        return line
+    return f"{line[:begin]}{said[1]}~~{said[2]}~~{said[3]}"
+
+
+def _whole(line: str) -> str:
+    """Return a line without the stroke through it."""
+    found = _TILDES.fullmatch(line)
+    return found[1] + found[2] if found else line
 
 
 def _item_end(lines: list[str], at: int) -> int:
     end = at + 1
     while end < len(lines):
         line = lines[end]
-        if _SOURCE.fullmatch(line):
+        if _SOURCE.fullmatch(line) or _STRUCK.fullmatch(line):
             # What somebody writes right below an entry is no part of it.
             return end + 1
         if not line.strip():
@@ -147,17 +289,32 @@ def _paragraph_end(lines: list[str], at: int) -> int:
 
 
 def _item(lines: list[str], at: int, end: int, heading: str) -> list[Passage]:
-    source = _SOURCE.fullmatch(lines[end - 1]) if end - 1 > at else None
-    said = lines[at : end - 1] if source else lines[at:end]
+    last = lines[end - 1] if end - 1 > at else ""
+    source, is_struck = _SOURCE.fullmatch(last), _STRUCK.fullmatch(last) is not None
+    said = lines[at : end - 1] if source or is_struck else lines[at:end]
     said = [_ITEM.sub("", said[0], count=1), *(line.strip() for line in said[1:])]
+    is_struck = is_struck or (source is not None and source["struck"] is not None)
+    if not is_struck and source is None:
+        # By hand, people strike without saying when.
+        is_struck = all(_TILDES.fullmatch(line.strip()) for line in said if line.strip())
+    if is_struck:
+        said = [_whole(line.strip()) for line in said]
     pieces = _cut(said, at, heading, is_item=True)
-    if len(pieces) == 1 or source:
+    if len(pieces) == 1 or source or is_struck:
         # An item is removed and shown whole, with the line that tells its source.
-        pieces = [replace(piece, start_line=at + 1, end_line=end) for piece in pieces]
+        pieces = [replace(piece, start_line=at + 1, end_line=end, struck=is_struck) for piece in pieces]
     if source is None:
         return pieces
+    person = source["person"] if source["person"] != NOBODY_NAMED else None
     return [
-        replace(piece, kind=Kind(source["kind"]).value, day=source["time"][:10], trusted=source["untrusted"] is None)
+        replace(
+            piece,
+            kind=Kind(source["kind"]).value,
+            day=source["time"][:10],
+            trusted=source["untrusted"] is None,
+            person=person,
+            session=source["session"],
+        )
         for piece in pieces
     ]
 

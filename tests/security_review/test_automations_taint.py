@@ -295,7 +295,7 @@ async def test_memory_that_came_from_outside_taints_and_no_template_reads_it(hou
     seen = Seen(house)
     memory = house.hub.memory.require()
     scope_of = house.hub.people.owner_authority()
-    hit = await memory.add(
+    added = await memory.add(
         Entry(EVIL, Kind.FACT, Provenance("x", scope_of.person, 1_790_000_000.0, trusted=False)),
         agent_id="main",
         scope=Scope(scope_of.person, private=True),
@@ -309,7 +309,7 @@ async def test_memory_that_came_from_outside_taints_and_no_template_reads_it(hou
           - {{action: test.see, data: {{text: "{{{{ memory_search('door code') | string }}}}"}}}}
           - {{action: memory.search, data: {{query: door code}}, response_variable: found}}
           - {{action: test.see, data: {{text: "{{{{ found.hits | string }}}}"}}}}
-          - {{action: test.see, data: {{text: "{{{{ memory_get('{hit.path}') }}}}"}}}}
+          - {{action: test.see, data: {{text: "{{{{ memory_get('{added.hit.path}') }}}}"}}}}
         """,
     )
 
