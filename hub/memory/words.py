@@ -9,6 +9,7 @@ from collections.abc import Iterator
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
 _PIECE = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:['’][^\W\d_{_CJK}]+)?")
 _IS_CJK = re.compile(rf"[{_CJK}]")
+_NOT_CJK = re.compile(rf"[^{_CJK}]+")
 
 STOP_WORDS = frozenset(
     """
@@ -31,6 +32,11 @@ def fold(text: str) -> str:
         return text.lower()
     plain = unicodedata.normalize("NFKD", text.casefold())
     return unicodedata.normalize("NFC", "".join(each for each in plain if not unicodedata.combining(each)))
+
+
+def count_cjk(text: str) -> int:
+    """Return how many Chinese, Japanese and Korean characters there are."""
+    return 0 if text.isascii() else len(_NOT_CJK.sub("", text))
 
 
 def words_of(text: str) -> list[str]:

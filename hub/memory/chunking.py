@@ -1,0 +1,249 @@
+"""Cuts a memory file into the passages that are indexed: entries one by one, prose in pieces of about the same size.
+
+Pure, and linear in the size of the text whatever it holds: files come from anywhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import PurePosixPath
+
+from hub.memory.dates import marks_in, marks_of_day
+from hub.memory.markdown import passages
+from hub.memory.outline import HEADING_LIMIT, Run, outline
+from hub.memory.packing import TOKEN_WEIGHT, Cut, Piece, atoms_of, pack, weight_of
+
+EMBEDDED_HEADINGS = 3
+"""Of the headings a passage stands under, how many of the nearest are embedded with it."""
+FRONT_LINES = 64
+"""Lines of front matter at most."""
+
+_DAY_IN_NAME = re.compile(r"(?:.*/)?(\d{4}-\d\d-\d\d)(?:-[^/]*)?\.md")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_SOURCE = re.compile(r" · from (?P<person>\S+) in `(?P<session>[^`]*)`")
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A passage as it is indexed.
+
+    Attributes:
+        start_line, end_line: From 1, inclusive; of an entry with the line that tells its source.
+        text: What it says, line for line as in the file; of an entry without list mark and source.
+        title: The file's.
+        headings: Those it stands under, the outermost first, without the title.
+        kind, person, session: As its source line or the file's front matter says.
+        day: `YYYY-MM-DD` on which it was said, or that the file or a heading is about.
+        trusted: Whether it came from this home's people.
+        marks: Dates in it and of it, see `hub.memory.dates`.
+    """
+
+    start_line: int
+    end_line: int
+    text: str
+    title: str
+    headings: tuple[str, ...] = ()
+    kind: str | None = None
+    person: str | None = None
+    session: str | None = None
+    day: str | None = None
+    trusted: bool = True
+    marks: tuple[str, ...] = ()
+
+    @property
+    def embed_text(self) -> str:
+        """What is turned into a vector: the passage with what it stands under; a date for a title says nothing."""
+        above = [self.title, *self.headings[-EMBEDDED_HEADINGS:]]
+        head = " › ".join(each for each in above if each and not _DATE.fullmatch(each))
+        return f"{head}\n{self.text}" if head else self.text
+
+    @property
+    def digest(self) -> str:
+        """Hash of all that is indexed of it; where in the file it stands is not."""
+        parts = (
+            *(self.text, self.title, "\x1f".join(self.headings), "\x1f".join(self.marks)),
+            *(self.kind or "", self.person or "", self.session or "", self.day or "", str(self.trusted)),
+        )
+        return hashlib.sha256("\x1e".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def chunk(path: str, text: str, *, tokens: int = 400, overlap: int = 80, trusted: bool = True) -> list[Chunk]:
+    """Cut a file into passages.
+
+    An entry with a source line is a passage of its own, so that what came from different people never mixes; one that
+    was struck is left out. Other text is cut at headings and packed by paragraphs.
+
+    Args:
+        path: Its name may say the day, and the title of a file without a heading.
+        text: The file.
+        tokens: About how long a passage is.
+        overlap: How much of a passage the next one repeats, at most half of `tokens`.
+        trusted: Whether the place it lies in is; a file may say that it is not to be trusted, never that it is.
+    """
+    limit, repeated = max(1, tokens) * TOKEN_WEIGHT, min(max(0, overlap), tokens // 2) * TOKEN_WEIGHT
+    lines = text.split("\n")
+    front, first = _front_matter(lines)
+    entries = _entries(lines, first)
+    taken = {line for entry in entries.values() for line in range(entry.start_line, entry.end_line + 1)}
+    title, runs = outline(lines, first, taken, max(TOKEN_WEIGHT, limit // 4))
+    whole = _Whole(
+        front.title or title or PurePosixPath(path).stem,
+        day_of_file(path),
+        front,
+        trusted and front.trusted,
+    )
+    found: list[Chunk] = []
+    for run in runs:
+        if run.atoms:
+            found.extend(whole.prose(run, piece) for piece in pack(run.atoms, limit, repeated))
+        elif (entry := entries.get(run.line)) is not None and not entry.struck:
+            found.extend(whole.entry(run, entry, piece) for piece in _cut(entry, limit, repeated))
+    return found
+
+
+def tokens_in(text: str) -> int:
+    """Estimate the tokens of a text: one for about four characters, and one for each Chinese one."""
+    return -(-weight_of(text) // TOKEN_WEIGHT)
+
+
+def day_of_file(path: str) -> date | None:
+    """Return the day that a file is about, when its name begins with one; such a file ages, others do not."""
+    match = _DAY_IN_NAME.fullmatch(path)
+    return _as_date(match[1]) if match else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """What holds for all passages of a file."""
+
+    title: str
+    day: date | None
+    front: _Front
+    trusted: bool
+
+    def prose(self, run: Run, piece: Piece) -> Chunk:
+        dated = next((day for heading in reversed(run.headings) if (day := _day_of(heading))), None)
+        return self._chunk(run, piece.start_line, piece.end_line, piece.text, self.day or dated)
+
+    def entry(self, run: Run, entry: _Entry, text: str) -> Chunk:
+        made = self._chunk(run, entry.start_line, entry.end_line, text, entry.day or self.day)
+        return replace(
+            made,
+            kind=entry.kind,
+            person=entry.person or made.person,
+            session=entry.session or made.session,
+            trusted=self.trusted and entry.trusted,
+        )
+
+    def _chunk(self, run: Run, start_line: int, end_line: int, text: str, day: date | None) -> Chunk:
+        marks = [*(marks_of_day(day) if day else ()), *marks_in(" ".join([*run.headings, text]))]
+        return Chunk(
+            start_line,
+            end_line,
+            text,
+            self.title,
+            run.headings,
+            person=self.front.person,
+            session=self.front.session,
+            day=day.isoformat() if day else None,
+            trusted=self.trusted,
+            marks=tuple(dict.fromkeys(marks)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Front:
+    """What a file says of itself."""
+
+    title: str = ""
+    person: str | None = None
+    session: str | None = None
+    trusted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """An entry with a source line."""
+
+    start_line: int
+    end_line: int
+    text: str
+    kind: str
+    day: date | None
+    person: str | None
+    session: str
+    trusted: bool
+    struck: bool
+
+
+def _front_matter(lines: Sequence[str]) -> tuple[_Front, int]:
+    """Return what stands between `---` at the top, and the line, from 1, at which the rest begins."""
+    if lines[0].rstrip() != "---":
+        return _Front(), 1
+    end = next((at for at in range(1, min(len(lines), FRONT_LINES)) if lines[at].rstrip() == "---"), None)
+    if end is None:
+        return _Front(), 1
+    said: dict[str, str] = {}
+    for line in lines[1:end]:
+        key, colon, value = line.partition(":")
+        if colon:
+            said[key.strip().lower()] = value.strip().strip("\"'")[:HEADING_LIMIT]
+    return _Front(
+        said.get("title", ""),
+        said.get("person") or None,
+        said.get("session") or None,
+        said.get("trusted", "true").lower() not in ("false", "no", "off"),
+    ), end + 2
+
+
+def _entries(lines: Sequence[str], first: int) -> dict[int, _Entry]:
+    """Return the entries by the line they begin at."""
+    bounded = [line[:HEADING_LIMIT] if line.startswith("#") else line for line in lines]
+    found: dict[int, _Entry] = {}
+    for passage in passages("\n".join(bounded)):
+        if passage.kind is None or passage.start_line < first:
+            continue
+        known = found.get(passage.start_line)
+        if known is not None:
+            found[passage.start_line] = replace(known, text=f"{known.text}\n{passage.text}")
+            continue
+        source = _SOURCE.search(lines[passage.end_line - 1])
+        found[passage.start_line] = _Entry(
+            passage.start_line,
+            passage.end_line,
+            passage.text,
+            passage.kind,
+            _as_date(passage.day or ""),
+            source["person"] if source and source["person"] != "someone" else None,
+            source["session"] if source else "",
+            passage.trusted,
+            struck=False,
+        )
+    return found
+
+
+def _cut(entry: _Entry, limit: int, repeated: int) -> list[str]:
+    if weight_of(entry.text) <= limit:
+        return [entry.text]
+    atoms = [
+        atom
+        for number, line in enumerate(entry.text.split("\n"))
+        for atom in atoms_of(f"{line}\n", number, Cut.LINE, max(TOKEN_WEIGHT, limit // 4))
+    ]
+    return [piece.text for piece in pack(atoms, limit, repeated)]
+
+
+def _day_of(heading: str) -> date | None:
+    match = _DATE.search(heading)
+    return _as_date(match[0]) if match else None
+
+
+def _as_date(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None

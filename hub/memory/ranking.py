@@ -1,0 +1,246 @@
+"""Puts the passages that two engines found into one order: by meaning and word, by age, without saying things twice.
+
+Pure rules over numbers; whoever asks the engines is elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+
+from hub.memory.words import positions
+
+RECIPROCAL_K = 60
+"""What reciprocal-rank fusion adds to each rank, so that the first places do not outweigh all."""
+SNIPPET_LIMIT = 700
+SNIPPET_LEAD = 160
+"""Characters of a long passage shown before the first word that was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A passage that an engine found.
+
+    Attributes:
+        id: Its number.
+        tokens: Its words, by which it is compared with others.
+        day: The day it belongs to; None for what does not age.
+        cosine: Between query and passage, whoever found it; None when it has no vector.
+        text_rank: Its place among those found by word, from 0; None when it is not among them.
+    """
+
+    id: int
+    tokens: frozenset[str]
+    day: date | None
+    cosine: float | None
+    text_rank: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RankingRules:
+    """The rules, as configured in `memory.search`.
+
+    Attributes:
+        limit: How many are returned when nobody says.
+        fusion: `weighted` or `rank`.
+        vector_weight, text_weight: Shares of the two scores; only their ratio counts.
+        min_score: Least cosine of what is not among the first by word.
+        half_life_days: Days after which a dated passage counts half; 0 for never.
+        diversity: MMR's λ, 1 for relevance alone.
+    """
+
+    limit: int = 6
+    fusion: str = "weighted"
+    vector_weight: float = 0.7
+    text_weight: float = 0.3
+    min_score: float = 0.35
+    half_life_days: float = 30.0
+    diversity: float = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A passage in its place.
+
+    Attributes:
+        id: Its number.
+        score: 0 to 1, its relevance times the factors of `why`.
+        vector_score: The cosine.
+        text_score: 1/(1 + rank) among those found by word.
+        why: What moved it: `recency` is the factor for its age; `diverse` how much of it is not in what stands before.
+    """
+
+    id: int
+    score: float
+    vector_score: float | None
+    text_score: float | None
+    why: Mapping[str, float]
+
+
+@dataclass(slots=True)
+class _Scored:
+    candidate: Candidate
+    score: float
+    recency: float | None
+    likeness: float = 0.0  # with those picked, as far as it was compared
+    compared: int = 0
+    order: tuple[float, int, int] = field(default=(0.0, 0, 0))
+
+
+def rank(candidates: Iterable[Candidate], rules: RankingRules, today: date, limit: int) -> list[Ranked]:
+    """Return the best candidates, best first.
+
+    Which are returned is decided by relevance and diversity (MMR), their order by relevance. The least score is asked
+    of the cosine alone, and not of what is among the first `limit` by word; with rank fusion, or without any vector,
+    there is none.
+
+    Args:
+        candidates: Each id once, in any order.
+        rules: How.
+        today: The day from which age is counted.
+        limit: How many at most.
+    """
+    given = sorted(candidates, key=lambda each: each.id)
+    relevance = _by_rank(given) if rules.fusion == "rank" else _by_weight(given, rules, limit)
+    scored = [_aged(candidate, score, rules, today) for candidate, score in relevance]
+    scored.sort(key=lambda each: each.order)
+    chosen = _diverse(scored, rules.diversity, limit)
+    return [_ranked(each) for each in sorted(chosen, key=lambda each: each.order)]
+
+
+def snippet(text: str, words: frozenset[str], limit: int = SNIPPET_LIMIT) -> tuple[str, int]:
+    """Return what to show of a passage, and how many lines of it stand before that.
+
+    A long passage is shown where the first word that was asked for stands, from the beginning of a line or of a word;
+    `…` stands for what is left out.
+
+    Args:
+        text: The passage.
+        words: What was asked for, as of `hub.memory.words.words_asked`.
+        limit: Characters at most.
+    """
+    if len(text) <= limit:
+        return text, 0
+    first = next(positions(text, words), 0)
+    begin = _beginning(text, min(first, len(text)), limit)
+    end = begin + limit - (1 if begin else 0)
+    if end >= len(text):
+        shown, after = text[begin:], ""
+    else:
+        shown, after = text[begin : _word_end(text, begin, end - 1)].rstrip(), "…"
+    inside = begin > 0 and text[begin - 1] != "\n"
+    return f"{'…' if inside else ''}{shown}{after}", text.count("\n", 0, begin)
+
+
+def _by_weight(given: Sequence[Candidate], rules: RankingRules, limit: int) -> list[tuple[Candidate, float]]:
+    if all(each.cosine is None for each in given):
+        return [(each, _text_score(each)) for each in given if each.text_rank is not None]
+    both = rules.vector_weight + rules.text_weight
+    share = rules.vector_weight / both if both > 0 else 0.5
+    found = []
+    for each in given:
+        by_word = each.text_rank is not None and each.text_rank < limit
+        if each.cosine is not None and each.cosine < rules.min_score and not by_word:
+            continue
+        found.append((each, share * _unit(each.cosine) + (1 - share) * _text_score(each)))
+    return found
+
+
+def _by_rank(given: Sequence[Candidate]) -> list[tuple[Candidate, float]]:
+    cosines = sorted((each.cosine for each in given if each.cosine is not None), reverse=True)
+    # Equal cosines share a place: an order of ids would decide otherwise.
+    place: dict[float, int] = {}
+    for number, cosine in enumerate(cosines):
+        place.setdefault(cosine, number)
+    most = (1 if cosines else 0) + (1 if any(each.text_rank is not None for each in given) else 0)
+    found = []
+    for each in given:
+        score = 0.0 if each.cosine is None else _reciprocal(place[each.cosine])
+        score += 0.0 if each.text_rank is None else _reciprocal(each.text_rank)
+        if score > 0:
+            found.append((each, min(1.0, score / most)))
+    return found
+
+
+def _reciprocal(place: int) -> float:
+    """Return 1/(k + place), with the first place at 1."""
+    return (RECIPROCAL_K + 1) / (RECIPROCAL_K + 1 + place)
+
+
+def _text_score(candidate: Candidate) -> float:
+    return 0.0 if candidate.text_rank is None else 1 / (1 + candidate.text_rank)
+
+
+def _unit(cosine: float | None) -> float:
+    return 0.0 if cosine is None else min(1.0, max(0.0, cosine))
+
+
+def _aged(candidate: Candidate, score: float, rules: RankingRules, today: date) -> _Scored:
+    recency = None
+    newest = 0
+    if candidate.day is not None:
+        newest = candidate.day.toordinal()
+        if rules.half_life_days > 0:
+            recency = 0.5 ** (max(0, today.toordinal() - newest) / rules.half_life_days)
+            score *= recency
+    return _Scored(candidate, score, recency, order=(-score, -newest, candidate.id))
+
+
+def _diverse(scored: Sequence[_Scored], diversity: float, limit: int) -> list[_Scored]:
+    """Pick by maximal marginal relevance from what is in order of relevance.
+
+    Relevance is measured by the best, so that small scores do not give way to any likeness. Nothing is compared whose
+    relevance alone cannot win: of a hundred candidates a few pairs are looked at.
+    """
+    left = list(scored)
+    picked: list[_Scored] = []
+    scale = left[0].score if left and left[0].score > 0 else 1.0
+    while left and len(picked) < limit:
+        best, best_value = 0, -1.0
+        for at, each in enumerate(left):
+            gain = diversity * each.score / scale
+            if gain <= best_value:
+                break
+            for other in picked[each.compared :]:
+                each.likeness = max(each.likeness, _likeness(each.candidate.tokens, other.candidate.tokens))
+            each.compared = len(picked)
+            value = gain - (1 - diversity) * each.likeness
+            if value > best_value:
+                best, best_value = at, value
+        picked.append(left.pop(best))
+    return picked
+
+
+def _likeness(some: frozenset[str], others: frozenset[str]) -> float:
+    """Return the share of words that two passages have in common (Jaccard)."""
+    shared = len(some & others)
+    return shared / (len(some) + len(others) - shared) if shared else 0.0
+
+
+def _ranked(each: _Scored) -> Ranked:
+    why = {} if each.recency is None else {"recency": each.recency}
+    if each.likeness > 0:
+        why["diverse"] = 1 - each.likeness
+    candidate = each.candidate
+    text_score = None if candidate.text_rank is None else _text_score(candidate)
+    return Ranked(candidate.id, each.score, candidate.cosine, text_score, why)
+
+
+def _beginning(text: str, first: int, limit: int) -> int:
+    """Return where to begin so that `first` is seen: at a line, else at a word; not so late that room is left over."""
+    latest = max(0, len(text) - limit + 1)
+    begin = min(max(0, first - SNIPPET_LEAD), latest)
+    if begin == 0:
+        return 0
+    line = text.find("\n", begin - 1, first)
+    if line >= 0:
+        return line + 1
+    space = text.find(" ", begin, first)
+    return space + 1 if space >= 0 else begin
+
+
+def _word_end(text: str, begin: int, end: int) -> int:
+    space = max(text.rfind(" ", begin, end + 1), text.rfind("\n", begin, end + 1))
+    # A long word, or Chinese, is cut where it must be.
+    return space if space > end - 40 and space > begin else end
