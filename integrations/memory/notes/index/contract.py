@@ -1,4 +1,4 @@
-"""The seams of the index: an engine for words, an engine for vectors, and who makes vectors. Each is a file, not a rewrite.
+"""The seams of the index: an engine for words, an engine for vectors, who makes vectors. Each is a file, not a rewrite.
 
 Everything here runs in the worker process; engines block and are called in one thread at a time.
 """
@@ -21,6 +21,22 @@ if TYPE_CHECKING:
 
 class IndexDamaged(Exception):
     """An engine's files cannot be read, or are not what was written; the library builds them anew."""
+
+
+class EngineMissing(Exception):
+    """The package of an engine is not installed; `text` names the command that installs it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+
+class EngineUnavailable(Exception):
+    """An engine that runs elsewhere does not answer; `text` says where and what to do. Nothing has to be rebuilt."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,152 @@
+"""Words in SQLite's own full-text index. It gets words that are cut already and keeps no text beside them."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+
+from integrations.memory.notes.index.contract import EngineMissing, KeywordDocument
+from integrations.memory.notes.index.keywords.terms import FIELDS, WEIGHTS, terms_asked, terms_of
+from integrations.memory.notes.index.sqlite_file import Layout, SqliteFile
+
+VERSION = 1
+FILE = "fts5.db"
+# Words hold letters and digits, and marks of dates these two; every other sign of ASCII parts them.
+_TOKENIZER = "ascii tokenchars ''@-''"
+_SCHEMA = f"""
+CREATE TABLE passages (id INTEGER PRIMARY KEY, area TEXT NOT NULL, crc INTEGER NOT NULL);
+CREATE TABLE terms (id INTEGER PRIMARY KEY, packed BLOB NOT NULL);
+CREATE VIRTUAL TABLE words USING fts5({", ".join(FIELDS)}, content='', tokenize='{_TOKENIZER}')
+"""
+_PUT = f"INSERT INTO words (rowid, {', '.join(FIELDS)}) VALUES (?, ?, ?, ?, ?)"  # noqa: S608
+_TAKE = f"INSERT INTO words (words, rowid, {', '.join(FIELDS)}) VALUES ('delete', ?, ?, ?, ?, ?)"  # noqa: S608
+
+
+class Fts5Index:
+    """See `KeywordIndex`.
+
+    What a passage was indexed by is kept, packed: an index without its text needs it to take a passage out again, and
+    SQLite before 3.43 knows no other way.
+
+    Args:
+        directory: Where its file is.
+
+    Raises:
+        IndexDamaged, OSError: See `open_keywords`.
+        EngineMissing: This SQLite was built without FTS5.
+    """
+
+    name = "fts5"
+
+    def __init__(self, directory: Path) -> None:
+        if not _has_fts5():
+            raise EngineMissing(
+                "This Python's SQLite was built without FTS5. Set keywords: whoosh under memory: in configuration.yaml."
+            )
+        self._file = SqliteFile(directory / FILE, Layout(_SCHEMA, VERSION))
+        try:
+            if not self._file.is_sealed:
+                self._check()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def apply(self, removed: Collection[int], added: Sequence[KeywordDocument]) -> None:
+        """Take passages out and put others in, in one transaction."""
+        documents = {document.id: document for document in added}
+        rows = [(document.id, document.area, _columns(document)) for document in documents.values()]
+        with self._file.changing() as connection:
+            self._take(connection, {*removed, *documents})
+            packed = [(id_, area, columns, _packed(columns)) for id_, area, columns in rows]
+            connection.executemany(
+                "INSERT INTO passages (id, area, crc) VALUES (?, ?, ?)",
+                ((id_, area, _crc(id_, area, blob)) for id_, area, _, blob in packed),
+            )
+            connection.executemany(
+                "INSERT INTO terms (id, packed) VALUES (?, ?)", ((id_, blob) for id_, _, _, blob in packed)
+            )
+            connection.executemany(_PUT, ((id_, *columns) for id_, _, columns, _ in packed))
+
+    def search(
+        self, query: str, areas: Sequence[str], limit: int, allowed: Collection[int] | None = None
+    ) -> list[tuple[int, float]]:
+        """Return ids and BM25 scores, best first."""
+        terms = terms_asked(query)
+        if not terms or not areas or limit <= 0 or (allowed is not None and not allowed):
+            return []
+        only = "" if allowed is None else "AND passages.id IN (SELECT value FROM json_each(?))"
+        # CROSS JOIN: words first, then who may see them; the other way round every passage is looked at.
+        statement = f"""
+            SELECT passages.id, -bm25(words, {", ".join(map(str, WEIGHTS))}) AS score
+            FROM words CROSS JOIN passages ON passages.id = words.rowid
+            WHERE words MATCH ? AND passages.area IN ({", ".join("?" * len(areas))}) {only}
+            ORDER BY score DESC, passages.id LIMIT ?
+        """  # noqa: S608  nothing of it comes from outside
+        match = " OR ".join(f'"{term}"' for term in terms)
+        values = [match, *areas, *([] if allowed is None else [json.dumps(list(allowed))]), limit]
+        with self._file.reading() as connection:
+            return [(int(id_), float(score)) for id_, score in connection.execute(statement, values)]
+
+    def ids(self) -> set[int]:
+        """Return what is in it."""
+        with self._file.reading() as connection:
+            return {id_ for (id_,) in connection.execute("SELECT id FROM passages")}
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+    def _take(self, connection: sqlite3.Connection, ids: Iterable[int]) -> None:
+        gone = [(id_,) for id_ in ids]
+        rows = [
+            (id_, *self._unpacked(id_, packed))
+            for each in gone
+            for id_, packed in connection.execute("SELECT id, packed FROM terms WHERE id = ?", each)
+        ]
+        connection.executemany(_TAKE, rows)
+        connection.executemany("DELETE FROM terms WHERE id = ?", gone)
+        connection.executemany("DELETE FROM passages WHERE id = ?", gone)
+
+    def _unpacked(self, id_: int, packed: bytes) -> list[str]:
+        try:
+            columns = zlib.decompress(packed).decode().split("\n")
+        except (zlib.error, TypeError, UnicodeDecodeError) as error:
+            raise self._file.damaged(f"the words of passage {id_} are not what was written: {error}") from error
+        if len(columns) != len(FIELDS):
+            raise self._file.damaged(f"the words of passage {id_} are not what was written.")
+        return columns
+
+    def _check(self) -> None:
+        """Look closer at a file that was not closed: its index, and whether each passage is what was written."""
+        with self._file.reading() as connection:
+            connection.execute("INSERT INTO words (words) VALUES ('integrity-check')")
+            rows = connection.execute(
+                "SELECT passages.id, area, crc, packed FROM passages LEFT JOIN terms ON terms.id = passages.id"
+            )
+            for id_, area, crc, packed in rows:
+                if not isinstance(packed, bytes) or not isinstance(area, str) or crc != _crc(id_, area, packed):
+                    raise self._file.damaged(f"passage {id_} is not what was written.")
+
+
+def _columns(document: KeywordDocument) -> list[str]:
+    terms = terms_of(document)
+    return [" ".join(each) for each in (terms.title, terms.headings, terms.text, terms.marks)]
+
+
+def _packed(columns: list[str]) -> bytes:
+    return zlib.compress("\n".join(columns).encode(), level=1)
+
+
+def _crc(id_: int, area: str, packed: bytes) -> int:
+    return zlib.crc32(packed, zlib.crc32(f"{id_}|{area}|".encode()))
+
+
+def _has_fts5() -> bool:
+    connection = sqlite3.connect(":memory:")
+    try:
+        return bool(connection.execute("SELECT sqlite_compileoption_used('ENABLE_FTS5')").fetchone()[0])
+    finally:
+        connection.close()

@@ -1,0 +1,47 @@
+"""The words and dates of a passage and of a query, the same for every engine: none of them is syntax of any engine."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from hub.memory.dates import marks_in
+from hub.memory.words import words_asked, words_of
+from integrations.memory.notes.index.contract import KeywordDocument
+
+MAX_QUERY_TERMS = 128
+"""Of a longer query the first words count."""
+MAX_QUERY_CHARACTERS = 4_000
+FIELDS = ("title", "headings", "text", "marks")
+WEIGHTS = (2.5, 1.5, 1.0, 2.0)
+"""How much a word counts in each of the fields."""
+
+_MARK = re.compile(r"(?<!\S)@(?:\d{4}(?:-\d\d){0,2}|\d\d-\d\d)(?!\S)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The words of a passage, by field, in order."""
+
+    title: list[str]
+    headings: list[str]
+    text: list[str]
+    marks: list[str]
+
+
+def terms_of(document: KeywordDocument) -> Terms:
+    """Return the words by which a passage is found."""
+    return Terms(
+        title=words_of(document.title),
+        headings=words_of(document.headings),
+        text=words_of(document.text),
+        marks=[mark for mark in document.marks if _MARK.fullmatch(mark)],
+    )
+
+
+def terms_asked(query: str) -> list[str]:
+    """Return the words a query asks for, each once, and the dates it names; marks (`@2026-05`) may stand in it."""
+    query = query[:MAX_QUERY_CHARACTERS]
+    marks = [*_MARK.findall(query), *marks_in(query)]
+    words = words_asked(_MARK.sub(" ", query))
+    return list(dict.fromkeys([*marks, *words]))[:MAX_QUERY_TERMS]

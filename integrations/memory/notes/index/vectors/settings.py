@@ -1,0 +1,22 @@
+"""How a Chroma store is reached."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class ChromaSettings:
+    """Where the store is, and what its collections are called.
+
+    Attributes:
+        url: Address of a Chroma server, such as `http://127.0.0.1:8000`; None keeps the store in the directory.
+        token: What the server wants to see as a bearer token.
+        prefix: Begins the names of our collections on a server that others use too.
+        timeout_s: After which an answer of the server is not waited for any longer.
+    """
+
+    url: str | None = None
+    token: str | None = field(default=None, repr=False)
+    prefix: str = "homarus"
+    timeout_s: float = 20.0
