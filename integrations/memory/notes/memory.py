@@ -15,7 +15,7 @@ from hub.memory.markdown import Passage, format_entry, passages
 from hub.memory.words import fold, words_asked
 from hub.security.root import Root
 from integrations.memory.notes.grep import Found, IndexedFile, Term, excerpt, having_all, latest, search
-from integrations.memory.notes.places import may_see, person_file, place_for
+from integrations.memory.notes.places import may_see, own_file, place_for
 from integrations.memory.notes.shelf import Shelf
 
 QUERY_LIMIT = 2_000
@@ -124,7 +124,7 @@ class NotesMemory:
         if not terms:
             raise InvalidRequest("say what to forget, with a word that stands in it")
         if not scope.private:
-            person_file(scope)
+            own_file(scope)
         return await self._on_shelf(agent_id, lambda shelf: self._forget(shelf, query, terms, scope, dry_run=dry_run))
 
     async def sync(self, *, agent_id: str) -> None:

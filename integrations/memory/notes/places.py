@@ -1,24 +1,35 @@
-"""Which file a memory belongs in and who may see which file: pure rules over scopes and paths."""
+"""Which file a memory belongs in, and who may see and change which file: pure rules over scopes and paths."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from datetime import date
 
 from hub.core.errors import Forbidden
 from hub.memory.contract import Kind, Scope
-from hub.security.jail_path import Hidden, PathRefused, components
+from hub.security.jail_path import PathRefused, components
 
 CURATED = "MEMORY.md"
 FOLDER = "memory"
 PEOPLE = f"{FOLDER}/people"
+GROUPS = f"{FOLDER}/groups"
+SHARED = f"{FOLDER}/shared.md"
+IMPORTED = f"{FOLDER}/imported"
 CURATED_LIMIT_BYTES = 16_000
 """Beyond this, `MEMORY.md` takes no more by itself: it stands in every prompt of the owner's private sessions."""
 
-_OTHERS = Hidden([PEOPLE])
-_PERSON = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_DAY = re.compile(rf"{FOLDER}/(\d{{4}}-\d\d-\d\d)(?:-[^/]*)?\.md")
+PRIVATE_AREA = "private"
+SHARED_AREA = "shared"
+PERSON_AREA = "person-"
+GROUP_AREA = "group-"
+
+_SUFFIX = ".md"
+_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_OWNED = {"people": PERSON_AREA, "groups": GROUP_AREA}
+_SET_APART = frozenset({"people", "groups", "shared", "people.md", "groups.md", "shared.md"})
+_DAY = re.compile(rf"{FOLDER}/(?:[^/]+/)*(\d{{4}}-\d\d-\d\d)(?:-[^/]*)?\.md")
 _SECTIONS = {Kind.PREFERENCE: "Preferences", Kind.DECISION: "Decisions", Kind.PERSON: "People"}
 
 
@@ -31,11 +42,13 @@ class Place:
     section: str | None = None
 
 
-def place_for(kind: Kind, scope: Scope, today: date, *, trusted: bool, curated_bytes: int) -> Place:
+def place_for(
+    kind: Kind, scope: Scope, today: date, *, trusted: bool, curated_bytes: int, shared: bool = False
+) -> Place:
     """Return where an entry belongs.
 
     What lasts (preferences, decisions, people) goes into the curated file of the owner, what happened into the day.
-    What was not said by people of this home never gets into the curated file.
+    What was not said by people of this home alone gets neither into the curated file nor into the shared one.
 
     Args:
         kind: What sort of thing it is.
@@ -43,47 +56,110 @@ def place_for(kind: Kind, scope: Scope, today: date, *, trusted: bool, curated_b
         today: The day in this home.
         trusted: Whether it comes from people of this home alone.
         curated_bytes: Size of the curated file now.
+        shared: Whether everybody in this home may know it.
 
     Raises:
-        Forbidden: The session belongs to nobody who could have a memory.
+        Forbidden: The session belongs to nobody who could have a memory, or to nobody who could share one.
     """
+    if shared and scope.group is not None:
+        raise Forbidden(
+            "others read along here: what all of this home may know is shared in a conversation of one's own"
+        )
+    if shared and trusted and SHARED_AREA in areas_of(scope):
+        return Place(SHARED, "# Shared", _SECTIONS.get(kind, "Facts"))
     if scope.private:
         if trusted and kind in _SECTIONS and curated_bytes < CURATED_LIMIT_BYTES:
             return Place(CURATED, "# Memory", _SECTIONS[kind])
         return Place(f"{FOLDER}/{today:%Y-%m-%d}.md", f"# {today:%Y-%m-%d}")
-    return Place(person_file(scope), f"# {scope.person}")
+    own = own_file(scope)
+    return Place(own, f"# {own.rpartition('/')[2].removesuffix(_SUFFIX)}")
 
 
-def person_file(scope: Scope) -> str:
-    """Return the file of the person a session belongs to.
+def own_file(scope: Scope) -> str:
+    """Return the file of the person or group that a session belongs to.
 
     Raises:
         Forbidden: It belongs to nobody who could have one.
     """
-    if scope.person is None or not _PERSON.fullmatch(scope.person):
-        raise Forbidden(
-            "nothing is remembered here: others read along, or it is not known who is speaking. "
-            "Each person of this home has a memory of their own, in a conversation of their own."
-        )
-    return f"{PEOPLE}/{scope.person}.md"
+    return f"{own_folder(scope)}{_SUFFIX}"
 
 
-def may_see(path: str, scope: Scope) -> bool:
-    """Whether a memory file may be seen in a session: one's own, and for an owner in private the home's too.
+def own_folder(scope: Scope) -> str:
+    """Return the folder of the person or group that a session belongs to; see `own_file`."""
+    if scope.group is not None and _ID.fullmatch(scope.group):
+        return f"{GROUPS}/{scope.group}"
+    if scope.group is None and scope.person is not None and _ID.fullmatch(scope.person):
+        return f"{PEOPLE}/{scope.person}"
+    raise Forbidden(
+        "nothing is remembered here: others read along, or it is not known who is speaking. "
+        "Each person of this home has a memory of their own, in a conversation of their own."
+    )
 
-    A path has one spelling here: `memory//people/x.md` names a file that `memory/people/x.md` names too.
+
+def areas_of(scope: Scope) -> tuple[str, ...]:
+    """Return the areas that a session sees, its own first; nothing for nobody."""
+    areas: list[str] = []
+    if scope.group is not None:
+        if _ID.fullmatch(scope.group):
+            areas.append(f"{GROUP_AREA}{scope.group}")
+    else:
+        if scope.private:
+            areas.append(PRIVATE_AREA)
+        if scope.person is not None and _ID.fullmatch(scope.person):
+            areas.append(f"{PERSON_AREA}{scope.person}")
+    if areas and (scope.shared or PRIVATE_AREA in areas):
+        areas.append(SHARED_AREA)
+    return tuple(areas)
+
+
+def area_of(path: str) -> str | None:
+    """Return the one area that a file of a workspace lies in; None for what is no memory, or could be anybody's.
+
+    A path has one spelling here: `memory//people/x.md` and `memory/People/x.md` may name a file that
+    `memory/people/x.md` names too, and neither is a memory file.
     """
     try:
         names = components(path)
     except PathRefused:
-        return False
-    if "/".join(names) != path:
-        return False
-    if scope.person is not None and _PERSON.fullmatch(scope.person) and path == f"{PEOPLE}/{scope.person}.md":
+        return None
+    if "/".join(names) != path or not path.endswith(_SUFFIX):
+        return None
+    if path == CURATED:
+        return PRIVATE_AREA
+    if names[0] != FOLDER or len(names) < 2:
+        return None
+    first = names[1]
+    if path == SHARED or (first == "shared" and len(names) > 2):
+        return SHARED_AREA
+    if first in _OWNED and len(names) > 2:
+        owner = names[2].removesuffix(_SUFFIX) if len(names) == 3 else names[2]
+        return f"{_OWNED[first]}{owner}" if _ID.fullmatch(owner) else None
+    return None if _folded(first) in _SET_APART else PRIVATE_AREA
+
+
+def may_see(path: str, scope: Scope) -> bool:
+    """Whether a memory file of the workspace may be seen in a session."""
+    return area_of(path) in areas_of(scope)
+
+
+def may_write(path: str, scope: Scope) -> bool:
+    """Whether a memory file may be edited as a whole; what is shared is the owner's to edit, and others' to add to."""
+    area = area_of(path)
+    return area in areas_of(scope) and (area != SHARED_AREA or scope.private)
+
+
+def may_strike(path: str, person: str | None, scope: Scope) -> bool:
+    """Whether an entry may be struck or forgotten; of what is shared, others than the owner only what they said.
+
+    Args:
+        path: The file it is in.
+        person: Who said it, as far as it is known.
+        scope: The session.
+    """
+    if may_write(path, scope):
         return True
-    if not scope.private or not path.endswith(".md"):
-        return False
-    return path == CURATED or (path.startswith(f"{FOLDER}/") and not _OTHERS.covers(names))
+    shared = area_of(path) == SHARED_AREA and SHARED_AREA in areas_of(scope)
+    return shared and scope.group is None and person is not None and person == scope.person
 
 
 def day_of(path: str) -> date | None:
@@ -93,3 +169,7 @@ def day_of(path: str) -> date | None:
         return date.fromisoformat(match[1]) if match else None
     except ValueError:
         return None
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())

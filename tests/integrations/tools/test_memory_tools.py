@@ -88,6 +88,7 @@ def speakers(place: Standing) -> dict[str, tuple[Authority, str]]:
 
 
 OWNERS = {"owner", "owner by telegram", "owner's own direct"}
+IN_THE_GROUP = {"owner in the group", "owner with all rights in the group", "anna in the group"}
 
 
 async def test_a_canary_is_never_seen_where_it_must_not_be(place: Standing) -> None:
@@ -97,13 +98,14 @@ async def test_a_canary_is_never_seen_where_it_must_not_be(place: Standing) -> N
             arguments = {"text": f"canary {name} {kind}", "kind": kind}
             result = await place.call("remember", arguments, authority=authority, session=session)
             kept[name] = not result.is_error
-    assert {name for name, done in kept.items() if done} == {*OWNERS, "anna"}
+    writers = {name for name, done in kept.items() if done}
+    assert writers == {*OWNERS, *IN_THE_GROUP, "anna"}
 
     seen = {name: await _everything_seen(place, *who) for name, who in speakers(place).items()}
 
-    for (reader, text), writer in product(seen.items(), [*OWNERS, "anna"]):
-        may = (reader in OWNERS and writer in OWNERS) or reader == writer == "anna"
-        by_memory_tools = f"canary {writer} " in text
+    for (reader, text), writer in product(seen.items(), writers):
+        may = any({reader, writer} <= together for together in (OWNERS, IN_THE_GROUP, {"anna"}))
+        by_memory_tools = f"canary {writer} fact" in text or f"canary {writer} preference" in text
         assert by_memory_tools is may, (reader, writer)
 
 
