@@ -8,8 +8,10 @@ from typing import Any
 
 from hub.agent.agents import Agents
 from hub.core.errors import Forbidden
-from hub.memory.contract import UNTRUSTED_MARK, Scope
+from hub.memory.contract import Filters, Scope
+from hub.memory.read_trust import may_be_trusted
 from hub.memory.registry import MemoryRegistry
+from hub.memory.shapes import hit_data
 from hub.security.people import People
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
@@ -57,25 +59,18 @@ class TemplateFunctions:
         return None if found is None else self._facts(found)
 
     async def memory_search(self, query: str, limit: int = 6, agent: str | None = None) -> list[dict[str, Any]]:
-        """Return what the memory has on a query: path, start_line, end_line, text, score, trusted.
+        """Return what the memory has on a query, as the service `memory.search` does.
 
         What came from outside is left out: a template cannot tell its run that it read such words.
         """
         answer = await self._memory.require().search(
-            str(query), agent_id=self._agent(agent), scope=self._scope(), limit=max(1, min(int(limit), HITS_LIMIT))
+            str(query),
+            agent_id=self._agent(agent),
+            scope=self._scope(),
+            limit=max(1, min(int(limit), HITS_LIMIT)),
+            filters=Filters(trusted=True),
         )
-        return [
-            {
-                "path": hit.path,
-                "start_line": hit.start_line,
-                "end_line": hit.end_line,
-                "text": hit.text,
-                "score": hit.score,
-                "trusted": hit.trusted,
-            }
-            for hit in answer.hits
-            if hit.trusted
-        ]
+        return [hit_data(hit) for hit in answer.hits if hit.trusted]
 
     async def memory_get(self, path: str, agent: str | None = None) -> str:
         """Return the first lines of a memory file.
@@ -83,10 +78,9 @@ class TemplateFunctions:
         Raises:
             Forbidden: Words from outside are among them.
         """
-        text = await self._memory.require().get(
-            str(path), agent_id=self._agent(agent), scope=self._scope(), lines=LINES_LIMIT
-        )
-        if UNTRUSTED_MARK in text:
+        memory, agent_id, scope = self._memory.require(), self._agent(agent), self._scope()
+        text = await memory.get(str(path), agent_id=agent_id, scope=scope, lines=LINES_LIMIT)
+        if not await may_be_trusted(memory, str(path), text, agent_id=agent_id, scope=scope):
             raise Forbidden(
                 f"{str(path)[:200]} holds words from outside, which a template does not read; "
                 "call the service memory.get with a response_variable instead"

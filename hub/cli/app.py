@@ -27,6 +27,7 @@ COMMANDS = {
     "token": "hub.cli.token",
     "logs": "hub.cli.logs",
     "sessions": "hub.cli.sessions",
+    "memory": "hub.cli.memory",
     "approvals": "hub.cli.approvals",
     "automation": "hub.cli.automation",
     "script": "hub.cli.script",

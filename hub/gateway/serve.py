@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from hub.agent.agents import Agents
@@ -38,6 +38,9 @@ from hub.gateway.methods.cron import CronMethods
 from hub.gateway.methods.devices import DeviceMethods
 from hub.gateway.methods.events import EventMethods
 from hub.gateway.methods.hub_state import HubFacts, HubState
+from hub.gateway.methods.memory import MemoryMethods
+from hub.gateway.methods.memory_door import MemoryDoor
+from hub.gateway.methods.memory_files import MemoryFileMethods
 from hub.gateway.methods.scripts import ScriptMethods
 from hub.gateway.methods.services import ServiceMethods
 from hub.gateway.methods.sessions import SessionMethods
@@ -46,6 +49,7 @@ from hub.gateway.methods.templates import TemplateMethods
 from hub.gateway.methods.tokens import TokenMethods
 from hub.gateway.schedule_events import ScheduleEvents
 from hub.gateway.server import Gateway
+from hub.memory.registry import MemoryRegistry
 from hub.messaging.inbox import Inbox
 from hub.messaging.outbox import Outbox
 from hub.models.registry import ModelRegistry
@@ -95,6 +99,7 @@ class House:
     lanes: Lanes
     approvals: Approvals
     automation: AutomationHouse
+    memory: MemoryRegistry = field(default_factory=MemoryRegistry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +148,7 @@ def serve(gateway: Gateway, ground: Ground, house: House | None) -> Served:
         closers.append(AutomationEvents(gateway.bus, gateway.broadcast, gateway.clock).close)
         closers.append(ScheduleEvents(gateway.bus, gateway.broadcast, gateway.clock, events.chat_final).close)
         methods += _automation(ground, house)
+        methods += _memory(gateway, ground, house)
         routes += webhook_routes(gateway.ingress, house.automation.webhooks)
     gateway.welcomer.attach(
         state.health,
@@ -203,6 +209,11 @@ def _automation(ground: Ground, house: House) -> list[Method]:
         *TemplateMethods(engine, redactor).methods(),
         *cron.methods(),
     ]
+
+
+def _memory(gateway: Gateway, ground: Ground, house: House) -> list[Method]:
+    door = MemoryDoor(house.memory, house.agents, gateway.clock, ground.redactor)
+    return [*MemoryMethods(door).methods(), *MemoryFileMethods(door).methods()]
 
 
 def _openai(gateway: Gateway, ground: Ground, house: House) -> list[Route]:

@@ -30,6 +30,12 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     ("cron", "edit"): ["morning", "--name", "Morning"],
     **{("cron", name): ["morning"] for name in ("remove", "run")},
     ("event", "fire"): ["bell_pressed"],
+    ("memory", "add"): ["the boiler was serviced"],
+    ("memory", "export"): ["elsewhere"],
+    ("memory", "forget"): ["boiler"],
+    ("memory", "search"): ["boiler"],
+    ("memory", "show"): ["MEMORY.md"],
+    ("memory", "undo"): ["some-id"],
     ("script", "run"): ["greet"],
     ("service", "call"): ["hub.check"],
     ("sessions", "show"): ["main"],
@@ -50,7 +56,7 @@ NEEDS_HUB = {
     *(
         path
         for path in COMMANDS
-        if path[0] in {"automation", "blueprint", "cron", "event", "script", "service", "state"}
+        if path[0] in {"automation", "blueprint", "cron", "event", "memory", "script", "service", "state"}
     ),
     ("call",),
     ("chat",),
@@ -209,7 +215,15 @@ def test_the_version_is_told_without_loading_anything() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["status", "--json"], ["token"], ["call", "health"], ["chat", "hello"], ["automation", "list"]]
+    "arguments",
+    [
+        ["status", "--json"],
+        ["token"],
+        ["call", "health"],
+        ["chat", "hello"],
+        ["automation", "list"],
+        ["memory", "search", "boiler"],
+    ],
 )
 def test_a_short_command_loads_no_schema_and_no_network_stack(home: Path, arguments: list[str]) -> None:
     modules = modules_after(*arguments, "--config", str(home))

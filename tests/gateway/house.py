@@ -139,6 +139,7 @@ class FullRig(Rig):
         self.log = LogTail(self.redactor)
         self.history = History(self.home.history_db)
         self.services = ServiceRegistry(self.bus)
+        self.memory = MemoryRegistry()
         self.automation = AutomationHouse(
             Needs(
                 home=self.home,
@@ -154,7 +155,7 @@ class FullRig(Rig):
                 redactor=self.redactor,
                 models=self.models,
                 tools=self.tools,
-                memory=MemoryRegistry(),
+                memory=self.memory,
                 sessions=self.sessions,
                 agents=self.agents,
                 workspaces=self.workspaces,
@@ -219,6 +220,7 @@ class FullRig(Rig):
             self.lanes,
             self.approvals,
             self.automation,
+            self.memory,
         )
         self.served = serve(self.gateway, ground, house)
 

@@ -1,53 +1,77 @@
-"""The services `memory.add|search|forget|get`, over whatever keeps the memory now."""
+"""The services `memory.add|search|forget|get|index`, over whatever keeps the memory now."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 from hub.agent.agents import Agents
 from hub.core.clock import Clock
-from hub.core.context import Authority
-from hub.core.errors import Forbidden
+from hub.core.errors import Forbidden, InvalidRequest
 from hub.core.events import Unsubscribe
-from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, integer, slug, string
+from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, boolean, integer, slug, string
 from hub.core.services import AgentRule, ResponseMode, ServiceCall, ServiceRegistry
-from hub.memory.contract import UNTRUSTED_MARK, Entry, Forget, Hit, Kind, Provenance, Scope
+from hub.memory.contract import Entry, Filters, Forget, Kind, Provenance
+from hub.memory.own_scope import own_scope
+from hub.memory.read_trust import may_be_trusted
 from hub.memory.registry import MemoryRegistry
+from hub.memory.shapes import added_data, answer_data, hit_data, synced_data
 from hub.sessions.keys import cron_key
 from hub.tools.policy import belongs_here
 
 TEXT_LIMIT = 8_000
+KEY_LIMIT = 512
+SHOWN_LIMIT = 500
+"""Entries that `memory.forget` shows; how many there were, it always tells."""
 
 _AGENT: Mapping[Any, Any] = {Optional("agent", description="Whose memory; the default agent's without it."): slug}
 _TEXT = All(string, Length(min=1, max=TEXT_LIMIT))
+_KIND = In([each.value for each in Kind])
+_FROM: Mapping[Any, Any] = {
+    Optional("person", description="Only what this person said."): slug,
+    Optional("session", description="Only what was said in this conversation."): All(
+        string, Length(min=1, max=KEY_LIMIT)
+    ),
+}
 
 ADD_SCHEMA = Schema(
     {
         Required("text", description="What is to be remembered."): _TEXT,
-        Optional("kind", default=Kind.FACT.value, description="What sort of thing it is."): In(
-            [each.value for each in Kind]
-        ),
+        Optional("kind", default=Kind.FACT.value, description="What sort of thing it is."): _KIND,
+        Optional("replaces", description="Words of the entry that holds no longer; it is struck."): _TEXT,
+        Optional("shared", default=False, description="Whether everybody in this home may know it."): boolean,
         **_AGENT,
     }
 )
 SEARCH_SCHEMA = Schema(
     {
         Required("query", description="What is looked for."): _TEXT,
-        Optional("limit", default=6, description="How many passages at most."): All(integer, Range(min=1, max=50)),
+        Optional("limit", description="How many passages at most; as configured without it."): All(
+            integer, Range(min=1, max=50)
+        ),
+        Optional("kind", description="Only what is of this sort."): _KIND,
+        Optional("trusted", description="Only what came from this home's people, or only what did not."): boolean,
+        **_FROM,
         **_AGENT,
     }
 )
-FORGET_SCHEMA = Schema({Required("query", description="Entries with these words are removed."): _TEXT, **_AGENT})
+FORGET_SCHEMA = Schema(
+    {
+        Optional("query", description="Entries with these words are removed."): _TEXT,
+        Optional("dry_run", default=False, description="Tell what would be removed, and leave it."): boolean,
+        **_FROM,
+        **_AGENT,
+    }
+)
 GET_SCHEMA = Schema(
     {
         Required("path", description="A memory file, such as MEMORY.md."): All(string, Length(min=1, max=500)),
         Optional("start", default=1, description="The first line."): All(integer, Range(min=1)),
-        Optional("lines", default=200, description="How many lines."): All(integer, Range(min=1, max=5_000)),
+        Optional("lines", default=200, description="How many lines."): All(integer, Range(min=1, max=2_000)),
         **_AGENT,
     }
 )
+INDEX_SCHEMA = Schema({Optional("force", default=False, description="Build it anew."): boolean, **_AGENT})
 
 
 class MemoryServices:
@@ -60,23 +84,16 @@ class MemoryServices:
 
     def register(self, services: ServiceRegistry) -> Unsubscribe:
         """Register the services; returns what removes them. Models have the memory's tools instead."""
-        only = ResponseMode.ONLY
+        only, maybe, never = ResponseMode.ONLY, ResponseMode.OPTIONAL, AgentRule.NEVER
         removers = [
-            services.register(
-                "memory", "add", self._add, ADD_SCHEMA, ResponseMode.OPTIONAL, description="Remember something"
-            ),
-            services.register(
-                "memory", "search", self._search, SEARCH_SCHEMA, only, AgentRule.NEVER, description="Search the memory"
-            ),
-            services.register(
-                "memory",
-                "forget",
-                self._forget,
-                FORGET_SCHEMA,
-                ResponseMode.OPTIONAL,
-                description="Remove from the memory what has these words",
-            ),
-            services.register("memory", "get", self._get, GET_SCHEMA, only, description="Read a file of the memory"),
+            services.register("memory", name, handler, schema, response, never, description=told)
+            for name, handler, schema, response, told in (
+                ("add", self._add, ADD_SCHEMA, maybe, "Remember something"),
+                ("search", self._search, SEARCH_SCHEMA, only, "Search the memory"),
+                ("forget", self._forget, FORGET_SCHEMA, maybe, "Remove from the memory what matches"),
+                ("get", self._get, GET_SCHEMA, only, "Read a file of the memory"),
+                ("index", self._index, INDEX_SCHEMA, maybe, "Bring the index of the memory up to date with its files"),
+            )
         ]
 
         def remove() -> None:
@@ -86,55 +103,68 @@ class MemoryServices:
         return remove
 
     async def _add(self, call: ServiceCall) -> Mapping[str, Any]:
-        authority = call.context.authority
+        authority, data = call.context.authority, call.data
+        if authority.tainted and (data["shared"] or "replaces" in data):
+            raise Forbidden(
+                "memory.add: words from outside are in this run; they choose neither what is struck nor what everybody "
+                "in this home may know"
+            )
         agent_id = self._agent(call)
         trusted = belongs_here(authority) and not authority.tainted
         source = Provenance(cron_key(agent_id, "automation"), authority.person, self._clock.time(), trusted)
-        entry = Entry(call.data["text"], Kind(call.data["kind"]), source)
-        added = await self._memory.require().add(entry, agent_id=agent_id, scope=_scope(authority))
-        return _shown(added.hit)
+        entry = Entry(data["text"], Kind(data["kind"]), source, data.get("replaces"), data["shared"])
+        added = await self._memory.require().add(entry, agent_id=agent_id, scope=own_scope(authority))
+        if not all(hit.trusted for hit in added.struck):
+            call.taint()
+        return added_data(added)
 
     async def _search(self, call: ServiceCall) -> Mapping[str, Any]:
+        data = call.data
         answer = await self._memory.require().search(
-            call.data["query"],
+            data["query"],
             agent_id=self._agent(call),
-            scope=_scope(call.context.authority),
-            limit=call.data["limit"],
+            scope=own_scope(call.context.authority),
+            limit=data.get("limit"),
+            filters=Filters(
+                data.get("person"),
+                data.get("session"),
+                Kind(data["kind"]) if "kind" in data else None,
+                data.get("trusted"),
+            ),
         )
         if not all(hit.trusted for hit in answer.hits):
             call.taint()
-        return {"hits": [_shown(hit) for hit in answer.hits]}
+        return answer_data(answer)
 
     async def _forget(self, call: ServiceCall) -> Mapping[str, Any]:
+        data = call.data
         if call.context.authority.tainted:
             raise Forbidden("memory.forget: words from outside are in this run; they do not choose what is forgotten")
+        what = Forget(data.get("query"), data.get("session"), data.get("person"))
+        if what == Forget():
+            raise InvalidRequest("memory.forget: say what, by query, session or person")
         hits = await self._memory.require().forget(
-            Forget(call.data["query"]), agent_id=self._agent(call), scope=_scope(call.context.authority)
+            what,
+            agent_id=self._agent(call),
+            scope=own_scope(call.context.authority),
+            dry_run=data["dry_run"],
         )
         if not all(hit.trusted for hit in hits):
             call.taint()
-        return {"forgotten": [_shown(hit) for hit in hits]}
+        return {"forgotten": [hit_data(hit) for hit in hits[:SHOWN_LIMIT]], "count": len(hits)}
 
     async def _get(self, call: ServiceCall) -> Mapping[str, Any]:
-        data = call.data
-        text = await self._memory.require().get(
-            data["path"],
-            agent_id=self._agent(call),
-            scope=_scope(call.context.authority),
-            start=data["start"],
-            lines=data["lines"],
-        )
-        if UNTRUSTED_MARK in text:
+        data, memory = call.data, self._memory.require()
+        agent_id, scope = self._agent(call), own_scope(call.context.authority)
+        text = await memory.get(data["path"], agent_id=agent_id, scope=scope, start=data["start"], lines=data["lines"])
+        if not await may_be_trusted(memory, data["path"], text, agent_id=agent_id, scope=scope):
             call.taint()
         return {"path": data["path"], "text": text}
 
+    async def _index(self, call: ServiceCall) -> Mapping[str, Any]:
+        if not call.context.authority.owner:
+            raise Forbidden("memory.index: only the owner has the index brought up to date")
+        return synced_data(await self._memory.require().sync(agent_id=self._agent(call), force=call.data["force"]))
+
     def _agent(self, call: ServiceCall) -> str:
         return self._agents.get(call.data["agent"]).id if "agent" in call.data else self._agents.default().id
-
-
-def _scope(authority: Authority) -> Scope:
-    return Scope(person=authority.person, private=authority.owner, shared=authority.person is not None)
-
-
-def _shown(hit: Hit) -> dict[str, Any]:
-    return asdict(hit)

@@ -1,0 +1,95 @@
+"""What the memory answers, printed for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+import click
+
+_INDENT = "    "
+_NOT_TOLD = frozenset({"agent"})
+
+
+def where(hit: Mapping[str, Any]) -> str:
+    """Return where a passage stands, as editors take it."""
+    return f"{hit['path']}:{hit['start_line']}"
+
+
+def count_of(count: int, one: str, many: str) -> str:
+    """Return a number with its noun."""
+    return f"{count} {one if count == 1 else many}"
+
+
+def moment(ms: int) -> str:
+    """Return a moment in the terminal's own time zone."""
+    return datetime.fromtimestamp(ms / 1000).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def print_hits(answer: Mapping[str, Any], *, why: bool) -> None:
+    """Print what a search found, the best first."""
+    for hit in answer["hits"]:
+        scores = [f"{hit['score']:.2f}"]
+        scores += [f"{name} {hit[key]:.2f}" for name, key in _SCORES if hit[key] is not None]
+        facts = [*scores, *(str(hit[key]) for key in ("kind", "person", "day") if hit[key])]
+        click.echo(f"{where(hit)}  ({', '.join(facts)}{'' if hit['trusted'] else ', from outside'})")
+        click.echo("\n".join(f"{_INDENT}{line}" for line in hit["text"].splitlines()))
+        if why and hit["why"]:
+            told = ", ".join(f"{name} {factor:g}" for name, factor in hit["why"].items())
+            click.echo(f"{_INDENT}because: {told}")
+    if not answer["hits"]:
+        click.echo("Nothing was found.")
+    if answer["degraded"]:
+        click.echo(f"Not all of it was searched: {answer['degraded']}", err=True)
+
+
+def print_entries(entries: Iterable[Mapping[str, Any]]) -> None:
+    """Print entries, one a line."""
+    for each in entries:
+        click.echo(f"{where(each)}  {' '.join(str(each['text']).split())}")
+
+
+def print_synced(answer: Mapping[str, Any]) -> None:
+    """Print what bringing an index up to date took."""
+    click.echo(
+        f"{count_of(answer['files'], 'file', 'files')}, {count_of(answer['chunks'], 'passage', 'passages')}; "
+        f"{answer['embedded']} embedded in {count_of(answer['requests'], 'request', 'requests')}, "
+        f"{answer['seconds']:.1f} s."
+    )
+    if answer["waiting"]:
+        click.echo(f"{count_of(answer['waiting'], 'passage has', 'passages have')} no vector yet and is found by word.")
+    if answer["problem"]:
+        click.echo(answer["problem"], err=True)
+
+
+def print_status(answer: Mapping[str, Any]) -> None:
+    """Print facts on files, index, engines and embeddings, whatever they are called."""
+    click.echo(f"Memory of the agent {answer['agent']}")
+    for line in _lines({key: value for key, value in answer.items() if key not in _NOT_TOLD}, ""):
+        click.echo(line)
+
+
+_SCORES = (("by meaning", "vector_score"), ("by word", "text_score"))
+
+
+def _lines(data: Mapping[str, Any], indent: str) -> Iterable[str]:
+    for key, value in data.items():
+        name = key.replace("_", " ")
+        if isinstance(value, Mapping):
+            yield f"{indent}{name}:"
+            yield from _lines(value, indent + "  ")
+        elif isinstance(value, list) and value and isinstance(value[0], Mapping):
+            yield f"{indent}{name}:"
+            for each in value:
+                yield f"{indent}  {', '.join(f'{inner} {_word(said)}' for inner, said in each.items())}"
+        elif isinstance(value, list):
+            yield from (f"{indent}{name}: {_word(each)}" for each in value)
+        elif value is not None:
+            yield f"{indent}{name}: {_word(value)}"
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

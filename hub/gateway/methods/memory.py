@@ -1,0 +1,181 @@
+"""`memory.search|get|status|add|forget|index|verify`: what is remembered, found and taken out again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from hub.core.errors import InvalidRequest, TimedOut
+from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer, slug
+from hub.gateway.contract import ADMIN, READ, WRITE, Method, MethodCall
+from hub.gateway.methods.memory_door import AGENT, PATH, QUERY, QUERY_LIMIT, SESSION, TEXT_LIMIT, MemoryDoor, told
+from hub.memory.contract import Entry, Filters, Forget, Kind, Provenance
+from hub.memory.read_trust import may_be_trusted
+from hub.memory.shapes import added_data, answer_data, hit_data, synced_data, verified_data
+from hub.tools.policy import belongs_here
+
+OWNER = "gateway"
+HITS_LIMIT = 50
+LINES_LIMIT = 2_000
+SHOWN_LIMIT = 500
+"""Entries that `memory.forget` shows; how many there were, it always tells."""
+INDEX_LIMIT_S = 3_600.0
+"""How long bringing an index up to date may take: with a paid provider and years of notes it is minutes."""
+BY_HAND = "by hand"
+"""Where an entry came from that nobody said in a conversation."""
+
+_KIND = In([each.value for each in Kind])
+_FROM: Mapping[Any, Any] = {
+    Optional("person", description="Only what this person said."): AnyOf(None, slug),
+    Optional("session", description="Only what was said in this session."): AnyOf(None, SESSION),
+}
+
+
+class MemoryMethods:
+    """The methods about entries and their index.
+
+    Args:
+        door: The way to the memory.
+    """
+
+    def __init__(self, door: MemoryDoor) -> None:
+        self._door = door
+
+    def methods(self) -> list[Method]:
+        """Return the methods."""
+        search = Schema(
+            {
+                Required("query", description="What is looked for; an empty one gives the latest entries."): QUERY,
+                Optional("limit", description="How many passages at most; as configured without it."): AnyOf(
+                    None, All(integer, Range(min=1, max=HITS_LIMIT))
+                ),
+                Optional("kind", description="Only what is of this sort."): AnyOf(None, _KIND),
+                Optional("trusted", description="Only what came from this home's people, or only what did not."): AnyOf(
+                    None, boolean
+                ),
+                **_FROM,
+                **AGENT,
+            }
+        )
+        get = Schema(
+            {
+                Required("path", description="A memory file, such as MEMORY.md."): PATH,
+                Optional("start", default=1, description="The first line."): All(integer, Range(min=1, max=2**31)),
+                Optional("lines", default=200): All(integer, Range(min=1, max=LINES_LIMIT)),
+                **AGENT,
+            }
+        )
+        add = Schema(
+            {
+                Required("text", description="One sentence that can be understood on its own."): All(
+                    told, Length(min=1, max=TEXT_LIMIT)
+                ),
+                Optional("kind", default=Kind.FACT.value, description="What sort of thing it is."): _KIND,
+                Optional("replaces", description="Words of the entry that holds no longer; it is struck."): AnyOf(
+                    None, All(told, Length(min=1, max=QUERY_LIMIT))
+                ),
+                Optional("shared", default=False, description="Whether everybody in this home may know it."): boolean,
+                **AGENT,
+            }
+        )
+        forget = Schema(
+            {
+                Optional("query", description="Entries with all these words, or exactly this one."): AnyOf(
+                    None, All(QUERY, Length(min=1))
+                ),
+                Optional("dry_run", default=False, description="Tell what would go, and leave it."): boolean,
+                **_FROM,
+                **AGENT,
+            }
+        )
+        index = Schema({Optional("force", default=False, description="Build it anew."): boolean, **AGENT})
+        return [
+            Method("memory.search", self._search, OWNER, search, READ),
+            Method("memory.get", self._get, OWNER, get, READ),
+            Method("memory.status", self._status, OWNER, Schema(dict(AGENT)), READ),
+            Method("memory.add", self._add, OWNER, add, WRITE, acts=True),
+            Method("memory.forget", self._forget, OWNER, forget, WRITE, acts=True),
+            Method("memory.index", self._index, OWNER, index, ADMIN, acts=True),
+            Method("memory.verify", self._verify, OWNER, Schema(dict(AGENT)), ADMIN, acts=True),
+        ]
+
+    async def _search(self, call: MethodCall) -> Mapping[str, Any]:
+        params = call.params
+        kind = params.get("kind")
+        answer = await self._door.memory.search(
+            params["query"],
+            agent_id=self._door.agent(call),
+            scope=self._door.scope(call),
+            limit=params.get("limit"),
+            filters=Filters(
+                params.get("person"),
+                params.get("session"),
+                None if kind is None else Kind(kind),
+                params.get("trusted"),
+            ),
+        )
+        return self._shown(answer_data(answer))
+
+    async def _get(self, call: MethodCall) -> Mapping[str, Any]:
+        params = call.params
+        memory, path = self._door.memory, params["path"]
+        agent_id, scope = self._door.agent(call), self._door.scope(call)
+        text = await memory.get(path, agent_id=agent_id, scope=scope, start=params["start"], lines=params["lines"])
+        trusted = await may_be_trusted(memory, path, text, agent_id=agent_id, scope=scope)
+        return self._shown({"path": path, "start": params["start"], "text": text, "trusted": trusted})
+
+    async def _status(self, call: MethodCall) -> Mapping[str, Any]:
+        """Tell an owner all there is to know, and anybody else how much of it is theirs to see."""
+        agent_id, scope = self._door.agent(call), self._door.scope(call)
+        if scope.private:
+            return self._shown({"agent": agent_id, **await self._door.memory.status(agent_id=agent_id)})
+        files = await self._door.memory.notebook.files(agent_id=agent_id, scope=scope)
+        return {"agent": agent_id, "files": len(files)}
+
+    async def _add(self, call: MethodCall) -> Mapping[str, Any]:
+        params, authority = call.params, call.context.authority
+        scope = self._door.whose(call)
+        trusted = belongs_here(authority) and not authority.tainted
+        source = Provenance(BY_HAND, authority.person, self._door.clock.time(), trusted)
+        entry = Entry(params["text"], Kind(params["kind"]), source, params.get("replaces"), params["shared"])
+        added = await self._door.memory.add(entry, agent_id=self._door.agent(call), scope=scope)
+        return self._shown(added_data(added))
+
+    async def _forget(self, call: MethodCall) -> Mapping[str, Any]:
+        params = call.params
+        what = Forget(params.get("query"), params.get("session"), params.get("person"))
+        if what == Forget():
+            raise InvalidRequest("memory.forget: say what, by query, session or person")
+        hits = await self._door.memory.forget(
+            what, agent_id=self._door.agent(call), scope=self._door.whose(call), dry_run=params["dry_run"]
+        )
+        forgotten = [hit_data(each) for each in hits[:SHOWN_LIMIT]]
+        return self._shown({"forgotten": forgotten, "count": len(hits), "dry_run": params["dry_run"]})
+
+    async def _index(self, call: MethodCall) -> Mapping[str, Any]:
+        self._door.owners(call)
+        agent_id = self._door.agent(call)
+        try:
+            async with asyncio.timeout(INDEX_LIMIT_S):
+                synced = await self._door.memory.sync(agent_id=agent_id, force=call.params["force"])
+        except TimeoutError:
+            raise TimedOut(
+                f"the index of {agent_id} was not done within {INDEX_LIMIT_S:g} s; what is there can be searched, and "
+                "memory.status tells how it stands"
+            ) from None
+        return self._shown(synced_data(synced))
+
+    async def _verify(self, call: MethodCall) -> Mapping[str, Any]:
+        self._door.owners(call)
+        agent_id = self._door.agent(call)
+        try:
+            async with asyncio.timeout(INDEX_LIMIT_S):
+                verified = await self._door.memory.verify(agent_id=agent_id)
+        except TimeoutError:
+            raise TimedOut(f"files and index of {agent_id} were not compared within {INDEX_LIMIT_S:g} s") from None
+        return self._shown(verified_data(verified))
+
+    def _shown(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        shown: dict[str, Any] = self._door.shown(data)
+        return shown

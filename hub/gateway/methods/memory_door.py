@@ -1,0 +1,119 @@
+"""What the methods about memory share: whose memory is asked for, who asks, and how what they find is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.agent.agents import Agents
+from hub.core.clock import Clock
+from hub.core.errors import NotFound
+from hub.core.schema import All, AnyOf, Described, Invalid, Length, Optional, show, slug, string
+from hub.gateway.contract import MethodCall
+from hub.gateway.methods.plain_data import as_json
+from hub.memory.contract import NOBODY, Memory, Scope
+from hub.memory.own_scope import own_scope
+from hub.memory.registry import MemoryRegistry
+from hub.security.redaction import Redactor
+
+QUERY_LIMIT = 2_000
+TEXT_LIMIT = 8_000
+KEY_LIMIT = 512
+
+AGENT: Mapping[Any, Any] = {
+    Optional("agent", description="Whose memory; the default agent's without it."): AnyOf(None, slug)
+}
+
+
+def _told(value: Any) -> str:
+    if not isinstance(value, str):
+        raise Invalid(f"expected text, got {show(value)}")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise Invalid("expected text, got what is no Unicode") from None
+    return value
+
+
+told = Described(_told, {"type": "string"}, "text")
+"""Accepts text that can be written into a file."""
+QUERY = All(told, Length(max=QUERY_LIMIT))
+SESSION = All(string, Length(min=1, max=KEY_LIMIT))
+PATH = All(told, Length(min=1, max=KEY_LIMIT))
+
+
+class MemoryDoor:
+    """The way from a call to the memory.
+
+    Args:
+        memory: Who keeps it.
+        agents: Whose there is.
+        clock: Tells when something was said.
+        redactor: Takes secrets out of what is shown.
+    """
+
+    def __init__(self, memory: MemoryRegistry, agents: Agents, clock: Clock, redactor: Redactor) -> None:
+        self._memory = memory
+        self._agents = agents
+        self._redactor = redactor
+        self.clock = clock
+
+    @property
+    def memory(self) -> Memory:
+        """The memory.
+
+        Raises:
+            Unavailable: No integration keeps one.
+        """
+        return self._memory.require()
+
+    def agent(self, call: MethodCall) -> str:
+        """Return the agent a call is about.
+
+        Raises:
+            NotFound: There is none of that id.
+        """
+        wanted = call.params.get("agent")
+        return self._agents.default().id if wanted is None else self._agents.get(wanted).id
+
+    def scope(self, call: MethodCall) -> Scope:
+        """Return what a caller may see."""
+        return own_scope(call.context.authority)
+
+    def whose(self, call: MethodCall) -> Scope:
+        """Return whose memory a caller writes.
+
+        Raises:
+            NotFound: The credential stands for nobody who could have one.
+        """
+        scope = self.scope(call)
+        if scope == NOBODY:
+            raise NotFound(
+                f"{call.method}: this credential stands for nobody of this home, so there is no memory of theirs; use "
+                "the hub token, a token with operator.admin, or the dashboard"
+            )
+        return scope
+
+    def owners(self, call: MethodCall) -> Scope:
+        """Return the scope of an owner.
+
+        Raises:
+            NotFound: The caller is none.
+        """
+        scope = self.whose(call)
+        if not scope.private:
+            raise NotFound(f"{call.method} is about the owner's memory, and this credential is not the owner's")
+        return scope
+
+    def who(self, call: MethodCall) -> str:
+        """Return who is calling, for people."""
+        authority = call.context.authority
+        return authority.person or authority.principal
+
+    def shown(self, data: Any) -> Any:
+        """Return data as JSON can hold it, without secrets."""
+        return as_json(self._redactor.redact_data(data))
+
+    def redact(self, text: str) -> str:
+        """Return text without secrets."""
+        return self._redactor.redact(text)
