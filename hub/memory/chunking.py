@@ -13,18 +13,15 @@ from datetime import date
 from pathlib import PurePosixPath
 
 from hub.memory.dates import marks_in, marks_of_day
-from hub.memory.markdown import passages
+from hub.memory.markdown import FrontMatter, Passage, front_matter, passages
 from hub.memory.outline import HEADING_LIMIT, Run, outline
 from hub.memory.packing import TOKEN_WEIGHT, Cut, Piece, atoms_of, pack, weight_of
 
 EMBEDDED_HEADINGS = 3
 """Of the headings a passage stands under, how many of the nearest are embedded with it."""
-FRONT_LINES = 64
-"""Lines of front matter at most."""
 
 _DAY_IN_NAME = re.compile(r"(?:.*/)?(\d{4}-\d\d-\d\d)(?:-[^/]*)?\.md")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_SOURCE = re.compile(r" · from (?P<person>\S+) in `(?P<session>[^`]*)`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +83,8 @@ def chunk(path: str, text: str, *, tokens: int = 400, overlap: int = 80, trusted
     """
     limit, repeated = max(1, tokens) * TOKEN_WEIGHT, min(max(0, overlap), tokens // 2) * TOKEN_WEIGHT
     lines = text.split("\n")
-    front, first = _front_matter(lines)
-    entries = _entries(lines, first)
+    front, first = front_matter(text)
+    entries = _entries(lines)
     taken = {line for entry in entries.values() for line in range(entry.start_line, entry.end_line + 1)}
     title, runs = outline(lines, first, taken, max(TOKEN_WEIGHT, limit // 4))
     whole = _Whole(
@@ -122,20 +119,20 @@ class _Whole:
 
     title: str
     day: date | None
-    front: _Front
+    front: FrontMatter
     trusted: bool
 
     def prose(self, run: Run, piece: Piece) -> Chunk:
         dated = next((day for heading in reversed(run.headings) if (day := _day_of(heading))), None)
         return self._chunk(run, piece.start_line, piece.end_line, piece.text, self.day or dated)
 
-    def entry(self, run: Run, entry: _Entry, text: str) -> Chunk:
-        made = self._chunk(run, entry.start_line, entry.end_line, text, entry.day or self.day)
+    def entry(self, run: Run, entry: Passage, text: str) -> Chunk:
+        made = self._chunk(run, entry.start_line, entry.end_line, text, _as_date(entry.day or "") or self.day)
         return replace(
             made,
             kind=entry.kind,
-            person=entry.person or made.person,
-            session=entry.session or made.session,
+            person=entry.person,
+            session=entry.session,
             trusted=self.trusted and entry.trusted,
         )
 
@@ -155,78 +152,20 @@ class _Whole:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Front:
-    """What a file says of itself."""
-
-    title: str = ""
-    person: str | None = None
-    session: str | None = None
-    trusted: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """An entry with a source line."""
-
-    start_line: int
-    end_line: int
-    text: str
-    kind: str
-    day: date | None
-    person: str | None
-    session: str
-    trusted: bool
-    struck: bool
-
-
-def _front_matter(lines: Sequence[str]) -> tuple[_Front, int]:
-    """Return what stands between `---` at the top, and the line, from 1, at which the rest begins."""
-    if lines[0].rstrip() != "---":
-        return _Front(), 1
-    end = next((at for at in range(1, min(len(lines), FRONT_LINES)) if lines[at].rstrip() == "---"), None)
-    if end is None:
-        return _Front(), 1
-    said: dict[str, str] = {}
-    for line in lines[1:end]:
-        key, colon, value = line.partition(":")
-        if colon:
-            said[key.strip().lower()] = value.strip().strip("\"'")[:HEADING_LIMIT]
-    return _Front(
-        said.get("title", ""),
-        said.get("person") or None,
-        said.get("session") or None,
-        said.get("trusted", "true").lower() not in ("false", "no", "off"),
-    ), end + 2
-
-
-def _entries(lines: Sequence[str], first: int) -> dict[int, _Entry]:
-    """Return the entries by the line they begin at."""
+def _entries(lines: Sequence[str]) -> dict[int, Passage]:
+    """Return entries and what was struck, by the line they begin at; an entry that was cut is put together again."""
+    # A heading is looked at with care for its end, which takes long for a long one.
     bounded = [line[:HEADING_LIMIT] if line.startswith("#") else line for line in lines]
-    found: dict[int, _Entry] = {}
+    found: dict[int, Passage] = {}
     for passage in passages("\n".join(bounded)):
-        if passage.kind is None or passage.start_line < first:
+        if passage.kind is None and not passage.struck:
             continue
         known = found.get(passage.start_line)
-        if known is not None:
-            found[passage.start_line] = replace(known, text=f"{known.text}\n{passage.text}")
-            continue
-        source = _SOURCE.search(lines[passage.end_line - 1])
-        found[passage.start_line] = _Entry(
-            passage.start_line,
-            passage.end_line,
-            passage.text,
-            passage.kind,
-            _as_date(passage.day or ""),
-            source["person"] if source and source["person"] != "someone" else None,
-            source["session"] if source else "",
-            passage.trusted,
-            struck=False,
-        )
+        found[passage.start_line] = replace(known, text=f"{known.text}\n{passage.text}") if known else passage
     return found
 
 
-def _cut(entry: _Entry, limit: int, repeated: int) -> list[str]:
+def _cut(entry: Passage, limit: int, repeated: int) -> list[str]:
     if weight_of(entry.text) <= limit:
         return [entry.text]
     atoms = [
