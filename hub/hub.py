@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 
 from hub import __version__
 from hub.agent.agents import Agents
+from hub.agent.remembering import Needs as RememberingNeeds, Remembering
 from hub.agent.runner import AgentRunner
 from hub.agent.workspace import Workspaces
 from hub.automation.assembly import AutomationHouse, Needs
@@ -186,6 +187,17 @@ class Hub:
         self.egress = Egress(lambda: self.config.current.or_default("network")["allow_private"])
         self.automation = AutomationHouse(self._needs())
         self.inbox.answer_with(self.automation.spoken.hear)
+        self.remembering = Remembering(
+            RememberingNeeds(
+                self.db,
+                self.runner,
+                self.lanes,
+                self.services,
+                self.memory,
+                self._people,
+                lambda: self.config.current.or_default("memory"),
+            )
+        )
 
         token = hub_token(home.path)
         self.redactor.register(token)
@@ -290,6 +302,7 @@ class Hub:
             Stage("workspaces", self._ensure_workspaces),
             Stage("integrations", self._start_integrations, self.integrations.stop, 90.0, 2.5),
             Stage("models", self.models.start, self.models.close),
+            Stage("remembering", self.remembering.open, self.remembering.close),
             Stage("runs", self._start_runs, self._stop_runs, stop_limit_s=6.0),
             Stage("automations", self.automation.open, self.automation.close, 60.0),
             Stage("watch of the configuration", self._watch),

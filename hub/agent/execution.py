@@ -79,8 +79,8 @@ class Execution:
         parts, request = self._parts, self._request
         conversation = await self._conversation()
         self._record = Record(parts, request, self._context, conversation.transcript)
-        if parts.before is not None and not request.ephemeral and not self._record.has_heard:
-            await parts.before(request, self._record.store)
+        if parts.before and not request.ephemeral and not self._record.has_heard:
+            await self._ask_before(self._record)
         await self._record.hear()
         agent = parts.agents.get(request.agent_id)
         if not parts.workspaces.is_ready(agent.id):
@@ -199,6 +199,13 @@ class Execution:
         if not parts.conversations.knows(session.session_id, transcript):
             await transcript.repair(ts_ms=parts.now_ms())
         return parts.conversations.of(session.session_id, transcript, parts.zone())
+
+    async def _ask_before(self, record: Record) -> None:
+        for before in self._parts.before:
+            try:
+                await before(self._request, record.store)
+            except Exception:  # what stands before the words helps; without it they are answered all the same
+                _log.exception("run %s goes on without what %r had for it", self._request.run_id, before)
 
     def _ended(self, event: TurnEnded, model: str) -> None:
         self.spent = event.spent

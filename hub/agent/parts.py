@@ -59,7 +59,7 @@ class Parts:
     zone: Callable[[], tzinfo]
     conversations: Conversations
     prompts: Prompts
-    before: Before | None = None
+    before: tuple[Before, ...] = ()
 
     def now_ms(self) -> int:
         """Milliseconds since the epoch."""

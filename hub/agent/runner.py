@@ -103,9 +103,18 @@ class AgentRunner:
         self._results: OrderedDict[str, RunResult] = OrderedDict()
         self._undelivered: dict[str, RunResult] = {}
 
+    @property
+    def parts(self) -> Parts:
+        """What its runs stand on."""
+        return self._parts
+
     def on_begin(self, before: Before) -> None:
-        """Set what is asked before each run of a session hears its words: it may put something in front of them."""
-        self._parts = replace(self._parts, before=before)
+        """Add what is asked before each run of a session hears its words: it may put something in front of them.
+
+        They are asked one after the other, in the order in which they were added; one that fails is logged, and the
+        run goes on.
+        """
+        self._parts = replace(self._parts, before=(*self._parts.before, before))
 
     # -- asking ----------------------------------------------------------------------------------------------------
 

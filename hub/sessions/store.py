@@ -73,6 +73,11 @@ class SessionStore:
         self._alive: weakref.WeakValueDictionary[str, Transcript] = weakref.WeakValueDictionary()
         self._dirty: set[str] = set()
         self._flush_due = False
+        self._before_reset: Callable[[Session], None] | None = None
+
+    def before_reset(self, listener: Callable[[Session], None]) -> None:
+        """Call `listener` with each session that is about to begin anew; what it posts to the database goes first."""
+        self._before_reset = listener
 
     async def open(self) -> None:
         """Load every session's row; one that cannot be read is logged and left in the database.
@@ -203,6 +208,8 @@ class SessionStore:
             context_tokens=0,
             turns=0,
         )
+        if self._before_reset is not None:
+            self._before_reset(session)
         self._sessions[key] = fresh
         await self._db.write(_upsert([fresh]))
         self._release(session.session_id)

@@ -105,5 +105,25 @@ def third(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-HUB_MIGRATIONS = (first, second, third)
+_FOURTH = (
+    """CREATE TABLE memory_flushes(
+        session_id TEXT PRIMARY KEY, session_key TEXT NOT NULL, agent_id TEXT NOT NULL, entry_id TEXT,
+        entry_ms INTEGER NOT NULL DEFAULT 0, path TEXT, plan TEXT, wanted_ms INTEGER, tries INTEGER NOT NULL DEFAULT 0,
+        updated_ms INTEGER NOT NULL)""",
+    """CREATE INDEX memory_flushes_wanted ON memory_flushes(wanted_ms) WHERE wanted_ms IS NOT NULL""",
+    """CREATE TABLE standing_intents(
+        id TEXT PRIMARY KEY, agent_id TEXT NOT NULL, area TEXT NOT NULL, topics TEXT NOT NULL, text TEXT NOT NULL,
+        created_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL, cooldown_s INTEGER NOT NULL, last_fired_ms INTEGER,
+        fired INTEGER NOT NULL DEFAULT 0, session_key TEXT NOT NULL, person TEXT, trusted INTEGER NOT NULL)""",
+    """CREATE INDEX standing_intents_of ON standing_intents(agent_id, area)""",
+)
+
+
+def fourth(connection: sqlite3.Connection) -> None:
+    """Add how far each conversation is written into memory, and what is to be said when a topic comes up."""
+    for statement in _FOURTH:
+        connection.execute(statement)
+
+
+HUB_MIGRATIONS = (first, second, third, fourth)
 """In order; one that was released is never changed, only followed by another."""

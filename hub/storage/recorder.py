@@ -32,6 +32,11 @@ KEPT: Mapping[str, tuple[str, ...]] = {
     "node_disconnected": ("node_id", "name", "platform"),
     "heartbeat": ("agent_id", "status", "reason", "cost_today_usd"),
     "budget_reached": ("agent_id", "automation_id", "budget", "spent", "limit"),
+    "memory_recalled": (
+        *("run_id", "session_key", "agent_id", "count", "hits", "took_ms", "engines", "timed_out", "problem"),
+    ),
+    "memory_flushed": ("agent_id", "session_key", "path", "trusted"),
+    "standing_intent_fired": ("intent_id", "run_id", "session_key", "agent_id"),
     "approval_requested": ("id", "kind", "title", "session_key", "run_id"),
     "approval_resolved": ("id", "state", "decided_by"),
     "integration_changed": ("domain", "state", "reason"),

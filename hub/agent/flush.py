@@ -1,0 +1,215 @@
+"""Flush: what matters of a conversation goes into memory before the conversation is begun anew or made shorter.
+
+Each part of a conversation is written once: how far it was written is kept with its transcript's id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hub.agent.agents import Agents
+from hub.agent.digest import Digester
+from hub.agent.flush_store import FlushStore, Plan, Position
+from hub.agent.said import Said, read_branch, said_since
+from hub.core.clock import Clock
+from hub.core.context import Authority, system_context
+from hub.core.errors import Forbidden, HubError, NotFound, Unavailable
+from hub.core.events import EventBus
+from hub.core.lanes import Lanes, Priority
+from hub.core.tasks import TaskOwner
+from hub.memory.contract import NOBODY, Memory, Provenance, Scope
+from hub.memory.registry import MemoryRegistry
+from hub.security.people import People
+from hub.security.redaction import Redactor
+from hub.sessions.keys import SessionKey, SessionKind
+from hub.sessions.privacy import scope_of
+from hub.sessions.session import Session
+from hub.sessions.store import SessionStore
+from hub.storage.database import Database
+
+_log = logging.getLogger(__name__)
+
+EVENT_FLUSHED = "memory_flushed"
+"""Fired when a conversation was written into memory: `agent_id`, `session_key`, `session_id`, `path`, `trusted`."""
+
+ROOMS = frozenset({SessionKind.GROUP, SessionKind.CHANNEL})
+KINDS = frozenset({SessionKind.MAIN, SessionKind.DIRECT, *ROOMS})
+"""Conversations of people; what automations and subagents say among themselves is not kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlushNeeds:
+    """What flushing stands on.
+
+    Attributes:
+        people: The people of this home, as configured now.
+    """
+
+    db: Database
+    sessions: SessionStore
+    agents: Agents
+    memory: MemoryRegistry
+    digester: Digester
+    lanes: Lanes
+    bus: EventBus
+    clock: Clock
+    redactor: Redactor
+    tasks: TaskOwner
+    people: Callable[[], People]
+
+
+@dataclass(frozen=True, slots=True)
+class _Whose:
+    scope: Scope
+    person: str | None
+
+
+class Flush:
+    """Writes conversations into memory: when asked, and behind each reset."""
+
+    def __init__(self, needs: FlushNeeds) -> None:
+        self._needs = needs
+        self._store = FlushStore(needs.db)
+        # One at a time for each conversation; who finds it written has nothing to do.
+        self._locks: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
+
+    async def open(self) -> None:
+        """Take up, beside everything else, what a stop had cut off."""
+        for session in await self._store.wanted():
+            self._needs.tasks.spawn(self._write_behind(session), name=f"keep what was said in {session.key}")
+
+    def before_reset(self, session: Session) -> None:
+        """Have a conversation that is about to begin anew written, without waiting; also behind a stop of the hub."""
+        needs = self._needs
+        if needs.memory.current is None or SessionKey.parse(session.key).kind not in KINDS or needs.tasks.closed:
+            return
+        if not needs.sessions.transcript_path(session).exists():
+            return
+        self._store.want(session, self._now_ms())
+        needs.tasks.spawn(self._write_behind(session), name=f"keep what was said in {session.key}")
+
+    async def flush(self, session_key: str, authority: Authority | None = None) -> str | None:
+        """Write what matters of a conversation since it was written last; return the file, None for nothing to write.
+
+        For compaction, services and whoever is about to take words out of a conversation. Bounded: a model that is
+        slow or fails is done without.
+
+        Args:
+            session_key: The conversation.
+            authority: Who asks; whoever is no owner may ask for conversations of their own. None for the hub itself.
+
+        Raises:
+            NotFound: There is no such conversation.
+            Forbidden: It is somebody else's.
+            HubError: It cannot be read or written; nothing is lost, the next time takes it up.
+        """
+        session = self._needs.sessions.get(session_key)
+        if session is None:
+            raise NotFound(f"there is no session {session_key}", details={"session_key": session_key})
+        if authority is not None and not authority.owner:
+            whose = await self._whose(session)
+            if authority.person is None or whose.person != authority.person:
+                raise Forbidden(f"the conversation {session_key} is somebody else's")
+        return await self._write(session)
+
+    async def _write_behind(self, session: Session) -> None:
+        """Write a conversation that is over, once the run that was stopped with it has written its end."""
+        needs = self._needs
+        try:
+            async with needs.lanes.hold(f"session:{session.key}", system_context(), Priority.BACKGROUND):
+                pass
+            await self._write(session)
+        except Unavailable as error:
+            _log.warning("what was said in %s is kept at the next start: %s", session.key, error.message)
+        except HubError as error:
+            _log.warning("what was said in %s is not kept: %s", session.key, error.message)
+            await self._store.drop(session.session_id)
+
+    async def _write(self, session: Session) -> str | None:
+        lock = self._locks.setdefault(session.session_id, asyncio.Lock())
+        async with lock:
+            memory = self._needs.memory.require()
+            position = await self._store.position(session.session_id)
+            whose = await self._whose(session)
+            if position.plan is not None:
+                position = await self._take_up(session, whose, memory, position.plan)
+            said = await self._said(session, position)
+            if not said.names_something or whose.scope == NOBODY:
+                await self._done(session, said, None)
+                return None
+            agent = self._needs.agents.get(session.agent_id)
+            digest = await self._needs.digester.digest(said.lines, agent, session.key, session.model)
+            if not digest.points:
+                await self._done(session, said, None)
+                return None
+            redact = self._needs.redactor.redact
+            title, text = redact(digest.title), redact(digest.text)
+            plan = Plan(digest.slug, title, text, said.trusted, said.entry_id, said.entry_ms)
+            await self._store.plan(session, plan, self._now_ms())
+            return (await self._carry_out(session, whose, memory, plan)).path
+
+    async def _take_up(self, session: Session, whose: _Whose, memory: Memory, plan: Plan) -> Position:
+        """Carry out a plan that a crash cut off, unless it had been carried out by then."""
+        return await self._carry_out(session, whose, memory, plan, await self._find(session, whose, memory, plan))
+
+    async def _carry_out(
+        self, session: Session, whose: _Whose, memory: Memory, plan: Plan, path: str | None = None
+    ) -> Position:
+        """Write what was planned, and note that it is written."""
+        if path is None:
+            now = self._needs.clock.time()
+            source = Provenance(session.key, whose.person, now, plan.trusted)
+            path = await memory.notebook.note(
+                plan.slug, plan.title, plan.text, source, agent_id=session.agent_id, scope=whose.scope
+            )
+        await self._store.done(session, plan.entry_id, plan.entry_ms, path, self._now_ms())
+        told = {"agent_id": session.agent_id, "session_key": session.key, "session_id": session.session_id}
+        self._needs.bus.fire(EVENT_FLUSHED, {**told, "path": path, "trusted": plan.trusted}, system_context())
+        return Position(plan.entry_id, plan.entry_ms, path)
+
+    async def _find(self, session: Session, whose: _Whose, memory: Memory, plan: Plan) -> str | None:
+        """Return the file that has a plan's text already."""
+        agent_id, scope = session.agent_id, whose.scope
+        for file in await memory.notebook.files(agent_id=agent_id, scope=scope):
+            if plan.slug not in file.path or file.changed_ms < plan.entry_ms:
+                continue
+            text = (await memory.notebook.read(file.path, agent_id=agent_id, scope=scope)).text
+            if all(line.removeprefix("- ") in text for line in plan.text.splitlines()):
+                return file.path
+        return None
+
+    async def _said(self, session: Session, position: Position) -> Said:
+        path = self._needs.sessions.transcript_path(session)
+        try:
+            branch = await asyncio.to_thread(read_branch, path, session.session_id)
+        except OSError as error:
+            raise Unavailable(f"the transcript {path} cannot be read: {error.strerror}") from error
+        return said_since(branch, position.entry_id, position.entry_ms)
+
+    async def _whose(self, session: Session) -> _Whose:
+        """Return whose memory a conversation goes to; one in which several people spoke, and no room, is nobody's."""
+        key = SessionKey.parse(session.key)
+        people = self._needs.people()
+        if key.kind in ROOMS:
+            return _Whose(scope_of(session.key, Authority("system"), people), None)
+        if key.kind not in KINDS:
+            return _Whose(NOBODY, None)
+        speakers = await self._store.speakers(session) or {session.person}
+        if len(speakers) > 1:
+            return _Whose(NOBODY, None)
+        name = speakers.pop()
+        person = people.by_id(name) if name is not None else None
+        if person is None:
+            return _Whose(NOBODY, None)
+        authority = Authority(f"person:{person.id}", person=person.id, owner=person.owner)
+        return _Whose(scope_of(session.key, authority, people), person.id)
+
+    async def _done(self, session: Session, said: Said, path: str | None) -> None:
+        await self._store.done(session, said.entry_id, said.entry_ms, path, self._now_ms())
+
+    def _now_ms(self) -> int:
+        return int(self._needs.clock.time() * 1_000)

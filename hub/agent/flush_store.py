@@ -1,0 +1,148 @@
+"""How far each conversation was written into memory, and which are still to be: rows of the hub database."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from hub.sessions.session import Session
+from hub.storage.database import Database
+
+TRIES = 5
+"""Starts at which a conversation that is to be written is tried again."""
+WANTED_LIMIT = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is about to be written, so that a crash in between neither loses nor doubles it."""
+
+    slug: str
+    title: str
+    text: str
+    trusted: bool
+    entry_id: str
+    entry_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """How far a conversation was written.
+
+    Attributes:
+        entry_id, entry_ms: Its last entry that was considered.
+        path: The file that was written last.
+        plan: What was about to be written when the hub went down.
+    """
+
+    entry_id: str | None = None
+    entry_ms: int = 0
+    path: str | None = None
+    plan: Plan | None = None
+
+
+class FlushStore:
+    """The rows, by the id of the transcript."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def want(self, session: Session, now_ms: int) -> None:
+        """Note that a conversation is to be written; goes to the database before what is written there later."""
+        self._db.post(_upsert(session, now_ms, "wanted_ms = excluded.wanted_ms, tries = 0", {"wanted_ms": now_ms}))
+
+    async def wanted(self) -> list[Session]:
+        """Return the conversations that are still to be written, and count this as a try; a last try is one too many.
+
+        Rows of conversations that are over and written are taken out.
+        """
+
+        def read(connection: sqlite3.Connection) -> list[tuple[str, str, str]]:
+            connection.execute("UPDATE memory_flushes SET wanted_ms = NULL, plan = NULL WHERE tries >= ?", (TRIES,))
+            connection.execute(
+                "DELETE FROM memory_flushes WHERE wanted_ms IS NULL AND plan IS NULL"
+                " AND session_id NOT IN (SELECT session_id FROM sessions)"
+            )
+            rows = connection.execute(
+                "SELECT session_key, session_id, agent_id FROM memory_flushes"
+                " WHERE wanted_ms IS NOT NULL OR plan IS NOT NULL ORDER BY wanted_ms LIMIT ?",
+                (WANTED_LIMIT,),
+            ).fetchall()
+            connection.executemany(
+                "UPDATE memory_flushes SET tries = tries + 1 WHERE session_id = ?", [(row[1],) for row in rows]
+            )
+            return rows
+
+        rows = await self._db.write(read)
+        return [Session(key, session_id, agent_id, 0, 0) for key, session_id, agent_id in rows]
+
+    async def position(self, session_id: str) -> Position:
+        """Return how far a conversation was written."""
+        row = await self._db.read(
+            lambda connection: connection.execute(
+                "SELECT entry_id, entry_ms, path, plan FROM memory_flushes WHERE session_id = ?", (session_id,)
+            ).fetchone()
+        )
+        if row is None:
+            return Position()
+        return Position(row[0], row[1], row[2], Plan(**orjson.loads(row[3])) if row[3] is not None else None)
+
+    async def plan(self, session: Session, plan: Plan, now_ms: int) -> None:
+        """Note what is about to be written; it is on disk when this returns."""
+        values = {"plan": orjson.dumps(plan).decode()}
+        await self._db.write(_upsert(session, now_ms, "plan = excluded.plan", values))
+
+    async def done(self, session: Session, entry_id: str, entry_ms: int, path: str | None, now_ms: int) -> None:
+        """Note that a conversation is written up to an entry; it is on disk when this returns."""
+        values = {"entry_id": entry_id, "entry_ms": entry_ms, "path": path}
+        changes = (
+            "entry_id = excluded.entry_id, entry_ms = excluded.entry_ms, path = coalesce(excluded.path, path),"
+            " plan = NULL, wanted_ms = NULL, tries = 0"
+        )
+        await self._db.write(_upsert(session, now_ms, changes, values))
+
+    async def drop(self, session_id: str) -> None:
+        """Note that a conversation is not to be written after all."""
+        await self._db.write(
+            lambda connection: (
+                connection.execute(
+                    "UPDATE memory_flushes SET wanted_ms = NULL, plan = NULL WHERE session_id = ?", (session_id,)
+                ).rowcount
+            )
+        )
+
+    async def speakers(self, session: Session) -> set[str | None]:
+        """Return the ids of the persons who spoke in a conversation, None for those who are of no home."""
+        rows = await self._db.read(
+            lambda connection: connection.execute(
+                "SELECT DISTINCT json_extract(authority, '$.person'), json_extract(authority, '$.owner') FROM runs"
+                " WHERE session_key = ? AND session_id = ? AND lane = 'main' AND authority IS NOT NULL",
+                (session.key, session.session_id),
+            ).fetchall()
+        )
+        return {person for person, owner in rows if person is not None or not owner}
+
+
+def _upsert(
+    session: Session, now_ms: int, changes: str, values: dict[str, Any]
+) -> Callable[[sqlite3.Connection], None]:
+    columns = {
+        "session_id": session.session_id,
+        "session_key": session.key,
+        "agent_id": session.agent_id,
+        "updated_ms": now_ms,
+        **values,
+    }
+    statement = (
+        f"INSERT INTO memory_flushes({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608
+        f" ON CONFLICT(session_id) DO UPDATE SET updated_ms = excluded.updated_ms, {changes}"
+    )
+
+    def write(connection: sqlite3.Connection) -> None:
+        connection.execute(statement, tuple(columns.values()))
+
+    return write

@@ -1,0 +1,97 @@
+"""Which standing intents a message touches: by words, over an index, so that a thousand of them cost nothing. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from hub.core.errors import InvalidRequest
+from hub.memory.words import words_asked, words_of
+
+MESSAGE_LIMIT = 4_000
+"""Characters of a message that are looked at."""
+TOPICS_LIMIT = 12
+TOPIC_LIMIT = 200
+WORDS_LIMIT = 12
+
+_BETWEEN = re.compile(r"\s*[|,;，、；\n]\s*|\s+or\s+|(?:或者|或)", re.IGNORECASE)
+
+
+def split_topics(text: str) -> tuple[str, ...]:
+    """Return the alternatives that a person wrote as one text: `boiler, heating | 锅炉`.
+
+    Raises:
+        InvalidRequest: One names nothing or is too long, or there are too many.
+    """
+    return checked_topics([each for each in _BETWEEN.split(text.strip()) if each])
+
+
+def checked_topics(topics: Iterable[str]) -> tuple[str, ...]:
+    """Return topics without surrounding space, each once.
+
+    Raises:
+        InvalidRequest: There is none, or too many; or one names nothing or is too long.
+    """
+    found = tuple(dict.fromkeys(" ".join(each.split()) for each in topics))
+    if not found:
+        raise InvalidRequest("say with which words the topic comes up")
+    if len(found) > TOPICS_LIMIT:
+        raise InvalidRequest(f"at most {TOPICS_LIMIT} topics; there are {len(found)}")
+    for topic in found:
+        words = topic_words(topic)
+        if len(topic) > TOPIC_LIMIT or len(words) > WORDS_LIMIT:
+            raise InvalidRequest(f"the topic {topic[:60]!r} is too long: a few words that stand in the message will do")
+        if not words:
+            raise InvalidRequest(f"the topic {topic[:60]!r} names nothing that could be recognised")
+    return found
+
+
+def topic_words(topic: str) -> frozenset[str]:
+    """Return the words that must all stand in a message."""
+    return frozenset(words_asked(topic))
+
+
+class IntentIndex:
+    """The topics of many intents, each filed under that of its words which the fewest others are filed under."""
+
+    def __init__(self) -> None:
+        self._filed: dict[str, list[tuple[frozenset[str], str]]] = {}
+        self._of: dict[str, list[str]] = {}
+
+    def __len__(self) -> int:
+        return len(self._of)
+
+    def add(self, id: str, topics: Sequence[str]) -> None:
+        """File an intent."""
+        self.remove(id)
+        keys = []
+        for topic in topics:
+            words = topic_words(topic)
+            if not words:
+                continue
+            key = min(words, key=lambda word: (len(self._filed.get(word, ())), -len(word), word))
+            self._filed.setdefault(key, []).append((words, id))
+            keys.append(key)
+        if keys:
+            self._of[id] = keys
+
+    def remove(self, id: str) -> None:
+        """Take an intent out; one that is not there is no error."""
+        for key in set(self._of.pop(id, ())):
+            left = [filed for filed in self._filed[key] if filed[1] != id]
+            if left:
+                self._filed[key] = left
+            else:
+                del self._filed[key]
+
+    def touched(self, text: str) -> list[str]:
+        """Return the ids of the intents of which all words of a topic stand in a text, in the order of the text."""
+        if not self._filed:
+            return []
+        words = dict.fromkeys(words_of(text[:MESSAGE_LIMIT]))
+        found: dict[str, None] = {}
+        for word in words:
+            for needed, id in self._filed.get(word, ()):
+                if id not in found and needed <= words.keys():
+                    found[id] = None
+        return list(found)

@@ -1,0 +1,144 @@
+"""Standing intents on disk: rows of the hub database."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from hub.storage.database import Database
+
+_log = logging.getLogger(__name__)
+
+_COLUMNS = (
+    "id, agent_id, area, topics, text, created_ms, expires_ms, cooldown_s, last_fired_ms, fired, session_key, person,"
+    " trusted"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What somebody wants to be reminded of when a topic comes up.
+
+    Attributes:
+        id: By which it is named.
+        agent_id: Who reminds.
+        area: In whose conversations: `person-<id>` or `group-<id>`.
+        topics: Alternatives; all words of one must stand in a message.
+        text: What is to be said then.
+        created_ms, expires_ms: Milliseconds since the epoch.
+        cooldown_s: How long it is silent after it was told.
+        session_key: The conversation it was asked for in.
+        person: Who asked for it.
+        trusted: Whether the words came from this home alone.
+        last_fired_ms: When it was told last.
+        fired: How often it was told.
+    """
+
+    id: str
+    agent_id: str
+    area: str
+    topics: tuple[str, ...]
+    text: str
+    created_ms: int
+    expires_ms: int
+    cooldown_s: int
+    session_key: str
+    person: str | None
+    trusted: bool
+    last_fired_ms: int | None = None
+    fired: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """The intent as plain data."""
+        return {
+            "id": self.id,
+            "agent_id": self.agent_id,
+            "area": self.area,
+            "topics": list(self.topics),
+            "text": self.text,
+            "created_ms": self.created_ms,
+            "expires_ms": self.expires_ms,
+            "cooldown_s": self.cooldown_s,
+            "session_key": self.session_key,
+            "person": self.person,
+            "trusted": self.trusted,
+            "last_fired_ms": self.last_fired_ms,
+            "fired": self.fired,
+        }
+
+
+class IntentStore:
+    """The rows; who calls it keeps them in memory too."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def load(self, now_ms: int) -> list[Intent]:
+        """Return all that have not expired, oldest first; those that have are taken out."""
+
+        def read(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
+            connection.execute("DELETE FROM standing_intents WHERE expires_ms <= ?", (now_ms,))
+            return connection.execute(f"SELECT {_COLUMNS} FROM standing_intents ORDER BY created_ms, id").fetchall()  # noqa: S608
+
+        intents = []
+        for row in await self._db.write(read):
+            try:
+                intents.append(_from_row(row))
+            except (ValueError, TypeError) as error:
+                _log.warning("the standing intent %r cannot be read and is left alone: %s", row[0], error)
+        return intents
+
+    async def put(self, intent: Intent) -> None:
+        """Write a row, in the place of one with the same id; it is on disk when this returns."""
+        row = (
+            intent.id,
+            intent.agent_id,
+            intent.area,
+            orjson.dumps(intent.topics).decode(),
+            intent.text,
+            intent.created_ms,
+            intent.expires_ms,
+            intent.cooldown_s,
+            intent.last_fired_ms,
+            intent.fired,
+            intent.session_key,
+            intent.person,
+            int(intent.trusted),
+        )
+        statement = f"INSERT OR REPLACE INTO standing_intents({_COLUMNS}) VALUES ({', '.join('?' * len(row))})"  # noqa: S608
+        await self._db.write(lambda connection: connection.execute(statement, row).rowcount)
+
+    async def note_fired(self, ids: list[str], now_ms: int) -> None:
+        """Note that intents were told; it is on disk when this returns."""
+        rows = [(now_ms, id) for id in ids]
+        statement = "UPDATE standing_intents SET last_fired_ms = ?, fired = fired + 1 WHERE id = ?"
+        await self._db.write(lambda connection: connection.executemany(statement, rows).rowcount)
+
+    async def delete(self, id: str) -> None:
+        """Take a row out; it is gone from the disk when this returns."""
+        await self._db.write(
+            lambda connection: connection.execute("DELETE FROM standing_intents WHERE id = ?", (id,)).rowcount
+        )
+
+
+def _from_row(row: tuple[Any, ...]) -> Intent:
+    id, agent_id, area, topics, text, created_ms, expires_ms, cooldown_s, last_ms, fired, key, person, trusted = row
+    return Intent(
+        id,
+        agent_id,
+        area,
+        tuple(str(each) for each in orjson.loads(topics)),
+        text,
+        created_ms,
+        expires_ms,
+        cooldown_s,
+        key,
+        person,
+        bool(trusted),
+        last_ms,
+        fired,
+    )

@@ -1,0 +1,133 @@
+"""Remembering: all that goes between conversations and memory by itself, built once and handed to the hub as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hub.agent.digest import Digester
+from hub.agent.flush import Flush, FlushNeeds
+from hub.agent.intent_tool import IntentTool
+from hub.agent.intents import StandingIntents
+from hub.agent.recall import Recall, RecallNeeds
+from hub.agent.runner import AgentRunner
+from hub.core.errors import InvalidRequest
+from hub.core.events import Unsubscribe
+from hub.core.lanes import Lanes
+from hub.core.schema import All, Length, Optional, Schema, slug, string
+from hub.core.services import ResponseMode, ServiceCall, ServiceRegistry
+from hub.core.tasks import TaskOwner
+from hub.memory.registry import MemoryRegistry
+from hub.security.people import People
+from hub.sessions.keys import SessionKey
+from hub.storage.database import Database
+
+STOP_LIMIT_S = 1.0
+
+FLUSH_SCHEMA = Schema(
+    {
+        Optional("session_key", default="main", description="main, or the key of a session."): All(
+            string, Length(min=1, max=2_048)
+        ),
+        Optional("agent", description="Whose conversation; the default agent's without it."): slug,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What it is built from.
+
+    Attributes:
+        runner: Whose runs are told what is remembered; what they stand on serves here too.
+        people: The people of this home, as configured now.
+        settings: The section `memory` of the configuration, as it is in force.
+    """
+
+    db: Database
+    runner: AgentRunner
+    lanes: Lanes
+    services: ServiceRegistry
+    memory: MemoryRegistry
+    people: Callable[[], People]
+    settings: Callable[[], Mapping[str, Any]]
+
+
+class Remembering:
+    """Recall before a message, flushing behind a conversation, and standing intents.
+
+    Attributes:
+        recall: Looks up what memory knows of a message.
+        flush: Writes conversations into memory.
+        intents: Reminders that come when their topic does.
+    """
+
+    def __init__(self, needs: Needs) -> None:
+        self._needs = needs
+        self._tasks = TaskOwner("remembering")
+        self._removers: list[Unsubscribe] = []
+        parts = needs.runner.parts
+        self.recall = Recall(
+            RecallNeeds(
+                needs.memory,
+                parts.sessions,
+                parts.workspaces,
+                parts.bus,
+                parts.clock,
+                needs.people,
+                lambda: needs.settings()["recall"],
+            )
+        )
+        self.flush = Flush(
+            FlushNeeds(
+                needs.db,
+                parts.sessions,
+                parts.agents,
+                needs.memory,
+                Digester(parts.models, parts.history, parts.clock),
+                needs.lanes,
+                parts.bus,
+                parts.clock,
+                parts.redactor,
+                self._tasks,
+                needs.people,
+            )
+        )
+        self.intents = StandingIntents(needs.db, parts.bus, parts.clock, needs.people, parts.zone)
+        needs.runner.on_begin(self.intents.before)
+        needs.runner.on_begin(self.recall.before)
+        parts.sessions.before_reset(self.flush.before_reset)
+
+    async def open(self) -> None:
+        """Load the standing intents, bring tool and service, and take up what a stop had cut off."""
+        parts = self._needs.runner.parts
+        await self.intents.open()
+        tool = IntentTool(self.intents, self._needs.people, parts.clock, parts.zone).tool()
+        self._removers = [
+            parts.tools.register(tool),
+            self._needs.services.register(
+                "memory",
+                "flush",
+                self._flush,
+                FLUSH_SCHEMA,
+                ResponseMode.OPTIONAL,
+                description="Write what matters of a conversation into memory",
+            ),
+        ]
+        await self.flush.open()
+
+    async def close(self) -> None:
+        """End what goes on; conversations that were still to be written are written at the next start."""
+        for remove in self._removers:
+            remove()
+        self._removers = []
+        await self._tasks.cancel_all(timeout_s=STOP_LIMIT_S)
+
+    async def _flush(self, call: ServiceCall) -> Mapping[str, Any]:
+        agents = self._needs.runner.parts.agents
+        agent_id = agents.get(call.data["agent"]).id if "agent" in call.data else agents.default().id
+        key = SessionKey.parse(call.data["session_key"], default_agent=agent_id)
+        if "agent" in call.data and key.agent != agent_id:
+            raise InvalidRequest(f"session_key: it is not a conversation of the agent {agent_id}")
+        return {"path": await self.flush.flush(str(key), call.context.authority)}

@@ -1,0 +1,109 @@
+"""What was said in a conversation: the words of people and of the agent, without tools, notes of the hub, automations.
+
+Read from the file alone: a transcript that nobody holds any more, or that somebody is writing, is the same here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hub.agent.conversation import RUN_RESTARTED
+from hub.agent.envelope import harmless_name
+from hub.agent.side_note import HUB_CHANNELS
+from hub.agent.small_talk import naming_words
+from hub.models.contract import Role
+from hub.sessions.entry import Entry, Header
+from hub.sessions.transcript import Transcript
+from hub.sessions.transcript_file import TranscriptFile
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Something that was said; `speaker` is the sender's name, None for the agent."""
+
+    speaker: str | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A part of a conversation, to its end.
+
+    Attributes:
+        lines: In order.
+        entry_id, entry_ms: The last entry of it, from which the next part goes on; "" for an empty conversation.
+        trusted: Whether no words from outside stand anywhere in the conversation up to there.
+        run_ids: The runs in which people spoke.
+    """
+
+    lines: tuple[Line, ...]
+    entry_id: str
+    entry_ms: int
+    trusted: bool
+    run_ids: frozenset[str]
+
+    @property
+    def names_something(self) -> bool:
+        """Whether a person said more than a greeting."""
+        return any(line.speaker is not None and naming_words(line.text) for line in self.lines)
+
+
+def read_branch(path: Path, session_id: str) -> list[Entry]:
+    """Return the current branch of a transcript's file, empty when there is none; changes nothing. Blocks.
+
+    Raises:
+        OSError: The disk cannot be read.
+    """
+    try:
+        reading = Transcript.read(path)
+    except FileNotFoundError:
+        return []
+    return Transcript(TranscriptFile(path, Header(session_id, "")), reading.entries).branch()
+
+
+def said_since(branch: Sequence[Entry], entry_id: str | None = None, entry_ms: int = 0) -> Said:
+    """Return what was said behind an entry.
+
+    Args:
+        branch: The conversation.
+        entry_id: The last entry that is not wanted; None for none.
+        entry_ms: When that was, in milliseconds since the epoch, for when the branch does not have it any more.
+    """
+    begin = 0
+    if entry_id is not None:
+        known = [at for at, entry in enumerate(branch) if entry.id == entry_id]
+        begin = known[0] + 1 if known else sum(entry.ts_ms <= entry_ms for entry in branch)
+    of_people = frozenset(entry.run_id for entry in branch if entry.run_id is not None and _is_of_a_person(entry))
+    lines = tuple(line for entry in branch[begin:] if (line := _line(entry, of_people)) is not None)
+    last = branch[-1] if branch else None
+    return Said(
+        lines,
+        last.id if last is not None else "",
+        last.ts_ms if last is not None else 0,
+        all(entry.provenance.trusted for entry in branch),
+        of_people,
+    )
+
+
+def _is_of_a_person(entry: Entry) -> bool:
+    message = entry.message
+    return (
+        message is not None
+        and message.role is Role.USER
+        and entry.data.get("channel") not in HUB_CHANNELS
+        and entry.data.get("name") != RUN_RESTARTED
+    )
+
+
+def _line(entry: Entry, of_people: frozenset[str]) -> Line | None:
+    message = entry.message
+    if message is None or not (text := message.text.strip()):
+        return None
+    if message.role is Role.USER:
+        name = harmless_name(entry.data.get("sender"))
+        return Line(name or "User", text) if _is_of_a_person(entry) else None
+    if message.role is Role.ASSISTANT and (entry.run_id is None or entry.run_id in of_people):
+        return Line(None, text)
+    return None

@@ -1,0 +1,52 @@
+"""Side notes: what the hub puts into a conversation before the words of a person. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.agent.conversation import said_data
+from hub.agent.run_request import RunRequest
+from hub.core.lanes import MAIN
+from hub.models.contract import user_message
+from hub.sessions.entry import Entry, Provenance, message_entry
+from hub.tools.quoting import harmless
+
+MEMORY = "memory"
+"""Channel of what was recalled."""
+REMINDER = "reminder"
+"""Channel of what somebody wanted to be reminded of."""
+HUB_CHANNELS = frozenset({MEMORY, REMINDER, "system", "automation"})
+"""Channels of words in the place of a person's that no person said just then."""
+
+
+def side_note(
+    id: str, text: str, ts_ms: int, *, channel: str, trusted: bool = True, data: Mapping[str, Any] | None = None
+) -> Entry:
+    """Return a side note as an entry of a transcript; what is not trusted is quoted when a model is shown it.
+
+    Args:
+        id: The same for the same note, so that it is written once.
+        text: What it says.
+        ts_ms: Milliseconds since the epoch.
+        channel: Named in the line that the hub puts before it: `memory`, `reminder`.
+        trusted: Whether all of it came from this home's people.
+        data: Further facts, for people and programs.
+    """
+    return message_entry(
+        user_message(text),
+        ts_ms,
+        id=id,
+        data={**(data or {}), **said_data(channel=channel, sender=None, trusted=trusted)},
+        provenance=Provenance(trusted, channel),
+    )
+
+
+def quoted_lines(text: str) -> str:
+    """Return text as a Markdown quotation, with whatever looks like a marker of ours made harmless."""
+    return "\n".join(f"> {line.rstrip()}" for line in harmless(text).splitlines() if line.strip())
+
+
+def is_said_by_a_person(request: RunRequest) -> bool:
+    """Whether a run answers somebody in a conversation, and not an automation, a heartbeat or a subagent's parent."""
+    return request.lane == MAIN and not request.ephemeral
