@@ -26,6 +26,7 @@ from web.known import Known
 from web.live import Frame, Live
 from web.live_chat import LiveChat
 from web.markdown import Markdown
+from web.memory_pages import MemoryPages, keep_memory_live, make_memory_pages
 from web.pages.approvals import ApprovalsPage
 from web.pages.blueprints import BlueprintsPage
 from web.pages.chat import ChatPage
@@ -62,7 +63,7 @@ class Dashboard:
             self._assets,
             home_name=lambda: str(self._setting("name", "Home")),
             hub_language=lambda: str(self._setting("language", "en")),
-            zone=lambda: ZoneInfo(str(self._setting("time_zone", "UTC"))),
+            zone=self._zone,
             wall_time=hub.clock.time,
         )
         self._live = Live(self._tasks, hello=self._hello, language=self._language_of)
@@ -80,6 +81,7 @@ class Dashboard:
         self._live.add_topic("approvals", approvals.state, SCOPE)
         self._live_chat = None if self._facts.recovery else self._make_live_chat()
         automations = None if self._facts.recovery else make_automation_pages(hub, self._renderer)
+        memory = None if self._facts.recovery else self._make_memory()
         pages = Pages(
             login=LoginPage(
                 self._renderer,
@@ -95,6 +97,7 @@ class Dashboard:
             blueprints=None if self._facts.recovery else self._make_blueprints(),
             scripts=None if self._facts.recovery else self._make_scripts(),
             developer=None if self._facts.recovery else self._make_developer(),
+            memory=memory,
         )
         self._remove_routes = add_routes(hub.gateway.routes, self._renderer, self._assets, self._live, pages)
         changes = ("integration_changed", "models_changed", "config_refused", EVENT_REPAIRS_CHANGED, *ACTIVITY)
@@ -104,6 +107,7 @@ class Dashboard:
             hub.bus.listen(EVENT_APPROVAL_RESOLVED, self._answered),
             hub.bus.listen(EVENT_STATE_CHANGED, self._state_changed),
             *([] if automations is None else keep_live(hub, self._live, automations)),
+            *([] if memory is None else keep_memory_live(hub, self._live, memory)),
         ]
 
     async def close(self) -> None:
@@ -146,6 +150,12 @@ class Dashboard:
         self._live.add_topic("states", developer.state_rows, ADMIN)
         self._live.add_topic("events", developer.event_rows, ADMIN)
         return developer
+
+    def _make_memory(self) -> MemoryPages:
+        return make_memory_pages(self._hub, self._renderer, self._door, self._live, self._tasks, self._zone)
+
+    def _zone(self) -> ZoneInfo:
+        return ZoneInfo(str(self._setting("time_zone", "UTC")))
 
     def _setting(self, name: str, default: str) -> Any:
         section = self._hub.config.current.or_default("hub")

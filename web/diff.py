@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 LINE_LIMIT = 2_000
 _KINDS = {"+": "add", "-": "remove", " ": "same", "@": "hunk"}
@@ -30,3 +31,41 @@ def diff_lines(unified: str) -> list[DiffLine]:
         kind = _KINDS.get(line[:1], "same")
         lines.append(DiffLine(kind, line if kind == "hunk" else line[1:]))
     return lines
+
+
+@dataclass(frozen=True, slots=True)
+class FileDiff:
+    """What changed in one file; its name is empty where the difference names none."""
+
+    name: str
+    lines: list[DiffLine]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The difference as plain data."""
+        return {"name": self.name, "lines": [line.as_dict() for line in self.lines]}
+
+
+def file_diffs(unified: str) -> list[FileDiff]:
+    """Return a unified difference of several files, one by one; all of them together are cut after 2 000 lines."""
+    lines = unified.splitlines()
+    starts = [
+        number
+        for number, line in enumerate(lines)
+        if line.startswith("--- ") and number + 1 < len(lines) and lines[number + 1].startswith("+++ ")
+    ]
+    found: list[FileDiff] = []
+    left = LINE_LIMIT
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        if left <= 0:
+            break
+        shown = diff_lines("\n".join(lines[start : min(end, start + 2 + left + 1)]))
+        left -= len(shown)
+        found.append(FileDiff(_name(lines[start][4:], lines[start + 1][4:]), shown))
+    return found
+
+
+def _name(old: str, new: str) -> str:
+    """Return the name of the file: the new one, the old one of a file that was taken away."""
+    chosen = old if new.strip() == "/dev/null" else new
+    name = chosen.split("\t")[0].strip()
+    return name[2:] if name.startswith(("a/", "b/")) else name

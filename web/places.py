@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 
 def blueprint_place(page: str, path: str, domain: str, automation: str = "") -> str:
@@ -14,3 +14,10 @@ def blueprint_place(page: str, path: str, domain: str, automation: str = "") -> 
 def script_place(key: str) -> str:
     """Return the path of a script's page."""
     return f"/scripts/show?id={quote(key, safe='')}"
+
+
+def memory_place(page: str = "", agent: str | None = None, /, **query: object) -> str:
+    """Return the path of a page about memory: `file`, `search`, …; the default agent is left out."""
+    asked = {"agent": agent, **query}
+    text = urlencode({name: str(value) for name, value in asked.items() if value not in (None, "")}, quote_via=quote)
+    return "/memory" + (f"/{page}" if page else "") + (f"?{text}" if text else "")

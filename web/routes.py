@@ -15,6 +15,7 @@ from web.assets import Assets
 from web.automation_pages import AutomationPages
 from web.form import read_fields
 from web.live import Live
+from web.memory_pages import MemoryPages
 from web.pages.approvals import ApprovalsPage
 from web.pages.blueprints import BlueprintsPage
 from web.pages.chat import ChatPage
@@ -44,6 +45,7 @@ class Pages:
     blueprints: BlueprintsPage | None = None
     scripts: ScriptsPage | None = None
     developer: DeveloperPage | None = None
+    memory: MemoryPages | None = None
 
 
 def add_routes(table: RouteTable, renderer: Renderer, assets: Assets, live: Live, pages: Pages) -> Callable[[], None]:
@@ -118,6 +120,7 @@ def _routes(renderer: Renderer, assets: Assets, live: Live, pages: Pages) -> lis
         *_automation_routes(pages.automations),
         *_blueprint_routes(pages.blueprints),
         *_script_routes(pages.scripts),
+        *_memory_routes(pages.memory),
         *_developer_routes(pages.developer),
     ]
 
@@ -168,6 +171,27 @@ def _script_routes(scripts: ScriptsPage | None) -> list[Route]:
         _form("/scripts/check", scripts.check, ADMIN, CONFIG_LIMIT_BYTES),
         _form("/scripts/save", scripts.save, ADMIN, CONFIG_LIMIT_BYTES),
         _form("/scripts/delete", scripts.delete, ADMIN),
+    ]
+
+
+def _memory_routes(pages: MemoryPages | None) -> list[Route]:
+    if pages is None:
+        return []
+    return [
+        _page("/memory", pages.list.show),
+        _page("/memory/file", pages.list.file),
+        _page("/memory/search", pages.search.show),
+        _page("/memory/history", pages.history.show),
+        _page("/memory/index", pages.index.show),
+        _page("/memory/edit", pages.edit.edit, WRITE),
+        _page("/memory/new", pages.edit.new, WRITE),
+        _page("/memory/forget", pages.edit.forget_form, WRITE),
+        _form("/memory/save", pages.edit.save, WRITE, CONFIG_LIMIT_BYTES),
+        _form("/memory/delete", pages.edit.delete),
+        _form("/memory/remember", pages.edit.remember),
+        _form("/memory/forget", pages.edit.forget),
+        _form("/memory/undo", pages.history.undo),
+        _form("/memory/index", pages.index.act, ADMIN),
     ]
 
 

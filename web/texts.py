@@ -37,6 +37,17 @@ NAVIGATION = (
             Place("/blueprints", "Blueprints"),
         ),
     ),
+    Place(
+        "/memory",
+        "Memory",
+        "memory",
+        (
+            Place("/memory", "Browse"),
+            Place("/memory/search", "Search"),
+            Place("/memory/history", "Changes"),
+            Place("/memory/index", "Index"),
+        ),
+    ),
     Place("/config", "Configuration", "config"),
     Place(
         "/developer",
@@ -145,6 +156,57 @@ CARD_LISTS = {
     "wait_for_trigger": "Until one of these fires",
 }
 
+MEMORY_KINDS = {
+    "fact": "Fact",
+    "preference": "Preference",
+    "decision": "Decision",
+    "person": "About a person",
+    "todo": "To do",
+}
+MEMORY_SECTIONS = {
+    "curated": "What always counts",
+    "people": "People",
+    "shared": "Shared by everybody here",
+    "groups": "Groups",
+    "imported": "Brought in from elsewhere",
+    "extra": "Further folders",
+    "transcripts": "Conversations",
+    "other": "More",
+}
+MEMORY_AREAS = {
+    "private": "Only you and your own conversations see it.",
+    "shared": "Everybody in this home sees it.",
+    "person": "Only the person it belongs to, and you here, see it.",
+    "group": "It is seen in that group alone.",
+}
+MEMORY_SCORES = {"score": "Score", "vector_score": "By meaning", "text_score": "By word"}
+MEMORY_ENGINES = {
+    "vectors": "by meaning",
+    "keywords": "by word",
+    "grep": "through the files themselves",
+}
+MEMORY_FACTORS = {
+    "recency": "how recent it is",
+    "diverse": "unlike those above it",
+}
+MEMORY_REASONS = {
+    "add": "Remembered",
+    "edit": "Edited",
+    "tidy": "Tidied up",
+    "import": "Brought in",
+    "undo": "Taken back",
+    "note": "Written after a conversation",
+    "forget": "Forgotten",
+}
+MEMORY_TRUST = {"yes": "From this home", "no": "From outside"}
+MEMORY_TOLD = {
+    "added": "Remembered. It stands here:",
+    "known": "That was remembered already. It stands here:",
+    "saved": "Saved.",
+    "deleted": "The file is gone. It can be brought back under Changes.",
+    "undone": "Taken back.",
+}
+
 SCRIPT_TEXTS = (
     "Close",
     "Discard it",
@@ -156,6 +218,7 @@ SCRIPT_TEXTS = (
     "Go to the chat",
     "Go to the configuration",
     "Go to the developer tools",
+    "Go to the memory",
     "Go to the overview",
     "Go to the scripts",
     "Keyboard shortcuts",

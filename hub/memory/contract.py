@@ -10,6 +10,9 @@ from typing import Any, Protocol
 UNTRUSTED_MARK = " · untrusted_"
 """Ends the last line of an entry in a memory file that came from outside."""
 
+EVENT_CHANGED = "memory_changed"
+"""Fired after the files or the index of an agent's memory changed, whoever changed them; data: `agent`."""
+
 
 class Kind(StrEnum):
     """What sort of thing is remembered."""

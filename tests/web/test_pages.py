@@ -23,6 +23,14 @@ WORKSHOP = [
     "/developer/templates",
     "/developer/mqtt",
 ]
+MEMORY = [
+    "/memory",
+    "/memory/search?q=",
+    "/memory/new",
+    "/memory/forget",
+    "/memory/history",
+    "/memory/index",
+]
 PAGES = [
     "/chat",
     "/chat/sessions",
@@ -32,6 +40,7 @@ PAGES = [
     "/automations/new",
     "/blueprints",
     *WORKSHOP,
+    *MEMORY,
     "/config",
     "/config/history?file=configuration.yaml",
 ]
@@ -64,6 +73,12 @@ FORMS = {
     "/developer/set": {"entity_id": "none.such", "state": "x"},
     "/developer/templates": {"template": "x"},
     "/logout": {},
+    "/memory/delete": {"path": "none-such.md", "base_hash": "x"},
+    "/memory/forget": {"query": "none such"},
+    "/memory/index": {"wish": "now"},
+    "/memory/remember": {"text": "x"},
+    "/memory/save": {"path": "none-such.txt", "text": ""},
+    "/memory/undo": {"id": "none-such"},
     "/scripts/check": {"text": ""},
     "/scripts/delete": {"id": "none_such"},
     "/scripts/run": {"id": "none_such"},
@@ -229,6 +244,18 @@ async def test_who_watches_a_topic_gets_its_whole_state(owner: ClientSession) ->
         ("/automations/check", {}),
         ("/automations/import-trace", {"id": "nobody", "trace": "not JSON"}),
         ("/automations/import-trace", {"id": "nobody", "trace": "{}"}),
+        ("/memory/delete", {"path": "MEMORY.md"}),
+        ("/memory/forget", {}),
+        ("/memory/forget", {"query": "x", "wish": "everything"}),
+        ("/memory/forget", {"query": "x", "agent": "nobody"}),
+        ("/memory/index", {"wish": "burn"}),
+        ("/memory/remember", {"text": "  "}),
+        ("/memory/remember", {"text": "x", "kind": "secret"}),
+        ("/memory/save", {"path": "../../secret.md", "text": "x"}),
+        ("/memory/save", {"path": "/etc/passwd", "text": "x"}),
+        ("/memory/save", {"path": "AGENTS.md", "text": "x"}),
+        ("/memory/save", {"path": "transcripts/x", "text": "x"}),
+        ("/memory/undo", {"id": "none-such"}),
     ],
 )
 async def test_a_bad_form_is_refused_with_a_reason(owner: ClientSession, path: str, body: object) -> None:

@@ -54,6 +54,15 @@ def texts_of_modules() -> Iterator[str]:
         texts.NOT_RUN_REASONS,
         texts.STEP_STATES,
         texts.CARD_LISTS,
+        texts.MEMORY_KINDS,
+        texts.MEMORY_SECTIONS,
+        texts.MEMORY_AREAS,
+        texts.MEMORY_SCORES,
+        texts.MEMORY_ENGINES,
+        texts.MEMORY_FACTORS,
+        texts.MEMORY_REASONS,
+        texts.MEMORY_TRUST,
+        texts.MEMORY_TOLD,
         THEMES,
     ):
         yield from table.values()

@@ -23,6 +23,7 @@ from web.form import read_fields
 from web.live import Frame
 from web.live_chat import LiveChat
 from web.render import Page, Renderer, json_response, see_other, wants_json
+from web.session_titles import WEBCHAT, session_title
 from web.texts import SUGGESTIONS
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ TURN_LIMIT = 100
 
 SESSION_LIMIT = 200
 TITLE_LIMIT = 120
-CHANNEL = "webchat"
+CHANNEL = WEBCHAT
 
 KEY = All(string, Match(re.compile(r"^[A-Za-z0-9_.:-]{1,128}$"), msg="expected a key of letters, digits and _.:-"))
 SESSION = All(string, Length(min=1, max=2_048))
@@ -205,7 +206,7 @@ class ChatPage:
             "id": re.sub(r"[^A-Za-z0-9_-]", "_", session.key),
             "key": session.key,
             "path": _path(session.key),
-            "title": _title(session, session.key),
+            "title": session_title(session, session.key),
             "main": _is_main(session.key),
             "agent_id": session.agent_id,
             "updated_ms": session.updated_ms,
@@ -218,20 +219,10 @@ class ChatPage:
         return {
             "key": key,
             "path": _path(key),
-            "title": _title(session, key),
+            "title": session_title(session, key),
             "main": _is_main(key),
             "agent_id": SessionKey.parse(key).agent,
         }
-
-
-def _title(session: Session | None, key: str) -> str | None:
-    """Return what a conversation is called: its name, else where it takes place, else nothing."""
-    if session is not None and session.title:
-        return session.title
-    parsed = SessionKey.parse(key)
-    if parsed.kind is SessionKind.MAIN or parsed.channel == CHANNEL:
-        return None
-    return " · ".join(part for part in (parsed.channel or parsed.kind.value, parsed.id, parsed.thread) if part)
 
 
 def _is_main(key: str) -> bool:

@@ -21,7 +21,7 @@ export function listenForKeys() {
 function single(event) {
   if (Date.now() - pending < 1_200) {
     pending = 0;
-    const path = { c: "/chat", o: "/overview", a: "/automations", s: "/scripts", b: "/blueprints", y: "/config", d: "/developer" }[event.key];
+    const path = { c: "/chat", o: "/overview", a: "/automations", s: "/scripts", b: "/blueprints", m: "/memory", y: "/config", d: "/developer" }[event.key];
     if (path) location.assign(path);
     return;
   }

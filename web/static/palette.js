@@ -81,7 +81,7 @@ class Palette extends LitElement {
     const rows = [
       [`${command}+K`, t("Go to or do")], ["?", t("Keyboard shortcuts")], ["g c", t("Go to the chat")],
       ["g o", t("Go to the overview")], ["g a", t("Go to the automations")], ["g s", t("Go to the scripts")],
-      ["g b", t("Go to the blueprints")], ["g y", t("Go to the configuration")], ["g d", t("Go to the developer tools")], ["n", t("New conversation")],
+      ["g b", t("Go to the blueprints")], ["g m", t("Go to the memory")], ["g y", t("Go to the configuration")], ["g d", t("Go to the developer tools")], ["n", t("New conversation")],
       ["/", t("Write a message")], ["Esc", t("Stop")], [`${command}+S`, t("Save the file")], [`${command}+Shift+Y`, t("Form or YAML")],
     ];
     return html`<h2>${t("Keyboard shortcuts")}</h2>

@@ -1,0 +1,112 @@
+"""The files of memory as a shelf: what is curated, the days by month, people, groups, and what came from elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+CURATED, DAYS, PEOPLE, SHARED, GROUPS = "curated", "days", "people", "shared", "groups"
+IMPORTED, EXTRA, TRANSCRIPTS, OTHER = "imported", "extra", "transcripts", "other"
+SECTIONS = (CURATED, PEOPLE, SHARED, GROUPS, IMPORTED, EXTRA, TRANSCRIPTS, OTHER)
+"""In the order in which they are shown, beside the days."""
+
+READ_ONLY = ("extra/", "transcripts/")
+
+_DAY = re.compile(r"memory/(?P<day>\d{4}-\d\d-\d\d)(?P<rest>[^/]*)\.md")
+_MONTH = re.compile(r"\d{4}-\d\d")
+
+File = Mapping[str, Any]
+"""A `MemoryFile` as plain data."""
+
+
+def section_of(file: File) -> str:
+    """Return where on the shelf a file stands."""
+    path, area = str(file["path"]), str(file["area"])
+    if path.startswith("extra/"):
+        return EXTRA
+    if path.startswith("transcripts/"):
+        return TRANSCRIPTS
+    if path.startswith("memory/imported/"):
+        return IMPORTED
+    if area == "shared":
+        return SHARED
+    if area.startswith("person-"):
+        return PEOPLE
+    if area.startswith("group-"):
+        return GROUPS
+    if path == "MEMORY.md":
+        return CURATED
+    return DAYS if day_of(file) else OTHER
+
+
+def day_of(file: File) -> str:
+    """Return the day of a file as `YYYY-MM-DD`; nothing for one that has none."""
+    found = _DAY.fullmatch(str(file["path"]))
+    return str(file.get("day") or (found["day"] if found else ""))
+
+
+def name_of(file: File) -> str:
+    """Return what a file is called where its section is known."""
+    path, section = str(file["path"]), section_of(file)
+    if section == DAYS:
+        found = _DAY.fullmatch(path)
+        rest = found["rest"].strip("-").replace("-", " ") if found else ""
+        return f"{day_of(file)} · {rest}" if rest else day_of(file)
+    before = {IMPORTED: "memory/imported/", EXTRA: "extra/", GROUPS: "memory/groups/", PEOPLE: "memory/people/"}
+    name = path.removeprefix(before.get(section, "memory/"))
+    return name.removesuffix(".md") if section in (GROUPS, PEOPLE, SHARED, OTHER) else name
+
+
+def is_writable(path: str) -> bool:
+    """Whether a file can be edited here: not those of extra paths, nor conversations."""
+    return not path.startswith(READ_ONLY)
+
+
+def audience_of(path: str) -> str:
+    """Return who sees a file, by where it is: `private`, `shared`, `person`, `group`; nothing for other places."""
+    if path.startswith(READ_ONLY):
+        return ""
+    for folder, audience in (("people", "person"), ("groups", "group"), ("shared", "shared")):
+        if path.startswith(f"memory/{folder}/") or path == f"memory/{folder}.md":
+            return audience
+    return "private"
+
+
+def by_section(files: Iterable[File]) -> dict[str, list[File]]:
+    """Return the files of each section but the days, in the order of `SECTIONS` and of their names."""
+    found: dict[str, list[File]] = {section: [] for section in SECTIONS}
+    for file in files:
+        section = section_of(file)
+        if section != DAYS:
+            found[section].append(file)
+    return {section: sorted(held, key=lambda file: str(file["path"])) for section, held in found.items() if held}
+
+
+def by_month(files: Iterable[File]) -> dict[str, list[File]]:
+    """Return the days of each month (`YYYY-MM`), the latest first."""
+    found: dict[str, list[File]] = {}
+    for file in files:
+        if section_of(file) == DAYS:
+            found.setdefault(day_of(file)[:7], []).append(file)
+    return {
+        month: sorted(found[month], key=lambda file: str(file["path"]), reverse=True)
+        for month in sorted(found, reverse=True)
+    }
+
+
+def chosen_month(asked: str, months: Sequence[str]) -> str | None:
+    """Return the month to show: the one asked for if there is any of it, else the latest."""
+    if _MONTH.fullmatch(asked) and asked in months:
+        return asked
+    return months[0] if months else None
+
+
+def size_text(size_bytes: int) -> str:
+    """Return a size for people."""
+    size = float(size_bytes)
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"

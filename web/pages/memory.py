@@ -1,0 +1,236 @@
+"""Memory: the files there are, and one of them with where its entries came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from aiohttp import web
+
+from hub.core.errors import NotFound
+from hub.gateway.contract import WRITE, HttpCall
+from web.door import Door
+from web.memory_names import MemoryNames
+from web.memory_pulse import TOPIC, MemoryPulse
+from web.memory_shelf import (
+    DAYS,
+    File,
+    audience_of,
+    by_month,
+    by_section,
+    chosen_month,
+    day_of,
+    is_writable,
+    name_of,
+    section_of,
+    size_text,
+)
+from web.memory_view import MemoryView
+from web.places import memory_place
+from web.render import Page, Renderer
+from web.texts import MEMORY_AREAS, MEMORY_KINDS, MEMORY_SECTIONS, MEMORY_TOLD
+
+PATH = "/memory"
+SECTION_LIMIT = 20
+"""Files of a section that are shown beside other sections; the rest is a link away."""
+PAGE_SIZE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryTools:
+    """What all pages about memory are made with.
+
+    Attributes:
+        renderer: Makes the pages.
+        door: Where memory is read and written.
+        names: Knows what to call persons and conversations.
+        view: Shows entries and hits.
+        pulse: Told of changes.
+        today: Returns the day at this home.
+    """
+
+    renderer: Renderer
+    door: Door
+    names: MemoryNames
+    view: MemoryView
+    pulse: MemoryPulse
+    today: Callable[[], date]
+
+    def agent(self, asked: str) -> str | None:
+        """Return the agent as links name it: None for the default one.
+
+        Raises:
+            NotFound: There is no such agent.
+        """
+        agent = self.names.agent(asked)
+        return None if agent == self.names.default_agent else agent
+
+    def whose(self, asked: str) -> dict[str, Any]:
+        """Return the parameter of the methods that says whose memory is meant.
+
+        Raises:
+            NotFound: There is no such agent.
+        """
+        return {"agent": self.names.agent(asked)}
+
+    def choice(self, asked: str, page: str = "", **query: object) -> dict[str, Any]:
+        """Return what every page tells: whose memory it shows, and who else has one.
+
+        Raises:
+            NotFound: There is no such agent.
+        """
+        agent = self.agent(asked)
+        default = self.names.default_agent
+        return {
+            "topic": TOPIC,
+            "revision": self.pulse.revision,
+            "agent": agent,
+            "agents": [
+                each | {"path": memory_place(page, None if each["id"] == default else each["id"], **query)}
+                for each in self.names.agents()
+            ],
+            "chosen": agent or default,
+            "places": {name: memory_place(name, agent) for name in ("new", "search", "history", "index", "forget")},
+            "kinds": MEMORY_KINDS,
+        }
+
+    def moment(self, ts_ms: int | None) -> dict[str, str]:
+        """Return a time as pages show it."""
+        return {"when": self.renderer.when(ts_ms), "iso": self.renderer.iso(ts_ms)}
+
+
+class MemoryPage:
+    """The list of files, and one file.
+
+    Args:
+        tools: What all pages about memory are made with.
+    """
+
+    def __init__(self, tools: MemoryTools) -> None:
+        self._tools = tools
+
+    async def show(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /memory[?agent=ID][&month=YYYY-MM][&section=NAME&page=N]`."""
+        query = call.request.query
+        asked = query.get("agent", "")
+        choice = self._tools.choice(asked)
+        found = await self._tools.door.ask(call, "memory.list", self._tools.whose(asked))
+        data = self._shelf(found["files"], query, choice["agent"])
+        return self._tools.renderer.respond(
+            call, Page("memory", "Memory", {**choice, **data, **told_of(query), "may_write": may_write(call)}, PATH)
+        )
+
+    async def file(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /memory/file?path=…[&agent=ID][&line=N | &page=N]`: a file in parts."""
+        query = call.request.query
+        asked, path = query.get("agent", ""), query.get("path", "")
+        choice = self._tools.choice(asked)
+        read = await self._tools.door.ask(call, "memory.read", {"path": path, **self._tools.whose(asked)})
+        page = self._tools.view.file(read["text"], line=_number(query, "line"), number=_number(query, "page") or 1)
+        agent = choice["agent"]
+        data = {
+            "file": {"path": path, "name": path, "hash": read["hash"], "text": read["text"]},
+            "seen_by": MEMORY_AREAS.get(audience_of(path)),
+            "redacted": read["redacted"],
+            "origin": page.origin,
+            "parts": page.parts,
+            "number": page.number,
+            "pages": page.count,
+            "earlier": memory_place("file", agent, path=path, page=page.number - 1) if page.number > 1 else None,
+            "later": memory_place("file", agent, path=path, page=page.number + 1) if page.number < page.count else None,
+            "edit_path": memory_place("edit", agent, path=path),
+            "may_write": may_write(call) and is_writable(path),
+        }
+        return self._tools.renderer.respond(
+            call, Page("memory_file", "Memory", {**choice, **data, **told_of(query)}, PATH)
+        )
+
+    # --- below ---
+
+    def _shelf(self, files: Sequence[File], query: Mapping[str, str], agent: str | None) -> dict[str, Any]:
+        months = by_month(files)
+        month = chosen_month(query.get("month", ""), list(months))
+        sections = by_section(files)
+        alone = query.get("section", "")
+        if alone and alone not in sections:
+            raise NotFound(f"there is nothing of {alone[:40]!r} in this memory")
+        today = self._tools.today().isoformat()
+        years: dict[str, list[dict[str, Any]]] = {}
+        for each, held in months.items():
+            told = {"month": each, "count": len(held), "path": memory_place("", agent, month=each)}
+            years.setdefault(each[:4], []).append(told | {"chosen": each == month})
+        return {
+            "count": len(files),
+            "size": size_text(sum(file["size_bytes"] for file in files)),
+            "years": [
+                {"year": year, "months": held, "chosen": (month or "")[:4] == year} for year, held in years.items()
+            ],
+            "month": month,
+            "days": [self._row(file, agent) for file in months.get(month or "", ())],
+            "sections": [
+                self._section(section, held, query, agent)
+                for section, held in sections.items()
+                if not alone or section == alone
+            ],
+            "alone": alone,
+            "today": {
+                "path": memory_place("file", agent, path=f"memory/{today}.md")
+                if any(day_of(file) == today for file in months.get(today[:7], ()))
+                else memory_place("new", agent, path=f"memory/{today}.md"),
+                "day": today,
+            },
+        }
+
+    def _section(
+        self, section: str, files: Sequence[File], query: Mapping[str, str], agent: str | None
+    ) -> dict[str, Any]:
+        alone = query.get("section") == section
+        size = PAGE_SIZE if alone else SECTION_LIMIT
+        pages = max(1, -(-len(files) // PAGE_SIZE))
+        number = min(_number(query, "page") or 1, pages) if alone else 1
+
+        def path(number: int) -> str:
+            return memory_place("", agent, section=section, page=number if number > 1 else None)
+
+        return {
+            "name": section,
+            "title": MEMORY_SECTIONS[section],
+            "files": [self._row(file, agent) for file in files[(number - 1) * size : number * size]],
+            "count": len(files),
+            "more": path(1) if not alone and len(files) > SECTION_LIMIT else None,
+            "number": number,
+            "pages": pages if alone else 1,
+            "earlier": path(number - 1) if alone and number > 1 else None,
+            "later": path(number + 1) if alone and number < pages else None,
+        }
+
+    def _row(self, file: File, agent: str | None) -> dict[str, Any]:
+        area = str(file["area"])
+        person = area.removeprefix("person-") if area.startswith("person-") else None
+        return {
+            **file,
+            "name": name_of(file),
+            "person": self._tools.names.person(person),
+            "section": section_of(file),
+            "is_note": section_of(file) == DAYS and name_of(file) != day_of(file),
+            "size": size_text(file["size_bytes"]),
+            "place": memory_place("file", agent, path=file["path"]),
+            **self._tools.moment(file["changed_ms"]),
+        }
+
+
+def may_write(call: HttpCall) -> bool:
+    """Whether the one who looks may change what is remembered."""
+    return call.known_caller.authority.has(WRITE)
+
+
+def told_of(query: Mapping[str, str]) -> dict[str, str | None]:
+    """Return what the page before has to say, as a text of ours."""
+    return {"told": MEMORY_TOLD.get(query.get("told", ""))}
+
+
+def _number(query: Mapping[str, str], name: str) -> int | None:
+    text = query.get(name, "")
+    return int(text) if text.isdigit() and 0 < int(text[:7]) < 1_000_000 and len(text) <= 7 else None

@@ -1,0 +1,251 @@
+"""Memory, changed by hand: a file's Markdown, a thing to remember, and what is to be forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+from aiohttp import web
+
+from hub.core.errors import Conflict, HubError, NotFound
+from hub.core.schema import All, In, Length, Optional, Required, Schema, string
+from hub.gateway.contract import HttpCall
+from web.diff import diff_lines
+from web.form import read_fields
+from web.memory_shelf import audience_of
+from web.pages.memory import MemoryTools, may_write
+from web.places import memory_place
+from web.render import Page, json_response, see_other, wants_json
+from web.texts import MEMORY_AREAS, MEMORY_KINDS
+
+PATH = "/memory"
+TEXT_LIMIT = 1_048_576
+ENTRY_LIMIT = 8_000
+QUERY_LIMIT = 2_000
+COMPARED_LINES = 5_000
+"""Lines of a file that is still compared with a draft; of a longer one only that it changed is told."""
+
+_AGENT = All(string, Length(max=64))
+_PATH = All(string, Length(max=512))
+SAVE = Schema(
+    {
+        Required("path"): _PATH,
+        Required("text"): All(string, Length(max=TEXT_LIMIT)),
+        Optional("base_hash", default=""): All(string, Length(max=128)),
+        Optional("summary", default=""): All(string, Length(max=200)),
+        Optional("new", default=""): string,
+        Optional("agent", default=""): _AGENT,
+    }
+)
+DELETE = Schema(
+    {
+        Required("path"): _PATH,
+        Required("base_hash"): All(string, Length(max=128)),
+        Optional("agent", default=""): _AGENT,
+    }
+)
+REMEMBER = Schema(
+    {
+        Required("text"): All(string, Length(max=ENTRY_LIMIT)),
+        Optional("kind", default="fact"): In(list(MEMORY_KINDS)),
+        Optional("replaces", default=""): All(string, Length(max=QUERY_LIMIT)),
+        Optional("shared", default=""): string,
+        Optional("agent", default=""): _AGENT,
+    }
+)
+FORGET = Schema(
+    {
+        Optional("query", default=""): All(string, Length(max=ENTRY_LIMIT)),
+        Optional("session", default=""): All(string, Length(max=512)),
+        Optional("person", default=""): All(string, Length(max=64)),
+        Optional("wish", default="look"): In(["look", "forget"]),
+        Optional("agent", default=""): _AGENT,
+    }
+)
+
+
+class MemoryEditPage:
+    """The forms that change what is remembered.
+
+    Args:
+        tools: What all pages about memory are made with.
+    """
+
+    def __init__(self, tools: MemoryTools) -> None:
+        self._tools = tools
+
+    # --- files ---
+
+    async def edit(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /memory/edit?path=…[&agent=ID]`: its Markdown."""
+        asked, path = call.request.query.get("agent", ""), call.request.query.get("path", "")
+        read = await self._read(call, path, asked)
+        draft = {"path": path, "text": read["text"], "base_hash": read["hash"] or "", "summary": "", "new": ""}
+        if read["redacted"]:
+            return self._draft(call, asked, draft, {"redacted": True})
+        return self._draft(call, asked, draft)
+
+    async def new(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /memory/new[?path=…][&agent=ID]`: a file that is not there yet."""
+        path = call.request.query.get("path", "")[:512] or f"memory/{self._tools.today().isoformat()}.md"
+        day = path.removeprefix("memory/").removesuffix(".md")
+        draft = {"path": path, "text": f"# {day}\n\n", "base_hash": "", "summary": "", "new": "true"}
+        return self._draft(call, call.request.query.get("agent", ""), draft)
+
+    async def save(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /memory/save`: write a file, if nobody changed it since it was read."""
+        fields = read_fields(call, SAVE)
+        fields["text"], fields["path"] = fields["text"].replace("\r\n", "\n"), fields["path"].strip()
+        asked = fields.pop("agent")
+        edit = {"path": fields["path"], "text": fields["text"], "base_hash": fields["base_hash"] or None}
+        try:
+            params = {"edits": [edit], "summary": fields["summary"], **self._tools.whose(asked)}
+            change = await self._tools.door.ask(call, "memory.write", params)
+        except HubError as error:
+            if wants_json(call.request):
+                raise
+            if isinstance(error, Conflict):
+                return await self._conflict(call, asked, fields)
+            return self._draft(call, asked, fields, {"error": error.message}, status=error.http_status)
+        self._tools.pulse.beat()
+        if wants_json(call.request):
+            return json_response(change)
+        return see_other(memory_place("file", self._tools.agent(asked), path=fields["path"], told="saved"))
+
+    async def delete(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /memory/delete`: take a file away; the page asked before, and it can be brought back."""
+        fields = read_fields(call, DELETE)
+        edit = {"path": fields["path"], "text": None, "base_hash": fields["base_hash"] or None}
+        params = {"edits": [edit], **self._tools.whose(fields["agent"])}
+        change = await self._tools.door.ask(call, "memory.write", params)
+        self._tools.pulse.beat()
+        if wants_json(call.request):
+            return json_response(change)
+        return see_other(memory_place("", self._tools.agent(fields["agent"]), told="deleted"))
+
+    # --- entries ---
+
+    async def remember(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /memory/remember`: write an entry, and show where it stands."""
+        fields = read_fields(call, REMEMBER)
+        agent = self._tools.agent(fields["agent"])
+        params = {
+            "text": fields["text"].replace("\r\n", "\n").strip(),
+            "kind": fields["kind"],
+            "shared": fields["shared"] == "true",
+            **self._tools.whose(fields["agent"]),
+        }
+        if fields["replaces"].strip():
+            params["replaces"] = fields["replaces"].strip()
+        added = await self._tools.door.ask(call, "memory.add", params)
+        self._tools.pulse.beat()
+        if wants_json(call.request):
+            return json_response(added)
+        place = memory_place(
+            "file", agent, path=added["path"], line=added["start_line"], told="known" if added["known"] else "added"
+        )
+        return see_other(f"{place}#hit")
+
+    async def forget_form(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /memory/forget[?agent=ID][&session=KEY]`: what is to be forgotten?"""
+        query = call.request.query
+        fields = {"query": "", "person": "", "session": query.get("session", "")[:512]}
+        return self._forget_page(call, query.get("agent", ""), fields)
+
+    async def forget(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /memory/forget`: show what would go; with `wish=forget` it goes."""
+        fields = read_fields(call, FORGET)
+        asked, wish = fields.pop("agent"), fields.pop("wish")
+        params = {name: value.replace("\r\n", "\n").strip() for name, value in fields.items() if value.strip()}
+        params |= {"dry_run": wish == "look", **self._tools.whose(asked)}
+        try:
+            answer = await self._tools.door.ask(call, "memory.forget", params)
+        except HubError as error:
+            if wants_json(call.request):
+                raise
+            return self._forget_page(call, asked, fields, {"error": error.message}, status=error.http_status)
+        if wish == "forget":
+            self._tools.pulse.beat()
+        if wants_json(call.request):
+            return json_response(answer)
+        agent = self._tools.agent(asked)
+        found = {
+            "hits": [self._tools.view.hit(hit, agent) for hit in answer["forgotten"]],
+            "count": answer["count"],
+            "done": wish == "forget",
+        }
+        return self._forget_page(call, asked, fields, {"found": found})
+
+    # --- below ---
+
+    async def _read(self, call: HttpCall, path: str, asked: str) -> Mapping[str, Any]:
+        params = {"path": path, **self._tools.whose(asked)}
+        read: Mapping[str, Any] = await self._tools.door.ask(call, "memory.read", params)
+        return read
+
+    async def _conflict(self, call: HttpCall, asked: str, draft: Mapping[str, str]) -> web.Response:
+        """Show the draft beside what stands there by now; saving it again is saving over that."""
+        try:
+            read = await self._read(call, draft["path"], asked)
+        except NotFound:
+            read = {"text": "", "hash": "", "redacted": False}
+        diff = await asyncio.to_thread(_difference, read["text"], draft["text"])
+        told = {"changed": True, "diff": diff, "redacted": read["redacted"]}
+        return self._draft(call, asked, {**draft, "base_hash": read["hash"] or ""}, told, status=409)
+
+    def _draft(
+        self,
+        call: HttpCall,
+        asked: str,
+        draft: Mapping[str, str],
+        told: Mapping[str, Any] | None = None,
+        *,
+        status: int = 200,
+    ) -> web.Response:
+        choice = self._tools.choice(asked)
+        data = {
+            **choice,
+            "draft": dict(draft),
+            "seen_by": MEMORY_AREAS.get(audience_of(draft["path"])),
+            "back": memory_place("", choice["agent"])
+            if draft["new"]
+            else memory_place("file", choice["agent"], path=draft["path"]),
+            "error": "",
+            "changed": False,
+            "diff": [],
+            "redacted": False,
+            **(told or {}),
+        }
+        return self._tools.renderer.respond(call, Page("memory_edit", "Edit the memory", data, PATH, status))
+
+    def _forget_page(
+        self,
+        call: HttpCall,
+        asked: str,
+        fields: Mapping[str, str],
+        told: Mapping[str, Any] | None = None,
+        *,
+        status: int = 200,
+    ) -> web.Response:
+        data = {
+            **self._tools.choice(asked, "forget"),
+            "fields": dict(fields),
+            "people": self._tools.names.people(),
+            "conversation": self._tools.names.conversation(fields["session"]),
+            "may_write": may_write(call),
+            "error": "",
+            "found": None,
+            **(told or {}),
+        }
+        return self._tools.renderer.respond(call, Page("memory_forget", "Forget", data, PATH, status))
+
+
+def _difference(theirs: str, mine: str) -> list[dict[str, str]]:
+    """Return what saving `mine` over `theirs` would change; nothing when they are too long to be compared."""
+    old, new = theirs.split("\n"), mine.split("\n")
+    if max(len(old), len(new)) > COMPARED_LINES:
+        return []
+    unified = "\n".join(difflib.unified_diff(old, new, "", "", lineterm=""))
+    return [line.as_dict() for line in diff_lines(unified)]
