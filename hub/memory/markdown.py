@@ -97,10 +97,10 @@ NO_FRONT_MATTER = FrontMatter()
 
 def front_matter(text: str) -> tuple[FrontMatter, int]:
     """Return what a file says of itself, and the number of the line, from 1, at which the rest begins."""
-    if not text.startswith("---"):
+    if not text.startswith(("---", "\ufeff---")):
         return NO_FRONT_MATTER, 1
     first, *lines = text.split("\n", FRONT_LINES + 1)
-    if first.rstrip() != "---":
+    if first.removeprefix("\ufeff").rstrip() != "---":
         return NO_FRONT_MATTER, 1
     said: dict[str, str] = {}
     for number, line in enumerate(lines[:FRONT_LINES], start=2):

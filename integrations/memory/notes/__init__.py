@@ -28,7 +28,12 @@ async def setup(hub: Hub, config: Mapping[str, Any] | None) -> None:
         # The whole workspace: whose files a session sees is decided by scope, for each search.
         return Root(hub.workspaces.view(agent_id, main_key(agent_id), SYSTEM).path)
 
-    memory = NotesMemory(workspace, now=hub.clock.time, zone=lambda: ZoneInfo(hub.time_zone))
+    memory = NotesMemory(
+        workspace,
+        history_of=lambda agent_id: hub.home.agent(agent_id) / "memory_history",
+        now=hub.clock.time,
+        zone=lambda: ZoneInfo(hub.time_zone),
+    )
     hub.integrations.owns(DOMAIN, hub.memory.register(memory))
     for tool in MemoryTools(memory, lambda: hub.people, hub.clock.time).all():
         hub.integrations.owns(DOMAIN, hub.tools.register(tool))

@@ -1,132 +1,133 @@
-"""An index in memory over memory files: read again when a file changed, searched by words; it can always be rebuilt."""
+"""The last resort of a search: it reads the files themselves, in English and Chinese, within a time and a size.
+
+No index is kept. A file is taken apart only when one of the words that are asked for may be in it.
+"""
 
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import date, timedelta
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
 
+from hub.memory.contract import Filters, Hit
 from hub.memory.dates import marks_in, marks_of_day
 from hub.memory.markdown import PASSAGE_LIMIT, Passage, passages
-from hub.memory.words import positions, words_of
-from hub.security.root import Entry as FileEntry
+from hub.memory.words import fold, positions, words_of
+from integrations.memory.notes.matching import Term, day_in, passes
 from integrations.memory.notes.places import day_of
 
+TIME_LIMIT_S = 2.0
+SIZE_LIMIT = 64 * 1_048_576
+"""Characters that are read."""
 HALF_LIFE_DAYS = 30.0
-Stamp = tuple[int, int, int]
-Term = frozenset[str]
-"""Words of which one must be there; mostly there is one."""
+SCORE_LIMIT = 0.2
+"""What has less than this share of what was asked is no answer."""
+LATEST_SCORE = 0.25
+PAIRS_LIMIT = 600
+"""Entries that are compared with each other, the newest."""
+_PER_PASSAGE = 120
+"""About how many characters a passage has, to guess how many there are in files that are not taken apart."""
 
 
 @dataclass(frozen=True, slots=True)
-class IndexedFile:
-    """One memory file, taken apart.
-
-    Attributes:
-        path: Relative to the workspace.
-        stamp: Time, size and inode by which a change is seen.
-        passages: What is in it.
-        sizes: Words of each passage.
-        postings: For each word the numbers of the passages that have it.
-        days: The day each passage belongs to.
-    """
+class Text:
+    """A file to be searched, and whether the place it is in can be trusted."""
 
     path: str
-    stamp: Stamp
-    passages: tuple[Passage, ...]
-    sizes: tuple[int, ...]
-    postings: dict[str, list[int]]
-    days: tuple[date | None, ...]
+    text: str
+    trusted: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Found:
-    """A passage with its score, 0 to 1."""
+    """A passage, what it has of what was asked, and its score in the end."""
 
     path: str
     passage: Passage
-    score: float
+    day: date | None
+    matches: frozenset[int]
+    words: int
+    score: float = 0.0
 
 
-def stamp_of(entry: FileEntry) -> Stamp:
-    """Return what changes when a file does."""
-    return (entry.mtime_ns, entry.size_bytes, entry.inode)
+@dataclass(slots=True)
+class Scan:
+    """What a look through the files gave: what was found, in how much, and whether that was all of it."""
+
+    found: list[Found] = field(default_factory=list)
+    passages: int = 0
+    is_whole: bool = True
 
 
-def index_file(path: str, text: str, stamp: Stamp) -> IndexedFile:
-    """Take a file apart and note where each word is."""
-    file_day = day_of(path)
-    found = passages(text)
-    postings: dict[str, list[int]] = {}
-    sizes, days = [], []
-    for number, passage in enumerate(found):
-        own = words_of(passage.text)
-        day = _day(passage) or file_day
-        marks = [*marks_in(passage.text), *(marks_of_day(day) if day else ())]
-        for word in {*own, *words_of(passage.heading), *marks}:
-            postings.setdefault(word, []).append(number)
-        sizes.append(len(own))
-        days.append(day)
-    return IndexedFile(path, stamp, tuple(found), tuple(sizes), postings, tuple(days))
-
-
-def search(files: Iterable[IndexedFile], terms: list[Term], today: date, limit: int) -> list[Found]:
-    """Return the passages that have the most telling of the words, the best first.
+def search(
+    texts: Iterable[Text],
+    terms: Sequence[Term],
+    filters: Filters,
+    today: date,
+    limit: int,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+) -> tuple[list[Hit], bool]:
+    """Return the passages that have the most telling of the words, the best first, and whether all files were read.
 
     The score is the share of what was asked that is there, weighed by how rare each word is, a little less for long and
-    for old passages.
+    for old passages. Without terms, the newest entries are given.
+
+    Args:
+        texts: The files, those that are read first first.
+        terms: What is asked for.
+        filters: What a passage must be.
+        today: By which the age is counted.
+        limit: How many passages at most.
+        clock: Seconds, by which the time is bounded.
     """
-    searched = list(files)
-    matches = [_having(searched, term) for term in terms]
-    total = sum(len(each.passages) for each in searched)
-    weights = [math.log(1 + (total - len(found) + 0.5) / (len(found) + 0.5)) for found in matches]
-    whole = sum(weights)
-    if not whole:
-        return []
-    have: Counter[tuple[int, int]] = Counter()
-    shares: dict[tuple[int, int], float] = {}
-    for found, weight in zip(matches, weights, strict=True):
-        for place in found:
-            shares[place] = shares.get(place, 0.0) + weight
-            have[place] += 1
-    ranked = []
-    for (file_number, number), share in shares.items():
-        file = searched[file_number]
-        density = min(1.0, have[file_number, number] / max(1, file.sizes[number]))
-        recency = _recency(file.days[number], today)
-        score = share / whole * (0.85 + 0.1 * density + 0.05 * recency)
-        ranked.append(Found(file.path, file.passages[number], round(min(1.0, score), 4)))
+    scan = _scan(texts, terms, filters, limit, clock)
+    if not terms:
+        newest = sorted(scan.found, key=lambda each: (_age(each.day, today), each.path, -each.passage.start_line))
+        return [_hit(each, LATEST_SCORE, frozenset(), None) for each in newest[:limit]], scan.is_whole
+    having = Counter(number for each in scan.found for number in each.matches)
+    total = max(scan.passages, len(scan.found))
+    weights = [math.log(1 + (total - having[number] + 0.5) / (having[number] + 0.5)) for number in range(len(terms))]
+    whole = sum(weights) or 1.0
+    for each in scan.found:
+        share = sum(weights[number] for number in each.matches) / whole
+        density = min(1.0, len(each.matches) / max(1, each.words))
+        each.score = round(min(1.0, share * (0.85 + 0.1 * density + 0.05 * _recency(each.day, today))), 4)
     # Of equals the later entry comes first: days are added to at their end.
-    ranked.sort(key=lambda each: (each.score, day_of(each.path) or date.min, each.passage.start_line), reverse=True)
-    return ranked[:limit]
+    ranked = sorted(
+        (each for each in scan.found if each.score >= SCORE_LIMIT),
+        key=lambda each: (-each.score, _age(each.day, today), each.path, -each.passage.start_line),
+    )
+    words = frozenset[str]().union(*terms)
+    return [_hit(each, each.score, words, rank) for rank, each in enumerate(ranked[:limit])], scan.is_whole
 
 
-def latest(files: Iterable[IndexedFile], limit: int, score: float) -> list[Found]:
-    """Return the newest entries, for a question that names nothing."""
-    dated = [
-        (day or date.min, file.path, number)
-        for file in files
-        for number, day in enumerate(file.days)
-        if file.passages[number].is_item
+def similar(texts: Iterable[Text], threshold: float, limit: int) -> list[tuple[Hit, Hit, float]]:
+    """Return pairs of entries that share words, with the share (Jaccard), most first; of the newest entries alone."""
+    entries: list[tuple[Found, frozenset[str]]] = []
+    for file in texts:
+        for passage in passages(file.text):
+            own = frozenset(words_of(passage.text))
+            if passage.is_item and not passage.struck and own:
+                trusted = passage.trusted and file.trusted
+                entries.append((_found(file.path, passage, trusted, frozenset(), len(own)), own))
+        if len(entries) >= PAIRS_LIMIT:
+            break
+    pairs = [
+        (one, other, len(mine & theirs) / len(mine | theirs))
+        for number, (one, mine) in enumerate(entries[:PAIRS_LIMIT])
+        for other, theirs in entries[number + 1 : PAIRS_LIMIT]
+        if len(mine & theirs) >= threshold * max(len(mine), len(theirs))
     ]
-    by_path = {file.path: file for file in files}
-    dated.sort(reverse=True)
-    return [Found(path, by_path[path].passages[number], score) for _, path, number in dated[:limit]]
-
-
-def having_all(file: IndexedFile, terms: list[Term]) -> list[Passage]:
-    """Return the list items of a file that have every term in their own text or date."""
-    found = []
-    for number, passage in enumerate(file.passages):
-        if not passage.is_item:
-            continue
-        day = file.days[number]
-        own = {*words_of(passage.text), *marks_in(passage.text), *(marks_of_day(day) if day else ())}
-        if all(term & own for term in terms):
-            found.append(passage)
-    return found
+    pairs = [pair for pair in pairs if pair[2] >= threshold]
+    pairs.sort(key=lambda pair: (-pair[2], pair[0].path, pair[0].passage.start_line, pair[1].path))
+    return [
+        (_hit(one, 1.0, frozenset(), None), _hit(other, 1.0, frozenset(), None), round(share, 4))
+        for one, other, share in pairs[:limit]
+    ]
 
 
 def excerpt(text: str, words: frozenset[str]) -> str:
@@ -138,29 +139,89 @@ def excerpt(text: str, words: frozenset[str]) -> str:
     return text[begin : begin + PASSAGE_LIMIT]
 
 
-def _having(files: list[IndexedFile], term: Term) -> set[tuple[int, int]]:
-    return {
-        (file_number, number)
-        for file_number, file in enumerate(files)
-        for word in term
-        for number in file.postings.get(word, ())
-    }
+def _scan(
+    texts: Iterable[Text], terms: Sequence[Term], filters: Filters, limit: int, clock: Callable[[], float]
+) -> Scan:
+    scan = Scan()
+    until = clock() + TIME_LIMIT_S
+    size = 0
+    for file in texts:
+        if clock() > until or size > SIZE_LIMIT:
+            scan.is_whole = False
+            break
+        size += len(file.text)
+        if terms and not _may_have(file, terms):
+            scan.passages += len(file.text) // _PER_PASSAGE + 1
+            continue
+        for passage in passages(file.text):
+            if passage.struck:
+                continue
+            scan.passages += 1
+            _look(scan, file, passage, terms, filters)
+        if not terms and len(scan.found) >= limit and day_of(file.path) is not None:
+            break  # days come newest first
+    return scan
 
 
-def _day(passage: Passage) -> date | None:
-    return date.fromisoformat(passage.day) if passage.day and _is_date(passage.day) else None
+def _look(scan: Scan, file: Text, passage: Passage, terms: Sequence[Term], filters: Filters) -> None:
+    trusted = passage.trusted and file.trusted
+    found = _found(file.path, passage, trusted, frozenset(), 0)
+    if not passes(found.passage, filters):
+        return
+    if not terms:
+        if passage.is_item:
+            scan.found.append(found)
+        return
+    words = words_of(passage.text)
+    marks = [*marks_in(passage.text), *(marks_of_day(found.day) if found.day else ())]
+    own = {*words, *words_of(passage.heading), *marks}
+    matches = frozenset(number for number, term in enumerate(terms) if term & own)
+    if matches:
+        found.matches, found.words = matches, len(words)
+        scan.found.append(found)
 
 
-def _is_date(text: str) -> bool:
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
+def _found(path: str, passage: Passage, trusted: bool, matches: frozenset[int], words: int) -> Found:
+    if passage.trusted is not trusted:
+        passage = replace(passage, trusted=trusted)
+    return Found(path, passage, day_in(path, passage), matches, words)
+
+
+def _may_have(file: Text, terms: Sequence[Term]) -> bool:
+    """Whether taking a file apart may find one of the terms: cheap, and never wrongly no."""
+    folded = fold(file.text)
+    for term in terms:
+        for word in term:
+            if word.startswith("@"):
+                return True  # dates are written in many ways
+            # A stem is how all forms of its word begin, but for a last y that became i.
+            if word.removesuffix("i") in folded:
+                return True
+    return False
+
+
+def _hit(found: Found, score: float, words: frozenset[str], rank: int | None) -> Hit:
+    passage = found.passage
+    return Hit(
+        found.path,
+        passage.start_line,
+        passage.end_line,
+        excerpt(passage.text, words),
+        score,
+        trusted=passage.trusted,
+        text_score=None if rank is None else round(1 / (1 + rank), 4),
+        kind=passage.kind,
+        person=passage.person,
+        session=passage.session,
+        day=found.day.isoformat() if found.day else None,
+    )
+
+
+def _age(day: date | None, today: date) -> int:
+    return (today - (day or date.min)).days
 
 
 def _recency(day: date | None, today: date) -> float:
     if day is None:
         return 1.0
-    age: timedelta = today - day
-    return float(0.5 ** (max(0, age.days) / HALF_LIFE_DAYS))
+    return float(0.5 ** (max(0, _age(day, today)) / HALF_LIFE_DAYS))

@@ -1,34 +1,107 @@
-"""The memory: Markdown files in each agent's workspace, searched by word. The files are the truth."""
+"""The memory: Markdown files in each agent's workspace, which are the truth, and an index over them that finds."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, tzinfo
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
-from hub.core.errors import HubError, InvalidRequest, NotFound, Unavailable
-from hub.memory.contract import NO_FILTERS, Added, Answer, Entry, Filters, Forget, Hit, Scope
-from hub.memory.dates import asked_for
-from hub.memory.markdown import Passage, format_entry, passages
-from hub.memory.words import fold, words_asked
+from hub.core.errors import HubError, InvalidRequest, TimedOut
+from hub.core.tasks import TaskOwner
+from hub.memory.chunking import chunk
+from hub.memory.contract import (
+    NO_FILTERS,
+    Added,
+    Answer,
+    Entry,
+    Filters,
+    Forget,
+    Hit,
+    Notebook,
+    Scope,
+    Synced,
+    Verified,
+)
+from hub.memory.markdown import front_matter, passages
 from hub.security.root import Root
-from integrations.memory.notes.grep import Found, IndexedFile, Term, excerpt, having_all, latest, search
-from integrations.memory.notes.places import may_see, own_file, place_for
-from integrations.memory.notes.shelf import Shelf
+from integrations.memory.notes import elsewhere, grep
+from integrations.memory.notes.desk import Desk, Desks
+from integrations.memory.notes.forgetting import FORGET_LIMIT, Doomed, areas_searched, doomed
+from integrations.memory.notes.matching import QUERY_LIMIT, terms_of
+from integrations.memory.notes.notebook import NotesNotebook, no_such_file
+from integrations.memory.notes.places import (
+    CURATED,
+    FOLDER,
+    GROUP_AREA,
+    GROUPS,
+    PEOPLE,
+    PERSON_AREA,
+    PRIVATE_AREA,
+    SHARED,
+    area_of,
+    areas_of,
+    may_see,
+    own_file,
+)
+from integrations.memory.notes.remembering import Remembering
+from integrations.memory.notes.shelf import FILE_LIMIT_BYTES, Draft
+from integrations.memory.notes.worker_job import Job, Source
 
-QUERY_LIMIT = 2_000
+_log = logging.getLogger(__name__)
+
+__all__ = ["FORGET_LIMIT", "HITS_LIMIT", "LINES_LIMIT", "QUERY_LIMIT", "TEXT_LIMIT", "NotesMemory", "Worker"]
 TEXT_LIMIT = 4_000
 HITS_LIMIT = 50
 USUAL_LIMIT = 6
 LINES_LIMIT = 2_000
-FORGET_LIMIT = 5
-SCORE_LIMIT = 0.2
-"""What has less than this share of what was asked is no answer."""
-LATEST_SCORE = 0.25
+SEARCH_LIMIT_S = 8.0
+"""After this the files are read instead: it is longer than a worker takes to start."""
+SEEN_LIMIT_S = 1.0
+"""How long a write waits until the index has it."""
 
 T = TypeVar("T")
+
+
+class Worker(Protocol):
+    """The hub's side of the index, as far as it is needed here; see `notes/worker.py`."""
+
+    @property
+    def running(self) -> bool:
+        """Whether there is a process now."""
+        ...
+
+    async def search(
+        self, job: Job, query: str, areas: Sequence[str], filters: Filters, limit: int | None, today: date
+    ) -> Answer:
+        """Search; raises Unavailable when the worker cannot be had."""
+        ...
+
+    async def sync(self, job: Job, paths: Sequence[str] | None = None, *, force: bool = False) -> Synced:
+        """Bring the index up to date."""
+        ...
+
+    async def verify(self, job: Job) -> Verified:
+        """Compare files and index."""
+        ...
+
+    async def status(self, job: Job) -> Mapping[str, Any]:
+        """Return facts."""
+        ...
+
+    async def similar(
+        self, job: Job, areas: Sequence[str], threshold: float, limit: int
+    ) -> list[tuple[Hit, Hit, float]]:
+        """Return pairs that are alike."""
+        ...
+
+    async def drop(self, job: Job, digests_or_texts: Sequence[str]) -> None:
+        """Take texts out of the cache of vectors."""
+        ...
 
 
 class NotesMemory:
@@ -36,37 +109,80 @@ class NotesMemory:
 
     Args:
         root_of: Gives the whole workspace of an agent.
+        jobs: Gives what the worker has to know of an agent's memory; without it there is only the workspace.
+        worker: The index; without it every search reads the files.
+        history_of: Gives the directory in which the changes of an agent's memory are kept.
         now: Seconds since the epoch.
         zone: The time zone of this home, in which days begin.
+        changed: Told the agent after each change of its files.
+        tasks: Owner of what goes on here.
     """
 
     def __init__(
         self,
         root_of: Callable[[str], Root],
+        jobs: Callable[[str], Job] | None = None,
+        worker: Worker | None = None,
         *,
+        history_of: Callable[[str], Path],
         now: Callable[[], float] = time.time,
         zone: Callable[[], tzinfo] = lambda: UTC,
+        changed: Callable[[str], None] = lambda agent_id: None,
+        tasks: TaskOwner | None = None,
     ) -> None:
         self._root_of = root_of
+        self._jobs = jobs
+        self._worker = worker if jobs is not None else None
         self._now = now
         self._zone = zone
-        self._shelves: dict[str, tuple[Shelf, asyncio.Lock]] = {}
+        self._tell = changed
+        self._tasks = tasks or TaskOwner("memory")
+        self._desks = Desks(root_of, history_of, now, self._changed)
+        self.notebook: Notebook = NotesNotebook(self._desks, self._sources, zone)
 
     async def search(
         self, query: str, *, agent_id: str, scope: Scope, limit: int | None = None, filters: Filters = NO_FILTERS
     ) -> Answer:
-        """Return the passages that have the most telling words of `query`, the best first.
+        """Return the passages that answer `query` best, the best first; without an index the files are read.
 
         A query that names nothing gives the latest entries.
+
+        Raises:
+            InvalidRequest: The query is too long.
         """
-        terms = self._terms(query)
-        most = min(limit or USUAL_LIMIT, HITS_LIMIT)
         began = time.monotonic()
-        hits = await self._on_shelf(agent_id, lambda shelf: self._search(shelf, terms, scope, most))
-        return Answer(hits, ("grep",), round((time.monotonic() - began) * 1000, 1))
+        terms = terms_of(query, self._today())
+        areas = areas_of(scope)
+        if not areas:
+            return Answer((), (), 0.0)
+        most = None if limit is None else max(1, min(limit, HITS_LIMIT))
+
+        async def ask(worker: Worker, job: Job) -> Answer:
+            return await worker.search(job, query, areas, filters, most, self._today())
+
+        answer, why = await self._asked(agent_id, ask)
+        if answer is not None:
+            return answer
+        sources = self._sources(agent_id)
+        most = most or self._usual_limit(agent_id)
+
+        def read(desk: Desk) -> tuple[list[Hit], bool]:
+            return grep.search(_texts(desk, sources, areas), terms, filters, self._today(), most)
+
+        hits, is_whole = await self._desks.look(agent_id, read)
+        if not is_whole:
+            why = f"{f'{why}; ' if why else ''}there are more files than could be read in time: the newest were"
+        return Answer(hits, ("grep",), round((time.monotonic() - began) * 1_000, 1), why)
+
+    def is_empty(self, *, agent_id: str, scope: Scope) -> bool | None:
+        """Whether there is nothing to find in a scope; None when that would take a look into files."""
+        if len(self._sources(agent_id)) > 1:
+            return None
+        root = self._root_of(agent_id).path
+        return not any(_has_files(root, area) for area in areas_of(scope))
 
     async def get(self, path: str, *, agent_id: str, scope: Scope, start: int = 1, lines: int = 200) -> str:
-        """Return lines of a memory file.
+        """Return lines of a memory file; what came from outside as a whole says so in a line of its own at the end.
 
         Raises:
             NotFound: There is no such file within `scope`.
@@ -74,19 +190,32 @@ class NotesMemory:
         """
         if start < 1 or not 1 <= lines <= LINES_LIMIT:
             raise InvalidRequest(f"start is at least 1, lines are 1 to {LINES_LIMIT}")
-        if not may_see(path, scope):
-            raise NotFound(f"there is no memory file {path!r:.200}")
-        text = await self._on_shelf(agent_id, lambda shelf: shelf.text(path))
+        sources = self._sources(agent_id)
+
+        def read(desk: Desk) -> tuple[str, bool]:
+            if elsewhere.is_elsewhere(path):
+                if (found := elsewhere.read(sources, path, areas_of(scope))) is None:
+                    raise no_such_file(path)
+                return found.text, found.trusted
+            if not may_see(path, scope):
+                raise no_such_file(path)
+            return desk.shelf.root.read_text(path, FILE_LIMIT_BYTES, errors="replace"), True
+
+        text, trusted = await self._desks.look(agent_id, read)
+        front = front_matter(text)[0]
         last = start + lines - 1
         # An entry is never shown without its last line, which says where it came from.
         ends = [each.end_line for each in passages(text) if each.start_line <= last <= each.end_line and each.kind]
-        return "\n".join(text.split("\n")[start - 1 : max([last, *ends])])
+        shown = "\n".join(text.split("\n")[start - 1 : max([last, *ends])])
+        if trusted and front.trusted:
+            return shown
+        return f"{shown}\n_from {'outside' if front.source is None else front.source} · untrusted_"
 
     async def add(self, entry: Entry, *, agent_id: str, scope: Scope) -> Added:
         """Write an entry into the right file and return where it is; what is there already is not written again.
 
         Raises:
-            InvalidRequest: There is nothing to remember, or too much.
+            InvalidRequest: There is nothing to remember, or too much, or it is not clear what it replaces.
             Forbidden: The session belongs to nobody who could have a memory.
             Unavailable: The file cannot be written.
         """
@@ -94,117 +223,210 @@ class NotesMemory:
             raise InvalidRequest("there is nothing to remember")
         if len(entry.text) > TEXT_LIMIT:
             raise InvalidRequest(f"that is longer than {TEXT_LIMIT} characters; remember what matters of it")
-        zone = self._zone()
-        item = format_entry(entry, zone)
-        today = datetime.fromtimestamp(entry.provenance.time, zone).date()
-
-        def write(shelf: Shelf) -> Added:
-            place = place_for(
-                entry.kind,
-                scope,
-                today,
-                trusted=entry.provenance.trusted,
-                curated_bytes=shelf.curated_bytes(),
-            )
-            written = shelf.add(place, item)
-            return Added(_hit(written.path, written.passage, 1.0), known=written.known)
-
-        return await self._on_shelf(agent_id, write)
+        replaced = terms_of(entry.replaces or "", self._today())
+        return await self._desks.change(agent_id, Remembering(entry, scope, replaced, self._zone()).do)
 
     async def forget(self, what: Forget, *, agent_id: str, scope: Scope, dry_run: bool = False) -> list[Hit]:
-        """Remove the list items that have every word of `query`, or say exactly it, and return them.
+        """Remove the entries that match, from files, history, index and cache, and return what was removed.
+
+        By words only list items go, and at most 5 at once. By session and person all that came from there goes, with
+        the notes of that session and that person's own files. Of what the session does not see, no text is returned.
 
         Raises:
-            InvalidRequest: It names nothing, or more than 5 items; nothing is removed then.
+            InvalidRequest: It names nothing, or words name too many; nothing is removed then.
             Forbidden: The session belongs to nobody who could have a memory.
+            Conflict: Somebody else writes to the files meanwhile; nothing was removed.
             Unavailable: A file cannot be written.
         """
-        query = what.query or ""
-        terms = self._terms(query)
-        if not terms:
+        terms = terms_of(what.query or "", self._today())
+        if (what.query and not terms and not what.query.strip()) or not (what.query or what.session or what.person):
             raise InvalidRequest("say what to forget, with a word that stands in it")
-        if not scope.private:
+        if what.query and not terms:
+            raise InvalidRequest("say what to forget, with a word that stands in it")
+        areas = areas_searched(what, scope)
+        if areas == ():
             own_file(scope)
-        return await self._on_shelf(agent_id, lambda shelf: self._forget(shelf, query, terms, scope, dry_run=dry_run))
 
-    async def sync(self, *, agent_id: str) -> None:
-        """Read again the files that changed; searching does so too."""
-        await self._on_shelf(agent_id, lambda shelf: shelf.refresh())
+        def find(desk: Desk) -> list[Doomed]:
+            return doomed(desk.shelf.texts(areas), what, terms, scope)
+
+        if dry_run:
+            return [hit for each in await self._desks.look(agent_id, find) for hit in each.hits()]
+        gone: list[Doomed] = []
+
+        def cut(desk: Desk) -> tuple[list[Hit], Sequence[str]]:
+            gone.extend(find(desk))
+            _forget(desk, gone, who=scope.person or "owner")
+            return [hit for each in gone for hit in each.hits()], [each.path for each in gone]
+
+        hits = await self._desks.change(agent_id, cut)
+        if gone:
+            await self._drop(agent_id, gone)
+        return hits
+
+    async def similar(
+        self, *, agent_id: str, scope: Scope, threshold: float, limit: int = 200
+    ) -> list[tuple[Hit, Hit, float]]:
+        """Return pairs of entries that are alike, most first; without an index, by the words they share."""
+        areas = areas_of(scope)
+        if not areas:
+            return []
+
+        async def ask(worker: Worker, job: Job) -> list[tuple[Hit, Hit, float]]:
+            return await worker.similar(job, areas, threshold, limit)
+
+        pairs, _ = await self._asked(agent_id, ask)
+        if pairs is not None:
+            return pairs
+        return await self._desks.look(agent_id, lambda desk: grep.similar(_texts(desk, (), areas), threshold, limit))
+
+    async def sync(self, *, agent_id: str, force: bool = False) -> Synced:
+        """Bring the index up to date with the files; `force` builds it anew beside the old one.
+
+        Raises:
+            Unavailable: The worker cannot be had.
+        """
+        await self._desks.change(agent_id, _heal)
+        if self._worker is not None and self._jobs is not None:
+            synced = await self._worker.sync(self._jobs(agent_id), None, force=force)
+            self._tell(agent_id)
+            return synced
+        began = time.monotonic()
+        files, count, _ = await self._desks.look(agent_id, _counted)
+        return Synced(files, count, 0, 0, round(time.monotonic() - began, 3))
+
+    async def verify(self, *, agent_id: str) -> Verified:
+        """Compare files and index; what does not agree is repaired.
+
+        Raises:
+            Unavailable: The worker cannot be had.
+        """
+        if self._worker is not None and self._jobs is not None:
+            return await self._worker.verify(self._jobs(agent_id))
+        files, count, skipped = await self._desks.look(agent_id, _counted)
+        return Verified(files, count, [f"{path} cannot be read" for path in skipped])
 
     async def status(self, *, agent_id: str) -> dict[str, Any]:
-        """Return how many files and passages there are, and which files could not be read."""
-        everything = Scope(person=None, private=True)
+        """Return facts on files and history, and the worker's on the index, or the problem why it has none."""
+        files, count, skipped = await self._desks.look(agent_id, _counted)
+        changes = await self._desks.look(agent_id, lambda desk: desk.history.count())
 
-        def count(shelf: Shelf) -> dict[str, Any]:
-            files = shelf.visible(everything)
-            return {
-                "engine": "words",
-                "files": len(files),
-                "passages": sum(len(file.passages) for file in files),
-                "skipped": shelf.skipped(),
-            }
+        async def ask(worker: Worker, job: Job) -> Mapping[str, Any]:
+            return await worker.status(job)
 
-        return await self._on_shelf(agent_id, count)
+        index, why = await self._asked(agent_id, ask)
+        own = {"files": files, "passages": count, "skipped": skipped, "changes": changes}
+        return {**own, "index": None if index is None else dict(index), "problem": why}
 
-    def _terms(self, query: str) -> list[Term]:
-        if len(query) > QUERY_LIMIT:
-            raise InvalidRequest(f"a query has at most {QUERY_LIMIT} characters")
-        rest, dates = asked_for(query, self._today())
-        return [*(frozenset([word]) for word in words_asked(rest)), *dates]
+    async def _asked(self, agent_id: str, ask: Callable[[Worker, Job], Awaitable[T]]) -> tuple[T | None, str | None]:
+        """Return what the worker answers, or None and why it does not."""
+        if self._worker is None or self._jobs is None:
+            return None, None
+        try:
+            async with asyncio.timeout(SEARCH_LIMIT_S):
+                return await ask(self._worker, self._jobs(agent_id)), None
+        except TimeoutError:
+            return None, f"the index did not answer within {SEARCH_LIMIT_S:.0f} s"
+        except InvalidRequest:
+            raise
+        except HubError as error:
+            return None, error.message
+
+    async def _changed(self, agent_id: str, paths: Sequence[str]) -> None:
+        """Have the index take up what was written; a write is seen by the next search, but does not wait for ever."""
+        if self._worker is not None and self._jobs is not None and self._worker.running and not self._tasks.closed:
+            work = self._quietly(self._worker.sync(self._jobs(agent_id), list(paths)))
+            task = self._tasks.spawn(work, name="index what was written")
+            await asyncio.wait([task], timeout=SEEN_LIMIT_S)
+        self._tell(agent_id)
+
+    async def _drop(self, agent_id: str, gone: Sequence[Doomed]) -> None:
+        """Have vectors of what was forgotten forgotten too."""
+        if self._worker is None or self._jobs is None:
+            return
+        job = self._jobs(agent_id)
+        texts = await asyncio.to_thread(_embedded, gone, job.settings.get("chunks") or {})
+        await self._quietly(self._worker.drop(job, texts))
+
+    async def _quietly(self, work: Awaitable[Any]) -> None:
+        try:
+            await work
+        except (HubError, TimedOut) as error:
+            # The index sees for itself what the files are when it is next had.
+            _log.info("the index did not take up what was written: %s", error)
+
+    def _sources(self, agent_id: str) -> Sequence[Source]:
+        return self._jobs(agent_id).sources if self._jobs is not None else ()
+
+    def _usual_limit(self, agent_id: str) -> int:
+        settings = self._jobs(agent_id).settings if self._jobs is not None else {}
+        return int((settings.get("search") or {}).get("limit", USUAL_LIMIT))
 
     def _today(self) -> date:
         return datetime.fromtimestamp(self._now(), self._zone()).date()
 
-    def _search(self, shelf: Shelf, terms: list[Term], scope: Scope, limit: int) -> list[Hit]:
-        files = shelf.visible(scope)
-        if not terms:
-            return [_hit(found.path, found.passage, found.score) for found in latest(files, limit, LATEST_SCORE)]
-        words = frozenset[str]().union(*terms)
-        return [
-            _hit(found.path, found.passage, found.score, words)
-            for found in search(files, terms, self._today(), limit)
-            if found.score >= SCORE_LIMIT
-        ]
 
-    def _forget(self, shelf: Shelf, query: str, terms: list[Term], scope: Scope, *, dry_run: bool) -> list[Hit]:
-        matches = _matches(shelf.visible(scope), query, terms)
-        if len(matches) > FORGET_LIMIT:
-            some = "; ".join(excerpt(each.passage.text, frozenset())[:80] for each in matches[:FORGET_LIMIT])
-            raise InvalidRequest(
-                f"{len(matches)} entries match, and nothing was forgotten. Say more exactly which, for example: {some}"
-            )
-        for path in () if dry_run else dict.fromkeys(each.path for each in matches):
-            shelf.cut(path, [each.passage for each in matches if each.path == path])
-        return [_hit(each.path, each.passage, 1.0) for each in matches]
-
-    async def _on_shelf(self, agent_id: str, work: Callable[[Shelf], T]) -> T:
-        """Run blocking work on an agent's files in a thread, after what came before; cancelling waits for nothing."""
-        root = self._root_of(agent_id)
-        known = self._shelves.get(agent_id)
-        if known is None or known[0].root.path != root.path:  # an agent may be given another workspace
-            known = self._shelves[agent_id] = (Shelf(root), asyncio.Lock())
-        shelf, lock = known
-        async with lock:
-            try:
-                return await asyncio.to_thread(work, shelf)
-            except HubError:
-                raise
-            except FileNotFoundError as error:
-                raise NotFound(f"there is no memory file {error.filename}") from error
-            except OSError as error:
-                raise Unavailable(f"memory cannot be read or written: {error.strerror}") from error
+def _texts(desk: Desk, sources: Sequence[Source], areas: Sequence[str]) -> Iterator[grep.Text]:
+    for path, text in desk.shelf.texts(areas):
+        yield grep.Text(path, text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+    for found in elsewhere.texts(sources, areas):
+        yield grep.Text(found.path, found.text, found.trusted)
 
 
-def _matches(files: list[IndexedFile], query: str, terms: list[Term]) -> list[Found]:
-    wanted = fold(query).strip().rstrip(".。")
-    exact = [
-        Found(file.path, passage, 1.0)
-        for file in files
-        for passage in file.passages
-        if passage.is_item and fold(passage.text).strip().rstrip(".。") == wanted
-    ]
-    return exact or [Found(file.path, passage, 1.0) for file in files for passage in having_all(file, terms)]
+def _forget(desk: Desk, gone: Sequence[Doomed], *, who: str) -> None:
+    """Take what is forgotten out of the history, then out of the files."""
+    lines = [line for each in gone for line in each.lines]
+    desk.journal.heal()
+    desk.history.scrub(lines, [each.path for each in gone if each.passages is None])
+    by_area: dict[str, list[Doomed]] = {}
+    for each in gone:
+        by_area.setdefault(area_of(each.path) or "", []).append(each)
+    for area in by_area.values():
+        # One record for each area: who sees all of it learns that something was forgotten there, and by whom.
+        desk.journal.forget([Draft(each.path, each.text, each.rest) for each in area], who=who)
 
 
-def _hit(path: str, passage: Passage, score: float, words: frozenset[str] = frozenset()) -> Hit:
-    return Hit(path, passage.start_line, passage.end_line, excerpt(passage.text, words), score, trusted=passage.trusted)
+def _embedded(gone: Sequence[Doomed], chunks: Mapping[str, Any]) -> list[str]:
+    """Return the texts that were embedded of what is forgotten."""
+    found: dict[str, None] = {}
+    for each in gone:
+        lines = [(passage.start_line, passage.end_line) for passage in each.passages or ()]
+        for piece in chunk(each.path, each.text, **chunks):
+            touched = each.passages is None or any(a <= piece.end_line and piece.start_line <= b for a, b in lines)
+            if touched:
+                found[piece.embed_text] = None
+    return list(found)
+
+
+def _heal(desk: Desk) -> tuple[None, Sequence[str]]:
+    desk.journal.heal()
+    return None, ()
+
+
+def _counted(desk: Desk) -> tuple[int, int, list[str]]:
+    """Return how many files and passages there are, and the files that cannot be read."""
+    entries = desk.shelf.entries()
+    read = dict(desk.shelf.texts())
+    skipped = sorted(each.path for each in entries if each.path not in read)
+    return len(read), sum(len(passages(text)) for text in read.values()), skipped
+
+
+def _has_files(root: Path, area: str) -> bool:
+    """Whether there may be a file of an area: a look at a name or two."""
+    if area == PRIVATE_AREA:
+        return (root / CURATED).exists() or _has_own_files(root / FOLDER)
+    if area.startswith((PERSON_AREA, GROUP_AREA)):
+        is_person = area.startswith(PERSON_AREA)
+        folder, id = (PEOPLE, area.removeprefix(PERSON_AREA)) if is_person else (GROUPS, area.removeprefix(GROUP_AREA))
+        return (root / folder / f"{id}.md").exists() or (root / folder / id).exists()
+    return (root / SHARED).exists() or (root / SHARED.removesuffix(".md")).exists()
+
+
+def _has_own_files(folder: Path) -> bool:
+    try:
+        with os.scandir(folder) as entries:
+            return any(entry.name not in ("people", "groups", "shared", "shared.md") for entry in entries)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True

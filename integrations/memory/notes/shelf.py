@@ -1,35 +1,47 @@
-"""The memory files of one agent: read and indexed again when they change, added to and cut without touching the rest.
-
-Everything here blocks and is called in a thread, one call at a time for each agent.
-"""
+"""The memory files below one workspace: found, read, and replaced several together. Everything here blocks."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-from hub.core.errors import Conflict, HubError, Unavailable
-from hub.memory.contract import Scope
-from hub.memory.markdown import Passage, insert_under, passages, without_lines
+from hub.core.durable import write_all
+from hub.core.errors import HubError, LimitExceeded
+from hub.security.jail_path import PathRefused
 from hub.security.root import Entry as FileEntry, Root
-from integrations.memory.notes.grep import IndexedFile, Stamp, index_file, stamp_of
-from integrations.memory.notes.places import CURATED, FOLDER, Place, may_see
+from integrations.memory.notes.places import CURATED, FOLDER, area_of, day_of
 
-_log = logging.getLogger(__name__)
-
-FILE_LIMIT = 10_000
+FILE_LIMIT = 20_000
+"""Entries below `memory/` that are looked at."""
 FILE_LIMIT_BYTES = 1_048_576
-WRITE_ATTEMPTS = 5
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+_BEING_WRITTEN = ".homarus-"
+
+
+class Changed(Exception):
+    """A file is not what it was when its new text was made; nothing was written."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """Where an entry is now, and whether it was there before."""
+class Draft:
+    """What a file is to be, and what it was when that was decided; None: no file."""
 
     path: str
-    passage: Passage
-    known: bool = False
+    before: str | None
+    after: str | None
+
+
+def hash_of(text: str | None) -> str | None:
+    """Return the hash by which a change of a file is noticed; None for no file."""
+    return None if text is None else hashlib.sha256(_bytes(text)).hexdigest()
 
 
 class Shelf:
@@ -41,116 +53,142 @@ class Shelf:
 
     def __init__(self, root: Root) -> None:
         self.root = root
-        self._files: dict[str, IndexedFile] = {}
-        self._skipped: dict[str, Stamp] = {}
 
-    def visible(self, scope: Scope) -> list[IndexedFile]:
-        """Return the files that may be seen in a scope, as they are now."""
-        self.refresh()
-        return [file for path, file in self._files.items() if may_see(path, scope)]
+    def entries(self, areas: Sequence[str] | None = None) -> list[FileEntry]:
+        """Return the memory files, the curated first, then the newest days, then the others by name.
 
-    def refresh(self) -> None:
-        """Read again what changed; what cannot be read is left out and told once."""
-        present = {entry.path: entry for entry in self._present()}
-        for path in self._files.keys() - present.keys():
-            del self._files[path]
-        for path, entry in present.items():
-            known = self._files.get(path)
-            if known is not None and known.stamp == stamp_of(entry):
-                continue
-            self._read(entry)
+        Args:
+            areas: Only files of these; all without it.
+        """
+        found = []
+        if self.root.is_file(CURATED):
+            found.append(self.root.stat(CURATED))
+        if self.root.is_dir(FOLDER):
+            found += self.root.walk(FOLDER, FILE_LIMIT)
+        wanted = [
+            (each, area)
+            for each in found
+            if each.is_file and (area := area_of(each.path)) is not None and (areas is None or area in areas)
+        ]
+        wanted.sort(key=lambda pair: _order(pair[0].path))
+        return [each for each, _ in wanted]
 
-    def skipped(self) -> list[str]:
-        """Return the files that could not be read."""
-        return sorted(self._skipped)
+    def texts(self, areas: Sequence[str] | None = None) -> Iterator[tuple[str, str]]:
+        """Yield path and text of the memory files that can be read, as `text` gives it."""
+        for each in self.entries(areas):
+            with suppress(OSError, HubError):
+                if (text := self.text(each.path)) is not None:
+                    yield each.path, text
 
-    def text(self, path: str) -> str:
-        """Return a file's text; what is no UTF-8 is shown as U+FFFD.
+    def text(self, path: str) -> str | None:
+        """Return a file's text, None when there is no such file; bytes that are no UTF-8 are lone surrogates.
 
         Raises:
-            FileNotFoundError, IsADirectoryError, HubError: It cannot be read.
+            LimitExceeded, PathRefused, OSError: It cannot be read.
         """
-        return self.root.read_text(path, FILE_LIMIT_BYTES, errors="replace")
+        try:
+            return self.root.read_text(path, FILE_LIMIT_BYTES, errors="surrogateescape")
+        except FileNotFoundError:
+            return None
 
     def curated_bytes(self) -> int:
         """Return the size of the curated file."""
         return self.root.stat(CURATED).size_bytes if self.root.is_file(CURATED) else 0
 
-    def add(self, place: Place, item: str) -> Written:
-        """Write an item where it belongs; one that says the same there already is left as it is.
+    def replace(self, drafts: Sequence[Draft], id: str) -> None:
+        """Replace files: all of them, or none when they cannot be written.
+
+        All new texts are on the disk beside their files before the first of them takes its name; when the system stops
+        between two names, `Journal` goes on from there.
+
+        Args:
+            drafts: The files.
+            id: Names what is being written; see `clear`.
 
         Raises:
-            Unavailable, HubError: The file cannot be written.
+            Changed: A file is not what it was.
+            LimitExceeded, PathRefused, OSError: They cannot be written.
         """
-        (fresh,) = passages(item)
-        text = self.root.read_text(place.path, FILE_LIMIT_BYTES) if self.root.is_file(place.path) else ""
-        for passage in passages(text):
-            if passage.is_item and passage.text == fresh.text and passage.trusted == fresh.trusted:
-                return Written(place.path, passage, known=True)
-        if place.section is None:
-            line = self._append(place, text, item)
-        else:
-            line = self._change(
-                place.path, lambda now: insert_under(now or f"{place.title}\n", place.section or "", item)
-            )
-        added = next((each for each in passages(self.text(place.path)) if each.start_line == line), fresh)
-        return Written(place.path, added)
-
-    def cut(self, path: str, wanted: list[Passage]) -> None:
-        """Remove passages from a file; every other byte stays.
-
-        Raises:
-            Conflict: The file changed meanwhile.
-            Unavailable, HubError: The file cannot be written.
-        """
-
-        def without(text: str) -> tuple[str, int]:
-            there = passages(text)
-            if any(passage not in there for passage in wanted):
-                raise Conflict(f"{path} changed meanwhile; nothing in it was forgotten")
-            return without_lines(text, [(each.start_line, each.end_line) for each in wanted]), 0
-
-        self._change(path, without)
-
-    def _present(self) -> list[FileEntry]:
-        entries = []
-        if self.root.is_file(CURATED):
-            entries.append(self.root.stat(CURATED))
-        if self.root.is_dir(FOLDER):
-            entries += self.root.walk(FOLDER, FILE_LIMIT)
-        return [entry for entry in entries if entry.is_file and entry.path.endswith(".md")]
-
-    def _read(self, entry: FileEntry) -> None:
-        stamp = stamp_of(entry)
-        if self._skipped.get(entry.path) == stamp:
-            return
+        done: list[Draft] = []
         try:
-            self._files[entry.path] = index_file(entry.path, self.text(entry.path), stamp)
-            self._skipped.pop(entry.path, None)
-        except FileNotFoundError:
-            self._files.pop(entry.path, None)
-        except (OSError, HubError) as error:
-            self._files.pop(entry.path, None)
-            self._skipped[entry.path] = stamp
-            _log.warning("the memory file %s is left out: %s", entry.path, error)
+            for number, draft in enumerate(drafts):
+                if draft.after is not None:
+                    self._stage(draft, _temporary(draft.path, id, number))
+            for draft in drafts:
+                if self.text(draft.path) != draft.before:
+                    raise Changed(draft.path)
+            for number, draft in enumerate(drafts):
+                self._take(draft, _temporary(draft.path, id, number))
+                done.append(draft)
+        except BaseException:
+            self.clear(drafts, id)
+            for draft in done:
+                self.put_back(draft)
+            raise
 
-    def _append(self, place: Place, text: str, item: str) -> int:
-        before = "" if not text or text.endswith("\n") else "\n"
-        before = before if text else f"{place.title}\n\n"
-        self.root.append(place.path, (before + item).encode(), parents=True)
-        # Looked for from the end: somebody else may have written to the file in between.
-        now = self.text(place.path)
-        at = now.rfind(item)
-        return now.count("\n", 0, at) + 1 if at >= 0 else 1
+    def put_back(self, draft: Draft) -> None:
+        """Give a file the text that it had before.
 
-    def _change(self, path: str, change: Callable[[str], tuple[str, int]]) -> int:
-        """Replace a file by what `change` makes of it, unless somebody wrote to it in between; then once more."""
-        for _ in range(WRITE_ATTEMPTS):
-            before = stamp_of(self.root.stat(path)) if self.root.is_file(path) else None
-            text = self.root.read_text(path, FILE_LIMIT_BYTES) if before else ""
-            fresh, line = change(text)
-            now = stamp_of(self.root.stat(path)) if self.root.is_file(path) else None
-            if now == before:
-                self.root.write_text(path, fresh, parents=True)
-                return line
-        raise Unavailable(f"{path} is being written by somebody else; try again", retry_after_s=1.0)
+        Raises:
+            OSError: It cannot be written.
+        """
+        if draft.before is None:
+            with suppress(FileNotFoundError):
+                self.root.unlink(draft.path)
+        else:
+            self.root.write_bytes(draft.path, _bytes(draft.before), parents=True)
+
+    def clear(self, drafts: Sequence[Draft], id: str) -> None:
+        """Take away what was being written."""
+        for number, draft in enumerate(drafts):
+            with suppress(FileNotFoundError, NotADirectoryError, PathRefused):
+                self.root.unlink(_temporary(draft.path, id, number))
+
+    def _stage(self, draft: Draft, temporary: str) -> None:
+        data = _bytes(draft.after or "")
+        if len(data) > FILE_LIMIT_BYTES:
+            raise LimitExceeded(
+                f"{draft.path} would be larger than {FILE_LIMIT_BYTES} bytes; move older parts of it to another file",
+                details={"path": draft.path, "limit_bytes": FILE_LIMIT_BYTES},
+            )
+        folder = draft.path.rpartition("/")[0]
+        if folder:
+            with suppress(FileExistsError):  # no directory: opening says so
+                self.root.mkdir(folder)
+        descriptor = self.root.open(temporary, _NEW, self._mode(draft))
+        try:
+            write_all(descriptor, data)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _mode(self, draft: Draft) -> int:
+        if draft.before is None:
+            return 0o600
+        descriptor = self.root.open(draft.path)
+        try:
+            return os.fstat(descriptor).st_mode & 0o777
+        finally:
+            os.close(descriptor)
+
+    def _take(self, draft: Draft, temporary: str) -> None:
+        if draft.after is None:
+            self.root.unlink(draft.path)
+        else:
+            self.root.rename(temporary, draft.path)
+
+
+def _temporary(path: str, id: str, number: int) -> str:
+    folder, slash, _ = path.rpartition("/")
+    return f"{folder}{slash}{_BEING_WRITTEN}{id}-{number}.new"
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _order(path: str) -> tuple[int, int, str]:
+    if path == CURATED:
+        return (0, 0, path)
+    day = day_of(path)
+    return (1, -day.toordinal(), path) if day else (2, 0, path)

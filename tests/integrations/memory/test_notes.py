@@ -29,7 +29,12 @@ class Notes:
     def __init__(self, folder: Path, zone: timezone = UTC) -> None:
         self.folder = folder
         self.clock = ManualClock(NOON)
-        self.memory = NotesMemory(lambda agent_id: Root(folder), now=self.clock.time, zone=lambda: zone)
+        self.memory = NotesMemory(
+            lambda agent_id: Root(folder),
+            history_of=lambda agent_id: folder / ".history" / agent_id,
+            now=self.clock.time,
+            zone=lambda: zone,
+        )
 
     async def add(self, text: str, kind: Kind = Kind.FACT, scope: Scope = OWNER, *, trusted: bool = True) -> Hit:
         came = Provenance("agent:main:main", scope.person, self.clock.time(), trusted)
@@ -55,7 +60,7 @@ class Notes:
         return {
             path.relative_to(self.folder).as_posix(): path.read_bytes()
             for path in self.folder.rglob("*")
-            if path.is_file()
+            if path.is_file() and ".history" not in path.parts
         }
 
 

@@ -1,0 +1,99 @@
+"""Where the files of an agent's memory are worked on: in a thread, one change at a time for each workspace."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from hub.core.errors import HubError, NotFound, Unavailable
+from hub.security.root import Root
+from integrations.memory.notes.history import History
+from integrations.memory.notes.journal import Journal
+from integrations.memory.notes.shelf import Shelf
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """The files of one agent, and how they are changed; all of it blocks."""
+
+    shelf: Shelf
+    journal: Journal
+    history: History
+
+
+class Desks:
+    """The desks of all agents.
+
+    Args:
+        root_of: Gives the whole workspace of an agent.
+        history_of: Gives the directory in which the changes of its memory are kept.
+        now: Seconds since the epoch.
+        changed: Told the agent and the paths after each change.
+    """
+
+    def __init__(
+        self,
+        root_of: Callable[[str], Root],
+        history_of: Callable[[str], Path],
+        now: Callable[[], float],
+        changed: Callable[[str, Sequence[str]], Awaitable[None]],
+    ) -> None:
+        self._root_of = root_of
+        self._history_of = history_of
+        self._now = now
+        self._changed = changed
+        self._desks: dict[str, Desk] = {}
+        self._locks: dict[Path, asyncio.Lock] = {}
+
+    async def look(self, agent_id: str, work: Callable[[Desk], T]) -> T:
+        """Return what `work` finds in the files; it changes nothing. Cancelling waits for nothing.
+
+        Raises:
+            Unavailable: The disk cannot be read.
+        """
+        return await asyncio.to_thread(_guarded, work, self._desk(agent_id))
+
+    async def change(self, agent_id: str, work: Callable[[Desk], tuple[T, Sequence[str]]]) -> T:
+        """Do `work`, which returns its result and the paths it changed, after what came before.
+
+        Cancelling waits until it is done: half of it would be done anyway.
+
+        Raises:
+            Unavailable: The disk cannot be written.
+        """
+        desk = self._desk(agent_id)
+        lock = self._locks.setdefault(desk.shelf.root.path, asyncio.Lock())
+        async with lock:
+            doing = asyncio.ensure_future(asyncio.to_thread(_guarded, work, desk))
+            try:
+                result, paths = await asyncio.shield(doing)
+            except asyncio.CancelledError:
+                await asyncio.wait([doing])
+                raise
+        if paths:
+            await self._changed(agent_id, paths)
+        return result
+
+    def _desk(self, agent_id: str) -> Desk:
+        root, known = self._root_of(agent_id), self._desks.get(agent_id)
+        if known is None or known.shelf.root.path != root.path:  # an agent may be given another workspace
+            shelf, history = Shelf(root), History(self._history_of(agent_id))
+            journal = Journal(shelf, history, lambda: int(self._now() * 1_000))
+            known = self._desks[agent_id] = Desk(shelf, journal, history)
+        return known
+
+
+def _guarded(work: Callable[[Desk], T], desk: Desk) -> T:
+    try:
+        return work(desk)
+    except HubError:
+        raise
+    except FileNotFoundError as error:
+        raise NotFound(f"there is no memory file {error.filename}") from error
+    except OSError as error:
+        raise Unavailable(f"memory cannot be read or written: {error.strerror or error}") from error

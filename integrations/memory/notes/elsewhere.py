@@ -1,0 +1,139 @@
+"""What is read beside the workspace, and never written: files of extra paths, and conversations as text. It blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from hub.core.errors import HubError
+from hub.memory.contract import MemoryFile
+from hub.security.root import Entry, Root
+from integrations.memory.notes.shelf import FILE_LIMIT_BYTES
+from integrations.memory.notes.worker_job import EXTRA_PREFIX, TRANSCRIPTS, Source, TranscriptFile
+
+FILES_LIMIT = 20_000
+TRANSCRIPT_LIMIT_BYTES = 16 * 1_048_576
+LINE_LIMIT = 20_000
+"""Characters shown of one thing that was said."""
+
+_SUFFIX = ".md"
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """A text from beside the workspace, and whether all of it came from this home's people."""
+
+    path: str
+    text: str
+    trusted: bool
+
+
+def is_elsewhere(path: str) -> bool:
+    """Whether a path names no file of the workspace's memory."""
+    return path.startswith((EXTRA_PREFIX, f"{TRANSCRIPTS}/"))
+
+
+def listed(sources: Sequence[Source], areas: Sequence[str]) -> list[MemoryFile]:
+    """Return the files of extra paths, and the conversations, that are in one of the areas."""
+    found: list[MemoryFile] = []
+    for source in sources:
+        with suppress(OSError, HubError):
+            found.extend(_listed(source, areas))
+    return found
+
+
+def read(sources: Sequence[Source], path: str, areas: Sequence[str]) -> Outside | None:
+    """Return a text by its path in results; None when there is none in these areas.
+
+    Raises:
+        OSError, HubError: It cannot be read.
+    """
+    for source in sources:
+        if source.name == TRANSCRIPTS:
+            for each in source.files:
+                if path == f"{TRANSCRIPTS}/{each.id}" and each.area in areas:
+                    return _conversation(source, each)
+        elif source.name.startswith(EXTRA_PREFIX) and path.startswith(f"{source.name}/") and source.area in areas:
+            rel = path.removeprefix(f"{source.name}/")
+            root, only = _root(source)
+            if only in (None, rel) and rel.endswith(_SUFFIX) and not _is_hidden(rel):
+                return Outside(path, root.read_text(rel, FILE_LIMIT_BYTES, errors="replace"), source.trusted)
+    return None
+
+
+def texts(sources: Sequence[Source], areas: Sequence[str]) -> Iterator[Outside]:
+    """Yield the texts of extra paths that are in one of the areas, and can be read."""
+    for source in sources:
+        if not source.name.startswith(EXTRA_PREFIX):
+            continue
+        with suppress(OSError, HubError):
+            for file in _listed(source, areas):
+                with suppress(OSError, HubError):
+                    if (found := read([source], file.path, areas)) is not None:
+                        yield found
+
+
+def _listed(source: Source, areas: Sequence[str]) -> Iterator[MemoryFile]:
+    if source.name == TRANSCRIPTS:
+        root = Root(source.root)
+        for each in source.files:
+            if each.area in areas and root.is_file(each.path):
+                yield _file(root.stat(each.path), f"{TRANSCRIPTS}/{each.id}", each.area)
+    elif source.name.startswith(EXTRA_PREFIX) and source.area in areas:
+        root, only = _root(source)
+        for entry in [root.stat(only)] if only is not None else root.walk(".", FILES_LIMIT):
+            if entry.is_file and entry.path.endswith(_SUFFIX) and not _is_hidden(entry.path):
+                yield _file(entry, f"{source.name}/{entry.path}", source.area or "")
+
+
+def _file(entry: Entry, path: str, area: str) -> MemoryFile:
+    return MemoryFile(path, area, entry.size_bytes, entry.mtime_ns // 1_000_000, writable=False)
+
+
+def _root(source: Source) -> tuple[Root, str | None]:
+    path = Path(source.root)
+    return (Root(path.parent), path.name) if path.is_file() else (Root(path), None)
+
+
+def _is_hidden(path: str) -> bool:
+    return any(name.startswith(".") for name in path.split("/"))
+
+
+def _conversation(source: Source, file: TranscriptFile) -> Outside:
+    """Return a conversation as text: line for line what the transcript holds, so that the lines of a hit are these."""
+    data = Root(source.root).read_bytes(file.path, TRANSCRIPT_LIMIT_BYTES)
+    shown: list[str] = []
+    trusted = source.trusted and file.trusted
+    for line in data.split(b"\n"):
+        text, is_trusted = _said(line)
+        shown.append(text)
+        trusted = trusted and is_trusted
+    return Outside(f"{TRANSCRIPTS}/{file.id}", "\n".join(shown), trusted)
+
+
+def _said(line: bytes) -> tuple[str, bool]:
+    """Return what a line of a transcript says, on one line, and whether it is to be trusted."""
+    try:
+        stored: Any = orjson.loads(line) if line else None
+        if not isinstance(stored, dict) or stored.get("type") != "message":
+            return "", True
+        message = stored["message"]
+        role, content = str(message["role"]), message.get("content")
+        if role not in ("user", "assistant"):
+            return "", True
+        blocks = [content] if isinstance(content, str) else [_text(each) for each in content]
+        text = " ".join(" ".join(blocks).split())
+        provenance = stored.get("provenance")
+        trusted = isinstance(provenance, dict) and provenance.get("trusted") is True
+        return f"{role}: {text[:LINE_LIMIT]}" if text else "", trusted or not text
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return "", True  # a damaged line is the transcript's affair
+
+
+def _text(block: Any) -> str:
+    return str(block.get("text", "")) if isinstance(block, dict) and block.get("type") == "text" else ""

@@ -1,0 +1,133 @@
+"""What of the memory files is to be forgotten: entries, and files as a whole. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from hub.core.errors import InvalidRequest
+from hub.memory.contract import Forget, Hit, Scope
+from hub.memory.markdown import PASSAGE_LIMIT, Passage, front_matter, passages, without_lines
+from integrations.memory.notes.matching import Term, meant
+from integrations.memory.notes.places import PERSON_AREA, area_of, areas_of, may_strike, may_write
+
+FORGET_LIMIT = 5
+"""Entries that words alone may name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doomed:
+    """What of a file is to be forgotten.
+
+    Attributes:
+        path: The file.
+        text: All of it.
+        passages: Those that go; None: all of the file.
+        is_seen: Whether the session sees it; if not, only that it is there is told.
+    """
+
+    path: str
+    text: str
+    passages: tuple[Passage, ...] | None
+    is_seen: bool
+
+    @property
+    def lines(self) -> list[str]:
+        """What it says, line by line."""
+        if self.passages is None:
+            return self.text.split("\n")
+        return [line for passage in self.passages for line in passage.text.split("\n")]
+
+    @property
+    def rest(self) -> str | None:
+        """What stays of the file; None: nothing, and it goes."""
+        if self.passages is None:
+            return None
+        return without_lines(self.text, [(each.start_line, each.end_line) for each in self.passages])
+
+    def hits(self) -> list[Hit]:
+        """Return it as results; without a text when the session does not see it."""
+        if self.passages is None:
+            text = self.text[:PASSAGE_LIMIT] if self.is_seen else ""
+            return [Hit(self.path, 1, self.text.count("\n") + 1, text, 1.0, trusted=front_matter(self.text)[0].trusted)]
+        return [
+            Hit(
+                self.path,
+                each.start_line,
+                each.end_line,
+                each.text[:PASSAGE_LIMIT] if self.is_seen else "",
+                1.0,
+                trusted=each.trusted,
+                kind=each.kind,
+                person=each.person,
+                session=each.session,
+                day=each.day,
+            )
+            for each in self.passages
+        ]
+
+
+def areas_searched(what: Forget, scope: Scope) -> tuple[str, ...] | None:
+    """Return the areas in which is looked for what is to be forgotten; None: in all.
+
+    Forgetting needs no reading: an owner may have forgotten all that came from a person or a session, wherever it is.
+    By words only what is seen is looked through, or the answer would tell whether somebody else's memory has them.
+    """
+    return None if scope.private and not what.query else areas_of(scope)
+
+
+def doomed(texts: Iterable[tuple[str, str]], what: Forget, terms: list[Term], scope: Scope) -> list[Doomed]:
+    """Return what is to be forgotten, by file.
+
+    Args:
+        texts: Path and text of the files that are looked through.
+        what: What is asked for.
+        terms: What its query asks for.
+        scope: Who asks.
+
+    Raises:
+        InvalidRequest: The words name too many entries.
+    """
+    whole: list[Doomed] = []
+    entries: dict[str, tuple[str, list[Passage]]] = {}
+    seen = areas_of(scope)
+    for path, text in texts:
+        if not what.query and _is_whole(path, text, what) and (scope.private or may_write(path, scope)):
+            whole.append(Doomed(path, text, None, area_of(path) in seen))
+            continue
+        found = [each for each in passages(text) if _is_from(path, each, what)]
+        if not scope.private:
+            found = [each for each in found if may_strike(path, each.person, scope)]
+        if found:
+            entries[path] = (text, found)
+    if what.query:
+        matches = meant(((path, each) for path, (_, found) in entries.items() for each in found), what.query, terms)
+        if len(matches) > FORGET_LIMIT and what.session is None and what.person is None:
+            raise _too_many([each for _, each in matches])
+        chosen = {path: [each for at, each in matches if at == path] for path, _ in matches}
+        entries = {path: (entries[path][0], found) for path, found in chosen.items()}
+    parts = [Doomed(path, text, tuple(found), area_of(path) in seen) for path, (text, found) in entries.items()]
+    return [*parts, *whole]
+
+
+def _is_from(path: str, passage: Passage, what: Forget) -> bool:
+    if not passage.is_item:
+        return False
+    theirs = area_of(path) == f"{PERSON_AREA}{what.person}"
+    person = what.person is None or passage.person == what.person or theirs
+    return person and (what.session is None or passage.session == what.session)
+
+
+def _is_whole(path: str, text: str, what: Forget) -> bool:
+    """Whether all of a file came from what is asked for: a person's own file, or one that says so of itself."""
+    front, _ = front_matter(text)
+    theirs = area_of(path) == f"{PERSON_AREA}{what.person}"
+    person = what.person is None or front.person == what.person or theirs
+    return person and (what.session is None or front.session == what.session)
+
+
+def _too_many(matches: Sequence[Passage]) -> InvalidRequest:
+    some = "; ".join(each.text[:80] for each in matches[:FORGET_LIMIT])
+    return InvalidRequest(
+        f"{len(matches)} entries match, and nothing was forgotten. Say more exactly which, for example: {some}"
+    )

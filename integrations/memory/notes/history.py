@@ -1,0 +1,264 @@
+"""What was changed in the files of one agent's memory: a record for each change, written before the files are.
+
+A record whose change was not finished is called `.pending`; all of it blocks, and one change goes on at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import secrets
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from hub.core.errors import HubError
+from hub.memory.contract import Change
+from hub.storage.files import read_bounded, write_atomic
+from integrations.memory.notes.matching import fact_key
+from integrations.memory.notes.patches import Hunk, unified
+
+_log = logging.getLogger(__name__)
+
+CHANGES_LIMIT = 200
+SIZE_LIMIT_BYTES = 32 * 1_048_576
+RECORD_LIMIT_BYTES = 64 * 1_048_576
+CREATED_LIMIT = 65_536
+"""Characters of a new file that are kept in its record: it is in the file, and taking it back needs none of it."""
+SUMMARY_LIMIT = 200
+DIFF_LIMIT = 200_000
+
+_ID = re.compile(r"\d{13}-[0-9a-f]{8}")
+_DONE, _PENDING = ".json", ".pending"
+_FORGOTTEN = "what was changed here was forgotten"
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """What was changed in one file.
+
+    Attributes:
+        path: Relative to the workspace.
+        before, after: Hashes of what it was and is; None where there was, or is, no file.
+        hunks: The lines; None when they were not kept, or were forgotten.
+    """
+
+    path: str
+    before: str | None
+    after: str | None
+    hunks: tuple[Hunk, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One change, whole.
+
+    Attributes:
+        id: Sorts by time.
+        time_ms: Milliseconds since the epoch.
+        reason, who, summary: As in `contract.Change`.
+        files: What was changed.
+        undone: Whether it was taken back.
+        undoes: The change that it took back.
+        forgotten: Whether its text was.
+    """
+
+    id: str
+    time_ms: int
+    reason: str
+    who: str
+    summary: str
+    files: tuple[FileChange, ...] = field(default=())
+    undone: bool = False
+    undoes: str | None = None
+    forgotten: bool = False
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether it can be taken back, as long as nothing else changed."""
+        kept = all(file.hunks is not None or file.before is None for file in self.files)
+        return bool(self.files) and kept and not (self.undone or self.forgotten or self.reason == "forget")
+
+    def as_change(self) -> Change:
+        """Return it as people see it."""
+        diff = "\n".join(
+            line
+            for file in self.files
+            for line in unified(file.path, file.hunks or (), is_new=file.before is None, is_gone=file.after is None)
+        )
+        if self.reason == "forget" or self.forgotten:
+            diff = ""
+        elif len(diff) > DIFF_LIMIT:
+            diff = f"{diff[:DIFF_LIMIT]}\n… cut: {len(diff) - DIFF_LIMIT} more characters"
+        diff = diff.encode("utf-8", "replace").decode()
+        return Change(
+            self.id, self.time_ms, self.reason, self.who, self.summary, diff, self.undone, can_undo=self.can_undo
+        )
+
+
+def new_id(time_ms: int) -> str:
+    """Return an id that sorts after those of earlier times."""
+    return f"{max(0, time_ms):013d}-{secrets.token_hex(4)}"
+
+
+class History:
+    """The records of one agent.
+
+    Args:
+        directory: Where they are; made when it is needed.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def begin(self, record: Record) -> None:
+        """Write a record before its change is made.
+
+        Raises:
+            StorageError: It cannot be written; the change must not be made.
+        """
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_atomic(self._path(record.id, _PENDING), _packed(record))
+
+    def finish(self, record: Record) -> None:
+        """Note that the change was made; the oldest records go when there are too many."""
+        self._path(record.id, _PENDING).rename(self._path(record.id, _DONE))
+        self._prune()
+
+    def cancel(self, record: Record) -> None:
+        """Take a record away whose change was not made."""
+        self._path(record.id, _PENDING).unlink(missing_ok=True)
+
+    def pending(self) -> list[Record]:
+        """Return the changes that something cut off."""
+        return [found for name in self._names(_PENDING) if (found := self._read(name, _PENDING)) is not None]
+
+    def newest(self) -> Iterable[Record]:
+        """Yield the changes, the newest first."""
+        for name in reversed(self._names(_DONE)):
+            if (found := self._read(name, _DONE)) is not None:
+                yield found
+
+    def count(self) -> int:
+        """Return how many changes are kept."""
+        return len(self._names(_DONE))
+
+    def get(self, id: str) -> Record | None:
+        """Return a change; None when there is none of this id."""
+        return self._read(id, _DONE) if _ID.fullmatch(id) else None
+
+    def mark(self, id: str, *, undone: bool) -> None:
+        """Note whether a change was taken back."""
+        if (found := self.get(id)) is not None:
+            write_atomic(self._path(id, _DONE), _packed(replace(found, undone=undone)))
+
+    def scrub(self, lines: Collection[str], paths: Collection[str]) -> None:
+        """Take out of all records what is forgotten.
+
+        Args:
+            lines: The lines that it said.
+            paths: Files of which nothing is kept.
+
+        Raises:
+            StorageError: A record cannot be written.
+        """
+        keys = {key for line in lines if (key := fact_key(line))}
+        for record in self.newest():
+            clean = _without(record, keys, paths)
+            if clean is not record:
+                write_atomic(self._path(record.id, _DONE), _packed(clean))
+
+    def _path(self, id: str, ending: str) -> Path:
+        return self._directory / f"{id}{ending}"
+
+    def _names(self, ending: str) -> list[str]:
+        try:
+            found = [each.name.removesuffix(ending) for each in self._directory.iterdir() if each.name.endswith(ending)]
+        except FileNotFoundError:
+            return []
+        return sorted(name for name in found if _ID.fullmatch(name))
+
+    def _read(self, id: str, ending: str) -> Record | None:
+        try:
+            return _unpacked(json.loads(read_bounded(self._path(id, ending), RECORD_LIMIT_BYTES)))
+        except FileNotFoundError:
+            return None
+        except (HubError, ValueError, KeyError, TypeError, AttributeError) as error:
+            _log.warning("the record %s of a change to memory cannot be read and is left out: %s", id, error)
+            return None
+
+    def _prune(self) -> None:
+        size = 0
+        for number, name in enumerate(reversed(self._names(_DONE))):
+            path = self._path(name, _DONE)
+            with suppress(FileNotFoundError):
+                size += path.stat().st_size
+                if number and (number >= CHANGES_LIMIT or size > SIZE_LIMIT_BYTES):
+                    path.unlink()
+
+
+def _without(record: Record, keys: Collection[str], paths: Collection[str]) -> Record:
+    """Return a record without what is forgotten; the same object when nothing of it is in there."""
+    files = tuple(_file_without(file, keys, gone=file.path in paths) for file in record.files)
+    if all(new is old for new, old in zip(files, record.files, strict=True)):
+        return record
+    lost = any(new.hunks is None and old.hunks is not None for new, old in zip(files, record.files, strict=True))
+    if not lost:
+        return replace(record, files=files)
+    return replace(record, files=files, summary=_FORGOTTEN, forgotten=True)
+
+
+def _file_without(file: FileChange, keys: Collection[str], *, gone: bool) -> FileChange:
+    if file.hunks is None:
+        return file
+    if gone or any(_holds((*hunk.before, *hunk.after), keys) for hunk in file.hunks):
+        return replace(file, hunks=None)
+    if not any(_holds((*hunk.above, *hunk.below), keys) for hunk in file.hunks):
+        return file
+    return replace(file, hunks=tuple(replace(hunk, above=(), below=()) for hunk in file.hunks))
+
+
+def _holds(lines: Iterable[str], keys: Collection[str]) -> bool:
+    return any(fact_key(line) in keys for line in lines)
+
+
+def _packed(record: Record) -> bytes:
+    # Bytes that are no UTF-8 stand as lone surrogates; escaped, they are read back as they were.
+    return json.dumps(asdict(record), ensure_ascii=True, indent=1).encode()
+
+
+def _unpacked(data: dict[str, Any]) -> Record:
+    files = tuple(
+        FileChange(
+            str(each["path"]),
+            each["before"],
+            each["after"],
+            None if each["hunks"] is None else tuple(_hunk(hunk) for hunk in each["hunks"]),
+        )
+        for each in data["files"]
+    )
+    return Record(
+        str(data["id"]),
+        int(data["time_ms"]),
+        str(data["reason"]),
+        str(data["who"]),
+        str(data["summary"]),
+        files,
+        bool(data["undone"]),
+        data["undoes"],
+        bool(data["forgotten"]),
+    )
+
+
+def _hunk(data: dict[str, Any]) -> Hunk:
+    before, after, above, below = (_lines(data[name]) for name in ("before", "after", "above", "below"))
+    return Hunk(int(data["before_at"]), int(data["after_at"]), before, after, above, below)
+
+
+def _lines(data: Sequence[str]) -> tuple[str, ...]:
+    if not isinstance(data, list) or not all(isinstance(line, str) for line in data):
+        raise TypeError("lines are a list of texts")
+    return tuple(data)

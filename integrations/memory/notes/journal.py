@@ -1,0 +1,152 @@
+"""Changes of memory files, each with a record by which it can be shown and taken back. Everything here blocks."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+
+from hub.core.errors import Conflict, Unavailable
+from integrations.memory.notes.history import CREATED_LIMIT, SUMMARY_LIMIT, FileChange, History, Record, new_id
+from integrations.memory.notes.patches import Hunk, Moved, hunks_between, taken_back
+from integrations.memory.notes.shelf import Changed, Draft, Shelf, hash_of
+
+_log = logging.getLogger(__name__)
+
+ATTEMPTS = 5
+
+
+class Journal:
+    """Changes the files of one workspace; one call at a time.
+
+    Args:
+        shelf: The files.
+        history: The records.
+        now_ms: Milliseconds since the epoch.
+    """
+
+    def __init__(self, shelf: Shelf, history: History, now_ms: Callable[[], int]) -> None:
+        self.shelf = shelf
+        self.history = history
+        self._now_ms = now_ms
+        self._healed = False
+
+    def change(
+        self, drafts: Sequence[Draft], *, reason: str, who: str, summary: str, undoes: str | None = None
+    ) -> Record:
+        """Change files together: all or none.
+
+        Raises:
+            Changed: A file is not what it was; nothing was written.
+            HubError, OSError: They cannot be written; nothing was.
+        """
+        self.heal()
+        real = [draft for draft in drafts if draft.before != draft.after]
+        record = self._record(real, reason, who, summary, undoes)
+        if not real:
+            return record
+        self.history.begin(record)
+        try:
+            self.shelf.replace(real, record.id)
+        except BaseException:
+            if self._is_begun(record):
+                self._healed = False  # what was written could not be put back: done as soon as it can be
+            else:
+                self.history.cancel(record)
+            raise
+        self.history.finish(record)
+        return record
+
+    def rework(
+        self, make: Callable[[], tuple[Mapping[str, tuple[str | None, str | None]], str]], *, reason: str, who: str
+    ) -> Record:
+        """Change files by what is made of them now; made again when somebody else wrote in between.
+
+        Args:
+            make: Returns old and new text by path, and a line on what that is.
+
+        Raises:
+            Unavailable: Somebody writes to them all the time.
+        """
+        for _ in range(ATTEMPTS):
+            texts, summary = make()
+            drafts = [Draft(path, before, after) for path, (before, after) in texts.items()]
+            try:
+                return self.change(drafts, reason=reason, who=who, summary=summary)
+            except Changed as changed:
+                path = changed.path
+        raise Unavailable(f"{path} is being written by somebody else; try again", retry_after_s=1.0)
+
+    def forget(self, drafts: Sequence[Draft], *, who: str) -> Record:
+        """Change files without keeping what they were.
+
+        Raises:
+            Conflict: One of them changed meanwhile; nothing was forgotten.
+        """
+        count = len(drafts)
+        summary = f"forgot something in {drafts[0].path}" if count == 1 else f"forgot something in {count} files"
+        try:
+            return self.change(drafts, reason="forget", who=who, summary=summary)
+        except Changed as changed:
+            raise Conflict(f"{changed.path} changed meanwhile; nothing in it was forgotten") from changed
+
+    def heal(self) -> None:
+        """Take back, once, what was cut off in the middle; files that somebody changed since are left as they are."""
+        if self._healed:
+            return
+        for record in self.history.pending():
+            self.shelf.clear([Draft(file.path, None, None) for file in record.files], record.id)
+            for file in record.files:
+                self._put_back(file)
+            self.history.cancel(record)
+            _log.warning("a change to memory (%s) that was cut off was taken back: %s", record.reason, record.id)
+        self._healed = True
+
+    def _put_back(self, file: FileChange) -> None:
+        now = self.shelf.text(file.path)
+        if hash_of(now) == file.after and (file.before is None or file.hunks is not None):
+            with suppress(Moved):
+                self.shelf.put_back(Draft(file.path, text_before(file, now), now))
+
+    def _is_begun(self, record: Record) -> bool:
+        return any(hash_of(self.shelf.text(file.path)) == file.after for file in record.files)
+
+    def _record(self, drafts: Sequence[Draft], reason: str, who: str, summary: str, undoes: str | None) -> Record:
+        files = tuple(
+            FileChange(draft.path, hash_of(draft.before), hash_of(draft.after), _hunks(draft, reason))
+            for draft in drafts
+        )
+        time_ms = self._now_ms()
+        return Record(new_id(time_ms), time_ms, reason, _line(who), _line(summary), files, undoes=undoes)
+
+
+def text_before(file: FileChange, now: str | None) -> str | None:
+    """Return what a file was before a change, exactly; `now` is what the change made of it.
+
+    Raises:
+        Moved: It is not, or what the change was is not kept any more.
+    """
+    if file.before is None:
+        return None
+    if file.hunks is None:
+        raise Moved
+    before = "\n".join(file.hunks[0].before) if file.after is None else taken_back(now or "", file.hunks)
+    if hash_of(before) != file.before:
+        raise Moved
+    return before
+
+
+def _hunks(draft: Draft, reason: str) -> tuple[Hunk, ...] | None:
+    if reason == "forget" or (draft.before is None and len(draft.after or "") > CREATED_LIMIT):
+        return None
+    if draft.before is None or draft.after is None:
+        # As a whole: an empty file and none are not the same.
+        before = () if draft.before is None else tuple(draft.before.split("\n"))
+        after = () if draft.after is None else tuple(draft.after.split("\n"))
+        return (Hunk(0, 0, before, after),)
+    return hunks_between(draft.before, draft.after)
+
+
+def _line(text: str) -> str:
+    plain = " ".join(text.split())
+    return plain if len(plain) <= SUMMARY_LIMIT else f"{plain[: SUMMARY_LIMIT - 1]}…"

@@ -1,0 +1,72 @@
+"""Which entry is meant: by all the words of a query, by its exact words, or because it says the same. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import date
+
+from hub.core.errors import InvalidRequest
+from hub.memory.contract import Filters
+from hub.memory.dates import asked_for, marks_in, marks_of_day
+from hub.memory.markdown import Passage
+from hub.memory.words import fold, words_asked, words_of
+from integrations.memory.notes.places import day_of
+
+QUERY_LIMIT = 2_000
+Term = frozenset[str]
+"""Words of which one must be there; mostly there is one."""
+
+_MARK = re.compile(r"\s*(?:(?:[-*+]|\d{1,9}[.)])\s+)?(?:>\s?)*")
+_TELLING = re.compile(r"\d+(?:[.,:/-]\d+)*|[^\W\d_]+|-(?=\d)|[+%°€$£¥#@]")
+
+
+def terms_of(query: str, today: date) -> list[Term]:
+    """Return what a query asks for.
+
+    Raises:
+        InvalidRequest: It is too long.
+    """
+    if len(query) > QUERY_LIMIT:
+        raise InvalidRequest(f"a query has at most {QUERY_LIMIT} characters")
+    rest, dates = asked_for(query, today)
+    return [*(frozenset([word]) for word in words_asked(rest)), *dates]
+
+
+def fact_key(text: str) -> str:
+    """Return what two texts share when they say the same, but for case, punctuation and how a list item is marked."""
+    return " ".join(_TELLING.findall(fold(_MARK.sub("", text, count=1))))
+
+
+def day_in(path: str, passage: Passage) -> date | None:
+    """Return the day a passage belongs to."""
+    try:
+        return date.fromisoformat(passage.day) if passage.day else day_of(path)
+    except ValueError:
+        return day_of(path)
+
+
+def meant(passages: Iterable[tuple[str, Passage]], query: str, terms: list[Term]) -> list[tuple[str, Passage]]:
+    """Return the list items that say exactly `query`; where there is none, those that have every term of it."""
+    items = [(path, each) for path, each in passages if each.is_item]
+    wanted = fact_key(query)
+    exact = [(path, each) for path, each in items if wanted and fact_key(each.text) == wanted]
+    if exact or not terms:
+        return exact
+    return [(path, each) for path, each in items if _has_all(path, each, terms)]
+
+
+def passes(passage: Passage, filters: Filters) -> bool:
+    """Whether a passage is what a search asks for, whatever it says."""
+    return (
+        (filters.person is None or passage.person == filters.person)
+        and (filters.session is None or passage.session == filters.session)
+        and (filters.kind is None or passage.kind == filters.kind.value)
+        and (filters.trusted is None or passage.trusted is filters.trusted)
+    )
+
+
+def _has_all(path: str, passage: Passage, terms: list[Term]) -> bool:
+    day = day_in(path, passage)
+    own = {*words_of(passage.text), *marks_in(passage.text), *(marks_of_day(day) if day else ())}
+    return all(term & own for term in terms)

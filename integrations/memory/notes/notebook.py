@@ -1,0 +1,346 @@
+"""The notebook: memory files as people read and edit them, with a history of every change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, tzinfo
+
+from hub.core.errors import Conflict, Forbidden, InvalidRequest, NotFound
+from hub.memory.contract import Change, Edit, MemoryFile, MemoryText, Provenance, Scope
+from hub.memory.markdown import FrontMatter, with_front_matter, without_sources
+from integrations.memory.notes import elsewhere
+from integrations.memory.notes.desk import Desk, Desks
+from integrations.memory.notes.history import FileChange, Record
+from integrations.memory.notes.journal import text_before
+from integrations.memory.notes.patches import Hunk, Moved, taken_out
+from integrations.memory.notes.places import (
+    FOLDER,
+    IMPORTED,
+    area_of,
+    areas_of,
+    day_of,
+    may_see,
+    may_write,
+    own_folder,
+)
+from integrations.memory.notes.shelf import FILE_LIMIT_BYTES, Changed, Draft, Shelf, hash_of
+from integrations.memory.notes.worker_job import Source
+
+EDITS_LIMIT = 500
+FILES_LIMIT = 1_000
+BRING_IN_LIMIT = 16 * 1_048_576
+"""Characters that come in at once."""
+NOTE_LIMIT = 200_000
+NAMES_TRIED = 1_000
+SLUG_LIMIT = 60
+NAME_LIMIT = 100
+DEPTH_LIMIT = 8
+CHANGES_LIMIT = 200
+REASONS = frozenset({"add", "edit", "tidy", "import", "undo", "note", "forget"})
+
+_NOT_SLUG = re.compile(r"[\W_]+")
+_ORIGIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_NOT_NAME = re.compile(r"[^\w.-]+")
+
+
+class NotesNotebook:
+    """The files of every agent's memory; see `hub.memory.contract.Notebook`.
+
+    Args:
+        desks: Where the files are worked on.
+        sources: Gives what an agent's memory has beside its workspace.
+        zone: The time zone of this home, in which days begin.
+    """
+
+    def __init__(self, desks: Desks, sources: Callable[[str], Sequence[Source]], zone: Callable[[], tzinfo]) -> None:
+        self._desks = desks
+        self._sources = sources
+        self._zone = zone
+
+    async def files(self, *, agent_id: str, scope: Scope) -> list[MemoryFile]:
+        """Return the files that are seen in a scope, the curated first, then the newest days, then the others."""
+        areas, sources = areas_of(scope), self._sources(agent_id)
+
+        def listed(desk: Desk) -> list[MemoryFile]:
+            return [
+                MemoryFile(
+                    each.path,
+                    area_of(each.path) or "",
+                    each.size_bytes,
+                    each.mtime_ns // 1_000_000,
+                    day.isoformat() if (day := day_of(each.path)) else None,
+                    writable=may_write(each.path, scope),
+                )
+                for each in desk.shelf.entries(areas)
+            ] + elsewhere.listed(sources, areas)
+
+        return await self._desks.look(agent_id, listed) if areas else []
+
+    async def read(self, path: str, *, agent_id: str, scope: Scope) -> MemoryText:
+        """Return a file's text; what is no UTF-8 in it is shown as U+FFFD.
+
+        Raises:
+            NotFound: There is no such file within `scope`.
+            LimitExceeded, Unavailable: It cannot be read.
+        """
+        sources = self._sources(agent_id)
+
+        def text(desk: Desk) -> MemoryText:
+            if elsewhere.is_elsewhere(path):
+                found = elsewhere.read(sources, path, areas_of(scope))
+                if found is None:
+                    raise no_such_file(path)
+                return MemoryText(path, found.text, hash_of(found.text) or "")
+            now = desk.shelf.text(path) if may_see(path, scope) else None
+            if now is None:
+                raise no_such_file(path)
+            return MemoryText(
+                path, now.encode("utf-8", "surrogateescape").decode("utf-8", "replace"), hash_of(now) or ""
+            )
+
+        return await self._desks.look(agent_id, text)
+
+    async def write(
+        self, edits: Sequence[Edit], *, agent_id: str, scope: Scope, reason: str, who: str, summary: str
+    ) -> Change:
+        """Change files together: all or none.
+
+        Raises:
+            Conflict: A file changed since it was read; nothing was written.
+            NotFound, Forbidden, InvalidRequest: It may not be written, or not so.
+            Unavailable: The disk cannot be written.
+        """
+        _check_edits(edits, scope, reason)
+
+        def write(desk: Desk) -> tuple[Change, Sequence[str]]:
+            drafts = []
+            for edit in edits:
+                before = desk.shelf.text(edit.path)
+                if hash_of(before) != edit.base_hash:
+                    raise _changed(edit.path)
+                drafts.append(Draft(edit.path, before, edit.text))
+            record = _change(desk, drafts, reason=reason, who=who, summary=summary)
+            return record.as_change(), [file.path for file in record.files]
+
+        return await self._desks.change(agent_id, write)
+
+    async def note(
+        self, slug: str, title: str, text: str, provenance: Provenance, *, agent_id: str, scope: Scope
+    ) -> str:
+        """Write what came of a conversation into a file of its own, and return its path.
+
+        Raises:
+            Forbidden: The session belongs to nobody who could have a memory.
+            InvalidRequest: There is nothing to write, or too much.
+            Unavailable: The disk cannot be written.
+        """
+        if not text.strip() or len(text) > NOTE_LIMIT:
+            raise InvalidRequest(f"a note has 1 to {NOTE_LIMIT} characters")
+        _check_text(text)
+        folder = FOLDER if scope.private else own_folder(scope)
+        day = datetime.fromtimestamp(provenance.time, self._zone()).date()
+        name = f"{folder}/{day:%Y-%m-%d}-{_slug(slug)}"
+        front = FrontMatter(
+            trusted=provenance.trusted, source="conversation", person=provenance.person, session=provenance.session_key
+        )
+        # Whoever wrote the text, each line of it came from this conversation.
+        body = without_sources(text.strip())
+        whole = with_front_matter(front, f"# {' '.join(title.split()) or day.isoformat()}\n\n{body}\n")
+
+        def write(desk: Desk) -> tuple[str, Sequence[str]]:
+            path = _free(desk.shelf, name)
+            who = provenance.person or "someone"
+            _change(
+                desk, [Draft(path, None, whole)], reason="note", who=who, summary=f"notes of a conversation: {title}"
+            )
+            return path, [path]
+
+        return await self._desks.change(agent_id, write)
+
+    async def changes(self, *, agent_id: str, scope: Scope, limit: int = 50) -> list[Change]:
+        """Return what was changed, the newest first; a change is seen by who sees all of its files."""
+        most = max(0, min(limit, CHANGES_LIMIT))
+
+        def newest(desk: Desk) -> list[Change]:
+            found: list[Change] = []
+            for record in desk.history.newest():
+                if len(found) >= most:
+                    break
+                if _is_seen(record, scope):
+                    found.append(record.as_change())
+            return found
+
+        return await self._desks.look(agent_id, newest)
+
+    async def undo(self, change_id: str, *, agent_id: str, scope: Scope, who: str) -> Change:
+        """Take a change back; what others changed in the same files since then stays.
+
+        Raises:
+            NotFound: There is no such change within `scope`.
+            Forbidden: Its files may be read, not written.
+            Conflict: What it changed was changed again since, or it cannot be taken back.
+            Unavailable: The disk cannot be written.
+        """
+
+        def undo(desk: Desk) -> tuple[Change, Sequence[str]]:
+            record = desk.history.get(change_id)
+            if record is None or not _is_seen(record, scope):
+                raise NotFound(f"there is no change {change_id!r:.80}")
+            if not record.can_undo:
+                why = "it was taken back already" if record.undone else "what it changed is not kept"
+                raise Conflict(f"the change cannot be taken back: {why}")
+            if not all(may_write(file.path, scope) for file in record.files):
+                raise Forbidden("what is shared in this home is the owner's to edit")
+            drafts = [_undone(file, desk.shelf.text(file.path)) for file in record.files]
+            summary = f"took back: {record.summary}"
+            done = _change(desk, drafts, reason="undo", who=who, summary=summary, undoes=record.id)
+            desk.history.mark(record.id, undone=True)
+            if record.undoes is not None:
+                desk.history.mark(record.undoes, undone=False)
+            return done.as_change(), [file.path for file in done.files]
+
+        return await self._desks.change(agent_id, undo)
+
+    async def bring_in(
+        self, files: Mapping[str, str], *, origin: str, trusted: bool, agent_id: str, scope: Scope
+    ) -> list[str]:
+        """Write files of another assistant below `memory/imported/<origin>/`; return the paths written.
+
+        What is there already, word for word, is not written again; what is there and differs is replaced, and the
+        history has what it was.
+
+        Raises:
+            Forbidden: It is not the owner who asks.
+            InvalidRequest: It is too much, or no text.
+            Unavailable: The disk cannot be written.
+        """
+        if not scope.private:
+            raise Forbidden("only an owner can bring in memories of another assistant")
+        if not _ORIGIN.fullmatch(origin):
+            raise InvalidRequest(f"where it comes from is a word of a-z, 0-9, - and _, not {origin!r:.80}")
+        if len(files) > FILES_LIMIT or sum(len(text) for text in files.values()) > BRING_IN_LIMIT:
+            raise InvalidRequest(f"at most {FILES_LIMIT} files and {BRING_IN_LIMIT} characters come in at once")
+        texts: dict[str, str] = {}
+        for name, text in sorted(files.items()):
+            _check_text(text)
+            body = text.removeprefix("\ufeff") if trusted else without_sources(text.removeprefix("\ufeff"))
+            path = _imported(origin, name, texts)
+            texts[path] = with_front_matter(FrontMatter(trusted=trusted, source=origin), body)
+
+        def write(desk: Desk) -> tuple[list[str], Sequence[str]]:
+            drafts = [Draft(path, desk.shelf.text(path), text) for path, text in texts.items()]
+            summary = f"brought in {len(texts)} files of {origin}"
+            record = _change(desk, drafts, reason="import", who=scope.person or "owner", summary=summary)
+            paths = [file.path for file in record.files]
+            return paths, paths
+
+        return await self._desks.change(agent_id, write)
+
+
+def no_such_file(path: str) -> NotFound:
+    """Return what is said of a file that is not there, or not there for this session."""
+    return NotFound(f"there is no memory file {path!r:.200}")
+
+
+def _change(
+    desk: Desk, drafts: Sequence[Draft], *, reason: str, who: str, summary: str, undoes: str | None = None
+) -> Record:
+    try:
+        return desk.journal.change(drafts, reason=reason, who=who, summary=summary, undoes=undoes)
+    except Changed as changed:
+        raise _changed(changed.path) from changed
+
+
+def _changed(path: str) -> Conflict:
+    return Conflict(f"{path} changed since it was read, and nothing was written; read it again", details={"path": path})
+
+
+def _check_edits(edits: Sequence[Edit], scope: Scope, reason: str) -> None:
+    if not 1 <= len(edits) <= EDITS_LIMIT:
+        raise InvalidRequest(f"1 to {EDITS_LIMIT} files are changed at once")
+    if reason not in REASONS:
+        raise InvalidRequest(f"{reason!r:.40} is no reason; it is one of {', '.join(sorted(REASONS))}")
+    if len({edit.path for edit in edits}) < len(edits):
+        raise InvalidRequest("a file is changed once at a time")
+    for edit in edits:
+        if elsewhere.is_elsewhere(edit.path):
+            raise Forbidden(f"{edit.path!r:.200} lies beside the workspace, and is only read here")
+        if not may_see(edit.path, scope):
+            raise no_such_file(edit.path)
+        if not may_write(edit.path, scope):
+            raise Forbidden("what is shared in this home is the owner's to edit; others add to it")
+        if edit.text is not None:
+            _check_text(edit.text)
+
+
+def _check_text(text: str) -> None:
+    try:
+        size_bytes = len(text.encode())
+    except UnicodeEncodeError as error:
+        raise InvalidRequest(f"that is no text: character {error.start} is none") from error
+    if size_bytes > FILE_LIMIT_BYTES:
+        raise InvalidRequest(f"a memory file has at most {FILE_LIMIT_BYTES} bytes")
+    if "\x00" in text:
+        raise InvalidRequest("that is no text: it holds a NUL character")
+
+
+def _is_seen(record: Record, scope: Scope) -> bool:
+    return bool(record.files) and all(may_see(file.path, scope) for file in record.files)
+
+
+def _undone(file: FileChange, now: str | None) -> Draft:
+    """Return what a file is without a change of it.
+
+    Raises:
+        Conflict: What was changed is not there as it was.
+    """
+    try:
+        if hash_of(now) == file.after:
+            return Draft(file.path, now, text_before(file, now))
+        if now is None or file.after is None or file.hunks is None:
+            raise Moved
+        hunks = file.hunks if file.before is not None else tuple(_without_title(hunk) for hunk in file.hunks)
+        return Draft(file.path, now, taken_out(now, hunks))
+    except Moved:
+        raise Conflict(
+            f"{file.path} was changed again since, where this change was; nothing was taken back. Edit it by hand",
+            details={"path": file.path},
+        ) from None
+
+
+def _without_title(hunk: Hunk) -> Hunk:
+    """Return what was put into a new file, without the headings that stand over all that was added later."""
+    lines = list(hunk.after)
+    while lines and (not lines[0].strip() or lines[0].startswith("#")):
+        del lines[0]
+    while lines and not lines[-1].strip():
+        del lines[-1]
+    if not lines:
+        raise Moved
+    return Hunk(0, 0, (), tuple(lines))
+
+
+def _slug(text: str) -> str:
+    plain = _NOT_SLUG.sub("-", text.lower()).strip("-")[:SLUG_LIMIT].strip("-")
+    return plain or "notes"
+
+
+def _free(shelf: Shelf, name: str) -> str:
+    """Return a path that is not taken."""
+    for number in range(1, NAMES_TRIED):
+        path = f"{name}.md" if number == 1 else f"{name}-{number}.md"
+        if not shelf.root.exists(path):
+            return path
+    raise Conflict(f"there are too many notes called {name}")
+
+
+def _imported(origin: str, name: str, taken: Mapping[str, str]) -> str:
+    """Return where a file that comes in is put; its name is made harmless, and never that of another."""
+    parts = [_NOT_NAME.sub("-", part).strip(".-")[:NAME_LIMIT] for part in name.removesuffix(".md").split("/")]
+    plain = "/".join([part for part in parts if part][-DEPTH_LIMIT:]) or "notes"
+    number, path = 1, f"{IMPORTED}/{origin}/{plain}.md"
+    while path in taken:
+        number += 1
+        path = f"{IMPORTED}/{origin}/{plain}-{number}.md"
+    return path

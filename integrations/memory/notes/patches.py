@@ -1,0 +1,143 @@
+"""What changed in a file, as lines: enough to show it, to take it back, and to take it back when others changed too.
+
+Pure: texts in, texts out.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+CONTEXT = 3
+COMPARED_LIMIT = 4_000
+"""Lines that are compared one by one; where more were changed, all between the first and the last is one piece."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """Some lines in the place of others; lines are without their newlines.
+
+    Attributes:
+        before_at, after_at: Where it begins in the old and in the new text, from 0.
+        before, after: What was there, and what is there now.
+        above, below: Up to three lines around it, the same in both texts.
+    """
+
+    before_at: int
+    after_at: int
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    above: tuple[str, ...] = ()
+    below: tuple[str, ...] = ()
+
+
+class Moved(Exception):
+    """What is to be taken back is not there any more, or cannot be told from the same elsewhere."""
+
+
+def hunks_between(before: str, after: str) -> tuple[Hunk, ...]:
+    """Return what makes the text `after` of `before`, from the top."""
+    old, new = before.split("\n"), after.split("\n")
+    head = _alike(old, new)
+    tail = _alike(old[head:][::-1], new[head:][::-1])
+    old_end, new_end = len(old) - tail, len(new) - tail
+    if head == old_end and head == new_end:
+        return ()
+    spans = [(head, old_end, head, new_end)]
+    if old_end - head + new_end - head <= COMPARED_LIMIT:
+        matcher = difflib.SequenceMatcher(None, old[head:old_end], new[head:new_end])
+        spans = [
+            (head + i1, head + i2, head + j1, head + j2)
+            for tag, i1, i2, j1, j2 in matcher.get_opcodes()
+            if tag != "equal"
+        ]
+    return tuple(
+        Hunk(
+            i1,
+            j1,
+            tuple(old[i1:i2]),
+            tuple(new[j1:j2]),
+            tuple(new[max(0, j1 - CONTEXT) : j1]),
+            tuple(new[j2 : j2 + CONTEXT]),
+        )
+        for i1, i2, j1, j2 in spans
+    )
+
+
+def taken_back(text: str, hunks: Sequence[Hunk]) -> str:
+    """Return the text without the change, exactly; `text` is what the change made.
+
+    Raises:
+        Moved: It is not.
+    """
+    lines = text.split("\n")
+    for hunk in reversed(hunks):
+        end = hunk.after_at + len(hunk.after)
+        if tuple(lines[hunk.after_at : end]) != hunk.after:
+            raise Moved
+        lines[hunk.after_at : end] = hunk.before
+    return "\n".join(lines)
+
+
+def taken_out(text: str, hunks: Sequence[Hunk]) -> str:
+    """Return a text that was changed again without one of its changes; every other line stays.
+
+    Raises:
+        Moved: What was changed is not there as it was, or it is not clear which of several it is.
+    """
+    lines = text.split("\n")
+    for hunk in reversed(hunks):
+        at = _place(lines, hunk)
+        lines[at : at + len(hunk.after)] = hunk.before
+    return "\n".join(lines)
+
+
+def unified(path: str, hunks: Sequence[Hunk], *, is_new: bool, is_gone: bool) -> Iterator[str]:
+    """Yield the lines of a unified diff, without newlines."""
+    yield "--- /dev/null" if is_new else f"--- a/{path}"
+    yield "+++ /dev/null" if is_gone else f"+++ b/{path}"
+    for hunk in hunks:
+        above, below = hunk.above, hunk.below
+        around = len(above) + len(below)
+        old_at, new_at = hunk.before_at - len(above) + 1, hunk.after_at - len(above) + 1
+        yield f"@@ -{old_at},{len(hunk.before) + around} +{new_at},{len(hunk.after) + around} @@"
+        yield from (f" {line}" for line in above)
+        yield from (f"-{line}" for line in hunk.before)
+        yield from (f"+{line}" for line in hunk.after)
+        yield from (f" {line}" for line in below)
+
+
+def _alike(one: Sequence[str], other: Sequence[str]) -> int:
+    count = 0
+    for mine, theirs in zip(one, other, strict=False):
+        if mine != theirs:
+            break
+        count += 1
+    return count
+
+
+def _place(lines: Sequence[str], hunk: Hunk) -> int:
+    """Return where the new lines of a hunk are now: by what is around them, else by themselves."""
+    size = len(hunk.after)
+    there = [at for at in range(len(lines) - size + 1) if tuple(lines[at : at + size]) == hunk.after]
+    near = {at: _around(lines, at, hunk) for at in there}
+    if not size:
+        # Lines that were taken out are put back only between those that they stood between.
+        near = {at: around for at, around in near.items() if _is_between(lines, at, hunk)}
+    best = max(near.values(), default=0)
+    places = [at for at, around in near.items() if around == best]
+    if len(places) != 1:
+        raise Moved
+    return places[0]
+
+
+def _around(lines: Sequence[str], at: int, hunk: Hunk) -> int:
+    """Return how many of the lines around a hunk are there, from the nearest on."""
+    above = lines[max(0, at - CONTEXT) : at][::-1]
+    end = at + len(hunk.after)
+    return _alike(above, hunk.above[::-1]) + _alike(lines[end : end + CONTEXT], hunk.below)
+
+
+def _is_between(lines: Sequence[str], at: int, hunk: Hunk) -> bool:
+    return tuple(lines[max(0, at - 1) : at]) == hunk.above[-1:] and tuple(lines[at : at + 1]) == hunk.below[:1]

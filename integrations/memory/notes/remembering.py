@@ -1,0 +1,153 @@
+"""Writes an entry where it belongs, and strikes what it replaces. It blocks; texts come from the shelf."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, tzinfo
+
+from hub.core.errors import InvalidRequest
+from hub.memory.contract import Added, Entry, Hit, Scope
+from hub.memory.markdown import PASSAGE_LIMIT, Passage, format_entry, insert_under, passages, struck
+from integrations.memory.notes.desk import Desk
+from integrations.memory.notes.matching import Term, fact_key, meant
+from integrations.memory.notes.places import CURATED, Place, areas_of, may_strike, place_for
+
+STRUCK_LIMIT = 3
+"""Entries that one new one may replace."""
+
+Texts = dict[str, tuple[str | None, str | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Remembering:
+    """An entry that is to be written.
+
+    Attributes:
+        entry: The entry.
+        scope: Whose memory.
+        replaced: What the words of `entry.replaces` ask for.
+        zone: In which days begin.
+    """
+
+    entry: Entry
+    scope: Scope
+    replaced: list[Term]
+    zone: tzinfo
+
+    def do(self, desk: Desk) -> tuple[Added, Sequence[str]]:
+        """Write it, and return where it is and which files were changed.
+
+        Raises:
+            InvalidRequest: What it replaces is not clear; nothing was written.
+            Forbidden: The session belongs to nobody who could have a memory.
+            HubError, OSError: The files cannot be written.
+        """
+        made: list[Added] = []
+
+        def make() -> tuple[Mapping[str, tuple[str | None, str | None]], str]:
+            added, texts = self._made(desk)
+            made.append(added)
+            return texts, f"remembered in {added.hit.path}: {added.hit.text}"
+
+        who = self.entry.provenance.person or "someone"
+        record = desk.journal.rework(make, reason="add", who=who)
+        return made[-1], [file.path for file in record.files]
+
+    def _made(self, desk: Desk) -> tuple[Added, Texts]:
+        """Return what is written, and the old and new texts of the files that change for it."""
+        provenance = self.entry.provenance
+        place = place_for(
+            self.entry.kind,
+            self.scope,
+            self._today(),
+            trusted=provenance.trusted,
+            curated_bytes=desk.shelf.curated_bytes(),
+            shared=self.entry.shared,
+        )
+        texts: Texts = {}
+        for path in (CURATED, place.path) if self.scope.private else (place.path,):
+            texts[path] = (now := desk.shelf.text(path), now)
+        known = self._known(texts)
+        gone = self._replaced(desk)
+        for path in dict.fromkeys(path for path, _ in gone):
+            before, after = texts.get(path) or ((now := desk.shelf.text(path)), now)
+            wanted = [each for at, each in gone if at == path]
+            texts[path] = (before, struck(after or "", wanted, self._today()))
+        hits = tuple(_hit(path, each) for path, each in gone)
+        if known is not None:
+            path, passage = known
+            return Added(_hit(path, _found_again(texts[path][1] or "", passage)), known=True, struck=hits), texts
+        item = format_entry(self.entry, self.zone)
+        before, after = texts[place.path]
+        fresh, line = _put(after, place, item)
+        texts[place.path] = (before, fresh)
+        added = next(each for each in passages(fresh) if each.start_line == line)
+        return Added(_hit(place.path, added), struck=hits), texts
+
+    def _known(self, texts: Texts) -> tuple[str, Passage] | None:
+        """Return the entry that says the same already, and can be trusted as much."""
+        wanted, trusted = fact_key(self.entry.text), self.entry.provenance.trusted
+        for path, (_, text) in texts.items():
+            for passage in passages(text or ""):
+                alike = passage.is_item and not passage.struck and fact_key(passage.text) == wanted
+                if alike and wanted and (passage.trusted or not trusted):
+                    return path, passage
+        return None
+
+    def _replaced(self, desk: Desk) -> list[tuple[str, Passage]]:
+        """Return the entries that hold no longer; words from outside strike nothing that people of this home said."""
+        if not self.entry.replaces:
+            return []
+        trusted, same = self.entry.provenance.trusted, fact_key(self.entry.text)
+        there = [
+            (path, each)
+            for path, text in desk.shelf.texts(areas_of(self.scope))
+            for each in passages(text)
+            if each.is_item
+            and not each.struck
+            and (trusted or not each.trusted)
+            and fact_key(each.text) != same
+            and may_strike(path, each.person, self.scope)
+        ]
+        found = meant(there, self.entry.replaces, self.replaced)
+        if len(found) > STRUCK_LIMIT:
+            some = "; ".join(each.text[:80] for _, each in found[:STRUCK_LIMIT])
+            raise InvalidRequest(
+                f"{len(found)} entries match what is replaced, and nothing was written. Say more exactly which, for "
+                f"example: {some}"
+            )
+        return found
+
+    def _today(self) -> date:
+        return datetime.fromtimestamp(self.entry.provenance.time, self.zone).date()
+
+
+def _put(text: str | None, place: Place, item: str) -> tuple[str, int]:
+    """Return a file with an item at the end of its section, and the line at which the item begins."""
+    if place.section is not None:
+        return insert_under(text or f"{place.title}\n", place.section, item)
+    before = text or f"{place.title}\n\n"
+    before += "" if before.endswith("\n") else "\n"
+    return before + item, before.count("\n") + 1
+
+
+def _found_again(text: str, passage: Passage) -> Passage:
+    """Return a passage where it is after others were struck above it."""
+    same = [each for each in passages(text) if each.text == passage.text and not each.struck and each.is_item]
+    return same[0] if same else replace(passage)
+
+
+def _hit(path: str, passage: Passage) -> Hit:
+    return Hit(
+        path,
+        passage.start_line,
+        passage.end_line,
+        passage.text[:PASSAGE_LIMIT],
+        1.0,
+        trusted=passage.trusted,
+        kind=passage.kind,
+        person=passage.person,
+        session=passage.session,
+        day=passage.day,
+    )
