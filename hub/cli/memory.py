@@ -13,6 +13,7 @@ from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import Group
 from hub.cli.memory_files import changes, list_, show, undo
+from hub.cli.memory_intents import intents
 from hub.cli.memory_options import agent_option, given
 from hub.cli.memory_prints import count_of, print_entries, print_hits, print_status, print_synced, where
 from hub.cli.memory_transfer import export
@@ -201,5 +202,5 @@ def _tell_forgotten(answer: Mapping[str, Any], word: str, *, as_json: bool) -> N
     click.echo(f"{count_of(answer['count'], 'entry', 'entries')} {word}." if answer["count"] else "Nothing matches.")
 
 
-for _each in (list_, show, changes, undo, export):
+for _each in (list_, show, changes, undo, export, intents):
     command.add_command(_each)

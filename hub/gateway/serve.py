@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hub.agent.agents import Agents
+from hub.agent.intents import StandingIntents
 from hub.agent.runner import AgentRunner
 from hub.automation.assembly import AutomationHouse
 from hub.config.store import ConfigStore
@@ -41,6 +42,7 @@ from hub.gateway.methods.hub_state import HubFacts, HubState
 from hub.gateway.methods.memory import MemoryMethods
 from hub.gateway.methods.memory_door import MemoryDoor
 from hub.gateway.methods.memory_files import MemoryFileMethods
+from hub.gateway.methods.memory_intents import IntentMethods
 from hub.gateway.methods.scripts import ScriptMethods
 from hub.gateway.methods.services import ServiceMethods
 from hub.gateway.methods.sessions import SessionMethods
@@ -87,7 +89,11 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """What stands only when the configuration is good: the agents and all around them."""
+    """What stands only when the configuration is good: the agents and all around them.
+
+    Attributes:
+        intents: The standing intents; None where nobody keeps any.
+    """
 
     agents: Agents
     sessions: SessionStore
@@ -100,6 +106,7 @@ class House:
     approvals: Approvals
     automation: AutomationHouse
     memory: MemoryRegistry = field(default_factory=MemoryRegistry)
+    intents: StandingIntents | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +220,8 @@ def _automation(ground: Ground, house: House) -> list[Method]:
 
 def _memory(gateway: Gateway, ground: Ground, house: House) -> list[Method]:
     door = MemoryDoor(house.memory, house.agents, gateway.clock, ground.redactor)
-    return [*MemoryMethods(door).methods(), *MemoryFileMethods(door).methods()]
+    intents = IntentMethods(door, house.intents).methods() if house.intents is not None else []
+    return [*MemoryMethods(door).methods(), *MemoryFileMethods(door).methods(), *intents]
 
 
 def _openai(gateway: Gateway, ground: Ground, house: House) -> list[Route]:

@@ -33,6 +33,8 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     ("memory", "add"): ["the boiler was serviced"],
     ("memory", "export"): ["elsewhere"],
     ("memory", "forget"): ["boiler"],
+    ("memory", "intents", "add"): ["boiler", "change the filter"],
+    ("memory", "intents", "remove"): ["some-id"],
     ("memory", "search"): ["boiler"],
     ("memory", "show"): ["MEMORY.md"],
     ("memory", "undo"): ["some-id"],
