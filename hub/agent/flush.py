@@ -135,17 +135,19 @@ class Flush:
             memory = self._needs.memory.require()
             position = await self._store.position(session.session_id)
             whose = await self._whose(session)
+            taken_up = None
             if position.plan is not None:
                 position = await self._take_up(session, whose, memory, position.plan)
+                taken_up = position.path
             said = await self._said(session, position)
             if not said.names_something or whose.scope == NOBODY:
-                await self._done(session, said, None)
-                return None
+                await self._done(session, said)
+                return taken_up
             agent = self._needs.agents.get(session.agent_id)
             digest = await self._needs.digester.digest(said.lines, agent, session.key, session.model)
             if not digest.points:
-                await self._done(session, said, None)
-                return None
+                await self._done(session, said)
+                return taken_up
             redact = self._needs.redactor.redact
             title, text = redact(digest.title), redact(digest.text)
             plan = Plan(digest.slug, title, text, said.trusted, said.entry_id, said.entry_ms)
@@ -208,8 +210,8 @@ class Flush:
         authority = Authority(f"person:{person.id}", person=person.id, owner=person.owner)
         return _Whose(scope_of(session.key, authority, people), person.id)
 
-    async def _done(self, session: Session, said: Said, path: str | None) -> None:
-        await self._store.done(session, said.entry_id, said.entry_ms, path, self._now_ms())
+    async def _done(self, session: Session, said: Said) -> None:
+        await self._store.done(session, said.entry_id, said.entry_ms, None, self._now_ms())
 
     def _now_ms(self) -> int:
         return int(self._needs.clock.time() * 1_000)

@@ -99,6 +99,11 @@ class Remembering:
         needs.runner.on_begin(self.recall.before)
         parts.sessions.before_reset(self.flush.before_reset)
 
+    @property
+    def writing(self) -> list[str]:
+        """What is being written now, for people."""
+        return self._tasks.names()
+
     async def open(self) -> None:
         """Load the standing intents, bring tool and service, and take up what a stop had cut off."""
         parts = self._needs.runner.parts
