@@ -13,6 +13,8 @@ from hub.memory.words import positions
 
 RECIPROCAL_K = 60
 """What reciprocal-rank fusion adds to each rank, so that the first places do not outweigh all."""
+RECENCY_LEAST = 0.5
+"""What age can take from a score at most: what is older than one half-life is told by what it says."""
 SNIPPET_LIMIT = 700
 SNIPPET_LEAD = 160
 """Characters of a long passage shown before the first word that was asked for."""
@@ -182,7 +184,7 @@ def _aged(candidate: Candidate, score: float, rules: RankingRules, today: date) 
     if candidate.day is not None:
         newest = candidate.day.toordinal()
         if rules.half_life_days > 0:
-            recency = 0.5 ** (max(0, today.toordinal() - newest) / rules.half_life_days)
+            recency = max(RECENCY_LEAST, 0.5 ** (max(0, today.toordinal() - newest) / rules.half_life_days))
             score *= recency
     return _Scored(candidate, score, recency, order=(-score, -newest, candidate.id))
 

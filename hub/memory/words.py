@@ -17,13 +17,18 @@ STOP_WORDS = frozenset(
     done have has had having i you he she it we they me my mine your yours him his her hers its our ours us them their
     this that these those what when where who whom whose which why how will would can could shall should may might must
     please tell know knows say said says show find there here about any anything something some all just also again
-    remember recall remind forget memory note notes get got ever
+    remember recall remind forget memory note notes get got ever happen happens happened happening
     """.split()  # noqa: SIM905  ninety quoted words read worse
 )
 _CHINESE_ASIDES = re.compile(
     "的事情|的事|这件事|那件事|事情|请问|请|什么时候|什么|何时|哪里|哪儿|哪个|哪些|哪|谁|多少|怎么样|怎么|怎样|为什么|是不是|有没有|关于|告诉|记得|记住|忘记|忘掉|知道"
-    "|一下|吗|呢|吧|啊|的|了|过|是|在|我们|你们|他们|我|你|您|他|她|它|和|与|把|被|这|那|就|都|也|还"
+    "|一下|发生|吗|呢|吧|啊|的|了|过|是|在|我们|你们|他们|我|你|您|他|她|它|和|与|把|被|这|那|就|都|也|还"
 )
+
+_COMMON_CHARACTERS = frozenset(
+    "一不个上下大小有人到去来能要会可以多少么么怎得着给从对很最更没为于中里后前天年月日时候间号家用做说看让给点次件第"
+)
+"""Characters that stand in so many passages that one of them alone says nothing."""
 
 
 def fold(text: str) -> str:
@@ -52,15 +57,20 @@ def words_of(text: str) -> list[str]:
 
 
 def words_asked(query: str) -> list[str]:
-    """Return the words that a query asks for, each once: without question words, Chinese in pairs where it can be."""
+    """Return the words that a query asks for, each once: without question words; Chinese in pairs, then characters.
+
+    A single character finds what is said in another word (升职 and 升到): it weighs little where it is common.
+    """
     found: list[str] = []
+    characters: list[str] = []
     for piece in _PIECE.findall(fold(query)):
         if _IS_CJK.match(piece):
             for part in _CHINESE_ASIDES.split(piece):
-                found.extend(_pairs(part) if len(part) > 1 else part)
+                found.extend(_pairs(part))
+                characters.extend(each for each in part if len(part) == 1 or each not in _COMMON_CHARACTERS)
         elif (word := _bare(piece)) not in STOP_WORDS:
             found.append(stem(word))
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys([*found, *characters]))
 
 
 def positions(text: str, words: frozenset[str]) -> Iterator[int]:
