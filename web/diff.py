@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 LINE_LIMIT = 2_000
+_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _KINDS = {"+": "add", "-": "remove", " ": "same", "@": "hunk"}
 
 
@@ -48,20 +52,31 @@ class FileDiff:
 def file_diffs(unified: str) -> list[FileDiff]:
     """Return a unified difference of several files, one by one; all of them together are cut after 2 000 lines."""
     lines = unified.splitlines()
-    starts = [
-        number
-        for number, line in enumerate(lines)
-        if line.startswith("--- ") and number + 1 < len(lines) and lines[number + 1].startswith("+++ ")
-    ]
+    starts = _starts(lines)
     found: list[FileDiff] = []
     left = LINE_LIMIT
-    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+    for start, end in itertools.pairwise([*starts, len(lines)]):
         if left <= 0:
             break
-        shown = diff_lines("\n".join(lines[start : min(end, start + 2 + left + 1)]))
+        shown = diff_lines("\n".join(lines[start:end]))[: left + 1]
         left -= len(shown)
         found.append(FileDiff(_name(lines[start][4:], lines[start + 1][4:]), shown))
     return found
+
+
+def _starts(lines: Sequence[str]) -> list[int]:
+    """Return where the differences of files begin; what stands in a hunk is counted, whatever it looks like."""
+    starts: list[int] = []
+    old = new = 0
+    for number, line in enumerate(lines):
+        if old > 0 or new > 0:
+            old -= line[:1] in ("-", " ", "")
+            new -= line[:1] in ("+", " ", "")
+        elif hunk := _HUNK.match(line):
+            old, new = int(hunk[1] or 1), int(hunk[2] or 1)
+        elif line.startswith("--- ") and number + 1 < len(lines) and lines[number + 1].startswith("+++ "):
+            starts.append(number)
+    return starts
 
 
 def _name(old: str, new: str) -> str:

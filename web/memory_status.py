@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from web.memory_shelf import size_text
+from web.texts import MEMORY_ENGINES, MEMORY_FACTS
+
 COSTS_LIMIT = 60
 """Rows of costs that are shown; the sum is of all."""
 
@@ -21,7 +24,27 @@ class IndexStatus:
 
     def shown(self, status: Mapping[str, Any]) -> dict[str, Any]:
         """Return the status as the page of the index shows it."""
-        return {"status": status, "costs": costs_shown(status.get("costs") or ())}
+        return {
+            "facts": [fact for name, text in MEMORY_FACTS.items() if (fact := self._fact(status, name, text))],
+            "engines": [
+                {"text": text, "name": status[kind]} for kind, text in MEMORY_ENGINES.items() if status.get(kind)
+            ],
+            "embedder": status.get("embedder"),
+            "by_words": status.get("embedder") is None and bool(status.get("notes")),
+            "notes": list(status.get("notes") or ()),
+            "problems": list(status.get("problems") or ()),
+            "building": status.get("building"),
+            "costs": costs_shown(status.get("costs") or ()),
+        }
+
+    def _fact(self, status: Mapping[str, Any], name: str, text: str) -> dict[str, Any] | None:
+        value = status.get(name)
+        if value is None:
+            return None
+        if name.endswith("_ms"):
+            moment = self._moment(value)
+            return {"text": text, "value": moment["when"], "iso": moment["iso"]}
+        return {"text": text, "value": size_text(value) if name.endswith("_bytes") else str(value), "iso": ""}
 
 
 def costs_shown(costs: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:

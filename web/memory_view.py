@@ -49,7 +49,7 @@ class MemoryView:
 
         Entries of ours are parts of their own, with their source; what stands between them is one part each.
         """
-        cuts = _cuts(text)
+        cuts = cuts_of(text)
         count = max(1, -(-len(cuts) // PARTS_LIMIT))
         at = next((index for index, cut in enumerate(cuts) if line and cut.start <= line <= cut.end), None)
         number = min(max(number, 1), count) if at is None else at // PARTS_LIMIT + 1
@@ -96,15 +96,15 @@ class MemoryView:
         source = self._source(None, said.person, said.session, None, trusted=said.trusted)
         return {"title": said.title, "brought_by": said.source, "source": source}
 
-    def _part(self, cut: _Cut, *, is_hit: bool) -> dict[str, Any]:
+    def _part(self, cut: Cut, *, is_hit: bool) -> dict[str, Any]:
         passage = cut.passage
         if passage is None:
             part: dict[str, Any] = {"kind": "text", "html": self._markdown.render_kept(cut.text)}
         else:
             part = {
                 "kind": "entry",
-                "html": self._markdown.render_kept(passage.text),
-                "text": passage.text,
+                "html": self._markdown.render_kept(cut.text),
+                "text": cut.text,
                 "struck": passage.struck,
                 "source": self._source(
                     passage.kind,
@@ -129,27 +129,33 @@ class MemoryView:
 
 
 @dataclass(frozen=True, slots=True)
-class _Cut:
+class Cut:
+    """Lines of a file, from 1, inclusive, and what they say; `passage` for an entry that has a source."""
+
     start: int
     end: int
     text: str
     passage: Passage | None = None
 
 
-def _cuts(text: str) -> list[_Cut]:
+def cuts_of(text: str) -> list[Cut]:
     """Cut a file before and after each entry that has a source."""
     lines = text.split("\n")
-    found: list[_Cut] = []
+    found: list[Cut] = []
     done = front_matter(text)[1] - 1
     for passage in passages(text):
-        if passage.kind is None or passage.start_line <= done:
+        if passage.kind is None:
+            continue
+        if passage.start_line <= done:  # a long entry comes in pieces, each with the lines of the whole
+            said = f"{found[-1].text}\n{passage.text}"
+            found[-1] = Cut(passage.start_line, passage.end_line, said, passage)
             continue
         found += _between(lines, done, passage.start_line - 1)
-        found.append(_Cut(passage.start_line, passage.end_line, passage.text, passage))
+        found.append(Cut(passage.start_line, passage.end_line, passage.text, passage))
         done = passage.end_line
     return found + _between(lines, done, len(lines))
 
 
-def _between(lines: Sequence[str], start: int, end: int) -> list[_Cut]:
+def _between(lines: Sequence[str], start: int, end: int) -> list[Cut]:
     text = "\n".join(lines[start:end]).strip("\n")
-    return [_Cut(start + 1, end, text)] if text.strip() else []
+    return [Cut(start + 1, end, text)] if text.strip() else []

@@ -198,6 +198,14 @@ MEMORY_REASONS = {
     "note": "Written after a conversation",
     "forget": "Forgotten",
 }
+MEMORY_FACTS = {
+    "files": "Files",
+    "chunks": "Passages",
+    "waiting": "Passages that wait for a vector",
+    "synced_ms": "Last compared with the files",
+    "size_bytes": "Size of the index",
+    "memory_bytes": "Memory of the index worker",
+}
 MEMORY_TRUST = {"yes": "From this home", "no": "From outside"}
 MEMORY_TOLD = {
     "added": "Remembered. It stands here:",

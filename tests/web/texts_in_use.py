@@ -60,6 +60,7 @@ def texts_of_modules() -> Iterator[str]:
         texts.MEMORY_SCORES,
         texts.MEMORY_ENGINES,
         texts.MEMORY_FACTORS,
+        texts.MEMORY_FACTS,
         texts.MEMORY_REASONS,
         texts.MEMORY_TRUST,
         texts.MEMORY_TOLD,

@@ -1,0 +1,394 @@
+"""The pages of memory in a real browser, over a real hub with the notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import BrowserContext, Page, expect
+
+from tests.servers.hub_process import HubProcess
+from tests.servers.openai_server import OpenAIServer
+from tests.web.browser import Chromium, is_ready, violations
+from tests.web.conftest import CONFIGURATION, sign_in
+from tests.web.test_looks import LOOKS, OVERFLOW, SMALL
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+MORE = """\
+people:
+  - {id: me, name: Me, owner: true}
+  - {id: anna, name: Anna}
+agents:
+  - {id: main, default: true}
+  - {id: cook, name: Cook}
+memory:
+  embeddings: {provider: none}
+"""
+MEMORY = """\
+# What counts
+
+The family lives in **Berlin**.
+
+## House
+
+- The boiler was serviced on 12 May
+  _fact · 2026-05-12 14:03 · from me in `agent:main:main`_
+- ~~Anna works at the bakery~~
+  _person · 2026-05-12 14:05 · from me in `agent:main:webchat:direct:gone` · superseded 2026-06-01_
+- > The page says the shop closes at 18:00
+  _fact · 2026-05-13 10:00 · from someone in `agent:main:telegram:group:7` · untrusted_
+- 我喜欢喝绿茶
+  _preference · 2026-05-14 10:00 · from me in `by hand`_
+"""
+PAGES = (
+    "/memory",
+    "/memory?agent=cook",
+    "/memory?month=2026-04",
+    "/memory/file?path=MEMORY.md",
+    "/memory/file?path=memory/imported/openclaw/note.md",
+    "/memory/edit?path=MEMORY.md",
+    "/memory/new",
+    "/memory/search",
+    "/memory/search?q=boiler",
+    "/memory/search?q=zzzzqqq",
+    "/memory/forget",
+    "/memory/history",
+    "/memory/index",
+)
+
+
+@pytest.fixture(scope="module")
+def hub(model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
+    home = tmp_path_factory.mktemp("memory") / "home"
+    home.mkdir(mode=0o700)
+    (home / "configuration.yaml").write_text(CONFIGURATION.format(base_url=model_server.base_url) + MORE)
+    fill(home / "workspace")
+    with HubProcess(home) as process:
+        yield process
+
+
+def fill(workspace: Path) -> None:
+    files = {
+        "MEMORY.md": MEMORY,
+        "memory/2026-05-12.md": "# 2026-05-12\n\n- Rain all day\n",
+        "memory/2026-05-11.md": "# 2026-05-11\n\n- Sun all day\n",
+        "memory/2026-04-30.md": "# 2026-04-30\n\n- A walk in the park\n",
+        "memory/2026-05-12-boiler-repair.md": "---\ntitle: Boiler repair\n---\n# Boiler\n\nIt is warm.\n",
+        "memory/people/anna.md": "# Anna\n\n- Likes tea\n",
+        "memory/people/me.md": "# Me\n\n- Likes coffee\n",
+        "memory/shared.md": "# Shared\n\n- The Wi-Fi is called Home\n",
+        "memory/imported/openclaw/note.md": "---\ntrusted: false\nsource: openclaw\n---\n- From another life\n",
+    }
+    for name, text in files.items():
+        path = workspace / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def of(hub: HubProcess, name: str) -> str:
+    return (hub.home / "workspace" / name).read_text()
+
+
+async def opened(context: BrowserContext, path: str) -> Page:
+    page = await context.new_page()
+    await page.goto(path)
+    await is_ready(page)
+    return page
+
+
+async def test_the_memory_is_browsed_by_place_and_by_month(signed_in: BrowserContext) -> None:
+    page = await opened(signed_in, "/chat")
+    await page.get_by_role("link", name="Memory").click()
+    await page.wait_for_url("**/memory")
+
+    days = page.get_by_role("region", name="Days")
+    await expect(days.get_by_role("list", name="2026-05").get_by_role("link")).to_have_text(
+        ["2026-05-12 · boiler repair", "2026-05-12", "2026-05-11"]
+    )
+    await expect(page.get_by_role("region", name="What always counts").get_by_role("link")).to_have_text(["MEMORY.md"])
+    await expect(page.get_by_role("region", name="Shared by everybody here").get_by_role("link")).to_have_text(
+        ["shared"]
+    )
+    await expect(page.get_by_role("region", name="Brought in from elsewhere").get_by_role("link")).to_have_text(
+        ["openclaw/note.md"]
+    )
+    await expect(page.get_by_role("region", name="People").get_by_role("link")).to_have_text(["Me"])
+    await days.get_by_role("link", name="2026-04").click()
+    await expect(days.get_by_role("list", name="2026-04").get_by_role("link")).to_have_text(["2026-04-30"])
+
+
+async def test_another_agent_has_a_memory_of_its_own(signed_in: BrowserContext) -> None:
+    page = await opened(signed_in, "/memory")
+
+    await page.get_by_role("link", name="Cook").click()
+    await page.wait_for_url("**/memory?agent=cook")
+
+    await expect(page.get_by_text("Nothing is remembered yet.")).to_be_visible()
+    await expect(page.get_by_role("textbox", name="What", exact=True)).to_be_visible()
+
+
+async def test_a_file_is_read_with_where_its_entries_came_from(signed_in: BrowserContext) -> None:
+    page = await opened(signed_in, "/memory/file?path=MEMORY.md")
+
+    await expect(page.get_by_text("Berlin")).to_be_visible()
+    boiler = page.get_by_role("article").filter(has_text="The boiler was serviced")
+    await expect(boiler).to_contain_text("Fact")
+    await expect(boiler).to_contain_text("from Me")
+    await expect(boiler.get_by_role("link", name="Main conversation")).to_have_attribute(
+        "href", "/chat?session=agent%3Amain%3Amain"
+    )
+    await expect(page.get_by_role("article").filter(has_text="bakery")).to_contain_text("It holds no longer.")
+    await expect(page.get_by_role("article").filter(has_text="shop closes")).to_contain_text("from outside")
+    await expect(page.get_by_role("article").filter(has_text="绿茶")).to_contain_text("by hand")
+    assert "_fact" not in await page.inner_text("main")
+
+
+async def test_what_was_brought_in_says_so(signed_in: BrowserContext) -> None:
+    page = await opened(signed_in, "/memory/file?path=memory/imported/openclaw/note.md")
+
+    origin = page.get_by_role("region", name="Where it comes from")
+    await expect(origin).to_contain_text("openclaw")
+    await expect(origin).to_contain_text("from outside")
+
+
+async def test_a_search_tells_how_good_and_why(signed_in: BrowserContext) -> None:
+    page = await opened(signed_in, "/memory")
+    await page.get_by_role("searchbox", name="Search the memory").fill("when was the boiler serviced?")
+    await page.get_by_role("button", name="Search").click()
+    await page.wait_for_url("**/memory/search?**")
+
+    first = page.locator("li.found").first
+    await expect(first).to_contain_text("The boiler was serviced on 12 May")
+    await expect(first).to_contain_text("Score")
+    await expect(page.get_by_text("Asked:")).to_contain_text("ms")
+    await first.get_by_role("link", name="MEMORY.md").click()
+    await page.wait_for_url("**/memory/file?**#hit")
+    await expect(page.locator("#hit")).to_contain_text("The boiler was serviced")
+
+
+async def test_a_search_is_narrowed(signed_in: BrowserContext) -> None:
+    page = await opened(signed_in, "/memory/search?q=%E7%BB%BF%E8%8C%B6")
+    await expect(page.locator("li.found").first).to_contain_text("我喜欢喝绿茶")
+
+    await page.get_by_label("Kind").select_option("fact")
+    await page.get_by_role("button", name="Search").click()
+    await page.wait_for_url("**kind=fact**")
+
+    await expect(page.locator("li.found").filter(has_text="绿茶")).to_have_count(0)
+
+
+async def test_something_is_remembered_and_shown_where_it_stands(signed_in: BrowserContext, hub: HubProcess) -> None:
+    page = await opened(signed_in, "/memory")
+    await page.get_by_text("Remember something").click()
+    await page.get_by_label("What", exact=True).fill("The bins are emptied on Thursdays")
+    await page.get_by_label("Kind").select_option("decision")
+    await page.get_by_role("button", name="Remember it").click()
+    await page.wait_for_url("**/memory/file?**told=added**")
+
+    await expect(page.get_by_role("status").filter(has_text="Remembered.")).to_be_visible()
+    await expect(page.locator("#hit")).to_contain_text("The bins are emptied on Thursdays")
+    await expect(page.locator("#hit")).to_contain_text("Decision")
+    assert hub.rpc("memory.search", {"query": "bins Thursdays"})["hits"][0]["kind"] == "decision"
+
+
+async def test_a_file_is_edited_as_markdown(signed_in: BrowserContext, hub: HubProcess) -> None:
+    page = await opened(signed_in, "/memory/file?path=memory/2026-05-11.md")
+    await page.get_by_role("link", name="Edit").click()
+    await page.get_by_label("Its Markdown").fill("# 2026-05-11\n\n- Sun, then thunder\n")
+
+    await page.keyboard.press("Control+s")
+    await page.wait_for_url("**/memory/file?**told=saved**")
+
+    await expect(page.get_by_text("Sun, then thunder")).to_be_visible()
+    assert of(hub, "memory/2026-05-11.md") == "# 2026-05-11\n\n- Sun, then thunder\n"
+
+
+async def test_a_change_made_meanwhile_keeps_the_draft_and_shows_the_difference(
+    signed_in: BrowserContext, hub: HubProcess, chromium: Chromium
+) -> None:
+    chromium.allowed.append("status of 409")
+    file = hub.home / "workspace" / "memory" / "2026-04-30.md"
+    page = await opened(signed_in, "/memory/edit?path=memory/2026-04-30.md")
+    await page.get_by_label("Its Markdown").fill("# 2026-04-30\n\n- Mine\n")
+    file.write_text("# 2026-04-30\n\n- Theirs\n")
+
+    await page.get_by_role("button", name="Save").click()
+
+    await expect(page.get_by_role("heading", name="Changed meanwhile")).to_be_visible()
+    await expect(page.get_by_label("Its Markdown")).to_have_value("# 2026-04-30\n\n- Mine\n")
+    await expect(page.locator(".diff del")).to_have_text(["- - Theirs"])
+    await expect(page.locator(".diff ins")).to_have_text(["+ - Mine"])
+    assert file.read_text() == "# 2026-04-30\n\n- Theirs\n"
+    assert await violations(page) == []
+    await page.get_by_role("button", name="Save mine over it").click()
+    await page.wait_for_url("**/memory/file?**")
+    assert file.read_text() == "# 2026-04-30\n\n- Mine\n"
+
+
+async def test_a_draft_outlives_a_reload(signed_in: BrowserContext, hub: HubProcess) -> None:
+    before = of(hub, "memory/shared.md")
+    page = await opened(signed_in, "/memory/edit?path=memory/shared.md")
+    await page.get_by_label("Its Markdown").fill("half a thought")
+    await page.reload()
+    await is_ready(page)
+
+    await expect(page.get_by_label("Its Markdown")).to_have_value("half a thought")
+    await page.get_by_role("button", name="Discard it").click()
+
+    await expect(page.get_by_label("Its Markdown")).to_have_value(before)
+    assert of(hub, "memory/shared.md") == before
+
+
+async def test_a_day_is_begun_and_taken_away_and_brought_back(signed_in: BrowserContext, hub: HubProcess) -> None:
+    page = await opened(signed_in, "/memory/new")
+    await page.get_by_label("Its path").fill("memory/2026-06-01.md")
+    await page.get_by_label("Its Markdown").fill("# 2026-06-01\n\n- Strawberries\n")
+    await page.get_by_role("button", name="Save").click()
+    await page.wait_for_url("**/memory/file?**")
+    await page.get_by_text("Delete", exact=True).click()
+    await page.get_by_role("button", name="Delete it").click()
+    await page.wait_for_url("**/memory?told=deleted")
+    assert not (hub.home / "workspace" / "memory" / "2026-06-01.md").exists()
+
+    await page.get_by_role("link", name="Changes").click()
+    await page.locator("ul.rows a").first.click()
+    await expect(page.locator(".diff del")).to_contain_text(["- - Strawberries"])
+    await page.get_by_role("button", name="Take it back").click()
+    await page.wait_for_url("**told=undone**")
+
+    assert of(hub, "memory/2026-06-01.md") == "# 2026-06-01\n\n- Strawberries\n"
+
+
+async def test_an_entry_is_forgotten_after_it_was_shown(signed_in: BrowserContext, hub: HubProcess) -> None:
+    hub.rpc("memory.add", {"text": "The old code of the gate is 4711"})
+    page = await opened(signed_in, "/memory/forget")
+    await page.get_by_label("Words of the entry").fill("gate 4711")
+    await page.get_by_role("button", name="Show what would go").click()
+    await expect(page.get_by_role("heading", name="1 entry would go:")).to_be_visible()
+    assert hub.rpc("memory.search", {"query": "gate 4711"})["hits"]
+    assert await violations(page) == []
+
+    await page.get_by_role("button", name="Forget it for good").click()
+
+    await expect(page.get_by_role("heading", name="1 entry was forgotten.")).to_be_visible()
+    assert "4711" not in "".join(path.read_text() for path in (hub.home / "workspace").rglob("*.md"))
+    await page.goto("/memory/history")
+    await is_ready(page)
+    assert "4711" not in await page.content()
+
+
+async def test_an_entry_is_forgotten_from_the_file_it_stands_in(signed_in: BrowserContext, hub: HubProcess) -> None:
+    added = hub.rpc("memory.add", {"text": "Grandmother's clock stopped at noon"})
+    page = await opened(signed_in, f"/memory/file?path={added['path']}")
+
+    entry = page.get_by_role("article").filter(has_text="Grandmother's clock")
+    await entry.get_by_role("button", name="Forget line").click()
+    await page.get_by_role("button", name="Forget it for good").click()
+
+    await expect(page.get_by_role("heading", name="1 entry was forgotten.")).to_be_visible()
+    assert "clock" not in of(hub, added["path"])
+
+
+async def test_the_index_is_brought_up_to_date_and_compared(signed_in: BrowserContext) -> None:
+    page = await opened(signed_in, "/memory/index")
+    await page.get_by_role("button", name="Index now").click()
+    await expect(page.get_by_text("Up to date:")).to_be_visible()
+
+    await page.get_by_role("button", name="Compare with the files").click()
+    await expect(page.get_by_text("Files and index agree:")).to_be_visible()
+    await page.get_by_role("button", name="Build it anew").click()
+    await expect(page.get_by_text("Up to date:")).to_be_visible()
+
+    await expect(page.get_by_role("region", name="State")).to_contain_text("Passages")
+    await expect(page.get_by_role("region", name="Search by meaning")).to_contain_text("by words alone")
+    await expect(page.get_by_role("region", name="What vectors cost")).to_contain_text("Nothing was paid for")
+
+
+async def test_an_open_page_shows_what_is_remembered_elsewhere(signed_in: BrowserContext) -> None:
+    watching = await opened(signed_in, "/memory/file?path=MEMORY.md")
+    acting = await opened(signed_in, "/memory")
+    await acting.get_by_text("Remember something").click()
+    await acting.get_by_label("What", exact=True).fill("The spare key is under the fern")
+
+    await acting.get_by_role("button", name="Remember it").click()
+    await acting.wait_for_url("**/memory/file?**")
+    path = await acting.get_by_role("heading", level=1).inner_text()
+
+    await expect(acting.locator("#hit")).to_contain_text("fern")
+    if path == "MEMORY.md":
+        await expect(watching.get_by_text("The spare key is under the fern")).to_be_visible()
+
+
+async def test_letters_and_the_palette_lead_to_the_memory(signed_in: BrowserContext) -> None:
+    page = await opened(signed_in, "/overview")
+    await page.keyboard.press("g")
+    await page.keyboard.press("m")
+    await page.wait_for_url("**/memory")
+
+    await page.keyboard.press("Control+k")
+    await page.get_by_role("combobox").fill("changes")
+    await page.keyboard.press("Enter")
+
+    await page.wait_for_url("**/memory/history")
+
+
+@pytest.mark.parametrize("look", LOOKS)
+async def test_the_pages_are_accessible_and_fit(chromium: Chromium, hub: HubProcess, look: str) -> None:
+    page = await (await sign_in(chromium, hub, **LOOKS[look])).new_page()
+    change = hub.rpc(
+        "memory.write", {"edits": [{"path": f"memory/2026-01-0{len(look) % 9 + 1}.md", "text": f"# {look}\n"}]}
+    )
+    found = {}
+
+    for path in (*PAGES, f"/memory/history?change={change['id']}"):
+        await page.goto(path)
+        await is_ready(page)
+        found[path] = await violations(page)
+        found[f"{path} is too wide"] = [] if await page.evaluate(OVERFLOW) <= 0 else ["so it is"]
+        found[f"{path} has small targets"] = await page.evaluate(SMALL)
+        found[f"{path} has one main heading"] = [] if await page.locator("h1").count() == 1 else ["h1"]
+
+    assert {path: problems for path, problems in found.items() if problems} == {}
+
+
+async def test_the_pages_are_there_in_chinese(chromium: Chromium, hub: HubProcess) -> None:
+    page = await (await sign_in(chromium, hub, locale="zh-CN")).new_page()
+
+    await page.goto("/memory")
+    await is_ready(page)
+    await page.get_by_role("searchbox", name="搜索记忆").fill("绿茶")
+    await page.get_by_role("button", name="搜索").click()
+
+    await expect(page.locator("li.found").first).to_contain_text("我喜欢喝绿茶")
+    await expect(page.get_by_role("heading", name="搜索记忆")).to_be_visible()
+
+
+async def test_all_of_it_is_there_without_script(chromium: Chromium, hub: HubProcess) -> None:
+    page = await (await chromium.context(java_script_enabled=False)).new_page()
+    await page.goto("/login")
+    await page.get_by_label("Sign-in code").fill(hub.rpc("dashboard.link")["code"])
+    await page.get_by_role("button", name="Sign in").click()
+    await page.wait_for_url("**/chat")
+
+    await page.goto("/memory")
+    await page.get_by_text("Remember something").click()
+    await page.get_by_label("What", exact=True).fill("The ladder is in the shed")
+    await page.get_by_role("button", name="Remember it").click()
+    await expect(page.locator("#hit")).to_contain_text("The ladder is in the shed")
+    await page.get_by_role("link", name="Edit").click()
+    text = page.get_by_label("Its Markdown")
+    await text.fill((await text.input_value()).replace("in the shed", "in the cellar"))
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_text("The ladder is in the cellar")).to_be_visible()
+    await page.goto("/memory/search?q=ladder")
+    await expect(page.locator("li.found").first).to_contain_text("in the cellar")
+    await page.goto("/memory/history")
+    await page.locator("ul.rows a").first.click()
+    await expect(page.locator(".diff ins").filter(has_text="cellar")).to_have_count(1)
+    await page.get_by_role("button", name="Take it back").click()
+    await expect(page.get_by_text("Taken back.")).to_be_visible()
+    await page.goto("/memory/index")
+    await page.get_by_role("button", name="Index now").click()
+    await expect(page.get_by_text("Up to date:")).to_be_visible()
