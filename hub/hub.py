@@ -494,4 +494,5 @@ class Hub:
             self.lanes,
             self.approvals,
             self.automation,
+            self.memory,
         )
