@@ -32,6 +32,8 @@ their words), `count`, `took_ms`, `engines`, `timed_out`, `problem`."""
 
 QUERY_LIMIT = 600
 """Characters of a message that are looked up."""
+SHORT = 40
+"""Characters of a message that may be a mere greeting."""
 SPARE = 6
 """Hits asked for beyond those wanted, since some of them stand in the conversation already."""
 LOOK_BACK = 400
@@ -80,6 +82,9 @@ class Recall:
         memory = self._needs.memory.current
         if memory is None or not is_said_by_a_person(request):
             return
+        text = request.message.text[:QUERY_LIMIT]
+        if len(text) <= SHORT and not naming_words(text):
+            return  # told sooner than by a look at files
         scope = scope_of(request.session_key, request.context.authority, self._needs.people())
         if not _has_any(scope) or memory.is_empty(agent_id=request.agent_id, scope=scope) is True:
             return
@@ -87,9 +92,8 @@ class Recall:
         wanted = settings["groups"] if scope.group is not None else settings["direct"]
         if not wanted or self._needs.clock.monotonic() < self._paused_until:
             return
-        asked = naming_words(request.message.text[:QUERY_LIMIT])
-        if asked:
-            await self._recall(_Asked(request, scope, frozenset(asked), settings), memory, store)
+        if asked := naming_words(text):
+            await self._recall(_Asked(request, scope, text, frozenset(asked), settings), memory, store)
 
     async def _recall(self, asked: _Asked, memory: Memory, store: Store) -> None:
         clock, request = self._needs.clock, asked.request
@@ -99,7 +103,7 @@ class Recall:
         try:
             async with asyncio.timeout(asked.settings["timeout"]):
                 answer = await memory.search(
-                    request.message.text[:QUERY_LIMIT],
+                    asked.text,
                     agent_id=request.agent_id,
                     scope=asked.scope,
                     limit=asked.settings["limit"] + SPARE,
@@ -178,6 +182,7 @@ class Recall:
 class _Asked:
     request: RunRequest
     scope: Scope
+    text: str
     words: frozenset[str]
     settings: Mapping[str, Any]
 
