@@ -7,16 +7,28 @@ from typing import Any
 
 import orjson
 
-from hub.core.schema import All, In, Length, Optional, Range, Required, integer, string
-from hub.memory.contract import UNTRUSTED_MARK, Entry, Forget, Hit, Kind, Memory, Provenance, Scope
+from hub.core.schema import All, In, Length, Optional, Range, Required, boolean, integer, string
+from hub.memory.contract import (
+    UNTRUSTED_MARK,
+    Answer,
+    Entry,
+    Filters,
+    Forget,
+    Hit,
+    Kind,
+    Memory,
+    Provenance,
+    Scope,
+)
 from hub.security.people import People
 from hub.sessions.privacy import scope_of
 from hub.tools.contract import READS_HOME, Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
 from integrations.memory.notes.memory import HITS_LIMIT, LINES_LIMIT, QUERY_LIMIT, TEXT_LIMIT
-from integrations.memory.notes.places import day_of
 
 GROUP = "memory"
+STRUCK_SHOWN = 200
+FORGOTTEN_SHOWN = 20
 
 
 class MemoryTools:
@@ -35,6 +47,7 @@ class MemoryTools:
 
     def all(self) -> list[Tool]:
         """Return the tools."""
+        kind = In([kind.value for kind in Kind])
         return [
             Tool(
                 "remember",
@@ -44,7 +57,11 @@ class MemoryTools:
                 from_schema(
                     {
                         Required("text", description="What to remember."): All(string, Length(min=1, max=TEXT_LIMIT)),
-                        Optional("kind", default=Kind.FACT.value): In([kind.value for kind in Kind]),
+                        Optional("kind", default=Kind.FACT.value): kind,
+                        Optional("replaces", description="Words of the entry that holds no longer."): All(
+                            string, Length(min=1, max=QUERY_LIMIT)
+                        ),
+                        Optional("shared", default=False, description="For all people of this home."): boolean,
                     }
                 ),
                 self._remember,
@@ -53,12 +70,14 @@ class MemoryTools:
             ),
             Tool(
                 "memory_search",
-                "Search what was remembered, by words and dates. Use it before you answer questions on earlier "
-                "conversations, people, preferences, dates or plans.",
+                "Search what was remembered. Use it before you answer questions on earlier conversations, people, "
+                "preferences, dates or plans; cite path and lines.",
                 from_schema(
                     {
                         Required("query", description="What to look for."): All(string, Length(max=QUERY_LIMIT)),
-                        Optional("limit", default=6): All(integer, Range(min=1, max=HITS_LIMIT)),
+                        Optional("limit"): All(integer, Range(min=1, max=HITS_LIMIT)),
+                        Optional("kind"): kind,
+                        Optional("person", description="Who said it (id)."): All(string, Length(min=1, max=64)),
                     }
                 ),
                 self._search,
@@ -81,9 +100,14 @@ class MemoryTools:
             ),
             Tool(
                 "forget",
-                "Remove remembered entries that have all of these words; an exact sentence removes that one alone. "
-                "Use it only when you are asked to forget something.",
-                from_schema({Required("query"): All(string, Length(min=1, max=QUERY_LIMIT))}),
+                "Remove remembered entries, only when you are asked to: those that have all words of a query (an exact "
+                "sentence removes that one alone), or all that came from a session.",
+                from_schema(
+                    {
+                        Optional("query"): All(string, Length(min=1, max=QUERY_LIMIT)),
+                        Optional("session", description="Its key, or `this`."): All(string, Length(min=1, max=512)),
+                    }
+                ),
                 self._forget,
                 GROUP,
                 Annotations(open_world=False, owner_only=False),
@@ -91,22 +115,39 @@ class MemoryTools:
         ]
 
     async def _remember(self, call: ToolCall) -> ToolResult:
-        authority = call.context.authority
+        authority, arguments = call.context.authority, call.arguments
         provenance = Provenance(call.session_key, authority.person, self._now(), trusted=not authority.tainted)
-        entry = Entry(call.arguments["text"], Kind(call.arguments["kind"]), provenance)
-        hit = (await self._memory.add(entry, agent_id=call.agent_id, scope=self._scope(call))).hit
-        return ToolResult(f"remembered in {hit.path}, line {hit.start_line}", details=_shown(hit))
+        entry = Entry(
+            arguments["text"],
+            Kind(arguments["kind"]),
+            provenance,
+            replaces=arguments.get("replaces"),
+            shared=arguments["shared"],
+        )
+        added = await self._memory.add(entry, agent_id=call.agent_id, scope=self._scope(call))
+        struck = [_shown(hit) for hit in added.struck]
+        said = [f"{'known already' if added.known else 'remembered'} in {_where(added.hit)}"]
+        said += [f"struck in {_where(hit)}: {hit.text[:STRUCK_SHOWN]}" for hit in added.struck]
+        if entry.replaces is not None and not struck:
+            said.append("nothing was struck: no entry has all words of `replaces`")
+        details = {**_shown(added.hit), "known": added.known, "struck": struck}
+        return ToolResult("\n".join(said), details=details, trusted=all(hit.trusted for hit in added.struck))
 
     async def _search(self, call: ToolCall) -> ToolResult:
+        arguments = call.arguments
+        kind = Kind(arguments["kind"]) if "kind" in arguments else None
         answer = await self._memory.search(
-            call.arguments["query"],
+            arguments["query"],
             agent_id=call.agent_id,
             scope=self._scope(call),
-            limit=call.arguments["limit"],
+            limit=arguments.get("limit"),
+            filters=Filters(person=arguments.get("person"), kind=kind),
         )
-        hits = answer.hits
-        shown = [_shown(hit) for hit in hits]
-        return ToolResult(_json({"hits": shown}), details={"hits": shown}, trusted=all(hit.trusted for hit in hits))
+        found: dict[str, Any] = {"hits": [_shown(hit) for hit in answer.hits]}
+        if answer.degraded:
+            found["note"] = answer.degraded
+        details = {**found, "engines": list(answer.engines), "took_ms": answer.took_ms, "scores": _scores(answer)}
+        return ToolResult(_json(found), details=details, trusted=all(hit.trusted for hit in answer.hits))
 
     async def _get(self, call: ToolCall) -> ToolResult:
         arguments, scope = call.arguments, self._scope(call)
@@ -117,24 +158,41 @@ class MemoryTools:
         return ToolResult(text, details={"path": arguments["path"]}, trusted=UNTRUSTED_MARK not in text)
 
     async def _forget(self, call: ToolCall) -> ToolResult:
-        hits = await self._memory.forget(
-            Forget(call.arguments["query"]), agent_id=call.agent_id, scope=self._scope(call)
-        )
-        shown = [_shown(hit) for hit in hits]
-        return ToolResult(_json({"forgotten": shown}), details={"forgotten": shown})
+        query, session = call.arguments.get("query"), call.arguments.get("session")
+        what = Forget(query, call.session_key if session == "this" else session)
+        hits = await self._memory.forget(what, agent_id=call.agent_id, scope=self._scope(call))
+        shown = [_shown(hit) for hit in hits[:FORGOTTEN_SHOWN]]
+        found = {"forgotten": shown, "count": len(hits)}
+        return ToolResult(_json(found), details=found, trusted=all(hit.trusted for hit in hits))
 
     def _scope(self, call: ToolCall) -> Scope:
         return scope_of(call.session_key, call.context.authority, self._people())
 
 
+def _where(hit: Hit) -> str:
+    return f"{hit.path}, line {hit.start_line}"
+
+
 def _shown(hit: Hit) -> dict[str, Any]:
     shown: dict[str, Any] = {"text": hit.text, "path": hit.path, "lines": [hit.start_line, hit.end_line]}
-    shown["score"] = hit.score
-    if day := day_of(hit.path):
-        shown["date"] = day.isoformat()
+    shown["score"] = round(hit.score, 3)
+    if hit.day:
+        shown["date"] = hit.day
+    if hit.kind:
+        shown["kind"] = hit.kind
+    if hit.person:
+        shown["person"] = hit.person
     if not hit.trusted:
         shown["trusted"] = False
     return shown
+
+
+def _scores(answer: Answer) -> list[dict[str, Any]]:
+    """Return why each hit stands where it does, for people."""
+    return [
+        {"score": hit.score, "vector": hit.vector_score, "text": hit.text_score, "why": dict(hit.why or {})}
+        for hit in answer.hits
+    ]
 
 
 def _json(data: dict[str, Any]) -> str:
