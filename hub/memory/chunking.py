@@ -99,6 +99,9 @@ def chunk(path: str, text: str, *, tokens: int = 400, overlap: int = 80, trusted
             found.extend(whole.prose(run, piece) for piece in pack(run.atoms, limit, repeated))
         elif (entry := entries.get(run.line)) is not None and not entry.struck:
             found.extend(whole.entry(run, entry, piece) for piece in _cut(entry, limit, repeated))
+    if not found and title and not _DATE.fullmatch(title):
+        at = next((number for number, line in enumerate(lines, start=1) if title in line), 1)
+        found.append(whole.prose(Run((), at), Piece(at, at, title)))
     return found
 
 
@@ -156,13 +159,11 @@ def _entries(lines: Sequence[str]) -> dict[int, Passage]:
     """Return entries and what was struck, by the line they begin at; an entry that was cut is put together again."""
     # A heading is looked at with care for its end, which takes long for a long one.
     bounded = [line[:HEADING_LIMIT] if line.startswith("#") else line for line in lines]
-    found: dict[int, Passage] = {}
+    pieces: dict[int, list[Passage]] = {}
     for passage in passages("\n".join(bounded)):
-        if passage.kind is None and not passage.struck:
-            continue
-        known = found.get(passage.start_line)
-        found[passage.start_line] = replace(known, text=f"{known.text}\n{passage.text}") if known else passage
-    return found
+        if passage.kind is not None or passage.struck:
+            pieces.setdefault(passage.start_line, []).append(passage)
+    return {line: replace(some[0], text="\n".join(each.text for each in some)) for line, some in pieces.items()}
 
 
 def _cut(entry: Passage, limit: int, repeated: int) -> list[str]:

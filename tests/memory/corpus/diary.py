@@ -1,4 +1,4 @@
-"""Makes up a diary of any length: entries and prose of each day, and one fact that no other day has, with a question."""
+"""Makes up a diary of any length: entries and prose of each day, one fact that no other day has, with a question."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _EVENTS = (
 )
 _PROSE = (
     "The morning was grey and slow. We had breakfast late, read the paper and argued a little about who should carry "
-    "the empty bottles to the shop. In the afternoon the sun came out for {n} minutes, and {who} fell asleep on the bench.",
+    "the empty bottles to the shop. In the afternoon the sun came out for {n} minutes, and {who} fell asleep.",
     "A day of small repairs: the tap in the bathroom, the hinge of the kitchen door, the lamp above the desk. {who} "
     "held the torch and gave advice. It took {n} minutes longer than planned, as ever.",
     "早上起得晚，一家人慢慢吃早饭。下午天气转好，我们去公园走了{n}分钟，{zh}在湖边喂鸭子，回来的路上买了热面包。",
