@@ -6,15 +6,17 @@ Pure rules over numbers; whoever asks the engines is elsewhere.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 
-from hub.memory.words import positions
+from hub.memory.words import count_cjk, positions
 
 RECIPROCAL_K = 60
 """What reciprocal-rank fusion adds to each rank, so that the first places do not outweigh all."""
 RECENCY_LEAST = 0.5
 """What age can take from a score at most: what is older than one half-life is told by what it says."""
+UNREAD_SHARE = 0.1
+"""What is left of the weight of vectors for a query in a language that their model cannot read."""
 SNIPPET_LIMIT = 700
 SNIPPET_LEAD = 160
 """Characters of a long passage shown before the first word that was asked for."""
@@ -88,6 +90,22 @@ class _Scored:
     likeness: float = 0.0  # with those picked, as far as it was compared
     compared: int = 0
     order: tuple[float, int, int] = field(default=(0.0, 0, 0))
+
+
+def rules_for(rules: RankingRules, query: str, *, reads_english_alone: bool) -> RankingRules:
+    """Return the rules for a query: what a model says of a language it cannot read counts little.
+
+    To an English model most Chinese texts are alike; with its full share it would hide what was found by word.
+
+    Args:
+        rules: As configured.
+        query: What is asked.
+        reads_english_alone: Whether the vectors are made by such a model.
+    """
+    letters = sum(map(str.isalpha, query))
+    if not reads_english_alone or 2 * count_cjk(query) <= letters:
+        return rules
+    return replace(rules, vector_weight=rules.vector_weight * UNREAD_SHARE)
 
 
 def rank(candidates: Iterable[Candidate], rules: RankingRules, today: date, limit: int) -> list[Ranked]:
