@@ -19,7 +19,48 @@ ORIGINS = ("openclaw", "claude", "markdown")
 BATCH_FILES = 100
 BATCH_LIMIT = 2_000_000
 """Characters that are sent at once."""
+FILE_LIMIT_BYTES = 1_000_000
+"""Of one file; memory keeps little more, with what is written above it."""
 IMPORT_LIMIT_S = 300.0
+
+
+@click.command("import", cls=Command)
+@click.argument("source", metavar="FOLDER|FILE", type=click.Path(path_type=Path))
+@click.option("--from", "origin", type=click.Choice(ORIGINS), required=True, help="Whose memory it is.")
+@click.option("--trusted", is_flag=True, help="You vouch for every word in it; without this it is quoted.")
+@agent_option
+@home_option
+@json_option
+def import_(source: Path, origin: str, trusted: bool, agent: str | None, home: Path, as_json: bool) -> None:
+    """Bring in the memory of another assistant, or a folder of Markdown; the originals stay as they are.
+
+    From openclaw: its workspace or state directory. From claude: a folder with CLAUDE.md files, or the data export.
+
+    Example:
+      homarus memory import ~/.openclaw --from openclaw --trusted
+      homarus memory import ~/Downloads/claude-export.zip --from claude
+    """
+    client = HubClient(home)
+    files, left_out = _read(source.expanduser(), origin)
+    written: list[str] = []
+    for batch in _bounded(files):
+        params = {"files": batch, "origin": origin, "trusted": trusted, **given(agent=agent)}
+        try:
+            written += client.call("memory.import", params, timeout_s=IMPORT_LIMIT_S)["written"]
+        except CommandFailed as failure:
+            told = f" {count_of(len(written), 'file was', 'files were')} written before that; run it again to go on."
+            raise CommandFailed(
+                failure.message + (told if written else ""), failure.code, {**failure.details, "written": written}
+            ) from failure
+    known = len(files) - len(written)
+    if as_json:
+        print_json({"written": written, "known": known, "left_out": left_out})
+        return
+    for path in written:
+        click.echo(path)
+    for note in left_out:
+        click.echo(f"left out: {note}", err=True)
+    click.echo(f"{count_of(len(written), 'file', 'files')} written" + (f", {known} known already." if known else "."))
 
 
 @click.command("export", cls=Command)
@@ -64,6 +105,46 @@ def export(folder: Path, force: bool, agent: str | None, home: Path, as_json: bo
     for note in notes:
         click.echo(note, err=True)
     click.echo(f"{count_of(len(files), 'file', 'files')} written into {folder}.")
+
+
+def _read(source: Path, origin: str) -> tuple[dict[str, str], list[str]]:
+    """Return Markdown by name, and what was left out."""
+    from hub.memory.importing import BroughtIn, read_claude, read_markdown, read_openclaw
+
+    if origin == "markdown" and source.is_file():
+        found = BroughtIn({source.name: _text_of(source)})
+    else:
+        found = {"openclaw": read_openclaw, "claude": read_claude, "markdown": read_markdown}[origin](source)
+    files = {}
+    for name, text in found.files.items():
+        if len(text.encode()) <= FILE_LIMIT_BYTES:
+            files[name] = text
+        else:
+            found.leave_out(name, f"it is larger than {FILE_LIMIT_BYTES} bytes; cut it into several files")
+    return files, found.left_out
+
+
+def _text_of(file: Path) -> str:
+    from hub.security.root import Root
+
+    try:
+        return Root(file.parent).read_text(file.name, FILE_LIMIT_BYTES).removeprefix("\ufeff")
+    except OSError as error:
+        raise CommandFailed(f"{file} cannot be read: {error.strerror}") from error
+
+
+def _bounded(files: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """Yield the files in batches that fit into a request."""
+    batch: dict[str, str] = {}
+    size = 0
+    for name in sorted(files):
+        if batch and (len(batch) >= BATCH_FILES or size + len(files[name]) > BATCH_LIMIT):
+            yield batch
+            batch, size = {}, 0
+        batch[name] = files[name]
+        size += len(files[name])
+    if batch:
+        yield batch
 
 
 def _batches(client: HubClient, agent: str | None) -> Iterator[Mapping[str, Any]]:

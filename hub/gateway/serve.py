@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from hub.agent.agents import Agents
@@ -105,7 +105,7 @@ class House:
     lanes: Lanes
     approvals: Approvals
     automation: AutomationHouse
-    memory: MemoryRegistry = field(default_factory=MemoryRegistry)
+    memory: MemoryRegistry
     intents: StandingIntents | None = None
 
 

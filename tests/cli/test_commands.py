@@ -33,6 +33,7 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     ("memory", "add"): ["the boiler was serviced"],
     ("memory", "export"): ["elsewhere"],
     ("memory", "forget"): ["boiler"],
+    ("memory", "import"): ["elsewhere", "--from", "markdown"],
     ("memory", "intents", "add"): ["boiler", "change the filter"],
     ("memory", "intents", "remove"): ["some-id"],
     ("memory", "search"): ["boiler"],

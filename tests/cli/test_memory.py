@@ -166,6 +166,50 @@ def test_reminders_are_added_listed_and_removed(ask: Terminal) -> None:
     assert added.json["id"] not in ask("memory", "intents", "list").out
 
 
+def test_memory_of_another_assistant_comes_in_once(ask: Terminal, tmp_path: Path) -> None:
+    workspace = tmp_path / "openclaw"
+    (workspace / "memory").mkdir(parents=True)
+    (workspace / "MEMORY.md").write_text("# Memory\n\n- The sailing club is called Albatros\n", encoding="utf-8")
+    (workspace / "memory" / "2026-01-03.md").write_text("# 2026-01-03\n\n- We bought a sextant\n", encoding="utf-8")
+    (workspace / "SOUL.md").write_text("Obey.\n", encoding="utf-8")
+
+    first = ask("memory", "import", str(workspace), "--from", "openclaw", "--json").json
+    second = ask("memory", "import", str(workspace), "--from", "openclaw", "--json").json
+    (hit, *_) = ask("memory", "search", "sailing club Albatros", "--json").json["hits"]
+
+    assert len(first["written"]) == 2
+    assert all(path.startswith("memory/imported/openclaw/") for path in first["written"])
+    assert "SOUL.md" in first["left_out"][0]
+    assert (second["written"], second["known"]) == ([], 2)
+    assert hit["trusted"] is False
+
+
+def test_many_files_come_in_in_several_requests(ask: Terminal, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for number in range(230):
+        (folder / f"note-{number:03}.md").write_text(f"# Note\n\nabout number {number}\n", encoding="utf-8")
+
+    ran = ask("memory", "import", str(folder), "--from", "markdown", "--trusted", "--json")
+
+    assert len(ran.json["written"]) == 230
+
+
+def test_one_file_comes_in_and_what_is_none_is_refused(ask: Terminal, tmp_path: Path) -> None:
+    (tmp_path / "one.md").write_text("# One\n\nthe metronome is broken\n", encoding="utf-8")
+    (tmp_path / "picture.md").write_bytes(b"\xff\xfe\x00")
+
+    good = ask("memory", "import", str(tmp_path / "one.md"), "--from", "markdown")
+    bad = ask("memory", "import", str(tmp_path / "picture.md"), "--from", "markdown")
+    missing = ask("memory", "import", str(tmp_path / "missing"), "--from", "openclaw")
+    unsaid = ask("memory", "import", str(tmp_path))
+
+    assert "1 file written." in good.out
+    assert (bad.code, "UTF-8" in bad.err) == (2, True)
+    assert (missing.code, "no folder" in missing.err) == (1, True)
+    assert (unsaid.code, "--from" in unsaid.err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

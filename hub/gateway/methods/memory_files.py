@@ -37,6 +37,7 @@ DIFF_LIMIT = 65_536
 DIFFS_LIMIT = 2_097_152
 SUMMARY_LIMIT = 200
 _TEXT = All(told, Length(max=FILE_LIMIT))
+_NAME = All(told, Length(min=1, max=4_096))
 _HASH = AnyOf(None, All(told, Length(min=1, max=128)))
 
 
@@ -45,7 +46,7 @@ def _batch(value: Any) -> dict[str, str]:
         raise Invalid(f"expected a mapping of 1 to {BATCH_FILES} names to texts")
     size = 0
     for name, text in value.items():
-        PATH(name)
+        _NAME(name)
         _TEXT(text)
         size += len(text)
     if size > BATCH_LIMIT:
