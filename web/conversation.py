@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hub.agent.side_note import NOTE_CHANNELS
 from web.markdown import split_blocks
 
 RESULT_LIMIT = 20_000
@@ -125,7 +126,7 @@ def turns_of(entries: Iterable[Mapping[str, Any]]) -> list[Turn]:
             continue
         if role not in {"user", "assistant"}:
             continue
-        turn = _turn_for(turns, taken, entry, str(role))
+        turn = _turn_for(turns, taken, entry, "note" if _is_note(entry) else str(role))
         for block in _blocks(message.get("content")):
             part = _part(turn, block)
             if part is not None and part.kind == "tool":
@@ -247,7 +248,7 @@ def title_of(entries: Sequence[Mapping[str, Any]]) -> str | None:
     """Return a title for a conversation that has none: the beginning of what the person said first."""
     for entry in entries:
         message = entry.get("message")
-        if isinstance(message, Mapping) and message.get("role") == "user":
+        if isinstance(message, Mapping) and message.get("role") == "user" and not _is_note(entry):
             words = " ".join(" ".join(str(block.get("text", "")) for block in _blocks(message.get("content"))).split())
             if words:
                 return words if len(words) <= TITLE_LIMIT else words[: TITLE_LIMIT - 1] + "…"
@@ -259,7 +260,7 @@ def _turn_for(turns: list[Turn], taken: set[str], entry: Mapping[str, Any], role
     last = turns[-1] if turns else None
     if last is not None and role == "assistant" and last.role == role and last.run_id == run_id:
         return last
-    mark = "u" if role == "user" else "a"
+    mark = {"user": "u", "note": "n"}.get(role, "a")
     wanted = f"{mark}-{_safe(str(run_id or entry.get('id')))}"
     if wanted in taken:
         wanted = f"{mark}-{_safe(str(entry.get('id')))}"
@@ -267,6 +268,15 @@ def _turn_for(turns: list[Turn], taken: set[str], entry: Mapping[str, Any], role
     turn = Turn(wanted, role, ts_ms=int(entry.get("ts_ms") or 0), run_id=run_id)
     turns.append(turn)
     return turn
+
+
+def _is_note(entry: Mapping[str, Any]) -> bool:
+    """Whether the hub put an entry in by itself: what it recalled, a reminder, what happened meanwhile."""
+    message = entry.get("message")
+    data = entry.get("data")
+    if not isinstance(message, Mapping) or message.get("role") != "user" or not isinstance(data, Mapping):
+        return False
+    return data.get("channel") in NOTE_CHANNELS
 
 
 def _end(turns: list[Turn], taken: set[str], entry: Mapping[str, Any]) -> None:

@@ -104,7 +104,12 @@ class LiveChat:
     def hearing(self, run_id: str) -> Iterator[Callable[[], Awaitable[None]]]:
         """Give what waits, a bounded time, until the first words of a run stand in its conversation."""
         stored = asyncio.Event()
-        unlisten = self._bus.listen("run_message", lambda event: stored.set(), {"run_id": run_id})
+
+        def hear(event: Event) -> None:
+            if "note" not in event.data:
+                stored.set()
+
+        unlisten = self._bus.listen("run_message", hear, {"run_id": run_id})
 
         async def heard() -> None:
             with suppress(TimeoutError):
@@ -199,9 +204,10 @@ class LiveChat:
         entry = {
             "type": "message",
             "id": event.data["entry_id"],
-            "run_id": event.data["run_id"],
+            "run_id": None if "note" in event.data else event.data["run_id"],
             "ts_ms": int(event.time_fired * 1000),
             "message": message,
+            "data": {"channel": event.data.get("note")},
         }
         key = event.data["session_key"]
         session = self._sessions.get(key)

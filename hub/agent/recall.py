@@ -10,7 +10,7 @@ from typing import Any
 
 from hub.agent.parts import Store
 from hub.agent.run_request import RunRequest
-from hub.agent.side_note import MEMORY, is_said_by_a_person, quoted_lines, side_note
+from hub.agent.side_note import MEMORY, is_said_by_a_person, note_channel, quoted_lines, side_note
 from hub.agent.small_talk import naming_words
 from hub.agent.workspace import Workspaces
 from hub.core.clock import Clock
@@ -172,7 +172,7 @@ class Recall:
         return [
             (str(hit.get("path")), frozenset(words_of(str(hit.get("text", "")))))
             for entry in branch[-LOOK_BACK:]
-            if entry.message is not None and entry.data.get("channel") == MEMORY
+            if note_channel(entry) == MEMORY
             for hit in entry.data.get("hits") or ()
             if isinstance(hit, Mapping)
         ]

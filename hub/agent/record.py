@@ -9,6 +9,7 @@ from hub.agent.conversation import RUN_ENDED, RUN_RESTARTED, said_data
 from hub.agent.outcome import Outcome
 from hub.agent.parts import Parts
 from hub.agent.run_request import RunRequest
+from hub.agent.side_note import note_channel
 from hub.agent.untrusted import speaks_from_outside
 from hub.core.context import Context
 from hub.models.contract import Message, Role, Text, ToolCallBlock, Usage, tool_result
@@ -143,4 +144,6 @@ class Record:
             "message": message.as_dict(),
             "entry_id": entry.id,
         }
+        if (channel := note_channel(entry)) is not None:
+            told["note"] = channel
         self._parts.bus.fire("run_message", told, self._context)

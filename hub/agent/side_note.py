@@ -8,7 +8,7 @@ from typing import Any
 from hub.agent.conversation import said_data
 from hub.agent.run_request import RunRequest
 from hub.core.lanes import MAIN
-from hub.models.contract import user_message
+from hub.models.contract import Role, user_message
 from hub.sessions.entry import Entry, Provenance, message_entry
 from hub.tools.quoting import harmless
 
@@ -16,7 +16,9 @@ MEMORY = "memory"
 """Channel of what was recalled."""
 REMINDER = "reminder"
 """Channel of what somebody wanted to be reminded of."""
-HUB_CHANNELS = frozenset({MEMORY, REMINDER, "system", "automation"})
+NOTE_CHANNELS = frozenset({MEMORY, REMINDER, "system"})
+"""Channels of side notes; events of the system are such notes too."""
+HUB_CHANNELS = frozenset({*NOTE_CHANNELS, "automation"})
 """Channels of words in the place of a person's that no person said just then."""
 
 
@@ -40,6 +42,13 @@ def side_note(
         data={**(data or {}), **said_data(channel=channel, sender=None, trusted=trusted)},
         provenance=Provenance(trusted, channel),
     )
+
+
+def note_channel(entry: Entry) -> str | None:
+    """Return the channel of a side note, None for any other entry."""
+    channel = entry.data.get("channel")
+    is_note = entry.message is not None and entry.message.role is Role.USER and channel in NOTE_CHANNELS
+    return str(channel) if is_note else None
 
 
 def quoted_lines(text: str) -> str:

@@ -213,6 +213,8 @@ class RunEvents:
             "message": data["message"],
             "ts": self._now_ms(),
         }
+        if "note" in data:
+            payload["note"] = data["note"]
         self._broadcast.push(Push("session.message", payload, scope=READ), topic=session_topic(key))
 
     def _finished(self, event: Event) -> None:

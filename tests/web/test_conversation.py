@@ -161,3 +161,13 @@ def test_a_run_that_was_stopped_keeps_what_it_had_said() -> None:
     )
 
     assert [(turn.state, turn.error, len(turn.parts)) for turn in turns] == [("aborted", None, 1)]
+
+
+def test_what_the_hub_puts_before_the_words_is_a_note_and_gives_no_title() -> None:
+    note = entry("r-memory", None, said("user", text("Recalled"))) | {"data": {"channel": "memory"}}
+    words = entry("r-user", "r", said("user", text("When was it?"))) | {"data": {"channel": "webchat"}}
+
+    turns = turns_of([note, words])
+
+    assert [(turn.id, turn.role) for turn in turns] == [("n-r-memory", "note"), ("u-r", "user")]
+    assert title_of([note, words]) == "When was it?"

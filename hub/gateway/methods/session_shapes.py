@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from hub.agent.side_note import note_channel
 from hub.sessions.entry import Entry
 from hub.sessions.keys import SessionKey
 from hub.sessions.session import Session
@@ -57,9 +58,11 @@ def shown_messages(entries: Iterable[Entry], limit: int) -> list[dict[str, Any]]
 
 
 def shown_message(entry: Entry) -> dict[str, Any]:
-    """Return one message with when it was said and by which run."""
+    """Return one message with when it was said and by which run; `note` stands with what the hub put in by itself."""
     message: dict[str, Any] = entry.message.as_dict() if entry.message is not None else {}
     message |= {"timestamp": entry.ts_ms, "id": entry.id}
+    if (channel := note_channel(entry)) is not None:
+        message["note"] = channel
     if entry.run_id is not None:
         message["runId"] = entry.run_id
     if entry.model is not None:
@@ -74,6 +77,6 @@ def preview(entries: Iterable[Entry], limit: int, characters: int) -> list[dict[
     items = [
         {"role": entry.message.role.value, "text": entry.message.text[:characters]}
         for entry in entries
-        if entry.message is not None and entry.message.text.strip()
+        if entry.message is not None and entry.message.text.strip() and note_channel(entry) is None
     ]
     return items[-limit:]
