@@ -1,0 +1,357 @@
+"""Who makes vectors: the first of the chain that can, and a sentence for each that was passed over.
+
+A server of one's own (`base_url`) without `model` is asked which it has: its only one, or the first whose name says
+that it is for embeddings; what was found is kept, so that a server that is away does not change the choice. With
+`auto`, `model` and `api_key` belong to the server at `base_url`; without one, to whomever their form names.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hub.core.secret import Secret
+from integrations.memory.notes.index.contract import Embedder
+from integrations.memory.notes.index.embeddings import gemini, openai_api, voyage
+from integrations.memory.notes.index.embeddings.batch import Batch
+from integrations.memory.notes.index.embeddings.cache import Cache
+from integrations.memory.notes.index.embeddings.client import Client, Where
+from integrations.memory.notes.index.embeddings.embedder import CachingEmbedder
+from integrations.memory.notes.index.embeddings.gemini import GEMINI_URL, Gemini
+from integrations.memory.notes.index.embeddings.local import INSTALL, MODEL as LOCAL_MODEL, Local, missing_packages
+from integrations.memory.notes.index.embeddings.minilm import DIMENSIONS, ModelDamaged
+from integrations.memory.notes.index.embeddings.openai_api import OPENAI_URL, OpenAI, bearer, find_model
+from integrations.memory.notes.index.embeddings.provider import OURS, Provider, ProviderFailed, Role
+from integrations.memory.notes.index.embeddings.refusals import Refusals
+from integrations.memory.notes.index.embeddings.sender import Patience
+from integrations.memory.notes.index.embeddings.store import Store
+from integrations.memory.notes.index.embeddings.vectors import normalise
+from integrations.memory.notes.index.embeddings.voyage import VOYAGE_URL, Voyage
+
+ASK_TIMEOUT_S = 5.0
+AUTO = "auto"
+LOCAL = "local"
+SERVER = "server"
+"""The step of the chain that is any server at `base_url`."""
+KEYED = ("openai", "gemini", "voyage")
+CHAIN = (LOCAL, *KEYED, SERVER)
+_NAMES = {"openai": "OpenAI", "gemini": "Gemini", "voyage": "Voyage", LOCAL: "The local model", SERVER: "A server"}
+_VARIABLES = {"openai": "OPENAI_API_KEY", "gemini": "GEMINI_API_KEY", "voyage": "VOYAGE_API_KEY"}
+_URLS = {"openai": OPENAI_URL, "gemini": GEMINI_URL, "voyage": VOYAGE_URL}
+_DEFAULTS = {"openai": openai_api.DEFAULT_MODEL, "gemini": gemini.DEFAULT_MODEL, "voyage": voyage.DEFAULT_MODEL}
+_OWNERS = {"text-embedding-": "openai", "gemini-": "gemini", "models/gemini-": "gemini", "voyage-": "voyage"}
+_KEY_OWNERS = {"AIza": "gemini", "AQ.": "gemini", "pa-": "voyage", "al-": "voyage"}
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingSettings:
+    """`memory.embeddings`, secrets in clear; it never leaves the worker.
+
+    Attributes:
+        provider: `auto`, `openai`, `gemini`, `voyage`, `local` or `none`.
+        base_url, model, api_key, dimensions: As configured; None without.
+        timeout_s: Of a request.
+        parallel: Requests at a time.
+        batch: Whether large jobs go through the batch API.
+        cache: Vectors kept; 0 keeps none.
+        keys: Keys found elsewhere, by provider.
+    """
+
+    provider: str = AUTO
+    base_url: str | None = None
+    model: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    dimensions: int | None = None
+    timeout_s: float = 30.0
+    parallel: int = 4
+    batch: bool = False
+    cache: int = 50_000
+    keys: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+async def choose(
+    settings: EmbeddingSettings, cache_path: Path, *, patience: Patience | None = None
+) -> tuple[Embedder | None, list[str]]:
+    """Return who makes vectors, and why those before it do not; None for words alone.
+
+    With `auto`, a provider that refused its key or has no credit is asked once more with a word, and passed over while
+    it still refuses; when nobody else is left it is taken nevertheless, since it may be put right at any time.
+
+    Args:
+        settings: What the owner wants.
+        cache_path: Database of cache, costs and jobs; made when it is missing.
+        patience: With failures that pass.
+
+    Cancelling leaves nothing open.
+    """
+    if settings.provider == "none":
+        return None, ["Vectors are switched off (memory.embeddings.provider: none); search goes by words."]
+    store = Store(cache_path)
+    choice = _Choice(settings, store, patience)
+    try:
+        embedder = await choice.make()
+    except BaseException:
+        await asyncio.shield(store.close())
+        raise
+    if embedder is None:
+        await store.close()
+        choice.notes.append("Search goes by words alone.")
+    return embedder, choice.notes
+
+
+class _Choice:
+    """One walk along the chain."""
+
+    def __init__(self, settings: EmbeddingSettings, store: Store, patience: Patience | None) -> None:
+        self.notes: list[str] = []
+        self._settings = settings
+        self._store = store
+        self._patience = patience
+        keys = {step: key for step in KEYED if (key := self._key_of(step))}
+        self._refusals = Refusals(store, keys)
+
+    async def make(self) -> CachingEmbedder | None:
+        settings = self._settings
+        if settings.provider != AUTO:
+            provider = await self._step(settings.provider)
+            return await self._wrapped(provider) if provider is not None else None
+        refused: Provider | None = None
+        for step in CHAIN:
+            provider = await self._step(step)
+            if provider is None:
+                continue
+            reason = await self._still_refuses(provider)
+            if reason is None:
+                if refused is not None:
+                    await refused.close()
+                return await self._wrapped(provider)
+            self.notes.append(f"{_NAMES[step]} is not used: it refused lately, and still does. {reason}")
+            if refused is None:
+                refused = provider
+            else:
+                await provider.close()
+        if refused is None:
+            return None
+        self.notes.append(f"Nobody else is left, so that {refused.id.provider} is asked again from time to time.")
+        return await self._wrapped(refused)
+
+    async def _step(self, step: str) -> Provider | None:
+        """Return the provider of a step, or None with a note."""
+        if step == LOCAL:
+            return await self._local()
+        if step == SERVER or (step == "openai" and self._settings.base_url and self._settings.provider == "openai"):
+            return await self._server()
+        return self._keyed(step)
+
+    async def _local(self) -> Provider | None:
+        missing = missing_packages()
+        if missing:
+            self._pass(LOCAL, f"{', '.join(missing)} is not installed; run: {INSTALL}")
+            return None
+        if (reason := self._unfit_for_local()) is not None:
+            self._pass(LOCAL, reason)
+            return None
+        try:
+            return await asyncio.to_thread(Local.load)
+        except (ModelDamaged, ImportError, OSError) as error:
+            self._pass(LOCAL, f"it cannot be loaded ({error}); install it anew: {INSTALL}")
+            return None
+
+    def _unfit_for_local(self) -> str | None:
+        settings = self._settings
+        if settings.dimensions not in {None, DIMENSIONS}:
+            return (
+                f"its vectors have {DIMENSIONS} numbers, and memory.embeddings.dimensions says {settings.dimensions}."
+            )
+        if settings.model is None or settings.model.lower().endswith(LOCAL_MODEL.lower()):
+            return None
+        if settings.provider == AUTO and _owner_of(settings.model) is None and settings.base_url:
+            return None  # the name is the server's
+        return f"it is {LOCAL_MODEL}, and memory.embeddings.model says {settings.model}."
+
+    def _keyed(self, step: str) -> Provider | None:
+        settings = self._settings
+        key = self._key_of(step)
+        if key is None:
+            self._pass(
+                step,
+                f"there is no key; set memory.embeddings.api_key, models.providers.{step}.api_key "
+                f"or {_VARIABLES[step]}.",
+            )
+            return None
+        explicit = settings.provider == step
+        where = Where(settings.base_url if explicit and settings.base_url else _URLS[step])
+        owner = step if explicit else _owner_of(settings.model)
+        if settings.model and not settings.base_url and owner not in {step, None}:
+            self._pass(step, f"memory.embeddings.model names a model of another: {settings.model}.")
+            return None
+        model = settings.model if settings.model and owner == step else _DEFAULTS[step]
+        secret, dimensions = Secret(key), settings.dimensions
+        if step == "gemini":
+            return Gemini(where, model, secret, dimensions, settings.timeout_s)
+        if step == "voyage":
+            return Voyage(where, model, secret, dimensions, settings.timeout_s)
+        return OpenAI("OpenAI", where, model, secret, dimensions, settings.timeout_s)
+
+    async def _server(self) -> Provider | None:
+        settings = self._settings
+        if not settings.base_url:
+            self._pass(SERVER, "memory.embeddings.base_url is not set.")
+            return None
+        where = Where(settings.base_url)
+        at_openai = where.host == openai_api.OPENAI_HOST
+        # A key found for OpenAI is for OpenAI: another server gets only the one that was configured for it.
+        key = settings.api_key or (self._key_of("openai") if at_openai else None)
+        secret = Secret(key) if key else None
+        model = settings.model or (openai_api.DEFAULT_MODEL if at_openai else await self._model_at(where, secret))
+        if model is None:
+            return None
+        return OpenAI(
+            "OpenAI" if at_openai else "The embedding server",
+            where,
+            model,
+            secret,
+            settings.dimensions,
+            settings.timeout_s,
+        )
+
+    async def _model_at(self, where: Where, key: Secret | None) -> str | None:
+        """Return the model that a server has, or had when it was last asked."""
+        kept = await self._kept(where.shown)
+        client = Client("The embedding server", "", where, bearer(key), (key,) if key else (), ASK_TIMEOUT_S)
+        try:
+            model, names = await find_model(client)
+        except ProviderFailed as error:
+            if kept is not None:
+                return kept
+            self._pass(SERVER, f"{error.text}. Without an answer its model is not known; set memory.embeddings.model.")
+            return None
+        finally:
+            await client.close()
+        if kept is not None and (kept in names or not names):
+            return kept
+        if model is None:
+            listed = f"lists {', '.join(names[:5])}" if names else "lists no models"
+            self._pass(
+                SERVER,
+                f"{where.shown} {listed}, none of which is known to be for embeddings; set memory.embeddings.model.",
+            )
+            return None
+        await self._keep(where.shown, model)
+        return model
+
+    async def _still_refuses(self, provider: Provider) -> str | None:
+        """Ask a provider that refused its key once more; return why it still does, None when it does not."""
+        name = provider.id.provider
+        if await self._refusals.of(name) is None:
+            return None
+        try:
+            async with asyncio.timeout(ASK_TIMEOUT_S):
+                await provider.embed(["ping"], Role.QUERY)
+        except ProviderFailed as error:
+            return error.text if error.fault in OURS else None
+        except TimeoutError:
+            return None
+        await self._refusals.forget(name)
+        return None
+
+    async def _wrapped(self, provider: Provider) -> CachingEmbedder:
+        settings = self._settings
+        name = _cache_name(provider, settings)
+        cache = Cache(self._store, name, settings.cache)
+        await self._settle_length(provider, cache)
+        batch = None
+        if settings.batch and isinstance(provider, OpenAI):
+            if settings.cache:
+                batch = Batch(provider, self._store, cache, name)
+            else:
+                self.notes.append("The batch API is not used: its results need memory.embeddings.cache.")
+        elif settings.batch:
+            self.notes.append(f"The batch API is not used: {provider.id.provider} has none that is supported.")
+        return CachingEmbedder(
+            provider,
+            self._store,
+            cache,
+            refusals=self._refusals,
+            batch=batch,
+            parallel=settings.parallel,
+            patience=self._patience,
+            notes=self.notes,
+        )
+
+    async def _settle_length(self, provider: Provider, cache: Cache) -> None:
+        """Find out how long an unknown model's vectors are; one that is away tells it with its first answer."""
+        if provider.id.dimensions is not None:
+            return
+        length = await cache.dimensions()
+        if length is None:
+            try:
+                async with asyncio.timeout(ASK_TIMEOUT_S):
+                    made = await provider.embed(["ping"], Role.QUERY)
+                vector = normalise(made.rows)[0]
+            except (ProviderFailed, TimeoutError) as error:
+                _log.info("the length of its vectors is not known yet: %s", error)
+                return
+            if vector is None:
+                return
+            length = len(vector)
+            await cache.settle(length)
+        provider.id = dataclasses.replace(provider.id, dimensions=length)
+
+    def _key_of(self, step: str) -> str | None:
+        settings = self._settings
+        if settings.api_key and (
+            settings.provider == step or (self._is_for_any and _owner_of_key(settings.api_key) == step)
+        ):
+            return settings.api_key
+        return settings.keys.get(step) or None
+
+    @property
+    def _is_for_any(self) -> bool:
+        """Whether the configured key is of nobody in particular; beside a `base_url` it is the server's."""
+        return self._settings.provider == AUTO and not self._settings.base_url
+
+    def _pass(self, step: str, reason: str) -> None:
+        self.notes.append(f"{_NAMES[step]} is not used: {reason}")
+
+    async def _kept(self, endpoint: str) -> str | None:
+        try:
+            rows = await self._store.run(
+                lambda database: database.execute("SELECT model FROM chosen WHERE endpoint=?", (endpoint,)).fetchall()
+            )
+        except (sqlite3.Error, OSError) as error:
+            _log.warning("the model chosen before cannot be read: %s", error)
+            return None
+        return str(rows[0][0]) if rows else None
+
+    async def _keep(self, endpoint: str, model: str) -> None:
+        try:
+            await self._store.run(
+                lambda database: database.execute("INSERT OR REPLACE INTO chosen VALUES (?, ?)", (endpoint, model))
+            )
+        except (sqlite3.Error, OSError) as error:
+            _log.warning("the model chosen cannot be kept: %s", error)
+
+
+def _owner_of(model: str | None) -> str | None:
+    """Return the provider whose models are called like this; None when it is nobody's in particular."""
+    name = (model or "").lower()
+    return next((owner for start, owner in _OWNERS.items() if name.startswith(start)), None)
+
+
+def _owner_of_key(key: str) -> str:
+    """Return whose keys look like this; those that look like nobody's are taken for OpenAI's."""
+    return next((owner for start, owner in _KEY_OWNERS.items() if key.startswith(start)), "openai")
+
+
+def _cache_name(provider: Provider, settings: EmbeddingSettings) -> str:
+    """Return what vectors in the cache depend on: what is known before anything was asked."""
+    id = provider.id
+    return f"{id.provider}|{id.model}|{id.endpoint}|{settings.dimensions or ''}"

@@ -1,0 +1,321 @@
+"""The one HTTP client of embeddings: calls only the address of the configuration, and reads bounded answers."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
+
+import orjson
+
+from hub import __version__
+from hub.core.secret import Secret
+from hub.models.classify import classify, clean_message
+from hub.models.contract import AuthError, BillingError, ContextOverflow, ModelTimeout, Overloaded, RateLimited
+from hub.models.retry_after import retry_after_s
+from integrations.memory.notes.index.embeddings.provider import Fault, ProviderFailed
+
+if TYPE_CHECKING:
+    import aiohttp
+
+CONNECT_TIMEOUT_S = 10.0
+KEEPALIVE_S = 60.0
+ERROR_LIMIT_BYTES = 64 * 1024
+ANSWER_LIMIT_BYTES = 64 * 1024 * 1024
+LINE_LIMIT_BYTES = 2 * 1024 * 1024
+FILE_LIMIT_BYTES = 1024 * 1024 * 1024
+
+_TOO_LARGE = re.compile(
+    r"max_tokens_per_request|max \d+ tokens per request"
+    r"|too (?:many|large).{0,20}(?:inputs?|batch|texts?|requests?|list)"
+    r"|too many tokens|input.{0,40}too (?:large|long)|physical batch size|batch size.{0,40}(?:exceed|too|limit|maximum)"
+    r"|at most \d+ (?:requests|inputs|texts)|maximum (?:length of the list|allowed batch|batch size|input)"
+    r"|exceeds?.{0,40}(?:context|length|maximum|limit of \d|tokens)",
+    re.IGNORECASE | re.DOTALL,
+)
+_NO_MODEL = re.compile(
+    r"model.{0,80}(?:not found|does not exist|not supported|is unknown|invalid|not available|no longer available"
+    r"|not exist)|(?:unknown|no such|invalid|unsupported) model|is not found for api version|model_not_found",
+    re.IGNORECASE | re.DOTALL,
+)
+_NO_KEY = re.compile(r"api[ _]key not valid|api_key_invalid|api key (?:is )?(?:invalid|expired|missing)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """An address as it is called, and as it may be shown: without user, password and query."""
+
+    base_url: str
+
+    def endpoint(self, path: str) -> str:
+        """Return the address of an endpoint; a query in the base is kept."""
+        parts = urlsplit(self.base_url)
+        return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/{path}", fragment=""))
+
+    @property
+    def shown(self) -> str:
+        """For people, logs and fingerprints."""
+        parts = urlsplit(self.base_url)
+        host = f"[{parts.hostname}]" if parts.hostname and ":" in parts.hostname else parts.hostname or ""
+        try:
+            port = f":{parts.port}" if parts.port else ""
+        except ValueError:
+            port = ""
+        return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
+
+    @property
+    def secrets(self) -> tuple[Secret, ...]:
+        """What of it must not be repeated."""
+        parts = urlsplit(self.base_url)
+        values = [parts.password, parts.username, *(value for _, value in parse_qsl(parts.query))]
+        return tuple(Secret(value) for value in values if value and len(value) > 3)
+
+    @property
+    def host(self) -> str:
+        """The name of the machine."""
+        return (urlsplit(self.base_url).hostname or "").lower()
+
+
+class Client:
+    """Calls one provider.
+
+    Args:
+        name: As people know it.
+        model: Named in errors.
+        where: Its address.
+        headers: Sent with each call; the key is one of them.
+        secrets: What must never be repeated in an error.
+        timeout_s: Until a call is given up.
+        clock: Seconds since the epoch, for moments in `Retry-After`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        model: str,
+        where: Where,
+        headers: Mapping[str, str],
+        secrets: tuple[Secret, ...],
+        timeout_s: float,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.name = name
+        self.model = model
+        self.where = where
+        self.timeout_s = timeout_s
+        self._headers = {"User-Agent": f"homarus/{__version__}", "Accept": "application/json", **headers}
+        self._secrets = (*secrets, *where.secrets)
+        self._clock = clock
+        self._session: aiohttp.ClientSession | None = None
+
+    async def post(self, url: str, body: Mapping[str, Any]) -> Any:
+        """Send JSON and return the JSON that comes back; see `call`."""
+        try:
+            data = orjson.dumps(body)
+        except (TypeError, ValueError) as error:  # a lone surrogate is no text
+            raise ProviderFailed(Fault.REFUSED, f"{self.name} cannot be sent this text: {error}") from error
+        return await self.call("POST", url, data=data, headers={"Content-Type": "application/json"})
+
+    async def call(self, method: str, url: str, *, data: Any = None, headers: Mapping[str, str] | None = None) -> Any:
+        """Send a request and return the JSON that comes back.
+
+        Raises:
+            ProviderFailed: With a text for people; `Fault.NONSENSE` when what comes is no JSON or too long.
+        """
+        raw = await self._whole(method, url, data, headers)
+        try:
+            return orjson.loads(raw)
+        except ValueError as error:
+            # Python's reader takes NaN, which some servers send and JSON does not have.
+            return self._lenient(raw, error)
+
+    async def lines(self, url: str) -> AsyncIterator[bytes]:
+        """Give the lines of a file, of 2 MiB at most each; longer ones are left out.
+
+        Raises:
+            ProviderFailed: It cannot be had, or is longer than 1 GiB.
+        """
+        import aiohttp
+
+        try:
+            async with self._opened().get(url, headers=self._headers, allow_redirects=False) as response:
+                if response.status != 200:
+                    raise self._refusal(response, await _read(response, ERROR_LIMIT_BYTES))
+                async for line in _lines(response, self.timeout_s):
+                    yield line
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+            raise self._away(error) from error
+
+    def failed(self, fault: Fault, what: str, *, retry_after_s: float | None = None, said: str = "") -> ProviderFailed:
+        """Return an error that begins with who failed."""
+        return ProviderFailed(fault, f"{self.name} {what}", retry_after_s=retry_after_s, said=said)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def _whole(self, method: str, url: str, data: Any, headers: Mapping[str, str] | None) -> bytes:
+        import aiohttp
+
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                return await self._answered(method, url, data, {**self._headers, **(headers or {})})
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+            raise self._away(error) from error
+
+    async def _answered(self, method: str, url: str, data: Any, headers: Mapping[str, str]) -> bytes:
+        async with self._opened().request(method, url, data=data, headers=headers, allow_redirects=False) as response:
+            if response.status not in {200, 201}:
+                raise self._refusal(response, await _read(response, ERROR_LIMIT_BYTES))
+            raw = await _read(response, ANSWER_LIMIT_BYTES + 1)
+        if len(raw) > ANSWER_LIMIT_BYTES:
+            raise self.failed(Fault.NONSENSE, f"answered with more than {ANSWER_LIMIT_BYTES // 2**20} MiB")
+        return raw
+
+    def _lenient(self, raw: bytes, error: ValueError) -> Any:
+        import json
+
+        try:
+            return json.loads(raw)
+        except (ValueError, RecursionError):
+            raise self.failed(
+                Fault.NONSENSE, f"at {self.where.shown} answered with something that is no JSON; is the address right?"
+            ) from error
+
+    def _refusal(self, response: aiohttp.ClientResponse, raw: bytes) -> ProviderFailed:
+        status = response.status
+        code, words = _words_of(raw)
+        said = clean_message(words, self._secrets)
+        if 300 <= status < 400:
+            return self.failed(
+                Fault.MODEL, f"at {self.where.shown} redirects, which is not followed; set memory.embeddings.base_url"
+            )
+        wait = retry_after_s(response.headers, words, self._clock())
+        fault = _fault(status, f"{code} {words}")
+        return self.failed(fault, _sentence(fault, self, status, said), retry_after_s=wait, said=said or str(status))
+
+    def _away(self, error: BaseException) -> ProviderFailed:
+        import aiohttp
+
+        if isinstance(error, TimeoutError) and not isinstance(error, aiohttp.ConnectionTimeoutError):
+            return self.failed(
+                Fault.SLOW,
+                f"at {self.where.shown} did not answer within {self.timeout_s:g} s (memory.embeddings.timeout)",
+            )
+        said = clean_message(str(error) or type(error).__name__, self._secrets)
+        if not isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
+            return self.failed(Fault.AWAY, f"at {self.where.shown} broke off its answer ({said})")
+        return self.failed(
+            Fault.AWAY, f"cannot be reached at {self.where.shown}; is it running, and the network there? ({said})"
+        )
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            import aiohttp
+
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=64, keepalive_timeout=KEEPALIVE_S, ttl_dns_cache=300),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trust_env=False,
+            )
+        return self._session
+
+
+async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
+    raw = bytearray()
+    while len(raw) < limit and (piece := await response.content.readany()):
+        raw += piece
+    return bytes(raw[:limit])
+
+
+async def _lines(response: aiohttp.ClientResponse, timeout_s: float) -> AsyncIterator[bytes]:
+    """Give whole lines; `timeout_s` is for each piece, since a long file takes its time."""
+    rest = bytearray()
+    total, skipping = 0, False
+    while True:
+        async with asyncio.timeout(timeout_s):
+            piece = await response.content.readany()
+        if not piece:
+            break
+        total += len(piece)
+        if total > FILE_LIMIT_BYTES:
+            raise ProviderFailed(Fault.TOO_LARGE, "a file of results is longer than 1 GiB")
+        rest += piece
+        *whole, last = rest.split(b"\n")
+        for line in whole:
+            if not skipping:
+                yield bytes(line)
+            skipping = False
+        rest = bytearray(last)
+        if len(rest) > LINE_LIMIT_BYTES:
+            rest, skipping = bytearray(), True
+    if rest and not skipping:
+        yield bytes(rest)
+
+
+def _words_of(raw: bytes) -> tuple[str, str]:
+    """Return code and message of an error answer, in any of the shapes in use."""
+    text = raw.decode("utf-8", "replace")
+    try:
+        body = orjson.loads(raw)
+    except ValueError:
+        return "", text[:2_000]
+    if isinstance(body, list) and body:
+        body = body[0]
+    if not isinstance(body, dict):
+        return "", text[:2_000]
+    error = body.get("error", body)
+    if isinstance(error, str):
+        return "", error
+    if not isinstance(error, dict):
+        return "", text[:2_000]
+    codes = [str(error[name]) for name in ("code", "type", "status") if error.get(name)]
+    message = next((error[name] for name in ("message", "detail") if isinstance(error.get(name), str)), text[:2_000])
+    return " ".join(codes), message
+
+
+def _fault(status: int, text: str) -> Fault:
+    if status not in {401, 402, 403, 404, 429} and (status == 413 or _TOO_LARGE.search(text)):
+        return Fault.TOO_LARGE
+    if status in {400, 404} and _NO_MODEL.search(text):
+        return Fault.MODEL
+    if _NO_KEY.search(text):
+        return Fault.KEY
+    kind = classify(status, text)
+    for error, fault in (
+        (AuthError, Fault.KEY),
+        (BillingError, Fault.CREDIT),
+        (RateLimited, Fault.LIMITED),
+        (ContextOverflow, Fault.TOO_LARGE),
+        (ModelTimeout, Fault.BUSY),
+        (Overloaded, Fault.BUSY),
+    ):
+        if issubclass(kind, error):
+            return fault
+    return Fault.REFUSED
+
+
+def _sentence(fault: Fault, client: Client, status: int, said: str) -> str:
+    tail = f" ({status}: {said})" if said else f" ({status})"
+    match fault:
+        case Fault.KEY:
+            return f"refuses the key; check memory.embeddings.api_key, or the provider's key in models.providers{tail}"
+        case Fault.CREDIT:
+            return f"has no credit left for this key; see its billing page{tail}"
+        case Fault.MODEL:
+            return f"does not know the model {client.model}; set memory.embeddings.model{tail}"
+        case Fault.LIMITED:
+            return f"takes no more requests for now{tail}"
+        case Fault.TOO_LARGE:
+            return f"finds the request too large{tail}"
+        case Fault.BUSY:
+            return f"at {client.where.shown} is failing{tail}"
+        case _:
+            return f"at {client.where.shown} refuses the request for {client.model}{tail}"

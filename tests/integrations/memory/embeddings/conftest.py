@@ -1,0 +1,47 @@
+"""A scripted server, and embedders that ask it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from integrations.memory.notes.index.embeddings.chain import EmbeddingSettings, choose
+from integrations.memory.notes.index.embeddings.embedder import CachingEmbedder
+from integrations.memory.notes.index.embeddings.sender import Patience
+from tests.servers.embedding_server import EmbeddingServer
+
+QUICK = Patience(tries=4, first_s=0.01, most_s=0.02, asked_s=1.0)
+Make = Callable[..., Awaitable[CachingEmbedder]]
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddingServer]:
+    """A scripted server of this test's own."""
+    with EmbeddingServer() as running:
+        yield running
+
+
+@pytest.fixture
+def cache_path(tmp_path: Path) -> Path:
+    """Where the cache is."""
+    return tmp_path / "memory" / "embeddings.db"
+
+
+@pytest.fixture
+async def make(server: EmbeddingServer, cache_path: Path) -> AsyncIterator[Make]:
+    """Make embedders for the scripted server, OpenAI's way unless told otherwise; they are closed at the end."""
+    made: list[CachingEmbedder] = []
+
+    async def one(**settings: Any) -> CachingEmbedder:
+        given = {"provider": "openai", "base_url": server.base_url, "model": "words", "timeout_s": 5.0, **settings}
+        embedder, notes = await choose(EmbeddingSettings(**given), cache_path, patience=QUICK)
+        assert isinstance(embedder, CachingEmbedder), notes
+        made.append(embedder)
+        return embedder
+
+    yield one
+    for embedder in made:
+        await embedder.close()

@@ -1,0 +1,489 @@
+"""A scripted server for embeddings: OpenAI's, Gemini's and Voyage's APIs, and OpenAI's files and batches.
+
+In a test: `with EmbeddingServer() as server:`, in a thread of this process. As a process: `python -m
+tests.servers.embedding_server --port 0` prints its addresses as one line of JSON; `POST /control/queue` {"faults":
+[…]}, `POST /control/set` {…} (fields of `Manner`), `POST /control/reset`, `GET /control/counts`. Vectors come from the
+words of the text (`embedding_script.vector_of`). OpenAI: `/v1`; Gemini: `/v1beta`; Voyage: `/voyage/v1`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import subprocess
+import sys
+import threading
+import urllib.request
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import orjson
+from aiohttp import web
+
+from tests.servers.embedding_script import Asked, EmbeddingScript, Fault, encoded, tokens_of, vector_of
+
+BODY_LIMIT_BYTES = 256 * 1024 * 1024
+START_LIMIT_S = 20.0
+REPOSITORY = Path(__file__).resolve().parents[2]
+_SHOULD_BE_OPEN = frozenset({"validating", "in_progress", "finalizing"})
+
+
+class _Refused(Exception):
+    """The request is answered with an error."""
+
+    def __init__(self, status: int, message: str, code: str = "invalid_request_error") -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.code = code
+
+
+class _Handlers:
+    """The HTTP face of a script."""
+
+    def __init__(self, script: EmbeddingScript) -> None:
+        self._script = script
+        self._files: dict[str, bytes] = {}
+        self._batches: dict[str, dict[str, Any]] = {}
+        self._looks: dict[str, int] = {}
+        self._number = 0
+
+    def application(self) -> web.Application:
+        application = web.Application(client_max_size=BODY_LIMIT_BYTES)
+        routes = application.router
+        for base in ("/v1", ""):
+            routes.add_post(f"{base}/embeddings", self._openai)
+            routes.add_get(f"{base}/models", self._models)
+        routes.add_post("/voyage/v1/embeddings", self._voyage)
+        routes.add_post("/v1beta/models/{model}", self._gemini)
+        routes.add_post("/v1/files", self._upload)
+        routes.add_get("/v1/files/{id}/content", self._content)
+        routes.add_delete("/v1/files/{id}", self._delete)
+        routes.add_post("/v1/batches", self._begin)
+        routes.add_get("/v1/batches", self._list)
+        routes.add_get("/v1/batches/{id}", self._look)
+        routes.add_get("/control/counts", self._counts)
+        routes.add_post("/control/{what}", self._control)
+        return application
+
+    async def _openai(self, request: web.Request) -> web.StreamResponse:
+        return await self._answer(request, "openai", request.headers.get("Authorization", "").removeprefix("Bearer "))
+
+    async def _voyage(self, request: web.Request) -> web.StreamResponse:
+        return await self._answer(request, "voyage", request.headers.get("Authorization", "").removeprefix("Bearer "))
+
+    async def _gemini(self, request: web.Request) -> web.StreamResponse:
+        return await self._answer(request, "gemini", request.headers.get("x-goog-api-key", ""))
+
+    async def _answer(self, request: web.Request, api: str, key: str) -> web.StreamResponse:
+        body = await _json(request)
+        texts = _texts_of(api, body)
+        self._script.record(Asked(request.path, dict(request.headers.items()), body, len(texts)))
+        self._script.begin()
+        try:
+            manner = self._script.manner
+            fault = self._script.next_fault(texts) or {}
+            await asyncio.sleep(manner.delay_s + fault.get("delay_s", 0.0))
+            if api == "openai" and manner.v1 and not request.path.startswith("/v1/"):
+                return web.Response(status=404, text="404 page not found")
+            if manner.key is not None and key != manner.key:
+                return _error(api, 401, f"Incorrect API key provided: {key}.", "invalid_api_key")
+            if "status" in fault:
+                return _error(
+                    api, fault["status"], fault.get("message", "scripted"), fault.get("code", ""), fault.get("headers")
+                )
+            if "kind" in fault and (broken := await _broken(request, fault["kind"])) is not None:
+                return broken
+            return web.Response(
+                body=orjson.dumps(self._made(api, request, body, texts, fault), option=orjson.OPT_SERIALIZE_NUMPY)
+                if fault.get("kind") not in {"nan", "infinity"}
+                else json.dumps(self._made(api, request, body, texts, fault)).encode(),
+                content_type="application/json",
+            )
+        except _Refused as error:
+            return _error(api, error.status, error.message, error.code)
+        finally:
+            self._script.end()
+
+    def _made(self, api: str, request: web.Request, body: Any, texts: list[str], fault: Fault) -> Any:
+        match api:
+            case "gemini":
+                return self._made_gemini(request, body, texts, fault)
+            case "voyage":
+                return self._made_list(body, texts, fault, "output_dimension", 1_000)
+            case _:
+                return self._made_list(body, texts, fault, "dimensions", self._script.manner.inputs_limit)
+
+    def _made_list(self, body: Any, texts: list[str], fault: Fault, size: str, limit: int) -> Any:
+        manner = self._script.manner
+        self._check(body.get("model"), texts, limit)
+        if body.get("encoding_format") == "base64" and manner.base64 == "refused":
+            raise _Refused(400, "encoding_format base64 is not supported")
+        as_base64 = body.get("encoding_format") == "base64" and manner.base64 == "yes"
+        length = manner.dimensions
+        if size in body:
+            if manner.sizes == "refused":
+                raise _Refused(400, "This model does not support specifying dimensions.")
+            length = body[size] if manner.sizes == "yes" else length
+        rows = _spoilt([vector_of(text, length) for text in texts], fault.get("kind"))
+        data = [
+            {"object": "embedding", "index": index, "embedding": self._one(row, as_base64=as_base64)}
+            for index, row in rows
+        ]
+        answer: dict[str, Any] = {"object": "list", "data": data, "model": body.get("model")}
+        if manner.usage:
+            count = sum(map(tokens_of, texts))
+            answer["usage"] = {"prompt_tokens": count, "total_tokens": count}
+        return answer
+
+    def _one(self, row: Any, *, as_base64: bool) -> Any:
+        if row is None:
+            return None
+        match self._script.manner.nested:
+            case "once":
+                return [encoded(row, as_base64=False)]
+            case "tokens":
+                return [encoded(row, as_base64=False)] * 3
+            case _:
+                return encoded(row, as_base64=as_base64)
+
+    def _made_gemini(self, request: web.Request, body: Any, texts: list[str], fault: Fault) -> Any:
+        model, _, method = request.match_info["model"].partition(":")
+        if method != "batchEmbedContents":
+            raise _Refused(404, f"{method} is not found", "NOT_FOUND")
+        if any(each.get("model") != f"models/{model}" for each in body["requests"]):
+            raise _Refused(400, "the model of a request differs", "INVALID_ARGUMENT")
+        self._check(model, texts, 100)
+        length = body["requests"][0].get("outputDimensionality", 3_072)
+        rows = _spoilt([vector_of(text, length) for text in texts], fault.get("kind"))
+        return {"embeddings": [{"values": None if row is None else row.tolist()} for _, row in rows]}
+
+    def _check(self, model: Any, texts: list[str], limit: int) -> None:
+        manner = self._script.manner
+        if not isinstance(model, str) or (not manner.any_model and model not in manner.models):
+            raise _Refused(404, f'model "{model}" not found, try pulling it first', "model_not_found")
+        if not texts or any(text == "" for text in texts):
+            raise _Refused(400, "'$.input' is invalid. Please check the API reference.")
+        if len(texts) > limit:
+            raise _Refused(400, f"at most {limit} requests can be in one batch")
+        if any(tokens_of(text) > manner.text_tokens_limit for text in texts):
+            raise _Refused(
+                manner.text_status, "input is too large to process. increase the physical batch size", "server_error"
+            )
+        total = sum(map(tokens_of, texts))
+        if total > manner.tokens_limit:
+            raise _Refused(
+                400, f"Requested {total} tokens, max {manner.tokens_limit} tokens per request", "max_tokens_per_request"
+            )
+
+    async def _models(self, request: web.Request) -> web.Response:
+        manner = self._script.manner
+        self._script.record(Asked(request.path, dict(request.headers.items()), None))
+        if manner.v1 and not request.path.startswith("/v1/"):
+            return web.Response(status=404, text="404 page not found")
+        return web.json_response(
+            {"object": "list", "data": [{"id": name, "object": "model"} for name in manner.models]}
+        )
+
+    async def _upload(self, request: web.Request) -> web.Response:
+        self._script.record(Asked(request.path, dict(request.headers.items()), None))
+        if not self._script.manner.batches:
+            return web.Response(status=404, text="404 page not found")
+        data, purpose = b"", ""
+        async for part in await request.multipart():
+            if part.name == "purpose":  # type: ignore[union-attr]
+                purpose = await part.text()  # type: ignore[union-attr]
+            else:
+                data = bytes(await part.read())  # type: ignore[union-attr]
+        if purpose != "batch":
+            return _error("openai", 400, "purpose must be batch", "invalid_request_error")
+        return web.json_response({"id": self._kept("file", data), "bytes": len(data), "purpose": purpose})
+
+    async def _content(self, request: web.Request) -> web.Response:
+        self._script.record(Asked(request.path, {}, None))
+        data = self._files.get(request.match_info["id"])
+        return _error("openai", 404, "No such File object", "") if data is None else web.Response(body=data)
+
+    async def _delete(self, request: web.Request) -> web.Response:
+        self._script.record(Asked(f"DELETE {request.path}", {}, None))
+        gone = self._files.pop(request.match_info["id"], None)
+        return web.json_response({"id": request.match_info["id"], "deleted": gone is not None})
+
+    async def _begin(self, request: web.Request) -> web.StreamResponse:
+        body = await _json(request)
+        self._script.record(Asked(request.path, dict(request.headers.items()), body))
+        fault = self._script.next_fault(["/batches"]) or {}
+        if "status" in fault:
+            return _error("openai", fault["status"], fault.get("message", "scripted"), "")
+        if body.get("endpoint") != "/v1/embeddings" or body.get("completion_window") != "24h":
+            return _error("openai", 400, "endpoint and completion_window are wrong", "invalid_request_error")
+        lines = self._files[body["input_file_id"]].splitlines()
+        id = self._kept("batch", b"")
+        self._batches[id] = {**body, "id": id, "object": "batch", "status": "in_progress", "lines": len(lines)}
+        if fault.get("kind") == "disconnect":
+            return await _broken(request, "disconnect") or web.Response()
+        return web.json_response(self._batches[id])
+
+    async def _list(self, request: web.Request) -> web.Response:
+        self._script.record(Asked(f"GET {request.path}", {}, None))
+        return web.json_response({"object": "list", "data": [*self._batches.values()]})
+
+    async def _look(self, request: web.Request) -> web.Response:
+        self._script.record(Asked(request.path, {}, None))
+        batch = self._batches.get(request.match_info["id"])
+        if batch is None:
+            return _error("openai", 404, "No batch found", "")
+        manner = self._script.manner
+        self._looks[batch["id"]] = self._looks.get(batch["id"], 0) + 1
+        if batch["status"] in _SHOULD_BE_OPEN and self._looks[batch["id"]] >= manner.batch_looks:
+            batch["status"] = manner.batch_end
+            if manner.batch_end == "failed":
+                batch["errors"] = {"data": [{"message": "Enqueued token limit reached"}]}
+            elif manner.batch_end != "in_progress":
+                self._finish(batch)
+        return web.json_response(batch)
+
+    def _finish(self, batch: dict[str, Any]) -> None:
+        lines = self._files[batch["input_file_id"]].splitlines()
+        results = []
+        for line in lines[: round(len(lines) * self._script.manner.batch_share)]:
+            asked = orjson.loads(line)
+            texts = asked["body"]["input"]
+            fault = self._script.next_fault(texts) or {}
+            if "status" in fault:
+                answer: dict[str, Any] = {"status_code": fault["status"], "body": {"error": {"message": "scripted"}}}
+            else:
+                made = self._made_list(asked["body"], texts, fault, "dimensions", 1)
+                answer = {"status_code": 200, "request_id": "r", "body": made}
+            results.append(
+                orjson.dumps({"id": "x", "custom_id": asked["custom_id"], "response": answer, "error": None})
+            )
+        batch["output_file_id"] = self._kept("file", b"\n".join(reversed(results)) + b"\n")
+
+    def _kept(self, kind: str, data: bytes) -> str:
+        self._number += 1
+        id = f"{kind}-{self._number}"
+        if kind == "file":
+            self._files[id] = data
+        return id
+
+    async def _counts(self, request: web.Request) -> web.Response:
+        script = self._script
+        return web.json_response({"requests": script.requests, "texts": script.texts, "busiest": script.busiest})
+
+    async def _control(self, request: web.Request) -> web.Response:
+        data = await _json(request) if request.can_read_body else {}
+        match request.match_info["what"]:
+            case "queue":
+                self._script.queue(*data["faults"])
+            case "set":
+                self._script.set(**data)
+            case "reset":
+                self._script.reset()
+            case unknown:
+                raise web.HTTPNotFound(text=f"no control {unknown}")
+        return web.json_response({})
+
+
+async def _json(request: web.Request) -> Any:
+    return orjson.loads(await request.read() or b"{}")
+
+
+def _texts_of(api: str, body: Any) -> list[str]:
+    if api == "gemini":
+        return [each["content"]["parts"][0]["text"] for each in body["requests"]]
+    given = body["input"]
+    return [given] if isinstance(given, str) else list(given)
+
+
+def _spoilt(rows: list[Any], kind: str | None) -> list[tuple[int, Any]]:
+    numbered: list[tuple[int, Any]] = list(enumerate(rows))
+    match kind:
+        case "nan" | "infinity":
+            numbered[0][1][0] = float(kind)
+        case "zero":
+            numbered[0][1][:] = 0
+        case "short":
+            numbered[0] = (0, rows[0][:-1])
+        case "null":
+            numbered[0] = (0, None)
+        case "fewer":
+            numbered.pop()
+        case "more":
+            numbered.append((len(rows), rows[0]))
+        case "twice":
+            numbered[-1] = (0, rows[-1])
+        case "shuffled":
+            numbered.reverse()
+    return numbered
+
+
+async def _broken(request: web.Request, kind: str) -> web.StreamResponse | None:
+    match kind:
+        case "html":
+            return web.Response(text="<html>It works!</html>", content_type="text/html")
+        case "redirect":
+            return web.Response(status=307, headers={"Location": "http://127.0.0.1:9/elsewhere"})
+        case "disconnect":
+            if request.transport is not None:
+                request.transport.abort()
+            raise ConnectionResetError("scripted disconnect")
+        case "flood":
+            response = web.StreamResponse(headers={"Content-Type": "application/json"})
+            await response.prepare(request)
+            with contextlib.suppress(ConnectionError):
+                while True:
+                    await response.write(b" " * 1024 * 1024)
+            return response
+    return None
+
+
+def _error(api: str, status: int, message: str, code: str, headers: dict[str, str] | None = None) -> web.Response:
+    body: Any = {"error": {"message": message, "type": code, "code": code}}
+    if api == "gemini":
+        body = {"error": {"code": status, "message": message, "status": code}}
+    elif api == "voyage":
+        body = {"detail": message}
+    return web.json_response(body, status=status, headers=headers)
+
+
+class EmbeddingServer(EmbeddingScript):
+    """The server in a thread of this process, with an event loop of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.port = 0
+        self._ready = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping: asyncio.Event | None = None
+        self._thread = threading.Thread(target=self._main, name="embedding server", daemon=True)
+
+    @property
+    def root_url(self) -> str:
+        """Its address without a path."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def base_url(self) -> str:
+        """Where it speaks OpenAI's API."""
+        return f"{self.root_url}/v1"
+
+    @property
+    def gemini_url(self) -> str:
+        """Where it speaks Gemini's."""
+        return f"{self.root_url}/v1beta"
+
+    @property
+    def voyage_url(self) -> str:
+        """Where it speaks Voyage's."""
+        return f"{self.root_url}/voyage/v1"
+
+    def start(self, port: int = 0) -> None:
+        """Listen on a port (0: a free one); return when it does."""
+        self.port = port
+        self._thread.start()
+        if not self._ready.wait(START_LIMIT_S) or not self.port:
+            raise RuntimeError("the embedding server did not start")
+
+    def stop(self) -> None:
+        """Close everything and wait for the thread; calling it twice does no harm."""
+        if self._loop is not None and self._stopping is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._stopping.set)
+        self._thread.join(START_LIMIT_S)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+    def _main(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        finally:
+            self._ready.set()
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stopping = asyncio.Event()
+        runner = web.AppRunner(
+            _Handlers(self).application(), access_log=None, handler_cancellation=True, shutdown_timeout=0.1
+        )
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", self.port, backlog=1024)
+        await site.start()
+        self.port = runner.addresses[0][1]
+        self._ready.set()
+        await self._stopping.wait()
+        await runner.cleanup()
+
+
+class EmbeddingServerProcess:
+    """The server in a process of its own, driven over its control endpoints; for benchmarks and faults."""
+
+    def __init__(self, port: int = 0) -> None:
+        command = [sys.executable, "-m", "tests.servers.embedding_server", "--port", str(port)]
+        self._process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        addresses = json.loads(self._process.stdout.readline())
+        self.root_url = str(addresses["root_url"])
+        self.base_url = str(addresses["base_url"])
+        self.gemini_url = str(addresses["gemini_url"])
+        self.voyage_url = str(addresses["voyage_url"])
+
+    def queue(self, *faults: Fault) -> None:
+        """See `EmbeddingScript.queue`."""
+        self._call("queue", {"faults": list(faults)})
+
+    def set(self, **manner: Any) -> None:
+        """See `EmbeddingScript.set`."""
+        self._call("set", manner)
+
+    def reset(self) -> None:
+        """See `EmbeddingScript.reset`."""
+        self._call("reset", {})
+
+    def counts(self) -> dict[str, int]:
+        """Return `requests`, `texts` and `busiest` (requests at a time)."""
+        return dict(self._call("counts", None))
+
+    def stop(self) -> None:
+        """End the process."""
+        self._process.terminate()
+        self._process.wait(START_LIMIT_S)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+    def _call(self, what: str, data: Any) -> Any:
+        body = None if data is None else json.dumps(data).encode()
+        request = urllib.request.Request(f"{self.root_url}/control/{what}", body, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=START_LIMIT_S) as response:
+            return json.load(response)
+
+
+def main() -> None:
+    """Serve until interrupted or terminated."""
+    parser = argparse.ArgumentParser(description="A scripted server for embeddings.")
+    parser.add_argument("--port", type=int, default=0, help="0 chooses a free one")
+    server = EmbeddingServer()
+    server.start(parser.parse_args().port)
+    names = ("port", "root_url", "base_url", "gemini_url", "voyage_url")
+    print(json.dumps({name: getattr(server, name) for name in names}), flush=True)
+    try:
+        threading.Event().wait()
+    except KeyboardInterrupt:
+        server.stop()
+
+
+if __name__ == "__main__":
+    main()
