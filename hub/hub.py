@@ -495,4 +495,5 @@ class Hub:
             self.approvals,
             self.automation,
             self.memory,
+            self.remembering.intents,
         )

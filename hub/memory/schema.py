@@ -76,8 +76,8 @@ SEARCH_SCHEMA = {
         default="weighted",
         description="weighted: shares of cosine and text score; rank: reciprocal ranks, without a least score.",
     ): In(list(FUSIONS)),
-    Optional("vector_weight", default=0.7): _SHARE,
-    Optional("text_weight", default=0.3): _SHARE,
+    Optional("vector_weight", default=0.7, description="Share of the cosine; the two are set in relation."): _SHARE,
+    Optional("text_weight", default=0.3, description="Share of the place among those found by word."): _SHARE,
     Optional(
         "min_score", default=0.35, description="Least cosine of a passage that is not among the first by word."
     ): _SHARE,
@@ -113,7 +113,7 @@ MEMORY_SCHEMA = Schema(
     {
         Optional("embeddings", default={}, description="How text becomes vectors."): EMBEDDINGS_SCHEMA,
         Optional("vectors", default="exact", description="Who keeps the vectors."): In(list(VECTORS)),
-        Optional("chroma", default={}): {
+        Optional("chroma", default={}, description="Where chroma keeps them, with vectors: chroma."): {
             Optional("url", description="Address of a Chroma server; without it the store is in this process."): url,
             Optional("token", description="What the server wants to see as a bearer token."): secret,
         },
