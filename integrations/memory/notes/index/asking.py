@@ -1,0 +1,146 @@
+"""Answers a search in a library: the query is embedded while the words are looked up; what is missing is told."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import partial
+from typing import TYPE_CHECKING
+
+from hub.memory.contract import Answer, Filters
+from integrations.memory.notes.index.contract import EmbeddingFailed
+from integrations.memory.notes.index.engine_thread import Urgency
+from integrations.memory.notes.index.generations import Generation
+from integrations.memory.notes.index.library import IndexUnavailable, Library
+from integrations.memory.notes.index.search import Asked, Found, NothingLeft, Search, ask, rules_of
+
+if TYPE_CHECKING:
+    from integrations.memory.notes.index.contract import Vector
+
+BUILD_WAIT_S = 2.0
+"""How long a search waits for an index that is built for the first time."""
+LOOK_WAIT_S = 0.25
+"""How long it waits for the first look at the files after a start, when there is an index already."""
+CHOICE_WAIT_S = 1.0
+QUERY_WAIT_S = 4.0
+ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    """The vector of what is asked, or why there is none that should be."""
+
+    vector: Vector | None = None
+    why_not: str | None = None
+
+
+async def search(
+    library: Library, query: str, areas: Sequence[str], filters: Filters, limit: int | None, today: date
+) -> Answer:
+    """Return the passages of some areas that answer a query best.
+
+    Raises:
+        IndexUnavailable: There is no index yet, or none of its engines can be asked.
+    """
+    began = time.perf_counter()
+    await library.open()
+    await _wait_for_index(library)
+    rules = rules_of(library.settings.search)
+    asked = ask(query, areas, filters, limit or rules.limit, today)
+    try:
+        found = await _found(library, asked)
+    except NothingLeft as error:
+        raise IndexUnavailable(str(error)) from error
+    finally:
+        library.repair()
+    missing = list(dict.fromkeys([*found.missing, *library.engines.notes.values()]))
+    took_ms = (time.perf_counter() - began) * 1_000
+    return Answer(found.hits, found.engines, round(took_ms, 3), "; ".join(missing) or None)
+
+
+async def _wait_for_index(library: Library) -> None:
+    if library.first_look.is_set():
+        return
+    wait_s = BUILD_WAIT_S if library.generation is None else LOOK_WAIT_S
+    try:
+        async with asyncio.timeout(wait_s):
+            await library.first_look.wait()
+    except TimeoutError:
+        return
+
+
+async def _found(library: Library, asked: Asked) -> Found:
+    """Search in the index in force; once more when another one took its place meanwhile."""
+    rules = rules_of(library.settings.search)
+    meaning: asyncio.Task[_Meaning] | None = None
+    try:
+        for _ in range(ATTEMPTS):
+            generation = library.generation
+            if generation is None:
+                raise IndexUnavailable(_why_none(library))
+            one = Search(generation, asked)
+            if meaning is None and asked.words and asked.areas:
+                meaning = asyncio.ensure_future(_meaning(library, asked.text))
+            if not await library.in_thread(partial(_unless_closed, generation, one.by_word), Urgency.SEARCH):
+                continue
+            vector, why_not = None, None
+            if meaning is not None:
+                result = await meaning
+                vector, why_not = _fitting(result, generation, library)
+            finish = partial(one.by_meaning, vector, why_not, rules)
+            if await library.in_thread(partial(_unless_closed, generation, finish), Urgency.SEARCH):
+                return one.found
+    finally:
+        if meaning is not None:
+            meaning.cancel()
+    raise IndexUnavailable("the index was built anew several times while it was searched; try again")
+
+
+def _unless_closed(generation: Generation, call: Callable[[], None]) -> bool:
+    if generation.closed:
+        return False
+    call()
+    return True
+
+
+async def _meaning(library: Library, text: str) -> _Meaning:
+    """Return the vector of a query, never an error."""
+    if not library.settings.wants_vectors:
+        return _Meaning()
+    chosen = library.shared.embedders.known(library.settings)
+    if chosen is None or chosen.embedder is None:
+        try:
+            async with asyncio.timeout(CHOICE_WAIT_S):
+                chosen = await library.shared.embedders.get(library.settings)
+        except TimeoutError:
+            return _Meaning(why_not="it is not known yet who makes vectors")
+    if chosen.embedder is None:
+        return _Meaning(why_not=" ".join(chosen.notes) or "nobody makes vectors")
+    try:
+        async with asyncio.timeout(QUERY_WAIT_S):
+            return _Meaning(await chosen.embedder.query(text))
+    except EmbeddingFailed as error:
+        return _Meaning(why_not=error.text)
+    except TimeoutError:
+        return _Meaning(why_not=f"{chosen.embedder.id.provider} took longer than {QUERY_WAIT_S:g} s")
+
+
+def _fitting(meaning: _Meaning, generation: Generation, library: Library) -> tuple[Vector | None, str | None]:
+    """Return the vector when the index can be asked with it, else why not."""
+    if meaning.vector is None:
+        return None, meaning.why_not
+    chosen = library.shared.embedders.known(library.settings)
+    if generation.embedder is None:
+        return None, "no passage has a vector yet"
+    if chosen is None or generation.embedder != chosen.fingerprint or generation.dimensions != len(meaning.vector):
+        return None, "the vectors are being made anew by another model"
+    return meaning.vector, None
+
+
+def _why_none(library: Library) -> str:
+    if (built := library.building) is not None:
+        return f"the index is being built ({built.done} of {built.total} files)"
+    return library.problems.get("index", "there is no index yet")

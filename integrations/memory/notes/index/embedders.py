@@ -1,0 +1,111 @@
+"""Who makes vectors, chosen once for all agents that want the same, and chosen again when nobody could."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from integrations.memory.notes.index.contract import Embedder
+from integrations.memory.notes.index.settings import LibrarySettings
+
+_log = logging.getLogger(__name__)
+
+CHOOSE_AGAIN_S = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Who makes vectors, None for words alone, and why not others."""
+
+    embedder: Embedder | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def fingerprint(self) -> str | None:
+        """What vectors depend on, beside their length."""
+        if self.embedder is None:
+            return None
+        found = self.embedder.id
+        return f"{found.provider}|{found.model}|{found.endpoint}"
+
+
+Choose = Callable[[LibrarySettings, Path], Awaitable[Chosen]]
+
+
+async def choose(settings: LibrarySettings, cache_path: Path) -> Chosen:
+    """Walk along the chain of providers; see `embeddings.chain`."""
+    from integrations.memory.notes.index.embeddings.chain import EmbeddingSettings, choose as walk
+
+    wanted = settings.embeddings
+    embedder, notes = await walk(
+        EmbeddingSettings(
+            provider=str(wanted.get("provider", "auto")),
+            base_url=wanted.get("base_url"),
+            model=wanted.get("model"),
+            api_key=wanted.get("api_key"),
+            dimensions=wanted.get("dimensions"),
+            timeout_s=float(wanted.get("timeout", 30)),
+            parallel=int(wanted.get("parallel", 4)),
+            batch=bool(wanted.get("batch", False)),
+            cache=int(wanted.get("cache", 50_000)),
+            keys=dict(wanted.get("keys") or {}),
+        ),
+        cache_path,
+    )
+    return Chosen(embedder, tuple(notes))
+
+
+class Embedders:
+    """Keeps the embedders that are in use.
+
+    Args:
+        cache_path: Database of vectors, costs and jobs.
+        choose: How one is chosen.
+    """
+
+    def __init__(self, cache_path: Path, choose: Choose = choose) -> None:
+        self.cache_path = cache_path
+        self._choose = choose
+        self._chosen: dict[str, asyncio.Future[Chosen]] = {}
+        self._chosen_at: dict[str, float] = {}
+
+    def known(self, settings: LibrarySettings) -> Chosen | None:
+        """Return who was chosen, None while it is not known."""
+        found = self._chosen.get(settings.embeddings_key)
+        if found is None or not found.done() or found.cancelled() or found.exception() is not None:
+            return None
+        return found.result()
+
+    async def get(self, settings: LibrarySettings) -> Chosen:
+        """Return who makes vectors; nobody, with the reason, when choosing fails. It may be cancelled."""
+        key = settings.embeddings_key
+        known = self.known(settings)
+        stale = time.monotonic() - self._chosen_at.get(key, float("-inf")) > CHOOSE_AGAIN_S
+        if key not in self._chosen or (
+            settings.wants_vectors and known is not None and known.embedder is None and stale
+        ):
+            self._chosen_at[key] = time.monotonic()
+            self._chosen[key] = asyncio.ensure_future(self._choice(settings))
+        return await asyncio.shield(self._chosen[key])
+
+    async def close(self) -> None:
+        """Let go of all of them."""
+        chosen, self._chosen = list(self._chosen.values()), {}
+        for each in chosen:
+            each.cancel()
+        for result in await asyncio.gather(*chosen, return_exceptions=True):
+            if isinstance(result, Chosen) and result.embedder is not None:
+                with contextlib.suppress(OSError):
+                    await result.embedder.close()
+
+    async def _choice(self, settings: LibrarySettings) -> Chosen:
+        try:
+            return await self._choose(settings, self.cache_path)
+        except Exception as error:  # a package that fails in its own way must not take search by words with it
+            _log.exception("nobody could be chosen to make vectors")
+            return Chosen(None, (f"Choosing who makes vectors failed: {error}.", "Search goes by words alone."))

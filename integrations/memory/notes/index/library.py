@@ -1,0 +1,411 @@
+"""The library of one agent: which index is in force, who may change it when, and what is built beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from integrations.memory.notes.index.contract import EngineMissing, EngineUnavailable, IndexDamaged
+from integrations.memory.notes.index.embedders import Chosen, Embedders
+from integrations.memory.notes.index.engine_thread import EngineThread, Urgency
+from integrations.memory.notes.index.engines import Engines
+from integrations.memory.notes.index.filling import Filling, Progress
+from integrations.memory.notes.index.generations import UNSOUND, VECTORS, Generation
+from integrations.memory.notes.index.in_force import (
+    Current,
+    generations,
+    next_name,
+    read_current,
+    remove,
+    take_lock,
+    write_current,
+)
+from integrations.memory.notes.index.settings import LibrarySettings
+from integrations.memory.notes.index.vectorizing import Outcome, Tally, take_over, vectorize
+from integrations.memory.notes.worker_job import Job
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+LOCK_ATTEMPTS = 100
+LOCK_STEP_S = 0.1
+AGAIN_S = (15.0, 60.0, 300.0, 900.0)
+"""After a failure, how long until it is tried again by itself."""
+INDEX, EMBEDDINGS, FILES = "index", "embeddings", "files"
+FAILURES = (OSError, EngineMissing, *UNSOUND)
+
+
+class IndexUnavailable(Exception):
+    """The index cannot be used now; the text says why, for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What all libraries of the worker use together.
+
+    Attributes:
+        thread: Where the engines are used.
+        readers: Where files are read.
+        embedders: Who makes vectors.
+    """
+
+    thread: EngineThread
+    readers: Executor
+    embedders: Embedders
+
+
+class Library:
+    """Keeps one agent's index; nothing here blocks the loop.
+
+    Args:
+        job: Where files and index are.
+        shared: What all libraries use together.
+
+    Attributes:
+        generation: The index in force, None while there is none.
+        problems: What is amiss, by what it concerns.
+        synced_ms: When all files were last looked through, milliseconds since the epoch.
+        building: How far a new index is, None when none is being built.
+        first_look: Ends when the files were looked through for the first time.
+    """
+
+    def __init__(self, job: Job, shared: Shared) -> None:
+        self.job = job
+        self.settings = LibrarySettings.from_plain(job.settings)
+        self.shared = shared
+        self.directory = Path(job.directory)
+        self.engines = Engines(self.settings)
+        self.generation: Generation | None = None
+        self.problems: dict[str, str] = {}
+        self.synced_ms: int | None = None
+        self.building: Progress | None = None
+        self.first_look = asyncio.Event()
+        self._filling = Filling(shared.thread, shared.readers, self.settings)
+        self._lock: int | None = None
+        self._writing = asyncio.Lock()
+        self._vectorizing = asyncio.Lock()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._opening: asyncio.Task[None] | None = None
+        self._rebuilding: asyncio.Task[Tally] | None = None
+        self._retrying: asyncio.Task[None] | None = None
+        self._failures = 0
+        self._embed_after = float("-inf")
+        self._closed = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether something goes on that should not be cut off."""
+        return any(task is not self._retrying for task in self._tasks)
+
+    @property
+    def wants_vectors(self) -> bool:
+        """Whether passages without a vector wait for one that somebody could make."""
+        chosen = self.shared.embedders.known(self.settings)
+        return self.settings.wants_vectors and chosen is not None and chosen.embedder is not None
+
+    def use(self, job: Job) -> None:
+        """Take up other sources; the settings are the same."""
+        self.job = job
+
+    async def in_thread(self, call: Callable[[], T], urgency: Urgency = Urgency.WORK) -> T:
+        """Run blocking work on the engines."""
+        return await self.shared.thread.run(call, urgency)
+
+    async def open(self) -> None:
+        """Open the index in force, once; what a crash left behind is removed, and the files are looked through.
+
+        Raises:
+            IndexUnavailable: Another process holds it, or its directory cannot be used.
+        """
+        task = self._opening
+        if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
+            task = self._opening = self._spawn(self._open())
+        await asyncio.shield(task)
+
+    async def sync(self, paths: Sequence[str] | None = None, *, force: bool = False) -> Tally:
+        """Bring the index in line with all files, or some; `force` builds it anew. What fails is in `problems`.
+
+        Cancelling gives up the wait; the work goes on.
+
+        Raises:
+            IndexUnavailable: It cannot be opened.
+        """
+        await self.open()
+        if force:
+            return await self._rebuilt("it was asked for")
+        return await asyncio.shield(self._spawn(self._sync(paths)))
+
+    def repair(self) -> bool:
+        """Begin to build the index anew when it showed to be damaged; return whether it is being built."""
+        generation = self.generation
+        if generation is not None and generation.broken and not self._closed:
+            self._start_rebuild("; ".join(f"{part}: {why}" for part, why in generation.broken.items()))
+        return self._rebuilding is not None and not self._rebuilding.done()
+
+    async def close(self) -> None:
+        """Stop what goes on, and let go of the files."""
+        self._closed = True
+        tasks = list(self._tasks)
+        for each in tasks:
+            each.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        generation, self.generation = self.generation, None
+        if generation is not None:
+            await self.in_thread(generation.close, Urgency.SEARCH)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    # --- opening ---
+
+    async def _open(self) -> None:
+        self._lock = await self._take_lock()
+        try:
+            current = await self._read(lambda: read_current(self.directory))
+            why = await self._open_current(current)
+            await self._remove_leftovers()
+        except OSError as error:
+            raise IndexUnavailable(f"the index in {self.directory} cannot be opened: {_text(error)}") from error
+        if why is not None:
+            self._start_rebuild(why)
+        else:
+            self._spawn(self._sync(None))
+
+    async def _take_lock(self) -> int:
+        if self._lock is not None:
+            return self._lock
+        for _ in range(LOCK_ATTEMPTS):
+            try:
+                found = await self._read(lambda: take_lock(self.directory))
+            except OSError as error:
+                raise IndexUnavailable(f"the index in {self.directory} cannot be used: {_text(error)}") from error
+            if found is not None:
+                return found
+            await asyncio.sleep(LOCK_STEP_S)
+        raise IndexUnavailable(f"another process uses the index in {self.directory}")
+
+    async def _open_current(self, current: Current | None) -> str | None:
+        """Open the index in force, and return why another one has to be built."""
+        if current is None:
+            return "there is none"
+        path = self.directory / current.generation
+        try:
+            self.generation = await self.in_thread(lambda: Generation(path, self.engines, is_new=False))
+        except UNSOUND as error:
+            return f"it is damaged: {error}"
+        if current.fingerprint != self.engines.fingerprint:
+            return "the settings changed"
+        if self.generation.broken:
+            return "; ".join(self.generation.broken.values())
+        return None
+
+    async def _remove_leftovers(self) -> None:
+        for path in await self._read(lambda: list(generations(self.directory))):
+            if self.generation is None or path.name != self.generation.name:
+                await self._discard(path)
+
+    async def _discard(self, path: Path) -> None:
+        def work() -> None:
+            try:
+                self.engines.discard(path / VECTORS)
+            except (EngineMissing, EngineUnavailable) as error:
+                _log.warning("%s stays until its vectors can be deleted: %s", path, error.text)
+                return
+            remove(path)
+
+        await self._read(work)
+
+    # --- bringing up to date ---
+
+    async def _sync(self, paths: Sequence[str] | None) -> Tally:
+        tally = Tally()
+        if self.generation is None:
+            return await self._rebuilt("there is none")
+        why = None
+        async with self._writing:
+            generation = self.generation
+            try:
+                await self._fill(generation, paths)
+                self._succeeded(INDEX)
+            except OSError as error:
+                self._failed(INDEX, f"the index cannot be written, and is as it was: {_text(error)}")
+            except UNSOUND as error:
+                why = str(error)
+        if why is not None:
+            return await self._rebuilt(why)
+        await self._vectorize(tally)
+        return tally
+
+    async def _fill(self, generation: Generation, paths: Sequence[str] | None = None) -> None:
+        progress = Progress()
+        if paths is not None:
+            await self._filling.some(generation, self.job.sources, paths, progress)
+            return
+        await self._filling.everything(generation, self.job.sources, progress)
+        self._looked_through(progress)
+
+    def _looked_through(self, progress: Progress) -> None:
+        self.synced_ms = time.time_ns() // 1_000_000
+        self.first_look.set()
+        self.problems.pop(FILES, None)
+        if progress.problems:
+            self.problems[FILES] = " ".join(progress.problems)
+
+    async def _vectorize(self, tally: Tally) -> None:
+        """Give vectors to what waits for them in the index in force."""
+        why = None
+        async with self._vectorizing:
+            chosen = await self.shared.embedders.get(self.settings)
+            generation = self.generation
+            if generation is None or chosen.embedder is None or time.monotonic() < self._embed_after:
+                return
+            outcome = await self._embed(generation, chosen, tally)
+            if outcome.other_vectors:
+                why = f"vectors are made by {chosen.fingerprint} now"
+            elif VECTORS in generation.broken:
+                why = generation.broken[VECTORS]
+        if why is not None:
+            self._start_rebuild(why)
+
+    async def _embed(self, generation: Generation, chosen: Chosen, tally: Tally) -> Outcome:
+        try:
+            outcome = await vectorize(self.shared.thread, generation, chosen, tally)
+        except OSError as error:
+            outcome = Outcome(f"vectors cannot be written: {_text(error)}")
+        except UNSOUND as error:
+            return Outcome(str(error))
+        if outcome.problem is None:
+            self._succeeded(EMBEDDINGS)
+        else:
+            wait_s = outcome.retry_after_s or self._next_wait_s
+            self._embed_after = time.monotonic() + wait_s
+            self._failed(EMBEDDINGS, outcome.problem, wait_s)
+        return outcome
+
+    # --- building anew ---
+
+    def _start_rebuild(self, why: str) -> asyncio.Task[Tally]:
+        task = self._rebuilding
+        if task is None or task.done():
+            task = self._rebuilding = self._spawn(self._rebuild(why))
+        return task
+
+    async def _rebuilt(self, why: str) -> Tally:
+        return await asyncio.shield(self._start_rebuild(why))
+
+    async def _rebuild(self, why: str) -> Tally:
+        """Build an index beside the one in force, and put it in its place when it is whole."""
+        _log.info("the index of %s is built anew: %s", self.job.agent_id, why)
+        tally, progress = Tally(), Progress()
+        self.building = progress
+        fresh: Generation | None = None
+        try:
+            path = await self._read(lambda: self.directory / next_name(self.directory))
+            fresh = await self.in_thread(lambda: Generation(path, self.engines, is_new=True))
+            await self._filling.everything(fresh, self.job.sources, progress)
+            if self.generation is not None:
+                chosen = await self.shared.embedders.get(self.settings)
+                old = self.generation
+                if _answers_by_meaning(old, chosen):
+                    await take_over(self.shared.thread, old, fresh)
+                    async with self._vectorizing:
+                        await self._embed(fresh, chosen, tally)
+            await self._put_into_force(fresh)
+            self._succeeded(INDEX)
+        except FAILURES as error:
+            self._failed(INDEX, f"the index cannot be built: {_text(error)}")
+            return tally
+        finally:
+            self.building = None
+            if fresh is not None and fresh is not self.generation:
+                await asyncio.shield(self._give_up(fresh))
+        self._looked_through(progress)
+        await self._vectorize(tally)
+        return tally
+
+    async def _put_into_force(self, fresh: Generation) -> None:
+        async with self._writing:
+            # What changed while it was built; from here on nobody changes the old one.
+            await self._filling.everything(fresh, self.job.sources, Progress())
+            if fresh.broken:
+                raise IndexDamaged("; ".join(fresh.broken.values()))
+            current = Current(fresh.name, self.engines.fingerprint)
+            await self.in_thread(lambda: write_current(self.directory, current))
+            old, self.generation = self.generation, fresh
+        if old is not None:
+            await self._give_up(old)
+        await self._remove_leftovers()
+
+    async def _give_up(self, generation: Generation) -> None:
+        with contextlib.suppress(RuntimeError):  # the thread ends with the worker
+            await self.in_thread(generation.close)
+        await self._discard(generation.directory)
+
+    # --- below ---
+
+    @property
+    def _next_wait_s(self) -> float:
+        return AGAIN_S[min(self._failures, len(AGAIN_S) - 1)]
+
+    def _failed(self, concern: str, problem: str, wait_s: float | None = None) -> None:
+        """Keep what is amiss, and try again after a while."""
+        _log.warning("memory of %s: %s", self.job.agent_id, problem)
+        self.problems[concern] = problem
+        wait_s = wait_s or self._next_wait_s
+        self._failures += 1
+        if (self._retrying is None or self._retrying.done()) and not self._closed:
+            self._retrying = self._spawn(self._retry(wait_s))
+
+    def _succeeded(self, concern: str) -> None:
+        self.problems.pop(concern, None)
+        if INDEX not in self.problems and EMBEDDINGS not in self.problems:
+            self._failures = 0
+
+    async def _retry(self, wait_s: float) -> None:
+        await asyncio.sleep(wait_s)
+        self._retrying = None
+        self._spawn(self._sync(None))
+
+    async def _read(self, call: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self.shared.readers, call)
+
+    def _spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            if isinstance(error, IndexUnavailable):
+                self.problems[INDEX] = str(error)
+                return
+            _log.error("memory of %s: work died: %r", self.job.agent_id, error, exc_info=error)
+            self.problems[INDEX] = f"work on the index died: {error!r}"
+
+
+def _answers_by_meaning(generation: Generation, chosen: Chosen) -> bool:
+    return (
+        chosen.fingerprint is not None
+        and generation.embedder == chosen.fingerprint
+        and generation.vectors is not None
+        and generation.keywords is not None
+    )
+
+
+def _text(error: Exception) -> str:
+    if isinstance(error, EngineMissing):
+        return error.text
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return str(error)

@@ -1,0 +1,77 @@
+"""What a file is once it was read: its passages with all that is stored of them, and a stamp by which changes show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hub.memory.chunking import Chunk
+from hub.memory.words import words_of
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What differs when a file was changed; `racy` ones are never equal to what is found later.
+
+    Attributes:
+        mtime_ns, size_bytes, inode: As the file system tells.
+        racy: Whether it was read so soon after its last change that another one could leave the same stamp.
+    """
+
+    mtime_ns: int
+    size_bytes: int
+    inode: int
+    racy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """A file that is there.
+
+    Attributes:
+        path: As in results.
+        area: Who sees it.
+        source: Name of its source.
+        rel: Its path below the source's root.
+        stamp: As it is now.
+        trusted: What holds for what says nothing itself.
+        person: Whose conversation it is.
+    """
+
+    path: str
+    area: str
+    source: str
+    rel: str
+    stamp: Stamp
+    trusted: bool = True
+    person: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk, and what is worked out of it before it is stored: the words it is compared by, in no order."""
+
+    chunk: Chunk
+    digest: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile:
+    """A file that was read.
+
+    Attributes:
+        present: The file; its stamp is that of what was read.
+        hash: Of its bytes and of what else its passages depend on.
+        passages: In order.
+        problem: Why it could not be read; it has no passages then.
+    """
+
+    present: Present
+    hash: str
+    passages: tuple[Passage, ...] = ()
+    problem: str | None = None
+
+
+def passage_of(chunk: Chunk) -> Passage:
+    """Work out what is stored of a chunk."""
+    return Passage(chunk, chunk.digest, " ".join(sorted(set(words_of(chunk.text)))))

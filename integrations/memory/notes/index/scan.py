@@ -1,0 +1,208 @@
+"""Looks for the files of the sources, and reads one: within its root, no symlink followed, never more than a limit."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hub.core.errors import HubError
+from hub.memory.chunking import chunk
+from hub.security.root import Entry, Root
+from integrations.memory.notes.index.passages import Present, ReadFile, Stamp, passage_of
+from integrations.memory.notes.index.settings import LibrarySettings
+from integrations.memory.notes.index.transcripts import transcript_chunks
+from integrations.memory.notes.places import CURATED, FOLDER, area_of
+from integrations.memory.notes.worker_job import TRANSCRIPTS, WORKSPACE, Source, TranscriptFile
+
+FILES_LIMIT = 100_000
+"""Files and directories of one source that are looked at."""
+FILE_LIMIT_BYTES = 1_048_576
+TRANSCRIPT_LIMIT_BYTES = 64 * 1_048_576
+RACY_NS = 2_000_000_000
+"""A file changed less than this before it was read may change again without its stamp showing it: clocks of file
+systems are as coarse as that."""
+READ_ATTEMPTS = 3
+
+_SUFFIX = ".md"
+_UNREADABLE = (OSError, HubError)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What is there.
+
+    Attributes:
+        files: By path.
+        unread: Names of sources that could not be looked through; what is known of them stays.
+        problems: Why, and what else is amiss, a sentence each.
+    """
+
+    files: dict[str, Present]
+    unread: frozenset[str]
+    problems: tuple[str, ...]
+
+
+def list_sources(sources: Sequence[Source]) -> Listing:
+    """Look for all files; blocks."""
+    files: dict[str, Present] = {}
+    unread: set[str] = set()
+    problems: list[str] = []
+    for source in sources:
+        try:
+            for present in _present(source):
+                files.setdefault(present.path, present)
+        except FileNotFoundError:
+            if source.name != WORKSPACE:
+                problems.append(f"{source.name}: there is no {source.root}.")
+        except _UNREADABLE as error:
+            unread.add(source.name)
+            problems.append(f"{source.name or 'The workspace'} cannot be looked through: {_why(error)}.")
+    return Listing(files, frozenset(unread), tuple(problems))
+
+
+def find(sources: Sequence[Source], path: str) -> Present | None:
+    """Return one file by its path in results, None when it is not there (any longer); blocks.
+
+    Raises:
+        OSError, HubError: It cannot be told.
+    """
+    for source in sources:
+        if source.name == TRANSCRIPTS:
+            for each in source.files:
+                if path == f"{TRANSCRIPTS}/{each.id}":
+                    return _conversation(source, each)
+        elif source.name == WORKSPACE:
+            if (area := area_of(path)) is not None:
+                return _one(Root(source.root), path, path, area, source)
+        elif path.startswith(f"{source.name}/"):
+            rel = path.removeprefix(f"{source.name}/")
+            root, only = _extra_root(source)
+            return _one(root, rel, path, source.area or "", source) if only in (None, rel) else None
+    return None
+
+
+def read(present: Present, sources: Sequence[Source], settings: LibrarySettings) -> ReadFile | None:
+    """Read a file and cut it into passages; None when it is gone. What cannot be read has a problem. Blocks."""
+    source = next((each for each in sources if each.name == present.source), None)
+    if source is None:
+        return None
+    is_conversation = source.name == TRANSCRIPTS
+    root = _extra_root(source)[0] if not is_conversation and source.name != WORKSPACE else Root(source.root)
+    limit = TRANSCRIPT_LIMIT_BYTES if is_conversation else FILE_LIMIT_BYTES
+    try:
+        data, stamp = _read_steadily(root, present.rel, limit)
+    except FileNotFoundError:
+        return None
+    except _UNREADABLE as error:
+        return ReadFile(present, "", problem=_why(error))
+    present = replace(present, stamp=stamp)
+    hash_ = _hash(data, present)
+    if is_conversation:
+        person = present.person
+        chunks = transcript_chunks(present.rel, data, settings, person=person, trusted=present.trusted)
+    else:
+        text = data.decode("utf-8", "replace").removeprefix("\ufeff")
+        chunks = chunk(present.path, text, tokens=settings.tokens, overlap=settings.overlap, trusted=present.trusted)
+    return ReadFile(present, hash_, tuple(passage_of(each) for each in chunks))
+
+
+def _present(source: Source) -> Iterator[Present]:
+    if source.name == TRANSCRIPTS:
+        for each in source.files:
+            if (found := _conversation(source, each)) is not None:
+                yield found
+        return
+    if source.name == WORKSPACE:
+        root = Root(source.root)
+        if root.is_file(CURATED):
+            yield _entry(root.stat(CURATED), CURATED, area_of(CURATED) or "", source)
+        if root.is_dir(FOLDER):
+            for entry in root.walk(FOLDER, FILES_LIMIT):
+                if entry.is_file and (area := area_of(entry.path)) is not None:
+                    yield _entry(entry, entry.path, area, source)
+        return
+    root, only = _extra_root(source)
+    entries = [root.stat(only)] if only is not None else root.walk(".", FILES_LIMIT)
+    for entry in entries:
+        if entry.is_file and entry.path.endswith(_SUFFIX) and not _is_hidden(entry.path):
+            yield _entry(entry, f"{source.name}/{entry.path}", source.area or "", source)
+
+
+def _extra_root(source: Source) -> tuple[Root, str | None]:
+    """Return the directory of an extra path, and the one file when it is a file."""
+    path = Path(source.root)
+    return (Root(path.parent), path.name) if path.is_file() else (Root(path), None)
+
+
+def _one(root: Root, rel: str, path: str, area: str, source: Source) -> Present | None:
+    if not rel.endswith(_SUFFIX) or (source.name != WORKSPACE and _is_hidden(rel)):
+        return None
+    try:
+        entry = root.stat(rel)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return _entry(entry, path, area, source) if entry.is_file else None
+
+
+def _conversation(source: Source, file: TranscriptFile) -> Present | None:
+    try:
+        entry = Root(source.root).stat(file.path)
+    except (*_UNREADABLE,):
+        return None
+    if not entry.is_file:
+        return None
+    found = _entry(entry, f"{TRANSCRIPTS}/{file.id}", file.area, source)
+    return replace(found, rel=file.path, trusted=source.trusted and file.trusted, person=file.person)
+
+
+def _entry(entry: Entry, path: str, area: str, source: Source) -> Present:
+    stamp = Stamp(entry.mtime_ns, entry.size_bytes, entry.inode)
+    return Present(path, area, source.name, entry.path, stamp, source.trusted)
+
+
+def _read_steadily(root: Root, rel: str, limit: int) -> tuple[bytes, Stamp]:
+    """Read a file that somebody may be writing to: once more when it changed meanwhile."""
+    for _ in range(READ_ATTEMPTS):
+        descriptor = root.open(rel)
+        try:
+            before = os.fstat(descriptor)
+            if before.st_size > limit:
+                raise OSError(f"it has {before.st_size} bytes, and at most {limit} are read")
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                data = file.read(limit + 1)
+            after = os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
+        if len(data) > limit:
+            raise OSError(f"it has more than {limit} bytes, which is all that is read")
+        steady = (
+            (before.st_mtime_ns, before.st_size)
+            == (after.st_mtime_ns, after.st_size)
+            == (
+                before.st_mtime_ns,
+                len(data),
+            )
+        )
+        if steady:
+            break
+    racy = not steady or abs(time.time_ns() - before.st_mtime_ns) < RACY_NS
+    return data, Stamp(before.st_mtime_ns, before.st_size, before.st_ino, racy)
+
+
+def _hash(data: bytes, present: Present) -> str:
+    told = f"|{present.trusted}|{present.person or ''}|{present.area}|{present.source}"
+    return hashlib.sha256(data + told.encode("utf-8", "replace")).hexdigest()
+
+
+def _is_hidden(path: str) -> bool:
+    return any(name.startswith(".") for name in path.split("/"))
+
+
+def _why(error: OSError | HubError) -> str:
+    if isinstance(error, HubError):
+        return error.message
+    return error.strerror or str(error)

@@ -1,0 +1,210 @@
+"""The worker's side of the pipe: reads requests, lets each be answered on its own, and ends when the pipe does."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from datetime import date
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from hub.core.errors import HubError, InvalidRequest, Unavailable
+from hub.memory.contract import Filters, Hit, Kind, Synced
+from integrations.memory.notes.index import frames
+from integrations.memory.notes.index.asking import search
+from integrations.memory.notes.index.checking import verify
+from integrations.memory.notes.index.contract import EmbeddingFailed
+from integrations.memory.notes.index.dropping import drop
+from integrations.memory.notes.index.embedders import Embedders
+from integrations.memory.notes.index.engine_thread import EngineThread
+from integrations.memory.notes.index.library import IndexUnavailable, Library, Shared
+from integrations.memory.notes.index.likeness import similar
+from integrations.memory.notes.index.reporting import rss_bytes, status
+from integrations.memory.notes.index.settings import LibrarySettings
+from integrations.memory.notes.worker_job import Job
+
+_log = logging.getLogger(__name__)
+
+READERS = 2
+CLOSE_LIMIT_S = 3.0
+CACHE = "embeddings.db"
+
+Send = Callable[[dict[str, Any]], None]
+
+
+class Server:
+    """Keeps the libraries of all agents, and answers what is asked of them.
+
+    Args:
+        cache_dir: Where the vectors that were paid for are kept.
+        embedders: Who makes vectors; as configured without it.
+    """
+
+    def __init__(self, cache_dir: Path, embedders: Embedders | None = None) -> None:
+        self._thread = EngineThread()
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="files")
+        self._embedders = embedders or Embedders(cache_dir / CACHE)
+        self._shared = Shared(self._thread, self._readers, self._embedders)
+        self._libraries: dict[str, Library] = {}
+        self._jobs: dict[str, Job] = {}
+        self._opening = asyncio.Lock()
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+
+    async def serve(self, reader: asyncio.StreamReader, send: Send) -> None:
+        """Answer until the pipe ends."""
+        try:
+            while (message := await frames.read(reader)) is not None:
+                self._take(message, send)
+        finally:
+            await self._close()
+
+    def _take(self, message: dict[str, Any], send: Send) -> None:
+        if isinstance(cancelled := message.get("cancel"), int):
+            if (known := self._tasks.get(cancelled)) is not None:
+                known.cancel()
+            return
+        id_ = message.get("id")
+        if not isinstance(id_, int):
+            _log.warning("a message without id was left unanswered")
+            return
+        task = asyncio.get_running_loop().create_task(self._answer(id_, message, send))
+        self._tasks[id_] = task
+        task.add_done_callback(lambda _: self._tasks.pop(id_, None))
+
+    async def _answer(self, id_: int, message: dict[str, Any], send: Send) -> None:
+        try:
+            result = await self._done(message)
+        except IndexUnavailable as error:
+            reply = {"id": id_, "error": _error("UNAVAILABLE", str(error))}
+        except EmbeddingFailed as error:
+            reply = {"id": id_, "error": _error("UNAVAILABLE", error.text)}
+        except HubError as error:
+            reply = {"id": id_, "error": _error(error.code, error.message)}
+        except Exception as error:  # the worker serves other agents too: one request that dies is told and logged
+            _log.exception("%s died", message.get("op"))
+            reply = {"id": id_, "error": _error("INTERNAL", f"{message.get('op')} died: {error!r}")}
+        else:
+            reply = {"id": id_, "result": result}
+        try:
+            send(reply)
+        except frames.FrameError as error:
+            send({"id": id_, "error": _error("INTERNAL", str(error))})
+
+    async def _done(self, message: dict[str, Any]) -> Any:
+        op, args = message.get("op"), message.get("args") or {}
+        if op == "ping":
+            return {"busy": any(each.busy for each in self._libraries.values()), "rss_bytes": rss_bytes()}
+        if op == "job":
+            return await self._job(Job.from_plain(args))
+        operations: dict[str, Callable[[Library, dict[str, Any]], Awaitable[Any]]] = {
+            "search": _search,
+            "sync": _sync,
+            "verify": _verify,
+            "status": _status,
+            "similar": _similar,
+            "drop": _drop,
+        }
+        if not isinstance(op, str) or op not in operations:
+            raise InvalidRequest(f"the index worker knows no {op!r}")
+        library = await self._library(str(message.get("agent")))
+        return await operations[op](library, args)
+
+    async def _job(self, job: Job) -> None:
+        """Take up what the hub says of an agent; another place or other settings make another library."""
+        self._jobs[job.agent_id] = job
+        known = self._libraries.get(job.agent_id)
+        if known is None:
+            return
+        if known.directory == Path(job.directory) and known.settings == LibrarySettings.from_plain(job.settings):
+            known.use(job)
+            return
+        async with self._opening:
+            if self._libraries.get(job.agent_id) is known:
+                del self._libraries[job.agent_id]
+                await known.close()
+
+    async def _library(self, agent_id: str) -> Library:
+        async with self._opening:
+            if (library := self._libraries.get(agent_id)) is None:
+                if (job := self._jobs.get(agent_id)) is None:
+                    raise Unavailable(f"the index worker was not told of {agent_id}")
+                library = self._libraries[agent_id] = Library(job, self._shared)
+            return library
+
+    async def _close(self) -> None:
+        """Let go of everything, soon: what is cut off is finished at the next start."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_LIMIT_S):
+                tasks = list(self._tasks.values())
+                for each in tasks:
+                    each.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+                for library in self._libraries.values():
+                    await library.close()
+                await self._embedders.close()
+        self._readers.shutdown(wait=False, cancel_futures=True)
+        await asyncio.to_thread(partial(self._thread.close, CLOSE_LIMIT_S))
+
+
+async def _search(library: Library, args: dict[str, Any]) -> dict[str, Any]:
+    stored = dict(args.get("filters") or {})
+    kind = stored.get("kind")
+    filters = Filters(**{**stored, "kind": Kind(kind) if kind is not None else None})
+    today = date.fromisoformat(args["today"])
+    answer = await search(library, args["query"], args["areas"], filters, args.get("limit"), today)
+    return {
+        "hits": [asdict(hit) for hit in answer.hits],
+        "engines": list(answer.engines),
+        "took_ms": answer.took_ms,
+        "degraded": answer.degraded,
+    }
+
+
+async def _sync(library: Library, args: dict[str, Any]) -> dict[str, Any]:
+    began = time.monotonic()
+    tally = await library.sync(args.get("paths"), force=bool(args.get("force")))
+    generation = library.generation
+    files = chunks = waiting = 0
+    if generation is not None:
+        files, chunks, waiting = await library.in_thread(generation.numbers)
+    synced = Synced(
+        files=files,
+        chunks=chunks,
+        embedded=tally.embedded,
+        requests=tally.requests,
+        seconds=round(time.monotonic() - began, 3),
+        waiting=waiting if library.wants_vectors else 0,
+        problem=" ".join(library.problems.values()) or None,
+    )
+    return asdict(synced)
+
+
+async def _verify(library: Library, args: dict[str, Any]) -> dict[str, Any]:
+    return asdict(await verify(library))
+
+
+async def _status(library: Library, args: dict[str, Any]) -> dict[str, Any]:
+    return await status(library)
+
+
+async def _similar(library: Library, args: dict[str, Any]) -> list[Any]:
+    pairs = await similar(library, args["areas"], float(args["threshold"]), int(args["limit"]))
+    return [[_plain(one), _plain(other), likeness] for one, other, likeness in pairs]
+
+
+async def _drop(library: Library, args: dict[str, Any]) -> int:
+    return await drop(library, args["texts"])
+
+
+def _plain(hit: Hit) -> dict[str, Any]:
+    return asdict(hit)
+
+
+def _error(code: str, message: str) -> dict[str, str]:
+    return {"code": code, "message": message}

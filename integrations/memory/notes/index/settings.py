@@ -1,0 +1,53 @@
+"""The section `memory:` as the worker uses it, read from plain data; what makes an index another one is told apart."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+
+@dataclass(frozen=True, slots=True)
+class LibrarySettings:
+    """How an index is made and searched; see `hub/memory/schema.py` for what each means.
+
+    Attributes:
+        vectors, keywords: Names of the engines.
+        tokens, overlap: Of a passage.
+        embeddings, chroma, search: The sections as they are.
+    """
+
+    vectors: str
+    keywords: str
+    tokens: int
+    overlap: int
+    embeddings: Mapping[str, Any]
+    chroma: Mapping[str, Any]
+    search: Mapping[str, Any]
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> LibrarySettings:
+        """Read the section; the hub checked it, what is missing is as by default."""
+        chunks = plain.get("chunks") or {}
+        return cls(
+            vectors=str(plain.get("vectors", "exact")),
+            keywords=str(plain.get("keywords", "fts5")),
+            tokens=int(chunks.get("tokens", 400)),
+            overlap=int(chunks.get("overlap", 80)),
+            embeddings=dict(plain.get("embeddings") or {}),
+            chroma=dict(plain.get("chroma") or {}),
+            search=dict(plain.get("search") or {}),
+        )
+
+    @property
+    def embeddings_key(self) -> str:
+        """What is equal for settings that give the same embedder; holds no key in clear."""
+        return hashlib.sha256(orjson.dumps(dict(self.embeddings), option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+    @property
+    def wants_vectors(self) -> bool:
+        """Whether search by meaning is wanted."""
+        return str(self.embeddings.get("provider", "auto")) != "none"

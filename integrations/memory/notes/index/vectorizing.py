@@ -1,0 +1,146 @@
+"""Gives the passages that wait their vectors: many files' in one go, kept as they come, waiting on when it fails."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from integrations.memory.notes.index.catalog import Row
+from integrations.memory.notes.index.contract import (
+    Embedder,
+    EmbeddingFailed,
+    EngineMissing,
+    EngineUnavailable,
+    IndexDamaged,
+)
+from integrations.memory.notes.index.embedders import Chosen
+from integrations.memory.notes.index.engine_thread import EngineThread
+from integrations.memory.notes.index.generations import Embedded, Generation
+
+if TYPE_CHECKING:
+    from integrations.memory.notes.index.contract import Vector
+
+AT_ONCE = 2_048
+"""Passages handed to the embedder in one call, which puts as many into a request as its provider takes."""
+JOB_AT_ONCE = 50_000
+"""The same where the provider takes whole jobs."""
+KEPT_AT_ONCE = 128
+"""Vectors written in one go, so that a search need not wait for long."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was done: passages embedded, and the requests that took."""
+
+    embedded: int = 0
+    requests: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How it ended: why passages still wait, when to try again, and whether the index cannot hold these vectors."""
+
+    problem: str | None = None
+    retry_after_s: float | None = None
+    other_vectors: bool = False
+
+
+async def vectorize(thread: EngineThread, generation: Generation, chosen: Chosen, tally: Tally) -> Outcome:
+    """Embed what waits in a generation until nothing does, or it fails; what was made is kept. May be cancelled."""
+    embedder, fingerprint = chosen.embedder, chosen.fingerprint
+    if embedder is None or fingerprint is None:
+        return Outcome()
+    if generation.embedder not in (None, fingerprint):
+        return Outcome(other_vectors=True)
+    at_once = JOB_AT_ONCE if getattr(embedder, "look_again_s", None) is not None else AT_ONCE
+    while not generation.closed:
+        rows = await thread.run(lambda: generation.catalog.waiting(at_once))
+        if not rows:
+            return Outcome()
+        try:
+            outcome = await _some(thread, generation, embedder, fingerprint, rows, tally)
+        except EmbeddingFailed as error:
+            return Outcome(error.text, error.retry_after_s)
+        except (EngineUnavailable, EngineMissing) as error:
+            return Outcome(error.text)
+        if outcome is not None:
+            return outcome
+    return Outcome()
+
+
+async def _some(
+    thread: EngineThread,
+    generation: Generation,
+    embedder: Embedder,
+    fingerprint: str,
+    rows: list[Row],
+    tally: Tally,
+) -> Outcome | None:
+    by_text: dict[str, list[Row]] = {}
+    for row in rows:
+        by_text.setdefault(row.chunk.embed_text, []).append(row)
+    made, spent = await embedder.documents(list(by_text))
+    tally.requests += spent.requests
+    embedded = _sorted_out(by_text, made, is_refused=not getattr(embedder, "pending", 0))
+    if embedded.vectors:
+        dimensions = len(embedded.vectors[0][2])
+        if not await thread.run(lambda: generation.use_embedder(fingerprint, dimensions)):
+            return Outcome(other_vectors=True)
+    elif not embedded.refused:
+        waits = getattr(embedder, "look_again_s", None)
+        return Outcome(f"{len(rows)} passages wait for a job at {embedder.id.provider}", waits)
+    tally.embedded += len(embedded.vectors)
+    for at in range(0, max(1, len(embedded.vectors)), KEPT_AT_ONCE):
+        part = Embedded(embedded.vectors[at : at + KEPT_AT_ONCE], embedded.refused if at == 0 else [])
+        await thread.run(lambda part=part: _keep(generation, part))  # type: ignore[misc]
+    return None
+
+
+def _keep(generation: Generation, part: Embedded) -> None:
+    if generation.closed:
+        raise IndexDamaged("the index was closed meanwhile")
+    if part.vectors:
+        generation.put_vectors(part)
+    else:
+        generation.refuse(part.refused)
+
+
+def _sorted_out(by_text: dict[str, list[Row]], made: list[Vector | None], *, is_refused: bool) -> Embedded:
+    found = Embedded()
+    for rows, vector in zip(by_text.values(), made, strict=True):
+        if vector is not None:
+            found.vectors.extend((row.id, row.area, vector) for row in rows)
+        elif is_refused:
+            found.refused.extend(row.id for row in rows)
+    return found
+
+
+async def take_over(thread: EngineThread, old: Generation, fresh: Generation) -> None:
+    """Give passages of a new index the vectors that the same text has in the old one, which is of the same embedder."""
+    last = 0
+    while not (old.closed or fresh.closed):
+        last = await thread.run(lambda last=last: _take_over_some(old, fresh, last))  # type: ignore[misc]
+        if not last:
+            return
+
+
+def _take_over_some(old: Generation, fresh: Generation, after: int) -> int:
+    """Take over some, and return the id of the last that was looked at, 0 at the end."""
+    vectors, fingerprint, dimensions = old.vectors, old.embedder, old.dimensions
+    if vectors is None or fingerprint is None or dimensions is None:
+        return 0
+    waiting = fresh.catalog.waiting_after(after, KEPT_AT_ONCE)
+    if not waiting or not fresh.use_embedder(fingerprint, dimensions):
+        return 0
+    known = old.catalog.by_digest(digest for _, _, digest in waiting)
+    there = vectors.vectors(known.values())
+    found = Embedded(
+        [
+            (id_, area, there[known[digest]])
+            for id_, area, digest in waiting
+            if digest in known and known[digest] in there
+        ]
+    )
+    if found.vectors:
+        fresh.put_vectors(found)
+    return waiting[-1][0]

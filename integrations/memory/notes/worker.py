@@ -1,0 +1,277 @@
+"""The hub's side of the memory index: a worker process that is there when it is needed, none of it in the hub."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from hub.core.clock import Clock
+from hub.core.errors import Unavailable
+from hub.core.tasks import TaskOwner
+from hub.memory.contract import NO_FILTERS, Answer, Filters, Hit, Synced, Verified
+from integrations.memory.notes.worker_job import Job, Source, TranscriptFile
+from integrations.memory.notes.worker_process import WorkerProcess, start
+
+__all__ = ["IndexWorker", "Job", "Source", "TranscriptFile"]
+
+_log = logging.getLogger(__name__)
+
+IDLE_S = 600.0
+SEARCH_S = 10.0
+STATUS_S = 30.0
+SIMILAR_S = 120.0
+DROP_S = 60.0
+SYNC_S = 3_600.0
+PING_S = 3.0
+BACKOFF_FIRST_S = 0.5
+BACKOFF_MOST_S = 60.0
+STEADY_S = 60.0
+"""A worker that lived so long begins the backoff anew."""
+
+
+class IndexWorker:
+    """Keeps the indexes of all agents, in a process of its own that is started when it is needed.
+
+    Every call raises `Unavailable` when the worker cannot be had, ends while it answers, or takes too long; the next
+    one starts it again, after a wait that grows with each death. Cancelling a call gives up the wait; what it began
+    in the index goes on.
+
+    Args:
+        cache_dir: Where vectors that were paid for are kept; made when it is missing.
+        clock: Time.
+        tasks: Owner of what goes on here.
+        idle_s: After which a worker that nobody asked ends.
+    """
+
+    def __init__(self, cache_dir: Path, clock: Clock, tasks: TaskOwner, *, idle_s: float = IDLE_S) -> None:
+        self._cache_dir = cache_dir
+        self._clock = clock
+        self._tasks = tasks
+        self._idle_s = idle_s
+        self._process: WorkerProcess | None = None
+        self._attending: asyncio.Task[None] | None = None
+        self._idling: asyncio.Task[None] | None = None
+        self._starting = asyncio.Lock()
+        self._told: dict[str, Job] = {}
+        self._telling: dict[str, asyncio.Lock] = {}
+        self._used_at = 0.0
+        self._started_at = 0.0
+        self._backoff_s = 0.0
+        self._not_before = float("-inf")
+        self._why = ""
+        self._ending = False
+        self._closed = False
+
+    @property
+    def running(self) -> bool:
+        """Whether the process is there now."""
+        return self._process is not None and self._process.alive
+
+    @property
+    def pid(self) -> int | None:
+        """Its process id, None while it is not there."""
+        return self._process.pid if self._process is not None and self._process.alive else None
+
+    @property
+    def rss(self) -> int | None:
+        """Bytes of memory it holds, None while it is not there or when the system does not tell."""
+        if (pid := self.pid) is None:
+            return None
+        try:
+            status = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
+            line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
+            return int(line.split()[1]) * 1_024
+        except (OSError, ValueError, IndexError, StopIteration):
+            return None
+
+    async def search(
+        self,
+        job: Job,
+        query: str,
+        areas: Sequence[str],
+        filters: Filters = NO_FILTERS,
+        limit: int | None = None,
+        today: date | None = None,
+    ) -> Answer:
+        """Return the passages of some areas that answer a query best.
+
+        Args:
+            job: Whose memory.
+            query: What is looked for.
+            areas: What may be seen; nothing else is looked at.
+            filters: What a passage must be.
+            limit: How many at most; as configured without it.
+            today: The day from which age and words such as `yesterday` are counted.
+
+        Raises:
+            Unavailable: See the class; whoever asks looks through the files instead.
+        """
+        args = {
+            "query": query,
+            "areas": list(areas),
+            "filters": asdict(filters),
+            "limit": limit,
+            "today": (today or self._clock.now().date()).isoformat(),
+        }
+        found = await self._call(job, "search", args, SEARCH_S)
+        hits = [Hit(**hit) for hit in found["hits"]]
+        return Answer(hits, tuple(found["engines"]), found["took_ms"], found["degraded"])
+
+    async def sync(self, job: Job, paths: Sequence[str] | None = None, *, force: bool = False) -> Synced:
+        """Bring the index in line with all files, or with some, named as in results; `force` builds it anew beside.
+
+        Returns when what changed can be found by word, and has vectors or a reason why not.
+        """
+        args = {"paths": None if paths is None else list(paths), "force": force}
+        return Synced(**await self._call(job, "sync", args, SYNC_S))
+
+    async def verify(self, job: Job) -> Verified:
+        """Compare files and index, and put right what does not agree."""
+        return Verified(**await self._call(job, "verify", {}, SYNC_S))
+
+    async def status(self, job: Job) -> dict[str, Any]:
+        """Return facts on files, index, engines and embeddings."""
+        found: dict[str, Any] = await self._call(job, "status", {}, STATUS_S)
+        return found
+
+    async def similar(
+        self, job: Job, areas: Sequence[str], threshold: float, limit: int
+    ) -> list[tuple[Hit, Hit, float]]:
+        """Return pairs of passages of one area that are alike, with their likeness 0 to 1, most first."""
+        args = {"areas": list(areas), "threshold": threshold, "limit": limit}
+        found = await self._call(job, "similar", args, SIMILAR_S)
+        return [(Hit(**one), Hit(**other), likeness) for one, other, likeness in found]
+
+    async def drop(self, job: Job, digests_or_texts: Sequence[str]) -> None:
+        """Take what was forgotten out of the cache of vectors: each passage that holds one of these texts.
+
+        Best called right after the `sync` that took it out of the index, or before.
+        """
+        await self._call(job, "drop", {"texts": list(digests_or_texts)}, DROP_S)
+
+    async def close(self) -> None:
+        """End the process and wait for its end; nothing is started any more."""
+        self._closed = True
+        async with self._starting:
+            await self._end()
+
+    # --- below ---
+
+    async def _call(self, job: Job, op: str, args: Mapping[str, Any], timeout_s: float) -> Any:
+        process = await self._ready()
+        self._used_at = self._clock.monotonic()
+        try:
+            await self._tell(process, job)
+            return await process.call({"op": op, "agent": job.agent_id, "args": args}, timeout_s)
+        finally:
+            self._used_at = self._clock.monotonic()
+
+    async def _tell(self, process: WorkerProcess, job: Job) -> None:
+        """Tell the worker of a job, once."""
+        async with self._telling.setdefault(job.agent_id, asyncio.Lock()):
+            if self._told.get(job.agent_id) == job:
+                return
+            await process.call({"op": "job", "args": job.as_plain()}, SEARCH_S)
+            if process is self._process:
+                self._told[job.agent_id] = job
+
+    async def _ready(self) -> WorkerProcess:
+        """Return the worker, starting it when it is not there.
+
+        Raises:
+            Unavailable: It ended lately and is not started yet, or cannot be.
+        """
+        if self._closed:
+            raise Unavailable("the memory index is closed")
+        if self._process is not None and self._process.alive and not self._ending:
+            return self._process
+        async with self._starting:
+            if self._closed:
+                raise Unavailable("the memory index is closed")
+            if self._process is not None and self._process.alive:
+                return self._process
+            left_s = self._not_before - self._clock.monotonic()
+            if left_s > 0:
+                raise Unavailable(f"{self._why}; it is started again in {left_s:.0f} s", retry_after_s=left_s)
+            return await self._start()
+
+    async def _start(self) -> WorkerProcess:
+        if self._attending is not None:
+            await asyncio.wait([self._attending])
+        try:
+            self._cache_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            process = await start([str(self._cache_dir)], self._on_end)
+        except OSError as error:
+            self._put_off(f"the memory index worker cannot be started: {error.strerror or error}")
+            raise Unavailable(self._why) from error
+        try:
+            self._attending = self._tasks.spawn(process.attend(), name="memory index worker")
+        except RuntimeError as error:
+            process.hang_up()
+            raise Unavailable("the hub is stopping") from error
+        self._process = process
+        self._told = {}
+        self._started_at = self._used_at = self._clock.monotonic()
+        if self._idling is None or self._idling.done():
+            self._idling = self._tasks.spawn(self._watch_idle(), name="memory index idle")
+        _log.info("the memory index worker is process %d", process.pid)
+        return process
+
+    def _on_end(self, why: str) -> None:
+        self._told = {}
+        self._process = None
+        if not self._ending and not self._closed:
+            self._put_off(why)
+
+    def _put_off(self, why: str) -> None:
+        """Let a while pass before the next start, longer each time."""
+        now = self._clock.monotonic()
+        if now - self._started_at >= STEADY_S:
+            self._backoff_s = 0.0
+        self._why = why
+        self._not_before = now + self._backoff_s
+        _log.warning("%s; it is started again when it is needed, after %.1f s", why, self._backoff_s)
+        self._backoff_s = min(max(self._backoff_s * 2, BACKOFF_FIRST_S), BACKOFF_MOST_S)
+
+    async def _watch_idle(self) -> None:
+        """End the worker when nobody has asked it for a while and it has nothing to do."""
+        while self._process is not None:
+            left_s = self._used_at + self._idle_s - self._clock.monotonic()
+            if left_s > 0:
+                await self._clock.sleep(left_s)
+                continue
+            async with self._starting:
+                process: WorkerProcess | None = self._process
+                if process is not None and (process.in_flight or await self._is_busy(process)):
+                    self._used_at = self._clock.monotonic()
+                    continue
+                _log.info("the memory index worker has nothing to do and ends")
+                await self._end()
+
+    async def _is_busy(self, process: WorkerProcess) -> bool:
+        try:
+            answer = await process.call({"op": "ping"}, PING_S)
+        except Unavailable:
+            return False
+        return bool(answer["busy"]) or self._clock.monotonic() - self._used_at < self._idle_s
+
+    async def _end(self) -> None:
+        self._ending = True
+        try:
+            if self._process is not None:
+                self._process.hang_up()
+            if self._attending is not None:
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.wait([self._attending])
+        finally:
+            self._ending = False
+        idling = self._idling
+        if idling is not None and idling is not asyncio.current_task():
+            idling.cancel()
+            await asyncio.wait([idling])

@@ -1,0 +1,91 @@
+"""What the worker is told about an agent's memory: where its files are, where its index is, and how it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+WORKSPACE = ""
+TRANSCRIPTS = "transcripts"
+EXTRA_PREFIX = "extra/"
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptFile:
+    """A conversation that is searched.
+
+    Attributes:
+        id: As it stands in results, `transcripts/<id>`.
+        path: The file, relative to the source's root.
+        area: Who sees it.
+        person: Who speaks in it, when it is one of this home's people.
+        trusted: Whether what is said in it is; an entry that came from outside never is.
+    """
+
+    id: str
+    path: str
+    area: str
+    person: str | None = None
+    trusted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where files come from.
+
+    Attributes:
+        name: "" for the workspace, `extra/<name>` for an extra path, `transcripts` for conversations.
+        root: A directory, absolute; of an extra path it may be a single file.
+        area: Who sees all of it; None: each file's path tells (the workspace), or each file says so (conversations).
+        trusted: Whether files that say nothing themselves were written by this home's people.
+        files: The conversations; every other source is looked through.
+    """
+
+    name: str
+    root: str
+    area: str | None = None
+    trusted: bool = True
+    files: tuple[TranscriptFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """An agent's memory, as the worker needs to know it.
+
+    Attributes:
+        agent_id: Whose.
+        directory: Where its index is, absolute.
+        sources: Where its files are.
+        settings: The section `memory:` as plain data, secrets revealed; `embeddings.keys` holds keys found elsewhere.
+    """
+
+    agent_id: str
+    directory: str
+    sources: tuple[Source, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"Job({self.agent_id!r}, {self.directory!r}, {len(self.sources)} sources)"
+
+    def as_plain(self) -> dict[str, Any]:
+        """Return it as it goes through the pipe."""
+        return {
+            "agent_id": self.agent_id,
+            "directory": self.directory,
+            "sources": [asdict(source) for source in self.sources],
+            "settings": dict(self.settings),
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Job:
+        """Read what `as_plain` made.
+
+        Raises:
+            KeyError, TypeError, ValueError: It is no job.
+        """
+        sources = tuple(
+            Source(**{**source, "files": tuple(TranscriptFile(**file) for file in source["files"])})
+            for source in plain["sources"]
+        )
+        return cls(str(plain["agent_id"]), str(plain["directory"]), sources, dict(plain["settings"]))
