@@ -1,0 +1,56 @@
+"""Quality of the search in memory: recall@6 and MRR of each engine, of both together, and of reading the files."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks.table import Row, row
+from tests.memory.corpus.quality import Answered, asked_home, quality
+
+LOCAL = {"provider": "local"}
+NONE = {"provider": "none"}
+MEANING_ALONE = {"vector_weight": 1, "text_weight": 0}
+WAYS: Mapping[str, Mapping[str, Any]] = {
+    "keywords fts5": {"embeddings": NONE, "keywords": "fts5"},
+    "keywords whoosh": {"embeddings": NONE, "keywords": "whoosh"},
+    "vectors exact": {"embeddings": LOCAL, "vectors": "exact", "search": MEANING_ALONE},
+    "vectors chroma": {"embeddings": LOCAL, "vectors": "chroma", "search": MEANING_ALONE},
+    "both, weighted": {"embeddings": LOCAL},
+    "both, by rank": {"embeddings": LOCAL, "search": {"fusion": "rank"}},
+}
+LANGUAGES = {"English": "en", "Chinese": "zh", "all": None}
+SORTS = ("word", "meaning", "date", "person", "across")
+
+
+def measure() -> list[Row]:
+    """Ask every question of the corpus in every way."""
+    with tempfile.TemporaryDirectory() as directory:
+        answered = asyncio.run(_ask(Path(directory)))
+    rows = []
+    for way, answers in answered.items():
+        sys.stderr.write(f"  {way}: {_by_sort(answers)}\n")
+        for language, code in LANGUAGES.items():
+            found = quality(answers, code)
+            rows.append(row(f"memory {way}, {language}: recall@6", "share", [found.recall]))
+            rows.append(row(f"memory {way}, {language}: MRR", "share", [found.mrr]))
+    return rows
+
+
+async def _ask(directory: Path) -> dict[str, list[Answered]]:
+    async with asked_home(directory) as home:
+        answered = {way: await home.ask(way.replace(", ", "-").replace(" ", "-"), how) for way, how in WAYS.items()}
+        return {**answered, "grep": home.ask_grep()}
+
+
+def _by_sort(answers: Sequence[Answered]) -> str:
+    """Return the recall for each sort of question, for whoever tunes."""
+    parts = []
+    for sort in SORTS:
+        found = quality([each for each in answers if each.question.sort == sort])
+        parts.append(f"{sort} {found.recall:.2f}")
+    return ", ".join(parts)
