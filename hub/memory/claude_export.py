@@ -27,7 +27,7 @@ TEXT_LIMIT = 800_000
 _SLUG_LIMIT = 60
 _DAMAGED = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
-    *(RuntimeError, NotImplementedError, EOFError, ValueError, IndexError),
+    *(RuntimeError, EOFError, ValueError, IndexError),
 )
 """What the standard library raises for archives that are damaged, encrypted, or packed in ways it does not know."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")

@@ -99,11 +99,6 @@ class Record:
         )
 
 
-def new_id(time_ms: int) -> str:
-    """Return an id that sorts after those of earlier times."""
-    return f"{max(0, time_ms):013d}-{secrets.token_hex(4)}"
-
-
 class History:
     """The records of one agent.
 
@@ -113,6 +108,11 @@ class History:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
+
+    def new_id(self, time_ms: int) -> str:
+        """Return an id that sorts after all that there are, also when the clock went back."""
+        last = max((*self._names(_DONE), *self._names(_PENDING)), default="0")
+        return f"{max(time_ms, int(last.partition('-')[0]) + 1):013d}-{secrets.token_hex(4)}"
 
     def begin(self, record: Record) -> None:
         """Write a record before its change is made.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from hub.core.errors import Conflict, Unavailable
-from integrations.memory.notes.history import CREATED_LIMIT, SUMMARY_LIMIT, FileChange, History, Record, new_id
+from integrations.memory.notes.history import CREATED_LIMIT, SUMMARY_LIMIT, FileChange, History, Record
 from integrations.memory.notes.patches import Hunk, Moved, hunks_between, taken_back
 from integrations.memory.notes.shelf import Changed, Draft, Shelf, hash_of
 
@@ -117,7 +117,7 @@ class Journal:
             for draft in drafts
         )
         time_ms = self._now_ms()
-        return Record(new_id(time_ms), time_ms, reason, _line(who), _line(summary), files, undoes=undoes)
+        return Record(self.history.new_id(time_ms), time_ms, reason, _line(who), _line(summary), files, undoes=undoes)
 
 
 def text_before(file: FileChange, now: str | None) -> str | None:

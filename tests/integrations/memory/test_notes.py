@@ -4,69 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-from datetime import UTC, timedelta, timezone
+from datetime import timedelta, timezone
 from pathlib import Path
 
 import pytest
 
-from hub.core.clock import ManualClock
 from hub.core.errors import Forbidden, InvalidRequest, NotFound
-from hub.memory.contract import Entry, Forget, Hit, Kind, Provenance, Scope
+from hub.memory.contract import Kind, Scope
 from hub.security.jail_path import PathRefused
-from hub.security.root import Root
-from integrations.memory.notes.memory import FORGET_LIMIT, NotesMemory
+from integrations.memory.notes.memory import FORGET_LIMIT
 from integrations.memory.notes.places import CURATED_LIMIT_BYTES
-
-OWNER = Scope(person="me", private=True)
-ANNA = Scope(person="anna", private=False)
-GROUP = Scope(person=None, private=False)
-NOON = 1_778_587_200.0  # 2026-05-12 12:00 UTC
-
-
-class Notes:
-    """A memory over a workspace of a test's own."""
-
-    def __init__(self, folder: Path, zone: timezone = UTC) -> None:
-        self.folder = folder
-        self.clock = ManualClock(NOON)
-        self.memory = NotesMemory(
-            lambda agent_id: Root(folder),
-            history_of=lambda agent_id: folder / ".history" / agent_id,
-            now=self.clock.time,
-            zone=lambda: zone,
-        )
-
-    async def add(self, text: str, kind: Kind = Kind.FACT, scope: Scope = OWNER, *, trusted: bool = True) -> Hit:
-        came = Provenance("agent:main:main", scope.person, self.clock.time(), trusted)
-        return (await self.memory.add(Entry(text, kind, came), agent_id="main", scope=scope)).hit
-
-    async def search(self, query: str, scope: Scope = OWNER, limit: int = 6) -> list[Hit]:
-        return list((await self.memory.search(query, agent_id="main", scope=scope, limit=limit)).hits)
-
-    async def found(self, query: str, scope: Scope = OWNER) -> list[str]:
-        return [hit.text for hit in await self.search(query, scope)]
-
-    async def forget(self, query: str, scope: Scope = OWNER) -> list[str]:
-        return [hit.text for hit in await self.memory.forget(Forget(query), agent_id="main", scope=scope)]
-
-    def write(self, path: str, text: str) -> None:
-        (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (self.folder / path).write_text(text, encoding="utf-8")
-
-    def read(self, path: str) -> str:
-        return (self.folder / path).read_text(encoding="utf-8")
-
-    def files(self) -> dict[str, bytes]:
-        return {
-            path.relative_to(self.folder).as_posix(): path.read_bytes()
-            for path in self.folder.rglob("*")
-            if path.is_file() and ".history" not in path.parts
-        }
-
-
-@pytest.fixture
-def notes(tmp_path: Path) -> Notes:
-    return Notes(tmp_path)
+from tests.integrations.memory.notes_house import ANNA, NOBODY, OWNER, Notes
 
 
 async def test_the_boiler_is_remembered_and_found(notes: Notes) -> None:
@@ -79,7 +27,7 @@ async def test_the_boiler_is_remembered_and_found(notes: Notes) -> None:
     assert (hit.path, hit.start_line, hit.end_line) == ("memory/2026-05-12.md", 3, 4)
     assert (best.text, best.path, best.start_line) == ("the boiler was serviced on 12 May", hit.path, 3)
     assert 0.8 < best.score <= 1
-    assert await Notes(notes.folder).found("boiler service") == [best.text]
+    assert await Notes(notes.folder.parent).found("boiler service") == [best.text]
 
 
 async def test_chinese_is_remembered_and_found(notes: Notes) -> None:
@@ -125,7 +73,7 @@ async def test_a_person_has_a_file_of_their_own(notes: Notes) -> None:
     assert notes.read(hit.path).startswith("# anna\n\n- Anna has a new job\n  _preference · ")
 
 
-@pytest.mark.parametrize("scope", [GROUP, Scope("../../x", private=False), Scope("", private=False)])
+@pytest.mark.parametrize("scope", [NOBODY, Scope("../../x", private=False), Scope("", private=False)])
 async def test_where_nobody_in_particular_speaks_nothing_is_remembered(notes: Notes, scope: Scope) -> None:
     with pytest.raises(Forbidden, match="others read along"):
         await notes.add("secret", scope=scope)
@@ -302,7 +250,7 @@ async def test_each_sees_their_own_files_and_no_others(notes: Notes) -> None:
         for name, scope in {
             "owner": OWNER,
             "anna": ANNA,
-            "group": GROUP,
+            "group": NOBODY,
             "stranger": Scope("zed", private=False),
             "owner in a room": Scope("me", private=False),
         }.items()
