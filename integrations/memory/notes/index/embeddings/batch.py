@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from integrations.memory.notes.index.embeddings.cache import Cache, model_id, text_hash
 from integrations.memory.notes.index.embeddings.openai_api import OpenAI, rows_of, tokens_of
-from integrations.memory.notes.index.embeddings.provider import OURS, Fault, ProviderFailed
+from integrations.memory.notes.index.embeddings.provider import OURS, PASSING, Fault, ProviderFailed
 from integrations.memory.notes.index.embeddings.store import Store
 from integrations.memory.notes.index.embeddings.vectors import normalise
 
@@ -100,7 +100,9 @@ class Batch:
             except ProviderFailed as error:
                 if error.fault in OURS:
                     raise
-                await self._not_again(f"its batch API does not work: {error.text}")
+                _log.warning("a batch job could not be begun: %s", error.text)
+                if error.fault not in PASSING:
+                    await self._not_again(f"its batch API does not work: {error.text}")
             except _DISK as error:
                 _log.warning("a batch job cannot be remembered and is not begun: %s", error)
             waiting = await self._waiting()
@@ -152,22 +154,25 @@ class Batch:
     async def _state_of(self, job: _Job) -> dict[str, Any] | None:
         """Return what the provider says of a job; None when it never began."""
         client = self._provider.client
-        if job.id is not None:
-            state = await client.call("GET", self._provider.endpoint(f"batches/{job.id}"))
-            return state if isinstance(state, dict) else {}
-        # The hub went between asking for the job and noting its id: it is found by its nonce.
-        listed = await client.call("GET", self._provider.endpoint("batches"))
+        id = job.id or await self._adopted(job)
+        if id is None:
+            return None
+        state = await client.call("GET", self._provider.endpoint(f"batches/{id}"))
+        return state if isinstance(state, dict) else {}
+
+    async def _adopted(self, job: _Job) -> str | None:
+        """Return the id of a job that was begun without an answer; None when it was not begun."""
+        listed = await self._provider.client.call("GET", self._provider.endpoint("batches"))
         entries = listed.get("data") if isinstance(listed, dict) else None
         for entry in entries if isinstance(entries, list) else []:
             metadata = entry.get("metadata") if isinstance(entry, dict) else None
             if isinstance(metadata, dict) and metadata.get("homarus") == job.nonce and _is_id(entry.get("id")):
-                await self._store.run(
-                    lambda database, id=entry["id"]: database.execute(  # type: ignore[misc]
-                        "UPDATE jobs SET id=? WHERE nonce=?", (id, job.nonce)
-                    )
-                )
-                return dict(entry)
+                await self._name(job.nonce, entry["id"])
+                return str(entry["id"])
         return None
+
+    async def _name(self, nonce: str, id: str) -> None:
+        await self._store.run(lambda database: database.execute("UPDATE jobs SET id=? WHERE nonce=?", (id, nonce)))
 
     async def _submit(self, texts: Sequence[str]) -> None:
         provider, client = self._provider, self._provider.client
@@ -194,7 +199,7 @@ class Batch:
         if not _is_id(id):
             await self._store.run(lambda database: _remove(database, nonce))
             raise client.failed(Fault.NONSENSE, "began a batch job without an id")
-        await self._store.run(lambda database: database.execute("UPDATE jobs SET id=? WHERE nonce=?", (id, nonce)))
+        await self._name(nonce, str(id))
         _log.info("%d texts wait in the batch job %s", len(texts), id)
 
     async def _upload(self, data: bytes) -> str:

@@ -27,7 +27,7 @@ from integrations.memory.notes.index.embeddings.local import INSTALL, MODEL as L
 from integrations.memory.notes.index.embeddings.minilm import DIMENSIONS, ModelDamaged
 from integrations.memory.notes.index.embeddings.openai_api import OPENAI_URL, OpenAI, bearer, find_model
 from integrations.memory.notes.index.embeddings.provider import OURS, Provider, ProviderFailed, Role
-from integrations.memory.notes.index.embeddings.refusals import Refusals
+from integrations.memory.notes.index.embeddings.refusals import Refusal
 from integrations.memory.notes.index.embeddings.sender import Patience
 from integrations.memory.notes.index.embeddings.store import Store
 from integrations.memory.notes.index.embeddings.vectors import normalise
@@ -106,6 +106,14 @@ async def choose(
     return embedder, choice.notes
 
 
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """A provider that can be had, and whether it refused its key before."""
+
+    provider: Provider
+    refusal: Refusal
+
+
 class _Choice:
     """One walk along the chain."""
 
@@ -114,35 +122,35 @@ class _Choice:
         self._settings = settings
         self._store = store
         self._patience = patience
-        keys = {step: key for step in KEYED if (key := self._key_of(step))}
-        self._refusals = Refusals(store, keys)
 
     async def make(self) -> CachingEmbedder | None:
         settings = self._settings
         if settings.provider != AUTO:
-            provider = await self._step(settings.provider)
-            return await self._wrapped(provider) if provider is not None else None
-        refused: Provider | None = None
+            taken = await self._step(settings.provider)
+            return await self._wrapped(taken) if taken is not None else None
+        refused: _Taken | None = None
         for step in CHAIN:
-            provider = await self._step(step)
-            if provider is None:
+            taken = await self._step(step)
+            if taken is None:
                 continue
-            reason = await self._still_refuses(provider)
+            reason = await _still_refuses(taken)
             if reason is None:
                 if refused is not None:
-                    await refused.close()
-                return await self._wrapped(provider)
+                    await refused.provider.close()
+                return await self._wrapped(taken)
             self.notes.append(f"{_NAMES[step]} is not used: it refused lately, and still does. {reason}")
             if refused is None:
-                refused = provider
+                refused = taken
             else:
-                await provider.close()
+                await taken.provider.close()
         if refused is None:
             return None
-        self.notes.append(f"Nobody else is left, so that {refused.id.provider} is asked again from time to time.")
+        self.notes.append(
+            f"Nobody else is left, so that {refused.provider.id.provider} is asked again from time to time."
+        )
         return await self._wrapped(refused)
 
-    async def _step(self, step: str) -> Provider | None:
+    async def _step(self, step: str) -> _Taken | None:
         """Return the provider of a step, or None with a note."""
         if step == LOCAL:
             return await self._local()
@@ -150,7 +158,7 @@ class _Choice:
             return await self._server()
         return self._keyed(step)
 
-    async def _local(self) -> Provider | None:
+    async def _local(self) -> _Taken | None:
         missing = missing_packages()
         if missing:
             self._pass(LOCAL, f"{', '.join(missing)} is not installed; run: {INSTALL}")
@@ -159,7 +167,7 @@ class _Choice:
             self._pass(LOCAL, reason)
             return None
         try:
-            return await asyncio.to_thread(Local.load)
+            return self._taken(await asyncio.to_thread(Local.load), None)
         except (ModelDamaged, ImportError, OSError) as error:
             self._pass(LOCAL, f"it cannot be loaded ({error}); install it anew: {INSTALL}")
             return None
@@ -176,7 +184,7 @@ class _Choice:
             return None  # the name is the server's
         return f"it is {LOCAL_MODEL}, and memory.embeddings.model says {settings.model}."
 
-    def _keyed(self, step: str) -> Provider | None:
+    def _keyed(self, step: str) -> _Taken | None:
         settings = self._settings
         key = self._key_of(step)
         if key is None:
@@ -195,12 +203,12 @@ class _Choice:
         model = settings.model if settings.model and owner == step else _DEFAULTS[step]
         secret, dimensions = Secret(key), settings.dimensions
         if step == "gemini":
-            return Gemini(where, model, secret, dimensions, settings.timeout_s)
+            return self._taken(Gemini(where, model, secret, dimensions, settings.timeout_s), key)
         if step == "voyage":
-            return Voyage(where, model, secret, dimensions, settings.timeout_s)
-        return OpenAI("OpenAI", where, model, secret, dimensions, settings.timeout_s)
+            return self._taken(Voyage(where, model, secret, dimensions, settings.timeout_s), key)
+        return self._taken(OpenAI("OpenAI", where, model, secret, dimensions, settings.timeout_s), key)
 
-    async def _server(self) -> Provider | None:
+    async def _server(self) -> _Taken | None:
         settings = self._settings
         if not settings.base_url:
             self._pass(SERVER, "memory.embeddings.base_url is not set.")
@@ -213,14 +221,8 @@ class _Choice:
         model = settings.model or (openai_api.DEFAULT_MODEL if at_openai else await self._model_at(where, secret))
         if model is None:
             return None
-        return OpenAI(
-            "OpenAI" if at_openai else "The embedding server",
-            where,
-            model,
-            secret,
-            settings.dimensions,
-            settings.timeout_s,
-        )
+        name = "OpenAI" if at_openai else "The embedding server"
+        return self._taken(OpenAI(name, where, model, secret, settings.dimensions, settings.timeout_s), key)
 
     async def _model_at(self, where: Where, key: Secret | None) -> str | None:
         """Return the model that a server has, or had when it was last asked."""
@@ -247,23 +249,11 @@ class _Choice:
         await self._keep(where.shown, model)
         return model
 
-    async def _still_refuses(self, provider: Provider) -> str | None:
-        """Ask a provider that refused its key once more; return why it still does, None when it does not."""
-        name = provider.id.provider
-        if await self._refusals.of(name) is None:
-            return None
-        try:
-            async with asyncio.timeout(ASK_TIMEOUT_S):
-                await provider.embed(["ping"], Role.QUERY)
-        except ProviderFailed as error:
-            return error.text if error.fault in OURS else None
-        except TimeoutError:
-            return None
-        await self._refusals.forget(name)
-        return None
+    def _taken(self, provider: Provider, key: str | None) -> _Taken:
+        return _Taken(provider, Refusal(self._store, provider.id.endpoint, key))
 
-    async def _wrapped(self, provider: Provider) -> CachingEmbedder:
-        settings = self._settings
+    async def _wrapped(self, taken: _Taken) -> CachingEmbedder:
+        settings, provider = self._settings, taken.provider
         name = _cache_name(provider, settings)
         cache = Cache(self._store, name, settings.cache)
         await self._settle_length(provider, cache)
@@ -279,7 +269,7 @@ class _Choice:
             provider,
             self._store,
             cache,
-            refusals=self._refusals,
+            refusal=taken.refusal,
             batch=batch,
             parallel=settings.parallel,
             patience=self._patience,
@@ -355,3 +345,18 @@ def _cache_name(provider: Provider, settings: EmbeddingSettings) -> str:
     """Return what vectors in the cache depend on: what is known before anything was asked."""
     id = provider.id
     return f"{id.provider}|{id.model}|{id.endpoint}|{settings.dimensions or ''}"
+
+
+async def _still_refuses(taken: _Taken) -> str | None:
+    """Ask a provider that refused its key once more; return why it still does, None when it does not."""
+    if await taken.refusal.reason() is None:
+        return None
+    try:
+        async with asyncio.timeout(ASK_TIMEOUT_S):
+            await taken.provider.embed(["ping"], Role.QUERY)
+    except ProviderFailed as error:
+        return error.text if error.fault in OURS else None
+    except TimeoutError:
+        return None
+    await taken.refusal.forget()
+    return None

@@ -16,7 +16,7 @@ from integrations.memory.notes.index.embeddings.batch import Batch
 from integrations.memory.notes.index.embeddings.cache import Cache
 from integrations.memory.notes.index.embeddings.costs import Costs
 from integrations.memory.notes.index.embeddings.provider import OURS, PASSING, Fault, Provider, ProviderFailed
-from integrations.memory.notes.index.embeddings.refusals import Refusals
+from integrations.memory.notes.index.embeddings.refusals import Refusal
 from integrations.memory.notes.index.embeddings.sender import Part, Patience, Sender
 from integrations.memory.notes.index.embeddings.store import Store
 
@@ -38,7 +38,7 @@ class CachingEmbedder:
         provider: Who makes vectors.
         store: Of cache, costs and jobs; closed with this.
         cache: Of the provider's model.
-        refusals: Told of keys that are refused, so that the next choice knows.
+        refusal: Told when the key is refused, so that the next choice knows.
         batch: For large jobs; None for never.
         parallel: Requests at a time.
         patience: With what passes.
@@ -51,7 +51,7 @@ class CachingEmbedder:
         store: Store,
         cache: Cache,
         *,
-        refusals: Refusals,
+        refusal: Refusal,
         batch: Batch | None = None,
         parallel: int = 4,
         patience: Patience | None = None,
@@ -60,7 +60,7 @@ class CachingEmbedder:
         self._provider = provider
         self._store = store
         self._cache = cache
-        self._refusals = refusals
+        self._refusal = refusal
         self._batch = batch
         self._costs = Costs(store, provider.id.provider, provider.id.model, priced=provider.priced)
         self._sender = Sender(provider, parallel, patience or Patience())
@@ -225,7 +225,7 @@ class CachingEmbedder:
         elif error.fault in PASSING:
             self._resting = (_now() + min(error.retry_after_s or REST_PASSING_S, REST_OURS_S), error)
         if error.fault in {Fault.KEY, Fault.CREDIT}:
-            await self._refusals.note(self.id.provider, error.text)
+            await self._refusal.note(error.text)
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from hashlib import sha256
 
 from integrations.memory.notes.index.embeddings.store import Store
@@ -14,28 +14,25 @@ _log = logging.getLogger(__name__)
 _FAILED = (sqlite3.Error, OSError)
 
 
-class Refusals:
-    """Notes and tells who refused which key.
+class Refusal:
+    """Whether one address refused one key.
 
     Args:
-        store: Where.
-        keys: By provider; of a key only a hash is kept.
+        store: Where it is noted.
+        endpoint: The address.
+        key: The key, of which only a hash is kept; None for none.
         clock: Seconds since the epoch.
     """
 
-    def __init__(self, store: Store, keys: Mapping[str, str], clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, store: Store, endpoint: str, key: str | None, clock: Callable[[], float] = time.time) -> None:
         self._store = store
-        self._who = {
-            provider: sha256(f"{provider}|{key}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
-            for provider, key in keys.items()
-        }
+        self._endpoint = endpoint
+        self._who = sha256(f"{endpoint}|{key or ''}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
         self._clock = clock
 
-    async def note(self, provider: str, reason: str) -> None:
-        """Remember that a provider refused its key."""
-        if provider not in self._who:
-            return
-        row = (provider, self._who[provider], reason, int(self._clock()))
+    async def note(self, reason: str) -> None:
+        """Remember that it was refused."""
+        row = (self._endpoint, self._who, reason, int(self._clock()))
         try:
             await self._store.run(
                 lambda database: database.execute("INSERT OR REPLACE INTO refusals VALUES (?, ?, ?, ?)", row)
@@ -43,21 +40,21 @@ class Refusals:
         except _FAILED as error:
             _log.warning("a refused key cannot be noted: %s", error)
 
-    async def forget(self, provider: str) -> None:
-        """A provider took its key after all."""
+    async def forget(self) -> None:
+        """The key was taken after all."""
         try:
             await self._store.run(
-                lambda database: database.execute("DELETE FROM refusals WHERE provider=?", (provider,))
+                lambda database: database.execute("DELETE FROM refusals WHERE endpoint=?", (self._endpoint,))
             )
         except _FAILED as error:
             _log.warning("a refused key cannot be forgotten: %s", error)
 
-    async def of(self, provider: str) -> str | None:
-        """Return why a provider refused the key that it has now; None when it did not."""
+    async def reason(self) -> str | None:
+        """Return why the key was refused; None when it was not."""
         try:
             rows = await self._store.run(
                 lambda database: database.execute(
-                    "SELECT reason FROM refusals WHERE provider=? AND who=?", (provider, self._who.get(provider, ""))
+                    "SELECT reason FROM refusals WHERE endpoint=? AND who=?", (self._endpoint, self._who)
                 ).fetchall()
             )
         except _FAILED as error:

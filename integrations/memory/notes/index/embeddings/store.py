@@ -30,7 +30,7 @@ CREATE TABLE spent (
     day TEXT NOT NULL, provider TEXT NOT NULL, model TEXT NOT NULL, requests INTEGER NOT NULL, texts INTEGER NOT NULL,
     tokens INTEGER NOT NULL, usd REAL, PRIMARY KEY (day, provider, model)
 );
-CREATE TABLE refusals (provider TEXT PRIMARY KEY, who TEXT NOT NULL, reason TEXT NOT NULL, time INTEGER NOT NULL);
+CREATE TABLE refusals (endpoint TEXT PRIMARY KEY, who TEXT NOT NULL, reason TEXT NOT NULL, time INTEGER NOT NULL);
 CREATE TABLE chosen (endpoint TEXT PRIMARY KEY, model TEXT NOT NULL);
 CREATE TABLE jobs (
     nonce TEXT PRIMARY KEY, id TEXT, model INTEGER NOT NULL, endpoint TEXT NOT NULL, input_file TEXT,

@@ -1,0 +1,288 @@
+"""Who makes vectors, and what is said of those who do not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from integrations.memory.notes.index.contract import Embedder, EmbeddingFailed
+from integrations.memory.notes.index.embeddings.chain import EmbeddingSettings, choose
+from integrations.memory.notes.index.embeddings.local import missing_packages
+from integrations.memory.notes.index.embeddings.refusals import Refusal
+from integrations.memory.notes.index.embeddings.store import Store
+from tests.integrations.memory.embeddings.conftest import QUICK
+from tests.servers.embedding_server import EmbeddingServer
+
+NO_LOCAL = {"dimensions": 512}
+"""A length that the local model does not have, so that the chain goes on behind it."""
+KEYS = {"openai": "sk-one-key", "gemini": "AIza-another", "voyage": "pa-third"}
+
+
+class Chooser:
+    """Chooses, and closes what it chose."""
+
+    def __init__(self, cache_path: Path) -> None:
+        self._cache_path = cache_path
+        self.notes: list[str] = []
+        self._made: list[Embedder] = []
+
+    async def __call__(self, **settings: Any) -> Embedder | None:
+        embedder, self.notes = await choose(EmbeddingSettings(**settings), self._cache_path, patience=QUICK)
+        if embedder is not None:
+            self._made.append(embedder)
+        return embedder
+
+    async def close(self) -> None:
+        for embedder in self._made:
+            await embedder.close()
+
+
+@pytest.fixture
+async def chosen(cache_path: Path) -> AsyncIterator[Chooser]:
+    chooser = Chooser(cache_path)
+    yield chooser
+    await chooser.close()
+
+
+async def test_the_local_model_comes_first_when_it_is_installed(chosen: Chooser) -> None:
+    embedder = await chosen(keys=KEYS, base_url="http://127.0.0.1:9/v1")
+
+    assert embedder is not None
+    assert (embedder.id.provider, embedder.id.model, embedder.id.dimensions) == ("local", "all-MiniLM-L6-v2", 384)
+    assert chosen.notes == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "fingerprint"),
+    [
+        (KEYS, "openai|text-embedding-3-small|https://api.openai.com/v1|512"),
+        (
+            {"gemini": "k", "voyage": "k"},
+            "gemini|gemini-embedding-001|https://generativelanguage.googleapis.com/v1beta|512",
+        ),
+        ({"voyage": "k"}, "voyage|voyage-4|https://api.voyageai.com/v1|512"),
+    ],
+)
+async def test_behind_it_the_first_that_has_a_key(chosen: Chooser, keys: dict[str, str], fingerprint: str) -> None:
+    embedder = await chosen(keys=keys, **NO_LOCAL)
+
+    assert embedder is not None
+    assert embedder.id.fingerprint == fingerprint
+    assert len(chosen.notes) == 4 - len(keys)
+    assert list(embedder.notes) == chosen.notes
+
+
+async def test_at_last_the_server_at_the_base_url(chosen: Chooser, server: EmbeddingServer) -> None:
+    embedder = await chosen(base_url=server.base_url, **NO_LOCAL)
+
+    assert embedder is not None
+    assert embedder.id.fingerprint == f"openai|text-embedding-3-small|{server.base_url}|512"
+    assert len(chosen.notes) == 4
+    assert "OPENAI_API_KEY" in chosen.notes[1]
+
+
+async def test_without_any_of_them_search_goes_by_words_and_it_is_said_why(chosen: Chooser) -> None:
+    assert await chosen(**NO_LOCAL) is None
+
+    assert [note.split(" is ")[0] for note in chosen.notes[:-1]] == [
+        "The local model",
+        "OpenAI",
+        "Gemini",
+        "Voyage",
+        "A server",
+    ]
+    assert chosen.notes[-1] == "Search goes by words alone."
+
+
+async def test_none_asks_nobody(chosen: Chooser, cache_path: Path) -> None:
+    assert await chosen(provider="none", keys=KEYS) is None
+
+    assert len(chosen.notes) == 1
+    assert not await asyncio.to_thread(cache_path.exists)
+
+
+@pytest.mark.parametrize("provider", ["openai", "gemini", "voyage"])
+async def test_who_is_named_needs_a_key(chosen: Chooser, provider: str) -> None:
+    others = {name: key for name, key in KEYS.items() if name != provider}
+
+    assert await chosen(provider=provider, keys=others) is None
+
+    assert "there is no key" in chosen.notes[0]
+    assert not any(key in note for note in chosen.notes for key in KEYS.values())
+
+
+async def test_the_local_model_that_is_named_must_fit(chosen: Chooser) -> None:
+    assert await chosen(provider="local", model="bge-m3") is None
+
+    assert "bge-m3" in chosen.notes[0]
+
+
+def test_what_is_not_installed_is_named() -> None:
+    assert missing_packages(["numpy", "no_such_package_at_all"]) == ["no_such_package_at_all"]
+
+
+@pytest.mark.parametrize(
+    ("model", "provider"),
+    [("voyage-4-large", "voyage"), ("gemini-embedding-2", "gemini"), ("text-embedding-3-large", "openai")],
+)
+async def test_a_model_that_is_named_decides_whose_it_is(chosen: Chooser, model: str, provider: str) -> None:
+    embedder = await chosen(model=model, keys=KEYS)
+
+    assert embedder is not None
+    assert (embedder.id.provider, embedder.id.model) == (provider, model)
+
+
+@pytest.mark.parametrize(("key", "provider"), [("AIza-x", "gemini"), ("pa-x", "voyage"), ("sk-x", "openai")])
+async def test_a_key_without_a_provider_is_of_whom_it_looks_like(chosen: Chooser, key: str, provider: str) -> None:
+    embedder = await chosen(api_key=key, **NO_LOCAL)
+
+    assert embedder is not None
+    assert embedder.id.provider == provider
+
+
+async def test_a_key_beside_a_base_url_is_the_servers(chosen: Chooser, server: EmbeddingServer) -> None:
+    server.set(key="sk-of-the-server")
+    embedder = await chosen(base_url=server.base_url, api_key="sk-of-the-server", **NO_LOCAL)
+
+    assert embedder is not None
+    vectors, _ = await embedder.documents(["one"])
+    assert vectors[0] is not None
+
+
+@pytest.mark.parametrize(
+    ("models", "expected"),
+    [
+        (["whatever.gguf"], "whatever.gguf"),
+        (["llama3.2:latest", "nomic-embed-text:latest", "qwen3"], "nomic-embed-text:latest"),
+        (["chat-a", "BAAI/bge-m3"], "BAAI/bge-m3"),
+    ],
+)
+async def test_a_server_is_asked_which_model_it_has(
+    chosen: Chooser, server: EmbeddingServer, models: list[str], expected: str
+) -> None:
+    server.set(models=models, any_model=False)
+
+    embedder = await chosen(provider="openai", base_url=server.base_url)
+
+    assert embedder is not None
+    assert embedder.id.model == expected
+    assert embedder.id.dimensions == 384
+
+
+@pytest.mark.parametrize("models", [["llama3", "qwen3"], []])
+async def test_a_server_whose_models_say_nothing_asks_for_one(
+    chosen: Chooser, server: EmbeddingServer, models: list[str]
+) -> None:
+    server.set(models=models)
+
+    assert await chosen(provider="openai", base_url=server.base_url) is None
+
+    assert "memory.embeddings.model" in chosen.notes[0]
+    assert all(model in chosen.notes[0] for model in models)
+
+
+async def test_a_server_that_is_away_does_not_change_the_choice(chosen: Chooser, server: EmbeddingServer) -> None:
+    before = await chosen(provider="openai", base_url=server.root_url)
+    server.stop()
+
+    after = await chosen(provider="openai", base_url=server.root_url)
+
+    assert before is not None
+    assert after is not None
+    assert after.id.fingerprint == before.id.fingerprint
+
+
+async def test_another_model_at_the_server_does_not_change_the_choice_while_the_first_is_there(
+    chosen: Chooser, server: EmbeddingServer
+) -> None:
+    server.set(models=["m-embed"])
+    await chosen(provider="openai", base_url=server.base_url)
+    server.set(models=["a-embed", "m-embed"])
+
+    embedder = await chosen(provider="openai", base_url=server.base_url)
+
+    assert embedder is not None
+    assert embedder.id.model == "m-embed"
+
+
+async def test_a_server_that_was_never_seen_and_is_away_is_told(chosen: Chooser) -> None:
+    assert await chosen(provider="openai", base_url="http://127.0.0.1:9/v1") is None
+
+    assert "cannot be reached at http://127.0.0.1:9/v1" in chosen.notes[0]
+    assert "memory.embeddings.model" in chosen.notes[0]
+
+
+async def test_a_server_that_is_away_is_used_when_it_is_back(chosen: Chooser, server: EmbeddingServer) -> None:
+    port = server.port
+    server.stop()
+    embedder = await chosen(provider="openai", base_url=server.base_url, model="words")
+    assert embedder is not None
+    with pytest.raises(EmbeddingFailed):
+        await embedder.documents(["one"])
+
+    again = EmbeddingServer()
+    again.start(port)
+    vectors, _ = await embedder.documents(["one"])
+    again.stop()
+
+    assert vectors[0] is not None
+    assert embedder.id.dimensions == 384
+
+
+async def test_who_refused_the_key_is_passed_over_at_the_next_choice(
+    chosen: Chooser, server: EmbeddingServer, cache_path: Path
+) -> None:
+    settings = {"provider": "openai", "base_url": server.base_url, "model": "words", "api_key": "sk-x"}
+    embedder = await chosen(**settings)
+    assert embedder is not None
+    server.queue({"status": 401, "message": "revoked"})
+    with pytest.raises(EmbeddingFailed):
+        await embedder.documents(["one"])
+    store = Store(cache_path)
+
+    same = await Refusal(store, server.base_url, "sk-x").reason()
+    other = await Refusal(store, server.base_url, "sk-new").reason()
+
+    await store.close()
+    assert same is not None
+    assert "refuses the key" in same
+    assert other is None
+
+
+@pytest.mark.parametrize(("again", "expected"), [(401, True), (402, True), (200, False)])
+async def test_a_server_that_refused_is_asked_once_more_before_it_is_passed_over(
+    chosen: Chooser, server: EmbeddingServer, cache_path: Path, again: int, expected: bool
+) -> None:
+    store = Store(cache_path)
+    await Refusal(store, server.base_url, "sk-x").note("it refused")
+    await store.close()
+    server.queue({"status": again, "message": "still"} if again != 200 else {})
+
+    embedder = await chosen(base_url=server.base_url, model="words", keys={}, api_key="sk-x", **NO_LOCAL)
+
+    assert embedder is not None  # nobody else is left
+    assert embedder.id.endpoint == server.base_url
+    assert any("still does" in note for note in chosen.notes) is expected
+
+
+async def test_cancelling_a_choice_leaves_nothing_open(cache_path: Path, server: EmbeddingServer) -> None:
+    server.set(delay_s=30.0)
+    settings = EmbeddingSettings(provider="openai", base_url=server.base_url, model="words")
+    task = asyncio.create_task(choose(settings, cache_path))
+    while not server.requests:  # noqa: ASYNC110  it is asked in another thread
+        await asyncio.sleep(0.01)
+
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+def test_settings_do_not_print_keys() -> None:
+    settings = EmbeddingSettings(api_key="sk-secret", keys={"openai": "sk-other"})
+
+    assert "sk-" not in repr(settings)
