@@ -111,6 +111,18 @@ async def test_what_is_dropped_is_made_again(server: EmbeddingServer, make: Make
     assert (took.texts, took.cached) == (1, 1)
 
 
+async def test_what_is_dropped_is_not_left_in_a_damaged_copy(make: Make, cache_path: Path) -> None:
+    embedder = await make()
+    (vector,), _ = await embedder.documents(["secret"])
+    await embedder.close()
+    DAMAGES["head"](cache_path)
+    assert vector is not None
+
+    drop(cache_path, ["secret"])
+
+    assert vector.tobytes() not in _bytes_of(cache_path)
+
+
 def test_dropping_from_a_cache_that_is_not_there_does_nothing(tmp_path: Path) -> None:
     assert drop(tmp_path / "none.db", ["text"]) == 0
     assert not (tmp_path / "none.db").exists()

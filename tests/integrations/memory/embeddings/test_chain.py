@@ -269,6 +269,45 @@ async def test_a_server_that_refused_is_asked_once_more_before_it_is_passed_over
     assert any("still does" in note for note in chosen.notes) is expected
 
 
+async def test_the_chain_goes_on_behind_a_key_that_was_refused_and_comes_back_when_it_is_taken(
+    chosen: Chooser, server: EmbeddingServer
+) -> None:
+    settings = {
+        "keys": {"openai": "sk-one", "gemini": "k-two"},
+        "urls": {"openai": server.base_url, "gemini": server.gemini_url},
+        **NO_LOCAL,
+    }
+    server.set(key="k-two")
+    first = await chosen(**settings)
+    assert first is not None
+    with pytest.raises(EmbeddingFailed, match="refuses the key"):
+        await first.documents(["one"])
+
+    second = await chosen(**settings)
+    notes = list(chosen.notes)
+    server.set(key="sk-one")
+    third = await chosen(**settings)
+
+    assert second is not None
+    assert third is not None
+    assert [each.id.provider for each in (first, second, third)] == ["openai", "gemini", "openai"]
+    assert any(note.startswith("OpenAI is not used: it refused lately") for note in notes)
+    assert not any("sk-one" in note or "k-two" in note for note in notes)
+
+
+async def test_a_key_goes_only_to_the_address_that_it_is_for(chosen: Chooser, server: EmbeddingServer) -> None:
+    embedder = await chosen(keys={"openai": "sk-one"}, urls={"openai": server.base_url}, **NO_LOCAL)
+
+    assert embedder is not None
+    assert embedder.id.endpoint == server.base_url
+
+
+async def test_a_market_of_models_is_not_chosen_from(chosen: Chooser, server: EmbeddingServer) -> None:
+    server.set(models=[f"vendor/embed-{number}" for number in range(300)])
+
+    assert await chosen(provider="openai", base_url=server.base_url) is None
+
+
 async def test_cancelling_a_choice_leaves_nothing_open(cache_path: Path, server: EmbeddingServer) -> None:
     server.set(delay_s=30.0)
     settings = EmbeddingSettings(provider="openai", base_url=server.base_url, model="words")

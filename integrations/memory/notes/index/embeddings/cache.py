@@ -166,6 +166,7 @@ def drop(cache_path: Path, texts: Iterable[str]) -> int:
     try:
         gone = store.run_here(work)
         store.checkpoint()
+        store.remove_damaged()
     finally:
         store.close_here()
     return gone

@@ -62,6 +62,7 @@ class EmbeddingSettings:
         batch: Whether large jobs go through the batch API.
         cache: Vectors kept; 0 keeps none.
         keys: Keys found elsewhere, by provider.
+        urls: The addresses that those keys are for, where it is not the provider's usual one.
     """
 
     provider: str = AUTO
@@ -74,6 +75,7 @@ class EmbeddingSettings:
     batch: bool = False
     cache: int = 50_000
     keys: Mapping[str, str] = field(default_factory=dict, repr=False)
+    urls: Mapping[str, str] = field(default_factory=dict)
 
 
 async def choose(
@@ -195,7 +197,8 @@ class _Choice:
             )
             return None
         explicit = settings.provider == step
-        where = Where(settings.base_url if explicit and settings.base_url else _URLS[step])
+        usual = settings.urls.get(step) if key == settings.keys.get(step) else None
+        where = Where(settings.base_url if explicit and settings.base_url else usual or _URLS[step])
         owner = step if explicit else _owner_of(settings.model)
         if settings.model and not settings.base_url and owner not in {step, None}:
             self._pass(step, f"memory.embeddings.model names a model of another: {settings.model}.")
@@ -348,15 +351,16 @@ def _cache_name(provider: Provider, settings: EmbeddingSettings) -> str:
 
 
 async def _still_refuses(taken: _Taken) -> str | None:
-    """Ask a provider that refused its key once more; return why it still does, None when it does not."""
-    if await taken.refusal.reason() is None:
+    """Ask a provider that refused its key once more; return why it is not to be used, None when it takes the key."""
+    reason = await taken.refusal.reason()
+    if reason is None:
         return None
     try:
         async with asyncio.timeout(ASK_TIMEOUT_S):
             await taken.provider.embed(["ping"], Role.QUERY)
     except ProviderFailed as error:
-        return error.text if error.fault in OURS else None
+        return error.text if error.fault in OURS else reason
     except TimeoutError:
-        return None
+        return reason
     await taken.refusal.forget()
     return None

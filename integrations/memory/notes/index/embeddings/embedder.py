@@ -113,7 +113,8 @@ class CachingEmbedder:
             self._queries.move_to_end(text)
             return known
         if self._resting is not None and _now() < self._resting[0]:
-            raise self._resting[1]
+            before = self._resting[1]
+            raise ProviderFailed(before.fault, before.text, retry_after_s=self._resting[0] - _now())
         try:
             part = await self._sender.ask(text)
         except ProviderFailed as error:

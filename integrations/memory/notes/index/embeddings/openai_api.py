@@ -24,6 +24,8 @@ _LOOKS_LIKE_EMBEDDINGS = re.compile(
     r"embed|minilm|mpnet|\bbge\b|bge-|\be5\b|e5-|\bgte\b|gte-|nomic|mxbai|jina|arctic|text2vec|m3e", re.IGNORECASE
 )
 _MODELS_LIMIT = 1_000
+_CHOICE_LIMIT = 100
+"""A server with more models than these is a market, where somebody has to choose."""
 
 
 class OpenAI:
@@ -134,6 +136,8 @@ async def find_model(client: Client) -> tuple[str | None, list[str]]:
     ]
     if len(names) == 1:
         return names[0], names
+    if len(names) > _CHOICE_LIMIT:
+        return None, names
     return next((name for name in sorted(names) if _LOOKS_LIKE_EMBEDDINGS.search(name)), None), names
 
 

@@ -85,6 +85,11 @@ class Store:
         with self._lock:
             self._opened().execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
+    def remove_damaged(self) -> None:
+        """Delete what was set aside: it may hold what is to be forgotten."""
+        for part in _PARTS:
+            Path(f"{self._path}.damaged{part}").unlink(missing_ok=True)
+
     async def close(self) -> None:
         """Close the database once nothing uses it."""
         await asyncio.to_thread(self.close_here)
