@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
+from hub.agent.intents import EVENT_CHANGED as INTENTS_CHANGED, EVENT_FIRED as INTENT_FIRED
 from hub.core.events import Event, Unsubscribe
 from hub.core.tasks import TaskOwner
 from hub.memory.contract import EVENT_CHANGED
@@ -21,6 +22,7 @@ from web.pages.memory import MemoryPage, MemoryTools
 from web.pages.memory_edit import MemoryEditPage
 from web.pages.memory_history import MemoryHistoryPage
 from web.pages.memory_index import MemoryIndexPage
+from web.pages.memory_intents import MemoryIntentsPage
 from web.pages.memory_search import MemorySearchPage
 from web.render import Renderer
 from web.texts import RUN_END
@@ -40,6 +42,7 @@ class MemoryPages:
     search: MemorySearchPage
     history: MemoryHistoryPage
     index: MemoryIndexPage
+    intents: MemoryIntentsPage
     pulse: MemoryPulse
 
 
@@ -62,7 +65,8 @@ def make_memory_pages(
         edit=MemoryEditPage(tools),
         search=MemorySearchPage(tools),
         history=MemoryHistoryPage(tools),
-        index=MemoryIndexPage(tools, IndexStatus(tools.moment), tasks),
+        index=MemoryIndexPage(tools, IndexStatus(tools.view, tools.moment), tasks),
+        intents=MemoryIntentsPage(tools),
         pulse=pulse,
     )
 
@@ -78,4 +82,4 @@ def keep_memory_live(hub: Hub, live: Live, pages: MemoryPages) -> list[Unsubscri
     def happened(event: Event) -> None:
         pages.pulse.beat()
 
-    return [hub.bus.listen(name, happened) for name in (EVENT_CHANGED, RUN_END)]
+    return [hub.bus.listen(name, happened) for name in (EVENT_CHANGED, INTENTS_CHANGED, INTENT_FIRED, RUN_END)]

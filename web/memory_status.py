@@ -6,45 +6,75 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from web.memory_shelf import size_text
-from web.texts import MEMORY_ENGINES, MEMORY_FACTS
+from web.memory_view import MemoryView
+from web.texts import MEMORY_FACTS
 
 COSTS_LIMIT = 60
 """Rows of costs that are shown; the sum is of all."""
+SKIPPED_LIMIT = 50
 
 
 class IndexStatus:
     """Reads the answer of `memory.status`; what a memory does not tell is left out.
 
     Args:
+        view: Tells of engines.
         moment: Returns a time, ms since the epoch, as pages show it.
     """
 
-    def __init__(self, moment: Callable[[int | None], dict[str, str]]) -> None:
+    def __init__(self, view: MemoryView, moment: Callable[[int | None], dict[str, str]]) -> None:
+        self._view = view
         self._moment = moment
 
     def shown(self, status: Mapping[str, Any]) -> dict[str, Any]:
         """Return the status as the page of the index shows it."""
+        index: Mapping[str, Any] = status.get("index") or {}
+        embedder: Mapping[str, Any] = index.get("embedder") or {}
+        found = {
+            "files": status.get("files"),
+            "chunks": index.get("chunks", status.get("passages")),
+            "waiting": index.get("waiting"),
+            "refused": index.get("refused") or None,
+            "synced_ms": index.get("synced_ms"),
+            "size_bytes": index.get("size_bytes"),
+            "rss_bytes": (index.get("worker") or {}).get("rss_bytes"),
+            "changes": status.get("changes"),
+        }
         return {
-            "facts": [fact for name, text in MEMORY_FACTS.items() if (fact := self._fact(status, name, text))],
-            "engines": [
-                {"text": text, "name": status[kind]} for kind, text in MEMORY_ENGINES.items() if status.get(kind)
+            "facts": [
+                self._fact(name, found[name], text) for name, text in MEMORY_FACTS.items() if found[name] is not None
             ],
-            "embedder": status.get("embedder"),
-            "by_words": status.get("embedder") is None and bool(status.get("notes")),
-            "notes": list(status.get("notes") or ()),
-            "problems": list(status.get("problems") or ()),
-            "building": status.get("building"),
-            "costs": costs_shown(status.get("costs") or ()),
+            "engines": self._view.engines(index.get("engines") or ()),
+            "embedder": embedder if embedder.get("provider") else None,
+            "notes": list(embedder.get("notes") or ()),
+            "search": _searched(index, embedder),
+            "problems": list(dict.fromkeys(each for each in (status.get("problem"), index.get("problem")) if each)),
+            "skipped": _skipped(status, index),
+            "building": index.get("building"),
+            "costs": costs_shown(index.get("costs") or ()),
         }
 
-    def _fact(self, status: Mapping[str, Any], name: str, text: str) -> dict[str, Any] | None:
-        value = status.get(name)
-        if value is None:
-            return None
+    def _fact(self, name: str, value: Any, text: str) -> dict[str, Any]:
         if name.endswith("_ms"):
             moment = self._moment(value)
             return {"text": text, "value": moment["when"], "iso": moment["iso"]}
         return {"text": text, "value": size_text(value) if name.endswith("_bytes") else str(value), "iso": ""}
+
+
+def _searched(index: Mapping[str, Any], embedder: Mapping[str, Any]) -> str:
+    """Return how search goes now: by `meaning` and word, by `words` alone, through the `files`, or it is `unknown`."""
+    if not index:
+        return "files"
+    if embedder.get("provider"):
+        return "meaning"
+    return "words" if embedder.get("notes") else "unknown"
+
+
+def _skipped(status: Mapping[str, Any], index: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the files that cannot be found, each once, with the reason if it is known."""
+    known = {each["path"]: each["problem"] for each in index.get("skipped") or ()}
+    every = dict.fromkeys([*known, *(status.get("skipped") or ())])
+    return [{"path": path, "problem": known.get(path, "")} for path in every][:SKIPPED_LIMIT]
 
 
 def costs_shown(costs: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:

@@ -76,7 +76,7 @@ class MemoryView:
             "html": self._markdown.render_kept(hit["text"]),
             "scores": scores,
             "factors": factors,
-            "source": self._source(
+            "source": self.source(
                 hit.get("kind"), hit.get("person"), hit.get("session"), hit.get("day"), trusted=hit["trusted"]
             ),
         }
@@ -93,7 +93,7 @@ class MemoryView:
         said, begins = front_matter(text)
         if begins == 1:
             return None
-        source = self._source(None, said.person, said.session, None, trusted=said.trusted)
+        source = self.source(None, said.person, said.session, None, trusted=said.trusted)
         return {"title": said.title, "brought_by": said.source, "source": source}
 
     def _part(self, cut: Cut, *, is_hit: bool) -> dict[str, Any]:
@@ -104,9 +104,8 @@ class MemoryView:
             part = {
                 "kind": "entry",
                 "html": self._markdown.render_kept(cut.text),
-                "text": cut.text,
                 "struck": passage.struck,
-                "source": self._source(
+                "source": self.source(
                     passage.kind,
                     passage.person,
                     passage.session,
@@ -116,9 +115,10 @@ class MemoryView:
             }
         return {**part, "line": cut.start, "hit": is_hit}
 
-    def _source(
+    def source(
         self, kind: str | None, person: str | None, session: str | None, day: str | None, *, trusted: bool
     ) -> dict[str, Any]:
+        """Return where something came from: kind, person and conversation by name, the day, and whether it is ours."""
         return {
             "kind_text": MEMORY_KINDS.get(kind or "", kind),
             "person": self._names.person(person),
@@ -136,6 +136,11 @@ class Cut:
     end: int
     text: str
     passage: Passage | None = None
+
+
+def entry_at(text: str, line: int) -> str | None:
+    """Return what the entry says that begins at a line; None when none does."""
+    return next((cut.text for cut in cuts_of(text) if cut.passage is not None and cut.start == line), None)
 
 
 def cuts_of(text: str) -> list[Cut]:

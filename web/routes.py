@@ -183,6 +183,7 @@ def _memory_routes(pages: MemoryPages | None) -> list[Route]:
         _page("/memory/search", pages.search.show),
         _page("/memory/history", pages.history.show),
         _page("/memory/index", pages.index.show),
+        _page("/memory/intents", pages.intents.show),
         _page("/memory/edit", pages.edit.edit, WRITE),
         _page("/memory/new", pages.edit.new, WRITE),
         _page("/memory/forget", pages.edit.forget_form, WRITE),
@@ -191,6 +192,8 @@ def _memory_routes(pages: MemoryPages | None) -> list[Route]:
         _form("/memory/remember", pages.edit.remember),
         _form("/memory/forget", pages.edit.forget),
         _form("/memory/undo", pages.history.undo),
+        _form("/memory/intents/add", pages.intents.add),
+        _form("/memory/intents/remove", pages.intents.remove),
         _form("/memory/index", pages.index.act, ADMIN),
     ]
 

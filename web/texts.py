@@ -44,6 +44,7 @@ NAVIGATION = (
         (
             Place("/memory", "Browse"),
             Place("/memory/search", "Search"),
+            Place("/memory/intents", "Standing reminders"),
             Place("/memory/history", "Changes"),
             Place("/memory/index", "Index"),
         ),
@@ -202,9 +203,11 @@ MEMORY_FACTS = {
     "files": "Files",
     "chunks": "Passages",
     "waiting": "Passages that wait for a vector",
+    "refused": "Passages nobody could make a vector of",
     "synced_ms": "Last compared with the files",
     "size_bytes": "Size of the index",
-    "memory_bytes": "Memory of the index worker",
+    "rss_bytes": "Memory of the index worker",
+    "changes": "Changes that are kept",
 }
 MEMORY_TRUST = {"yes": "From this home", "no": "From outside"}
 MEMORY_TOLD = {
@@ -213,6 +216,8 @@ MEMORY_TOLD = {
     "saved": "Saved.",
     "deleted": "The file is gone. It can be brought back under Changes.",
     "undone": "Taken back.",
+    "standing": "It stands from now on.",
+    "removed": "It is removed.",
 }
 
 SCRIPT_TEXTS = (

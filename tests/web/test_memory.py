@@ -54,6 +54,7 @@ PAGES = (
     "/memory/search?q=boiler",
     "/memory/search?q=zzzzqqq",
     "/memory/forget",
+    "/memory/intents",
     "/memory/history",
     "/memory/index",
 )
@@ -105,7 +106,7 @@ async def test_the_memory_is_browsed_by_place_and_by_month(signed_in: BrowserCon
 
     days = page.get_by_role("region", name="Days")
     await expect(days.get_by_role("list", name="2026-05").get_by_role("link")).to_have_text(
-        ["2026-05-12 · boiler repair", "2026-05-12", "2026-05-11"]
+        ["2026-05-12", "2026-05-12 · boiler repair", "2026-05-11"]
     )
     await expect(page.get_by_role("region", name="What always counts").get_by_role("link")).to_have_text(["MEMORY.md"])
     await expect(page.get_by_role("region", name="Shared by everybody here").get_by_role("link")).to_have_text(
@@ -321,6 +322,26 @@ async def test_an_open_page_shows_what_is_remembered_elsewhere(signed_in: Browse
         await expect(watching.get_by_text("The spare key is under the fern")).to_be_visible()
 
 
+async def test_a_standing_reminder_is_added_and_removed(signed_in: BrowserContext, hub: HubProcess) -> None:
+    page = await opened(signed_in, "/memory/intents")
+    await expect(page.get_by_text("There are no standing reminders.")).to_be_visible()
+    await page.get_by_label("When this comes up").fill("dentist\ntooth hurts")
+    await page.get_by_label("Bring up").fill("Ask for the bill")
+    await page.get_by_role("button", name="Add it").click()
+    await page.wait_for_url("**told=standing**")
+    reminder = page.get_by_role("list", name="Standing reminders").get_by_role("listitem")
+    await expect(reminder).to_contain_text("Ask for the bill")
+    await expect(reminder).to_contain_text("tooth hurts")
+    assert hub.rpc("memory.intents.list")["intents"][0]["topics"] == ["dentist", "tooth hurts"]
+    assert await violations(page) == []
+
+    await page.get_by_text("Remove Ask for the bill").click()
+    await page.get_by_role("button", name="Remove it").click()
+    await page.wait_for_url("**told=removed**")
+
+    assert hub.rpc("memory.intents.list")["intents"] == []
+
+
 async def test_letters_and_the_palette_lead_to_the_memory(signed_in: BrowserContext) -> None:
     page = await opened(signed_in, "/overview")
     await page.keyboard.press("g")
@@ -337,9 +358,8 @@ async def test_letters_and_the_palette_lead_to_the_memory(signed_in: BrowserCont
 @pytest.mark.parametrize("look", LOOKS)
 async def test_the_pages_are_accessible_and_fit(chromium: Chromium, hub: HubProcess, look: str) -> None:
     page = await (await sign_in(chromium, hub, **LOOKS[look])).new_page()
-    change = hub.rpc(
-        "memory.write", {"edits": [{"path": f"memory/2026-01-0{len(look) % 9 + 1}.md", "text": f"# {look}\n"}]}
-    )
+    note = {"path": f"memory/imported/looks/{look.replace(', ', '-')}.md", "text": f"# {look}\n"}
+    change = hub.rpc("memory.write", {"edits": [note]})
     found = {}
 
     for path in (*PAGES, f"/memory/history?change={change['id']}"):
@@ -381,7 +401,7 @@ async def test_all_of_it_is_there_without_script(chromium: Chromium, hub: HubPro
     text = page.get_by_label("Its Markdown")
     await text.fill((await text.input_value()).replace("in the shed", "in the cellar"))
     await page.get_by_role("button", name="Save").click()
-    await expect(page.get_by_text("The ladder is in the cellar")).to_be_visible()
+    await expect(page.get_by_role("article").filter(has_text="The ladder is in the cellar")).to_be_visible()
     await page.goto("/memory/search?q=ladder")
     await expect(page.locator("li.found").first).to_contain_text("in the cellar")
     await page.goto("/memory/history")

@@ -21,7 +21,7 @@ from hub.storage.homedir import Home
 from hub.storage.migrations import HUB_MIGRATIONS
 from web.markdown import Markdown
 from web.memory_names import MemoryNames
-from web.memory_view import PARTS_LIMIT, MemoryView, cuts_of
+from web.memory_view import PARTS_LIMIT, MemoryView, cuts_of, entry_at
 
 KNOWN = "agent:main:webchat:direct:boiler"
 MEMORY = f"""\
@@ -125,7 +125,9 @@ async def test_a_long_entry_is_shown_whole(view: MemoryView) -> None:
 
     (part,) = view.file(text).parts
 
-    assert part["text"].split("\n") == lines
+    assert all(line in part["html"] for line in lines)
+    assert entry_at(text, 1) == "\n".join(lines)
+    assert entry_at(text, 2) is None
 
 
 async def test_the_page_of_a_line_is_shown_and_the_line_marked(view: MemoryView) -> None:

@@ -92,7 +92,9 @@ class MemoryTools:
                 for each in self.names.agents()
             ],
             "chosen": agent or default,
-            "places": {name: memory_place(name, agent) for name in ("new", "search", "history", "index", "forget")},
+            "places": {
+                name: memory_place(name, agent) for name in ("new", "search", "intents", "history", "index", "forget")
+            },
             "kinds": MEMORY_KINDS,
         }
 

@@ -15,6 +15,7 @@ from hub.gateway.contract import HttpCall
 from web.diff import diff_lines
 from web.form import read_fields
 from web.memory_shelf import audience_of
+from web.memory_view import entry_at
 from web.pages.memory import MemoryTools, may_write
 from web.places import memory_place
 from web.render import Page, json_response, see_other, wants_json
@@ -60,6 +61,8 @@ FORGET = Schema(
         Optional("query", default=""): All(string, Length(max=ENTRY_LIMIT)),
         Optional("session", default=""): All(string, Length(max=512)),
         Optional("person", default=""): All(string, Length(max=64)),
+        Optional("path", default=""): _PATH,
+        Optional("line", default=""): All(string, Length(max=9)),
         Optional("wish", default="look"): In(["look", "forget"]),
         Optional("agent", default=""): _AGENT,
     }
@@ -155,9 +158,12 @@ class MemoryEditPage:
         return self._forget_page(call, query.get("agent", ""), fields)
 
     async def forget(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /memory/forget`: show what would go; with `wish=forget` it goes."""
+        """`POST /memory/forget`: show what would go; with `wish=forget` it goes. `path` and `line` name one entry."""
         fields = read_fields(call, FORGET)
         asked, wish = fields.pop("agent"), fields.pop("wish")
+        path, line = fields.pop("path"), fields.pop("line")
+        if path:
+            fields["query"] = await self._entry_at(call, path, line, asked)
         params = {name: value.replace("\r\n", "\n").strip() for name, value in fields.items() if value.strip()}
         params |= {"dry_run": wish == "look", **self._tools.whose(asked)}
         try:
@@ -179,6 +185,19 @@ class MemoryEditPage:
         return self._forget_page(call, asked, fields, {"found": found})
 
     # --- below ---
+
+    async def _entry_at(self, call: HttpCall, path: str, line: str, asked: str) -> str:
+        """Return what an entry says.
+
+        Raises:
+            NotFound: There is none at that line.
+        """
+        read = await self._read(call, path, asked)
+        text = entry_at(read["text"], int(line) if line.isdigit() else 0)
+        if text is None:
+            raise NotFound(f"there is no entry at line {line} of {path}; the file may have changed, look at it again")
+        # All words of a query must stand in the entry, so the beginning of a long one finds it.
+        return text if len(text) <= QUERY_LIMIT else text[:QUERY_LIMIT].rsplit(None, 1)[0]
 
     async def _read(self, call: HttpCall, path: str, asked: str) -> Mapping[str, Any]:
         params = {"path": path, **self._tools.whose(asked)}
