@@ -5,8 +5,9 @@ Pure rules over numbers; whoever asks the engines is elsewhere.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date
 
 from hub.memory.words import count_cjk, positions
@@ -15,11 +16,17 @@ RECIPROCAL_K = 60
 """What reciprocal-rank fusion adds to each rank, so that the first places do not outweigh all."""
 RECENCY_LEAST = 0.5
 """What age can take from a score at most: what is older than one half-life is told by what it says."""
+PLACES_OF_AGE = 10
+"""With rank fusion, by how many places something falls whose age would leave nothing of it."""
 UNREAD_SHARE = 0.1
 """What is left of the weight of vectors for a query in a language that their model cannot read."""
 SNIPPET_LIMIT = 700
 SNIPPET_LEAD = 160
 """Characters of a long passage shown before the first word that was asked for."""
+
+_READS_ENGLISH_ALONE = re.compile(
+    r"all-minilm|all-mpnet|\b(?:bge|gte)-[a-z]+-en\b|\be5-[a-z]+-v2\b|nomic-embed-text(?!-v2)|mxbai-embed-large"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +59,7 @@ class RankingRules:
         min_score: Least cosine of what is not among the first by word.
         half_life_days: Days after which a dated passage counts half; 0 for never.
         diversity: MMR's λ, 1 for relevance alone.
+        vector_share: How much of what the vectors say counts for this query, see `rules_for`.
     """
 
     limit: int = 6
@@ -61,6 +69,7 @@ class RankingRules:
     min_score: float = 0.35
     half_life_days: float = 30.0
     diversity: float = 0.7
+    vector_share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +78,7 @@ class Ranked:
 
     Attributes:
         id: Its number.
-        score: 0 to 1, its relevance times the factors of `why`.
+        score: 0 to 1, with what its age takes from it.
         vector_score: The cosine.
         text_score: 1/(1 + rank) among those found by word.
         why: What moved it: `recency` is the factor for its age; `diverse` how much of it is not in what stands before.
@@ -87,25 +96,25 @@ class _Scored:
     candidate: Candidate
     score: float
     recency: float | None
+    order: tuple[float, int, int]
     likeness: float = 0.0  # with those picked, as far as it was compared
     compared: int = 0
-    order: tuple[float, int, int] = field(default=(0.0, 0, 0))
 
 
-def rules_for(rules: RankingRules, query: str, *, reads_english_alone: bool) -> RankingRules:
+def rules_for(rules: RankingRules, query: str, model: str | None) -> RankingRules:
     """Return the rules for a query: what a model says of a language it cannot read counts little.
 
-    To an English model most Chinese texts are alike; with its full share it would hide what was found by word.
+    To an English model most Chinese texts are alike; with its full share it hides what is found by word.
 
     Args:
         rules: As configured.
         query: What is asked.
-        reads_english_alone: Whether the vectors are made by such a model.
+        model: Who made the vectors, by the name of the model; None when there are none.
     """
     letters = sum(map(str.isalpha, query))
-    if not reads_english_alone or 2 * count_cjk(query) <= letters:
+    if model is None or 2 * count_cjk(query) <= letters or not _READS_ENGLISH_ALONE.search(model.lower()):
         return rules
-    return replace(rules, vector_weight=rules.vector_weight * UNREAD_SHARE)
+    return replace(rules, vector_share=UNREAD_SHARE)
 
 
 def rank(candidates: Iterable[Candidate], rules: RankingRules, today: date, limit: int) -> list[Ranked]:
@@ -122,10 +131,9 @@ def rank(candidates: Iterable[Candidate], rules: RankingRules, today: date, limi
         limit: How many at most.
     """
     given = sorted(candidates, key=lambda each: each.id)
-    relevance = _by_rank(given) if rules.fusion == "rank" else _by_weight(given, rules, limit)
-    scored = [_aged(candidate, score, rules, today) for candidate, score in relevance]
-    scored.sort(key=lambda each: each.order)
-    chosen = _diverse(scored, rules.diversity, limit)
+    fused = _by_rank(given, rules, today) if rules.fusion == "rank" else _by_weight(given, rules, today, limit)
+    fused.sort(key=lambda each: each.order)
+    chosen = _diverse(fused, rules.diversity, limit)
     return [_ranked(each) for each in sorted(chosen, key=lambda each: each.order)]
 
 
@@ -153,37 +161,46 @@ def snippet(text: str, words: frozenset[str], limit: int = SNIPPET_LIMIT) -> tup
     return f"{'…' if inside else ''}{shown}{after}", text.count("\n", 0, begin)
 
 
-def _by_weight(given: Sequence[Candidate], rules: RankingRules, limit: int) -> list[tuple[Candidate, float]]:
+def _by_weight(given: Sequence[Candidate], rules: RankingRules, today: date, limit: int) -> list[_Scored]:
+    by_meaning, by_word = rules.vector_weight * rules.vector_share, rules.text_weight
     if all(each.cosine is None for each in given):
-        return [(each, _text_score(each)) for each in given if each.text_rank is not None]
-    both = rules.vector_weight + rules.text_weight
-    share = rules.vector_weight / both if both > 0 else 0.5
+        by_meaning, by_word = 0.0, 1.0
+    elif by_meaning + by_word <= 0:
+        by_meaning = by_word = 1.0
     found = []
     for each in given:
-        by_word = each.text_rank is not None and each.text_rank < limit
-        if each.cosine is not None and each.cosine < rules.min_score and not by_word:
+        is_first = each.text_rank is not None and each.text_rank < limit
+        if each.cosine is not None and each.cosine < rules.min_score and not is_first:
             continue
-        found.append((each, share * _unit(each.cosine) + (1 - share) * _text_score(each)))
+        score = (by_meaning * _unit(each.cosine) + by_word * _text_score(each)) / (by_meaning + by_word)
+        recency = _recency(each, rules, today)
+        found.append(_scored(each, score * (1.0 if recency is None else recency), recency))
     return found
 
 
-def _by_rank(given: Sequence[Candidate]) -> list[tuple[Candidate, float]]:
+def _by_rank(given: Sequence[Candidate], rules: RankingRules, today: date) -> list[_Scored]:
+    """Fuse by reciprocal rank.
+
+    What is old loses places, since the scores of places lie so close together that a factor would decide alone.
+    """
     cosines = sorted((each.cosine for each in given if each.cosine is not None), reverse=True)
     # Equal cosines share a place: an order of ids would decide otherwise.
     place: dict[float, int] = {}
     for number, cosine in enumerate(cosines):
         place.setdefault(cosine, number)
-    most = (1 if cosines else 0) + (1 if any(each.text_rank is not None for each in given) else 0)
+    most = (rules.vector_share if cosines else 0) + (1 if any(each.text_rank is not None for each in given) else 0)
     found = []
     for each in given:
-        score = 0.0 if each.cosine is None else _reciprocal(place[each.cosine])
-        score += 0.0 if each.text_rank is None else _reciprocal(each.text_rank)
-        if score > 0:
-            found.append((each, min(1.0, score / most)))
+        recency = _recency(each, rules, today)
+        late = 0.0 if recency is None else PLACES_OF_AGE * (1 - recency)
+        parts = [0.0 if each.cosine is None else rules.vector_share * _reciprocal(place[each.cosine] + late)]
+        parts.append(0.0 if each.text_rank is None else _reciprocal(each.text_rank + late))
+        if most > 0 and sum(parts) > 0:
+            found.append(_scored(each, min(1.0, sum(parts) / most), recency))
     return found
 
 
-def _reciprocal(place: int) -> float:
+def _reciprocal(place: float) -> float:
     """Return 1/(k + place), with the first place at 1."""
     return (RECIPROCAL_K + 1) / (RECIPROCAL_K + 1 + place)
 
@@ -196,15 +213,17 @@ def _unit(cosine: float | None) -> float:
     return 0.0 if cosine is None else min(1.0, max(0.0, cosine))
 
 
-def _aged(candidate: Candidate, score: float, rules: RankingRules, today: date) -> _Scored:
-    recency = None
-    newest = 0
-    if candidate.day is not None:
-        newest = candidate.day.toordinal()
-        if rules.half_life_days > 0:
-            recency = max(RECENCY_LEAST, 0.5 ** (max(0, today.toordinal() - newest) / rules.half_life_days))
-            score *= recency
-    return _Scored(candidate, score, recency, order=(-score, -newest, candidate.id))
+def _recency(candidate: Candidate, rules: RankingRules, today: date) -> float | None:
+    """Return what is left of what is dated; None for what does not age."""
+    if candidate.day is None or rules.half_life_days <= 0:
+        return None
+    age_days = max(0, (today - candidate.day).days)
+    return float(max(RECENCY_LEAST, 0.5 ** (age_days / rules.half_life_days)))
+
+
+def _scored(candidate: Candidate, score: float, recency: float | None) -> _Scored:
+    newest = 0 if candidate.day is None else candidate.day.toordinal()
+    return _Scored(candidate, score, recency, (-score, -newest, candidate.id))
 
 
 def _diverse(scored: Sequence[_Scored], diversity: float, limit: int) -> list[_Scored]:

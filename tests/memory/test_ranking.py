@@ -9,7 +9,7 @@ from datetime import date, timedelta
 import pytest
 from hypothesis import assume, given, strategies as st
 
-from hub.memory.ranking import RECENCY_LEAST, Candidate, Ranked, RankingRules, rank, rules_for, snippet
+from hub.memory.ranking import RECENCY_LEAST, UNREAD_SHARE, Candidate, Ranked, RankingRules, rank, rules_for, snippet
 from hub.memory.words import words_asked
 
 TODAY = date(2026, 11, 21)
@@ -32,7 +32,7 @@ def candidate(
 @st.composite
 def found_by_both(draw: st.DrawFn) -> list[Candidate]:
     """What two engines could have found: ids once, places by word without gaps."""
-    count = draw(st.integers(0, 20))
+    count = draw(st.integers(0, 10))
     with_words = draw(st.integers(0, count))
     order = draw(st.permutations(range(with_words)))
     return [
@@ -55,6 +55,7 @@ RULES_OF_ANY_KIND = st.builds(
     min_score=st.floats(0, 1),
     half_life_days=st.floats(0, 400),
     diversity=st.floats(0, 1),
+    vector_share=st.sampled_from([0.1, 1.0]),
 )
 
 
@@ -144,6 +145,14 @@ def test_what_is_dated_counts_half_after_the_half_life(age: int, factor: float) 
     assert "recency" not in ranked[2].why
 
 
+def test_by_rank_what_is_dated_falls_by_a_few_places() -> None:
+    found = [candidate(0, None, 0, age=900), *(candidate(number, None, number) for number in range(1, 20))]
+
+    ranked = ids(rank(found, replace(RULES, fusion="rank"), TODAY, 20))
+
+    assert ranked[:6] == [1, 2, 3, 4, 0, 5]
+
+
 def test_without_a_half_life_nothing_ages() -> None:
     old, fresh = rank([candidate(1, 0.8, age=900), candidate(2, 0.8)], replace(RULES, half_life_days=0), TODAY, 6)
 
@@ -230,10 +239,30 @@ def test_the_first_by_word_are_never_left_out_for_their_cosine(
 
 
 def test_an_english_model_counts_little_for_a_chinese_question() -> None:
-    assert rules_for(RULES, "锅炉 Hansen 什么时候保养", reads_english_alone=True).vector_weight < RULES.text_weight
-    assert rules_for(RULES, "When was the 锅炉 serviced?", reads_english_alone=True) == RULES
-    assert rules_for(RULES, "锅炉什么时候保养", reads_english_alone=False) == RULES
-    assert rules_for(RULES, "", reads_english_alone=True) == RULES
+    found = [candidate(1, 0.9), candidate(2, 0.4, 0)]
+    chinese = rules_for(RULES, "锅炉 Hansen 什么时候保养", "all-MiniLM-L6-v2")
+
+    assert ids(rank(found, RULES, TODAY, 6)) == [1, 2]
+    assert ids(rank(found, chinese, TODAY, 6)) == [2, 1]
+    assert rank(found, chinese, TODAY, 6)[1].vector_score == 0.9
+
+
+@pytest.mark.parametrize(
+    ("query", "model", "share"),
+    [
+        ("锅炉什么时候保养", "all-minilm:latest", UNREAD_SHARE),
+        ("锅炉什么时候保养", "BAAI/bge-small-en-v1.5", UNREAD_SHARE),
+        ("锅炉什么时候保养", "nomic-embed-text", UNREAD_SHARE),
+        ("锅炉什么时候保养", "nomic-embed-text-v2-moe", 1.0),
+        ("锅炉什么时候保养", "text-embedding-3-small", 1.0),
+        ("锅炉什么时候保养", "bge-m3", 1.0),
+        ("锅炉什么时候保养", None, 1.0),
+        ("When was the 锅炉 serviced?", "all-MiniLM-L6-v2", 1.0),
+        ("", "all-MiniLM-L6-v2", 1.0),
+    ],
+)
+def test_a_model_counts_whole_for_what_it_can_read(query: str, model: str | None, share: float) -> None:
+    assert rules_for(RULES, query, model).vector_share == share
 
 
 def test_a_short_passage_is_shown_whole() -> None:

@@ -97,12 +97,19 @@ class AskedHome:
 
 
 @asynccontextmanager
-async def asked_home(directory: Path) -> AsyncIterator[AskedHome]:
-    """Lay the corpus out below a directory, with a worker of its own that ends with it."""
+async def index_worker(cache_directory: Path) -> AsyncIterator[IndexWorker]:
+    """Give a worker of one's own, which ends with this."""
     tasks = TaskOwner("quality")
-    worker = IndexWorker(directory / "cache", Clock(), tasks)
+    worker = IndexWorker(cache_directory, Clock(), tasks)
     try:
-        yield AskedHome(directory, worker)
+        yield worker
     finally:
         await worker.close()
         await tasks.cancel_all()
+
+
+@asynccontextmanager
+async def asked_home(directory: Path) -> AsyncIterator[AskedHome]:
+    """Lay the corpus out below a directory, with a worker of its own."""
+    async with index_worker(directory / "cache") as worker:
+        yield AskedHome(directory, worker)
