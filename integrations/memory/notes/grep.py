@@ -190,13 +190,18 @@ def _found(path: str, passage: Passage, trusted: bool, matches: frozenset[int], 
 def _may_have(file: Text, terms: Sequence[Term]) -> bool:
     """Whether taking a file apart may find one of the terms: cheap, and never wrongly no."""
     folded = fold(file.text)
-    for term in terms:
-        for word in term:
-            if word.startswith("@"):
-                return True  # dates are written in many ways
+    marks: list[str] | None = None
+    for word in frozenset[str]().union(*terms):
+        if not word.startswith("@"):
             # A stem is how all forms of its word begin, but for a last y that became i.
             if word.removesuffix("i") in folded:
                 return True
+            continue
+        if marks is None:
+            day = day_of(file.path)
+            marks = [*marks_in(file.text), *(marks_of_day(day) if day else ())]
+        if any(mark == word or mark.startswith(f"{word}-") for mark in marks):
+            return True
     return False
 
 

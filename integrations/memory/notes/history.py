@@ -31,7 +31,7 @@ CREATED_LIMIT = 65_536
 SUMMARY_LIMIT = 200
 DIFF_LIMIT = 200_000
 
-_ID = re.compile(r"\d{13}-[0-9a-f]{8}")
+_ID = re.compile(r"\d{13,15}-[0-9a-f]{8}")
 _DONE, _PENDING = ".json", ".pending"
 _FORGOTTEN = "what was changed here was forgotten"
 
@@ -111,8 +111,8 @@ class History:
 
     def new_id(self, time_ms: int) -> str:
         """Return an id that sorts after all that there are, also when the clock went back."""
-        last = max((*self._names(_DONE), *self._names(_PENDING)), default="0")
-        return f"{max(time_ms, int(last.partition('-')[0]) + 1):013d}-{secrets.token_hex(4)}"
+        last = max(map(_number, (*self._names(_DONE), *self._names(_PENDING))), default=0)
+        return f"{max(time_ms, last + 1):013d}-{secrets.token_hex(4)}"
 
     def begin(self, record: Record) -> None:
         """Write a record before its change is made.
@@ -179,14 +179,14 @@ class History:
             found = [each.name.removesuffix(ending) for each in self._directory.iterdir() if each.name.endswith(ending)]
         except FileNotFoundError:
             return []
-        return sorted(name for name in found if _ID.fullmatch(name))
+        return sorted((name for name in found if _ID.fullmatch(name)), key=lambda name: (_number(name), name))
 
     def _read(self, id: str, ending: str) -> Record | None:
         try:
             return _unpacked(json.loads(read_bounded(self._path(id, ending), RECORD_LIMIT_BYTES)))
         except FileNotFoundError:
             return None
-        except (HubError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (HubError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             _log.warning("the record %s of a change to memory cannot be read and is left out: %s", id, error)
             return None
 
@@ -198,6 +198,10 @@ class History:
                 size += path.stat().st_size
                 if number and (number >= CHANGES_LIMIT or size > SIZE_LIMIT_BYTES):
                     path.unlink()
+
+
+def _number(id: str) -> int:
+    return int(id.partition("-")[0])
 
 
 def _without(record: Record, keys: Collection[str], paths: Collection[str]) -> Record:
