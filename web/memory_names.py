@@ -14,6 +14,7 @@ from hub.sessions.keys import SessionKey, SessionKind
 from hub.sessions.store import SessionStore
 from web.session_titles import session_title
 
+CONVERSATIONS_LIMIT = 200
 SOMEONE = "someone"
 """Stands in a memory file where nobody known said it."""
 
@@ -61,6 +62,11 @@ class MemoryNames:
     def default_agent(self) -> str:
         """The agent that is meant when none is named."""
         return self._agents.default().id
+
+    def conversations(self, agent: str) -> list[dict[str, str]]:
+        """Return the conversations of an agent, the one that was active last first."""
+        kept = self._sessions.list(agent)[:CONVERSATIONS_LIMIT]
+        return [{"key": each.key, "title": session_title(each, each.key) or each.key} for each in kept]
 
     def conversation(self, key: str | None) -> dict[str, Any] | None:
         """Return what a page tells of a conversation: `key`, `title`, `main`, `by_hand` and, when it is

@@ -42,8 +42,10 @@ def section_of(file: File) -> str:
 
 def day_of(file: File) -> str:
     """Return the day of a file as `YYYY-MM-DD`; nothing for one that has none."""
+    if file.get("day"):
+        return str(file["day"])
     found = _DAY.fullmatch(str(file["path"]))
-    return str(file.get("day") or (found["day"] if found else ""))
+    return found["day"] if found else ""
 
 
 def name_of(file: File) -> str:
@@ -74,25 +76,23 @@ def audience_of(path: str) -> str:
 
 
 def by_section(files: Iterable[File]) -> dict[str, list[File]]:
-    """Return the files of each section but the days, in the order of `SECTIONS` and of their names."""
-    found: dict[str, list[File]] = {section: [] for section in SECTIONS}
+    """Return the files of each section that has any, in the order of `SECTIONS` and of their names; the days last."""
+    found: dict[str, list[File]] = {section: [] for section in (*SECTIONS, DAYS)}
     for file in files:
-        section = section_of(file)
-        if section != DAYS:
-            found[section].append(file)
-    return {section: sorted(held, key=lambda file: str(file["path"])) for section, held in found.items() if held}
+        found[section_of(file)].append(file)
+    return {section: sorted(held, key=_path) for section, held in found.items() if held}
 
 
-def by_month(files: Iterable[File]) -> dict[str, list[File]]:
+def by_month(days: Iterable[File]) -> dict[str, list[File]]:
     """Return the days of each month (`YYYY-MM`), the latest first."""
     found: dict[str, list[File]] = {}
-    for file in files:
-        if section_of(file) == DAYS:
-            found.setdefault(day_of(file)[:7], []).append(file)
-    return {
-        month: sorted(found[month], key=lambda file: str(file["path"]), reverse=True)
-        for month in sorted(found, reverse=True)
-    }
+    for file in days:
+        found.setdefault(day_of(file)[:7], []).append(file)
+    return {month: sorted(found[month], key=_path, reverse=True) for month in sorted(found, reverse=True)}
+
+
+def _path(file: File) -> str:
+    return str(file["path"])
 
 
 def chosen_month(asked: str, months: Sequence[str]) -> str | None:

@@ -48,7 +48,8 @@ def test_each_file_has_its_place_and_name(path: str, area: str, section: str, na
 def test_days_stand_in_their_months_the_latest_first() -> None:
     files = [file(f"memory/{day}.md") for day in ("2025-12-31", "2026-05-01", "2026-05-12", "2026-04-30")]
 
-    months = by_month([*files, file("MEMORY.md"), file("memory/2026-05-12-boiler.md")])
+    sections = by_section([*files, file("MEMORY.md"), file("memory/2026-05-12-boiler.md")])
+    months = by_month(sections["days"])
 
     assert {month: [day_of(each) for each in held] for month, held in months.items()} == {
         "2026-05": ["2026-05-12", "2026-05-12", "2026-05-01"],
@@ -70,8 +71,10 @@ PATHS = st.builds(
 def test_each_file_stands_in_one_place(files: list[tuple[str, str]]) -> None:
     every = [file(path, area) for path, area in files]
 
-    shown = [each for held in (*by_section(every).values(), *by_month(every).values()) for each in held]
+    sections = by_section(every)
+    months = by_month(sections.pop("days", ()))
 
+    shown = [each for held in (*sections.values(), *months.values()) for each in held]
     assert sorted((each["path"], each["area"]) for each in shown) == sorted(files)
 
 

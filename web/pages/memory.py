@@ -152,9 +152,9 @@ class MemoryPage:
     # --- below ---
 
     def _shelf(self, files: Sequence[File], query: Mapping[str, str], agent: str | None) -> dict[str, Any]:
-        months = by_month(files)
-        month = chosen_month(query.get("month", ""), list(months))
         sections = by_section(files)
+        months = by_month(sections.pop(DAYS, ()))
+        month = chosen_month(query.get("month", ""), list(months))
         alone = query.get("section", "")
         if alone and alone not in sections:
             raise NotFound(f"there is nothing of {alone[:40]!r} in this memory")

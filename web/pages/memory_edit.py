@@ -248,9 +248,11 @@ class MemoryEditPage:
         *,
         status: int = 200,
     ) -> web.Response:
+        choice = self._tools.choice(asked, "forget")
         data = {
-            **self._tools.choice(asked, "forget"),
+            **choice,
             "fields": dict(fields),
+            "conversations": self._tools.names.conversations(choice["chosen"]),
             "people": self._tools.names.people(),
             "conversation": self._tools.names.conversation(fields["session"]),
             "may_write": may_write(call),
