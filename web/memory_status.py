@@ -33,7 +33,7 @@ class IndexStatus:
         found = {
             "files": status.get("files"),
             "chunks": index.get("chunks", status.get("passages")),
-            "waiting": index.get("waiting"),
+            "waiting": index.get("waiting") if embedder.get("provider") else None,
             "refused": index.get("refused") or None,
             "synced_ms": index.get("synced_ms"),
             "size_bytes": index.get("size_bytes"),

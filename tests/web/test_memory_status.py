@@ -78,6 +78,7 @@ def test_how_search_goes_is_known_without_vectors_too(index: dict[str, Any] | No
     page = shown({"files": 1, "index": index, "problem": "no worker"})
 
     assert (page["search"], page["embedder"]) == (search, None)
+    assert "Passages that wait for a vector" not in [fact["text"] for fact in page["facts"]]
     assert "no worker" in page["problems"]
 
 
