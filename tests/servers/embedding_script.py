@@ -52,6 +52,7 @@ class Manner:
     batch_end: str = "completed"
     """What becomes of a batch job once it was looked at `batch_looks` times."""
     batch_looks: int = 1
+    file_delay_s: float = 0.0
     batch_share: float = 1.0
     """The share of its lines that a job gets done."""
 

@@ -65,6 +65,7 @@ class _Handlers:
         routes.add_post("/v1/batches", self._begin)
         routes.add_get("/v1/batches", self._list)
         routes.add_get("/v1/batches/{id}", self._look)
+        routes.add_post("/v1/batches/{id}/cancel", self._cancel)
         routes.add_get("/control/counts", self._counts)
         routes.add_post("/control/{what}", self._control)
         return application
@@ -204,6 +205,7 @@ class _Handlers:
 
     async def _content(self, request: web.Request) -> web.Response:
         self._script.record(Asked(request.path, {}, None))
+        await asyncio.sleep(self._script.manner.file_delay_s)
         data = self._files.get(request.match_info["id"])
         return _error("openai", 404, "No such File object", "") if data is None else web.Response(body=data)
 
@@ -244,6 +246,12 @@ class _Handlers:
                 batch["errors"] = {"data": [{"message": "Enqueued token limit reached"}]}
             elif manner.batch_end != "in_progress":
                 self._finish(batch)
+        return web.json_response(batch)
+
+    async def _cancel(self, request: web.Request) -> web.Response:
+        self._script.record(Asked(request.path, {}, None))
+        batch = self._batches[request.match_info["id"]]
+        batch["status"] = "cancelled"
         return web.json_response(batch)
 
     def _finish(self, batch: dict[str, Any]) -> None:

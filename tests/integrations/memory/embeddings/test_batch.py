@@ -13,6 +13,7 @@ import pytest
 from integrations.memory.notes.index.contract import EmbeddingFailed
 from integrations.memory.notes.index.embeddings.cache import drop
 from integrations.memory.notes.index.embeddings.chain import EmbeddingSettings, choose
+from integrations.memory.notes.index.embeddings.costs import spent
 from integrations.memory.notes.index.embeddings.embedder import CachingEmbedder
 from tests.integrations.memory.embeddings.conftest import Make
 from tests.servers.embedding_script import SCALE, vector_of
@@ -148,6 +149,21 @@ async def test_a_job_that_never_ends_is_given_up_after_a_day(
 
     assert all(vector is not None for vector in vectors)
     assert took.texts == 600
+    assert len(server.asked("/cancel")) == 1
+    assert len(server.asked("DELETE /v1/files/")) == 1
+
+
+async def test_a_file_of_results_that_does_not_come_is_waited_for_in_vain_no_longer_than_a_request(
+    server: EmbeddingServer, make: Make, cache_path: Path
+) -> None:
+    await (await _begun(make)).close()
+    server.set(file_delay_s=60.0)
+    embedder = await make(batch=True, timeout_s=0.3)
+    _due(cache_path)
+
+    assert await embedder.collect() == 0
+
+    assert embedder.pending == 600
 
 
 async def test_a_line_that_failed_is_sent_again(server: EmbeddingServer, make: Make, cache_path: Path) -> None:
@@ -208,15 +224,13 @@ async def test_what_was_forgotten_meanwhile_does_not_come_back(
 
 
 async def test_half_a_price_is_counted_once(server: EmbeddingServer, make: Make, cache_path: Path) -> None:
-    from integrations.memory.notes.index.embeddings.costs import spent
-
     embedder = await _begun(make)
     _due(cache_path)
     await embedder.documents(TEXTS)
     await embedder.documents(TEXTS)
 
     (row,) = spent(cache_path)
-    assert row["texts"] == 600
+    assert (row["texts"], row["requests"]) == (600, 1)
 
 
 @pytest.mark.parametrize(

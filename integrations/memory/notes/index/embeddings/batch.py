@@ -30,6 +30,7 @@ LOOK_MOST_S = 600
 GIVEN_UP_S = 26 * 3_600
 NOT_AGAIN_S = 24 * 3_600
 KEEP_AT_ONCE = 256
+UPLOAD_TIMEOUT_S = 600.0
 
 _ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 _log = logging.getLogger(__name__)
@@ -38,7 +39,7 @@ _DISK = (sqlite3.Error, OSError)
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What came of jobs that ended: texts with a vector, texts without, tokens, lines of results."""
+    """What came of jobs that ended: texts with a vector, texts without, tokens, jobs."""
 
     texts: int = 0
     refused: int = 0
@@ -127,6 +128,7 @@ class Batch:
             state = await self._state_of(job)
             if state is None:
                 await self._forget(job)
+                await self._delete(job.input_file)
                 return Collected()
             if state.get("status") not in _ENDED:
                 if self._clock() - job.created > GIVEN_UP_S:
@@ -180,7 +182,11 @@ class Batch:
         hashes = [text_hash(text) for text in texts]
         file = await self._upload(_lines(provider, zip(hashes, texts, strict=True)))
         # First the note, then the job: what is begun is never forgotten.
-        await self._store.run(lambda database: self._note(database, nonce, file, hashes))
+        try:
+            await self._store.run(lambda database: self._note(database, nonce, file, hashes))
+        except _DISK:
+            await self._delete(file)
+            raise
         body = {
             "input_file_id": file,
             "endpoint": "/v1/embeddings",
@@ -208,7 +214,9 @@ class Batch:
         form = aiohttp.FormData()
         form.add_field("purpose", "batch")
         form.add_field("file", data, filename="embeddings.jsonl", content_type="application/jsonl")
-        answer = await self._provider.client.call("POST", self._provider.endpoint("files"), data=form)
+        answer = await self._provider.client.call(
+            "POST", self._provider.endpoint("files"), data=form, timeout_s=UPLOAD_TIMEOUT_S
+        )
         id = answer.get("id") if isinstance(answer, dict) else None
         if not _is_id(id):
             raise self._provider.client.failed(Fault.NONSENSE, "took a file without an id")
@@ -233,9 +241,7 @@ class Batch:
                 total = dataclasses.replace(total, refused=total.refused + 1)
                 continue
             ready[digest] = vector
-            total = dataclasses.replace(
-                total, texts=total.texts + 1, tokens=total.tokens + tokens, requests=total.requests + 1
-            )
+            total = dataclasses.replace(total, texts=total.texts + 1, tokens=total.tokens + tokens, requests=1)
             if len(ready) >= KEEP_AT_ONCE:
                 await self._cache.put_hashed(ready)
                 ready = {}
@@ -294,6 +300,12 @@ class Batch:
     async def _give_up(self, job: _Job, reason: str) -> None:
         await self._not_again(f"a batch job was given up: {reason}")
         await self._forget(job)
+        if job.id is not None:
+            try:
+                await self._provider.client.call("POST", self._provider.endpoint(f"batches/{job.id}/cancel"))
+            except ProviderFailed as error:
+                _log.info("the batch job %s cannot be cancelled: %s", job.id, error.text)
+        await self._delete(job.input_file)
 
     async def _forget(self, job: _Job) -> None:
         await self._store.run(lambda database: _remove(database, job.nonce))

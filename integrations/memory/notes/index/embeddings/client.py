@@ -120,13 +120,21 @@ class Client:
             raise ProviderFailed(Fault.REFUSED, f"{self.name} cannot be sent this text: {error}") from error
         return await self.call("POST", url, data=data, headers={"Content-Type": "application/json"})
 
-    async def call(self, method: str, url: str, *, data: Any = None, headers: Mapping[str, str] | None = None) -> Any:
-        """Send a request and return the JSON that comes back.
+    async def call(
+        self,
+        method: str,
+        url: str,
+        *,
+        data: Any = None,
+        headers: Mapping[str, str] | None = None,
+        timeout_s: float | None = None,
+    ) -> Any:
+        """Send a request and return the JSON that comes back, within `timeout_s` instead of the usual when it is given.
 
         Raises:
             ProviderFailed: With a text for people; `Fault.NONSENSE` when what comes is no JSON or too long.
         """
-        raw = await self._whole(method, url, data, headers)
+        raw = await self._whole(method, url, data, headers, timeout_s or self.timeout_s)
         try:
             return orjson.loads(raw)
         except ValueError as error:
@@ -142,11 +150,13 @@ class Client:
         import aiohttp
 
         try:
-            async with self._opened().get(url, headers=self._headers, allow_redirects=False) as response:
-                if response.status != 200:
-                    raise self._refusal(response, await _read(response, ERROR_LIMIT_BYTES))
-                async for line in _lines(response, self.timeout_s):
-                    yield line
+            async with asyncio.timeout(self.timeout_s) as limit:
+                async with self._opened().get(url, headers=self._headers, allow_redirects=False) as response:
+                    if response.status != 200:
+                        raise self._refusal(response, await _read(response, ERROR_LIMIT_BYTES))
+                    # It is the silence that is bounded: a long file takes its time.
+                    async for line in _lines(response, lambda: limit.reschedule(_in(self.timeout_s))):
+                        yield line
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise self._away(error) from error
 
@@ -160,11 +170,13 @@ class Client:
         if session is not None:
             await session.close()
 
-    async def _whole(self, method: str, url: str, data: Any, headers: Mapping[str, str] | None) -> bytes:
+    async def _whole(
+        self, method: str, url: str, data: Any, headers: Mapping[str, str] | None, timeout_s: float
+    ) -> bytes:
         import aiohttp
 
         try:
-            async with asyncio.timeout(self.timeout_s):
+            async with asyncio.timeout(timeout_s):
                 return await self._answered(method, url, data, {**self._headers, **(headers or {})})
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise self._away(error) from error
@@ -235,15 +247,16 @@ async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
     return bytes(raw[:limit])
 
 
-async def _lines(response: aiohttp.ClientResponse, timeout_s: float) -> AsyncIterator[bytes]:
-    """Give whole lines; `timeout_s` is for each piece, since a long file takes its time."""
+def _in(seconds: float) -> float:
+    return asyncio.get_running_loop().time() + seconds
+
+
+async def _lines(response: aiohttp.ClientResponse, came: Callable[[], None]) -> AsyncIterator[bytes]:
+    """Give whole lines; `came` is called with each piece."""
     rest = bytearray()
     total, skipping = 0, False
-    while True:
-        async with asyncio.timeout(timeout_s):
-            piece = await response.content.readany()
-        if not piece:
-            break
+    while piece := await response.content.readany():
+        came()
         total += len(piece)
         if total > FILE_LIMIT_BYTES:
             raise ProviderFailed(Fault.TOO_LARGE, "a file of results is longer than 1 GiB")
