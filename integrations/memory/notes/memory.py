@@ -49,7 +49,7 @@ from integrations.memory.notes.places import (
     own_file,
 )
 from integrations.memory.notes.remembering import Remembering
-from integrations.memory.notes.shelf import FILE_LIMIT_BYTES, Draft
+from integrations.memory.notes.shelf import FILE_LIMIT_BYTES, Draft, shown
 from integrations.memory.notes.worker_job import Job, Source
 
 _log = logging.getLogger(__name__)
@@ -61,6 +61,7 @@ USUAL_LIMIT = 6
 LINES_LIMIT = 2_000
 SEARCH_LIMIT_S = 8.0
 """After this the files are read instead: it is longer than a worker takes to start."""
+STOP_LIMIT_S = 1.0
 SEEN_LIMIT_S = 1.0
 """How long a write waits until the index has it."""
 
@@ -101,6 +102,10 @@ class Worker(Protocol):
 
     async def drop(self, job: Job, digests_or_texts: Sequence[str]) -> None:
         """Take texts out of the cache of vectors."""
+        ...
+
+    async def close(self) -> None:
+        """End the process."""
         ...
 
 
@@ -318,6 +323,12 @@ class NotesMemory:
         own = {"files": files, "passages": count, "skipped": skipped, "changes": changes}
         return {**own, "index": None if index is None else dict(index), "problem": why}
 
+    async def close(self) -> None:
+        """End the index's process and all that goes on here; the files are as they are."""
+        if self._worker is not None:
+            await self._worker.close()
+        await self._tasks.cancel_all(timeout_s=STOP_LIMIT_S)
+
     async def _asked(self, agent_id: str, ask: Callable[[Worker, Job], Awaitable[T]]) -> tuple[T | None, str | None]:
         """Return what the worker answers, or None and why it does not."""
         if self._worker is None or self._jobs is None:
@@ -368,7 +379,7 @@ class NotesMemory:
 
 def _texts(desk: Desk, sources: Sequence[Source], areas: Sequence[str]) -> Iterator[grep.Text]:
     for path, text in desk.shelf.texts(areas):
-        yield grep.Text(path, text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+        yield grep.Text(path, shown(text))
     for found in elsewhere.texts(sources, areas):
         yield grep.Text(found.path, found.text, found.trusted)
 
@@ -391,7 +402,7 @@ def _embedded(gone: Sequence[Doomed], chunks: Mapping[str, Any]) -> list[str]:
     found: dict[str, None] = {}
     for each in gone:
         lines = [(passage.start_line, passage.end_line) for passage in each.passages or ()]
-        for piece in chunk(each.path, each.text, **chunks):
+        for piece in chunk(each.path, shown(each.text).removeprefix("\ufeff"), **chunks):
             touched = each.passages is None or any(a <= piece.end_line and piece.start_line <= b for a, b in lines)
             if touched:
                 found[piece.embed_text] = None

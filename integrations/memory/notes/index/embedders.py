@@ -54,6 +54,7 @@ async def choose(settings: LibrarySettings, cache_path: Path) -> Chosen:
             batch=bool(wanted.get("batch", False)),
             cache=int(wanted.get("cache", 50_000)),
             keys=dict(wanted.get("keys") or {}),
+            urls=dict(wanted.get("urls") or {}),
         ),
         cache_path,
     )

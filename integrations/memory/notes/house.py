@@ -1,0 +1,114 @@
+"""Puts the parts of the notes together: files, index worker, upkeep and tools."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+from hub.core.context import SYSTEM
+from hub.core.events import Event, EventBus
+from hub.core.tasks import TaskOwner
+from hub.models.provider_config import ProviderConfig, read_providers
+from hub.security.root import Root
+from hub.sessions.keys import main_key
+from integrations.memory.notes.memory import NotesMemory
+from integrations.memory.notes.places import CURATED, FOLDER
+from integrations.memory.notes.sources import Ground, cache_directory, index_directory, job_for
+from integrations.memory.notes.tool import MemoryTools
+from integrations.memory.notes.upkeep import Upkeep
+from integrations.memory.notes.worker import IndexWorker
+from integrations.memory.notes.worker_job import Job
+
+if TYPE_CHECKING:
+    from hub.hub import Hub
+
+SECTIONS = frozenset({"memory", "agents", "models", "people"})
+"""What an index depends on."""
+BEGIN_S = 5.0
+
+
+def stand(hub: Hub, domain: str) -> None:
+    """Build the memory of a hub and register all it brings; closing the memory ends what goes on."""
+    tasks = TaskOwner("memory")
+
+    def section(name: str) -> Any:
+        return hub.config.current.or_default(name)
+
+    def providers() -> dict[str, ProviderConfig]:
+        return read_providers(section("models"), os.environ)
+
+    def workspace(agent_id: str) -> Root:
+        # The whole workspace: whose files a session sees is decided by scope, for each search.
+        return Root(hub.workspaces.view(agent_id, main_key(agent_id), SYSTEM).path)
+
+    ground = Ground(
+        hub.home, hub.agents, hub.sessions, lambda: hub.people, lambda: section("memory"), providers, os.environ
+    )
+
+    def job(agent_id: str) -> Job:
+        return job_for(ground, agent_id)
+
+    memory = NotesMemory(
+        workspace,
+        job,
+        IndexWorker(cache_directory(hub.home), hub.clock, tasks),
+        history_of=lambda agent_id: hub.home.agent(agent_id) / "memory_history",
+        now=hub.clock.time,
+        zone=lambda: ZoneInfo(hub.time_zone),
+        changed=lambda agent_id: hub.bus.fire("memory_changed", {"agent_id": agent_id}),
+        tasks=tasks,
+    )
+
+    def anything(agent_id: str) -> bool:
+        return _anything(job(agent_id), index_directory(hub.home, agent_id))
+
+    upkeep = Upkeep(
+        lambda: [agent.id for agent in hub.agents.all()],
+        job,
+        lambda agent_id: memory.sync(agent_id=agent_id),
+        anything,
+        hub.clock,
+        hub.repairs,
+        tasks,
+    )
+
+    def settings_changed(event: Event) -> None:
+        if SECTIONS & set(event.data["changed"]):
+            upkeep.reconfigure()
+
+    def said(event: Event) -> None:
+        if section("memory")["transcripts"]:
+            upkeep.look_later(event.data["agent_id"])
+
+    owns = hub.integrations.owns
+    owns(domain, upkeep.stop)
+    owns(domain, hub.memory.register(memory))
+    owns(domain, hub.bus.listen("config_changed", settings_changed))
+    owns(domain, hub.bus.listen("run_finished", said))
+    tasks.spawn(_begin(upkeep, hub.bus), name="begin to index memory")
+    for tool in MemoryTools(memory, lambda: hub.people, hub.clock.time).all():
+        owns(domain, hub.tools.register(tool))
+
+
+async def _begin(upkeep: Upkeep, bus: EventBus) -> None:
+    """Index once the hub has started, so that it does not start later for it; or soon, when it runs already."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(BEGIN_S):
+            await bus.wait_for("hub_started")
+    upkeep.start()
+
+
+def _anything(job: Job, index: Path) -> bool:
+    """Whether an agent has anything to index, or an index that may hold what is gone."""
+    workspace = Path(job.sources[0].root)
+    folder = workspace / FOLDER
+    return (
+        len(job.sources) > 1
+        or (workspace / CURATED).exists()
+        or (folder.is_dir() and any(folder.iterdir()))
+        or index.exists()
+    )

@@ -1,0 +1,142 @@
+"""What is searched, by the configuration: workspaces, further paths, and conversations when that is wanted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hub.agent.agents import Agents
+from hub.core.context import Authority
+from hub.core.secret import Secret
+from hub.memory.contract import Scope
+from hub.models.provider_config import ProviderConfig
+from hub.security.people import People
+from hub.sessions.privacy import scope_of
+from hub.sessions.session import Session
+from hub.sessions.store import SessionStore
+from hub.storage.homedir import Home
+from integrations.memory.notes.places import PRIVATE_AREA, areas_of
+from integrations.memory.notes.worker_job import EXTRA_PREFIX, TRANSCRIPTS, WORKSPACE, Job, Source, TranscriptFile
+
+KEYED = ("openai", "gemini", "voyage")
+"""Providers of embeddings whose keys may be known from elsewhere."""
+TRANSCRIPTS_LIMIT = 2_000
+"""Conversations that are searched, those that were used last."""
+
+_NOT_PLAIN = re.compile(r"[^a-z0-9_-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What jobs are made from; the callables give what is configured now.
+
+    Attributes:
+        home: The home directory.
+        agents: Whose workspaces there are.
+        sessions: The conversations.
+        people: Who lives here.
+        section: The section `memory`.
+        providers: The providers of models that are known, by name.
+        environment: Where further keys may be.
+    """
+
+    home: Home
+    agents: Agents
+    sessions: SessionStore
+    people: Callable[[], People]
+    section: Callable[[], Mapping[str, Any]]
+    providers: Callable[[], Mapping[str, ProviderConfig]]
+    environment: Mapping[str, str]
+
+
+def job_for(ground: Ground, agent_id: str) -> Job:
+    """Return what the worker has to know of an agent's memory now.
+
+    Raises:
+        NotFound: There is no such agent.
+    """
+    section = ground.section()
+    workspace = ground.agents.get(agent_id).workspace
+    sources = [Source(WORKSPACE, str(workspace)), *extra_sources(ground.home.path, section["extra_paths"])]
+    if section["transcripts"]:
+        sources.append(_transcripts(ground, agent_id))
+    settings: dict[str, Any] = _plain({key: section[key] for key in _SETTINGS})
+    settings["embeddings"] |= keys_elsewhere(ground)
+    return Job(agent_id, str(index_directory(ground.home, agent_id)), tuple(sources), settings)
+
+
+_SETTINGS = ("embeddings", "vectors", "chroma", "keywords", "chunks", "search")
+
+
+def index_directory(home: Home, agent_id: str) -> Path:
+    """Return where an agent's index is; it can always be deleted."""
+    return cache_directory(home) / agent_id
+
+
+def cache_directory(home: Home) -> Path:
+    """Return where the indexes and the vectors that were paid for are."""
+    return home.storage / "memory"
+
+
+def extra_sources(home: Path, configured: Iterable[str | Mapping[str, Any]]) -> list[Source]:
+    """Return the further paths, each under a name of its own; relative ones are below the home directory."""
+    found: list[Source] = []
+    for each in configured:
+        given = {"path": each} if isinstance(each, str) else dict(each)
+        path = (home / Path(given["path"]).expanduser()).absolute()
+        wanted = _NOT_PLAIN.sub("-", str(given.get("name") or path.stem).lower()).strip("-") or "notes"
+        taken = {source.name for source in found}
+        name, number = f"{EXTRA_PREFIX}{wanted}", 2
+        while name in taken:
+            name, number = f"{EXTRA_PREFIX}{wanted}-{number}", number + 1
+        area = str(given.get("area", PRIVATE_AREA))
+        found.append(Source(name, str(path), area, trusted=bool(given.get("trusted", False))))
+    return found
+
+
+def keys_elsewhere(ground: Ground) -> dict[str, Any]:
+    """Return keys and addresses of embedding providers that are configured for models or stand in the environment."""
+    keys, urls = {}, {}
+    providers = ground.providers()
+    for name in KEYED:
+        provider = providers.get(name)
+        key = provider.api_key.reveal() if provider is not None and provider.api_key is not None else ""
+        if key := key or ground.environment.get(f"{name.upper()}_API_KEY", ""):
+            keys[name] = key
+            if provider is not None and provider.base_url:
+                urls[name] = provider.base_url
+    return {"keys": keys, "urls": urls}
+
+
+def _transcripts(ground: Ground, agent_id: str) -> Source:
+    root = ground.home.sessions(agent_id)
+    sessions = sorted(ground.sessions.list(agent_id), key=lambda each: each.updated_ms, reverse=True)
+    files = []
+    for session in sessions[:TRANSCRIPTS_LIMIT]:
+        scope = _scope(session, ground.people())
+        area = next(iter(areas_of(scope)), None)
+        if area is not None:
+            path = ground.sessions.transcript_path(session)
+            files.append(TranscriptFile(session.session_id, path.name, area, scope.person, trusted=True))
+    return Source(TRANSCRIPTS, str(root), None, True, tuple(files))
+
+
+def _scope(session: Session, people: People) -> Scope:
+    """Return whose a conversation is, by the one it belongs to; nobody's when that is not known."""
+    person = people.by_id(session.person) if session.person is not None else None
+    owner = person is not None and person.owner
+    authority = Authority("index", person=person.id if person is not None else None, owner=owner)
+    return scope_of(session.key, authority, people)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Secret):
+        return value.reveal()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return value

@@ -1,0 +1,245 @@
+"""Keeps the indexes in line with the files while the hub runs: watches them, and indexes what somebody else changed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from hub.core.clock import Clock
+from hub.core.errors import HubError
+from hub.core.repairs import Repairs, Severity
+from hub.core.tasks import TaskOwner
+from hub.memory.contract import Synced
+from integrations.memory.notes.places import CURATED, FOLDER
+from integrations.memory.notes.worker_job import TRANSCRIPTS, WORKSPACE, Job
+
+_log = logging.getLogger(__name__)
+
+DEBOUNCE_MS = 200
+STEP_MS = 50
+SETTLE_S = 3.0
+"""How long after a turn its conversation is indexed, so that a lively one is not indexed at every word."""
+AGAIN_S = 60.0
+"""How old an index may be before a search has it looked over once more: not every file system tells of changes."""
+RETRY_S = (30.0, 120.0, 600.0)
+SOURCE = "memory"
+
+Folders = tuple[list[Path], list[Path]]
+"""Those watched with all below them, and those watched by themselves."""
+
+
+class Upkeep:
+    """Brings indexes up to date by themselves.
+
+    Args:
+        agents: Ids of the agents there are now.
+        job: Makes what the worker has to know of one.
+        sync: Brings the index of one up to date.
+        has_files: Whether there is anything to index for one; may block, called in a thread.
+        clock: Time.
+        repairs: Told what keeps an index from being complete.
+        tasks: Owner of what goes on here.
+    """
+
+    def __init__(
+        self,
+        agents: Callable[[], Collection[str]],
+        job: Callable[[str], Job],
+        sync: Callable[[str], Awaitable[Synced]],
+        has_files: Callable[[str], bool],
+        clock: Clock,
+        repairs: Repairs,
+        tasks: TaskOwner,
+    ) -> None:
+        self._agents = agents
+        self._job = job
+        self._sync = sync
+        self._has_files = has_files
+        self._clock = clock
+        self._repairs = repairs
+        self._tasks = tasks
+        self._wanted: set[str] = set()
+        self._waking = asyncio.Event()
+        self._settings_changed = asyncio.Event()
+        self._done_at: dict[str, float] = {}
+        self._failures: dict[str, int] = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+
+    def start(self) -> None:
+        """Begin; the first look at everything is taken at once, beside whatever else goes on."""
+        self._tasks.spawn(self._work(), name="index memory")
+        self._tasks.spawn(self._watch(), name="watch memory")
+        self.look(self._agents())
+
+    def stop(self) -> None:
+        """Plan nothing more; the owner of the tasks ends what goes on."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
+    def reconfigure(self) -> None:
+        """Take up changed settings: other paths are watched, and every index is looked over."""
+        self._settings_changed.set()
+        self.look(self._agents())
+
+    def look(self, agent_ids: Iterable[str]) -> None:
+        """Have the indexes of agents looked over soon."""
+        self._wanted.update(agent_ids)
+        self._waking.set()
+
+    def look_later(self, agent_id: str, delay_s: float = SETTLE_S) -> None:
+        """Have an index looked over after a while; asking again meanwhile changes nothing."""
+        if agent_id not in self._timers:
+            loop = asyncio.get_running_loop()
+            self._timers[agent_id] = loop.call_later(delay_s, self._ring, agent_id)
+
+    def searched(self, agent_id: str) -> None:
+        """Note that an index was asked; one that was not looked over for a while is, afterwards."""
+        if self._clock.monotonic() - self._done_at.get(agent_id, float("-inf")) > AGAIN_S:
+            self.look([agent_id])
+
+    def _ring(self, agent_id: str) -> None:
+        self._timers.pop(agent_id, None)
+        self.look([agent_id])
+
+    async def _work(self) -> None:
+        while True:
+            await self._waking.wait()
+            self._waking.clear()
+            while self._wanted:
+                agent_id = self._wanted.pop()
+                if agent_id in self._agents():
+                    await self._bring_up(agent_id)
+
+    async def _bring_up(self, agent_id: str) -> None:
+        try:
+            if not await asyncio.to_thread(self._has_files, agent_id):
+                self._done_at[agent_id] = self._clock.monotonic()
+                return
+            synced = await self._sync(agent_id)
+        except HubError as error:
+            self._note(agent_id, error.message)
+            return
+        self._done_at[agent_id] = self._clock.monotonic()
+        self._note(agent_id, synced.problem)
+
+    def _note(self, agent_id: str, problem: str | None) -> None:
+        """Tell what is in the way, and try again later."""
+        if problem is None:
+            self._failures.pop(agent_id, None)
+            self._repairs.clear(SOURCE, agent_id)
+            return
+        count = self._failures[agent_id] = self._failures.get(agent_id, 0) + 1
+        _log.warning("the memory of %s is not wholly indexed: %s", agent_id, problem)
+        self._repairs.raise_(
+            SOURCE,
+            agent_id,
+            f"The memory of {agent_id} is not wholly indexed",
+            f"{problem} The files are as they were, and what is indexed can be searched; it is tried again by itself.",
+            severity=Severity.WARNING,
+        )
+        self.look_later(agent_id, RETRY_S[min(count, len(RETRY_S)) - 1])
+
+    async def _watch(self) -> None:
+        """Watch the folders that are searched; those that come to be are watched from then on."""
+        watchfiles = await asyncio.to_thread(_load)
+        while True:
+            self._settings_changed.clear()
+            jobs = self._jobs()
+            folders = await asyncio.to_thread(_folders, jobs)
+            stop = asyncio.Event()
+            follow = [
+                asyncio.ensure_future(self._follow(watchfiles, each, jobs, stop, recursive=recursive))
+                for each, recursive in zip(folders, (True, False), strict=True)
+                if each
+            ]
+            try:
+                await self._until_other_folders(folders, follow)
+            finally:
+                stop.set()
+                for each in follow:
+                    each.cancel()
+                await asyncio.gather(*follow, return_exceptions=True)
+            # What changed while nothing was watched.
+            self.look(self._agents())
+
+    async def _until_other_folders(self, folders: Folders, follow: Sequence[asyncio.Future[None]]) -> None:
+        """Wait until there are others to watch, or the settings changed, or a watch came to its end."""
+        changed: asyncio.Future[Any] = asyncio.ensure_future(self._settings_changed.wait())
+        waiting: list[asyncio.Future[Any]] = [changed, *follow]
+        try:
+            while True:
+                done, _ = await asyncio.wait(waiting, timeout=AGAIN_S, return_when=asyncio.FIRST_COMPLETED)
+                failed = [each.exception() for each in done if each is not changed]
+                if any(failed):
+                    _log.warning("changes of memory files are seen once a minute only: %s", failed[0])
+                    await asyncio.wait([changed], timeout=AGAIN_S)
+                if done or await asyncio.to_thread(_folders, self._jobs()) != folders:
+                    return
+        finally:
+            changed.cancel()
+
+    def _jobs(self) -> list[Job]:
+        return [self._job(agent_id) for agent_id in self._agents()]
+
+    async def _follow(
+        self, watchfiles: ModuleType, folders: list[Path], jobs: list[Job], stop: asyncio.Event, *, recursive: bool
+    ) -> None:
+        """Have an agent's index looked over when a file of it changes; ends when a memory folder comes or goes."""
+        changes = watchfiles.awatch(
+            *folders,
+            watch_filter=_is_memory,
+            debounce=DEBOUNCE_MS,
+            step=STEP_MS,
+            recursive=recursive,
+            stop_event=stop,
+            ignore_permission_denied=True,
+        )
+        async for batch in changes:
+            paths = [Path(path) for _, path in batch]
+            self.look(job.agent_id for job in jobs if _concerns(job, paths))
+            if any(path.name == FOLDER for path in paths):
+                return
+
+
+def _load() -> ModuleType:
+    import watchfiles
+
+    return watchfiles
+
+
+def _folders(jobs: Iterable[Job]) -> Folders:
+    """Return the folders watched with all below them, and those watched by themselves."""
+    deep, flat = set(), set()
+    for job in jobs:
+        for source in job.sources:
+            root = Path(source.root)
+            if source.name == TRANSCRIPTS:
+                continue  # the hub writes them, and says so
+            if source.name == WORKSPACE:
+                flat.add(root)
+                deep.add(root / FOLDER)
+            elif root.is_file():
+                flat.add(root.parent)
+            else:
+                deep.add(root)
+    return sorted(each for each in deep if each.is_dir()), sorted(each for each in flat if each.is_dir())
+
+
+def _is_memory(_change: Any, path: str) -> bool:
+    return path.endswith((".md", f"/{FOLDER}"))
+
+
+def _concerns(job: Job, paths: Iterable[Path]) -> bool:
+    for source in job.sources:
+        root = Path(source.root)
+        for path in paths:
+            if source.name != WORKSPACE and path.is_relative_to(root):
+                return True
+            if source.name == WORKSPACE and (path == root / CURATED or path.is_relative_to(root / FOLDER)):
+                return True
+    return False
