@@ -10,6 +10,7 @@ from hub.memory.contract import Forget, Hit, Scope
 from hub.memory.markdown import PASSAGE_LIMIT, Passage, front_matter, passages, without_lines
 from integrations.memory.notes.matching import Term, meant
 from integrations.memory.notes.places import PERSON_AREA, area_of, areas_of, may_strike, may_write
+from integrations.memory.notes.shelf import shown
 
 FORGET_LIMIT = 5
 """Entries that words alone may name."""
@@ -48,14 +49,14 @@ class Doomed:
     def hits(self) -> list[Hit]:
         """Return it as results; without a text when the session does not see it."""
         if self.passages is None:
-            text = self.text[:PASSAGE_LIMIT] if self.is_seen else ""
+            text = shown(self.text[:PASSAGE_LIMIT]) if self.is_seen else ""
             return [Hit(self.path, 1, self.text.count("\n") + 1, text, 1.0, trusted=front_matter(self.text)[0].trusted)]
         return [
             Hit(
                 self.path,
                 each.start_line,
                 each.end_line,
-                each.text[:PASSAGE_LIMIT] if self.is_seen else "",
+                shown(each.text[:PASSAGE_LIMIT]) if self.is_seen else "",
                 1.0,
                 trusted=each.trusted,
                 kind=each.kind,
@@ -127,7 +128,7 @@ def _is_whole(path: str, text: str, what: Forget) -> bool:
 
 
 def _too_many(matches: Sequence[Passage]) -> InvalidRequest:
-    some = "; ".join(each.text[:80] for each in matches[:FORGET_LIMIT])
+    some = "; ".join(shown(each.text[:80]) for each in matches[:FORGET_LIMIT])
     return InvalidRequest(
         f"{len(matches)} entries match, and nothing was forgotten. Say more exactly which, for example: {some}"
     )

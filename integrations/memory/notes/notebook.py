@@ -24,7 +24,7 @@ from integrations.memory.notes.places import (
     may_write,
     own_folder,
 )
-from integrations.memory.notes.shelf import FILE_LIMIT_BYTES, Changed, Draft, Shelf, hash_of
+from integrations.memory.notes.shelf import FILE_LIMIT_BYTES, Changed, Draft, Shelf, hash_of, shown
 from integrations.memory.notes.worker_job import Source
 
 EDITS_LIMIT = 500
@@ -95,9 +95,7 @@ class NotesNotebook:
             now = desk.shelf.text(path) if may_see(path, scope) else None
             if now is None:
                 raise no_such_file(path)
-            return MemoryText(
-                path, now.encode("utf-8", "surrogateescape").decode("utf-8", "replace"), hash_of(now) or ""
-            )
+            return MemoryText(path, shown(now), hash_of(now) or "")
 
         return await self._desks.look(agent_id, text)
 

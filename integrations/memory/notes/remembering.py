@@ -12,6 +12,7 @@ from hub.memory.markdown import PASSAGE_LIMIT, Passage, format_entry, insert_und
 from integrations.memory.notes.desk import Desk
 from integrations.memory.notes.matching import Term, fact_key, meant
 from integrations.memory.notes.places import CURATED, Place, areas_of, may_strike, place_for
+from integrations.memory.notes.shelf import shown
 
 STRUCK_LIMIT = 3
 """Entries that one new one may replace."""
@@ -143,7 +144,7 @@ def _hit(path: str, passage: Passage) -> Hit:
         path,
         passage.start_line,
         passage.end_line,
-        passage.text[:PASSAGE_LIMIT],
+        shown(passage.text[:PASSAGE_LIMIT]),
         1.0,
         trusted=passage.trusted,
         kind=passage.kind,

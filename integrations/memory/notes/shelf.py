@@ -44,6 +44,11 @@ def hash_of(text: str | None) -> str | None:
     return None if text is None else hashlib.sha256(_bytes(text)).hexdigest()
 
 
+def shown(text: str) -> str:
+    """Return a text as it can be shown: bytes that are no UTF-8 as U+FFFD."""
+    return _bytes(text).decode("utf-8", "replace")
+
+
 class Shelf:
     """The memory files below one workspace.
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from hub.core.errors import Forbidden, InvalidRequest
-from hub.memory.contract import Filters, Kind
+from hub.memory.contract import Filters, Forget, Kind
 from hub.memory.markdown import passages
 from tests.integrations.memory.notes_house import ANNA, NOBODY, OTHER_ROOM, OWNER, ROOM, TODAY, Notes
 
@@ -153,6 +153,17 @@ async def test_what_is_replaced_must_be_clear(notes: Notes) -> None:
         await notes.put("coffee", replaces="tea")
 
     assert notes.files() == before
+
+
+async def test_entries_in_a_file_that_is_no_text_are_shown_and_their_bytes_stay(notes: Notes) -> None:
+    notes.write(TODAY, "")
+    (notes.folder / TODAY).write_bytes(b"- caf\xe9 is closed\n- \xff\n")
+
+    known = await notes.put("caf\u00e9 is open", replaces="closed")
+    gone = await notes.remove(Forget("open"))
+
+    assert [hit.text for hit in (*known.struck, *gone)] == ["caf\ufffd is closed", "caf\u00e9 is open"]
+    assert (notes.folder / TODAY).read_bytes() == (b"- ~~caf\xe9 is closed~~\n  _superseded 2026-05-12_\n- \xff\n")
 
 
 async def test_results_are_filtered_before_they_are_ranked(notes: Notes) -> None:
