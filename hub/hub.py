@@ -195,7 +195,7 @@ class Hub:
                 self.services,
                 self.memory,
                 self._people,
-                lambda: self.config.current.or_default("memory"),
+                lambda name: self.config.current.or_default(name),  # noqa: PLW0108  another one after each reload
             )
         )
 

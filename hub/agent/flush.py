@@ -40,6 +40,10 @@ ROOMS = frozenset({SessionKind.GROUP, SessionKind.CHANNEL})
 KINDS = frozenset({SessionKind.MAIN, SessionKind.DIRECT, *ROOMS})
 """Conversations of people; what automations and subagents say among themselves is not kept."""
 
+MEMORY_LOOKS = 60
+MEMORY_WAIT_S = 1.0
+"""How often, and how long in between, it is looked whether the memory is set up yet behind a start."""
+
 
 @dataclass(frozen=True, slots=True)
 class FlushNeeds:
@@ -120,6 +124,10 @@ class Flush:
         """Write a conversation that is over, once the run that was stopped with it has written its end."""
         needs = self._needs
         try:
+            for _ in range(MEMORY_LOOKS):
+                if needs.memory.current is not None:
+                    break
+                await needs.clock.sleep(MEMORY_WAIT_S)
             async with needs.lanes.hold(f"session:{session.key}", system_context(), Priority.BACKGROUND):
                 pass
             await self._write(session)
@@ -193,7 +201,10 @@ class Flush:
         return said_since(branch, position.entry_id, position.entry_ms)
 
     async def _whose(self, session: Session) -> _Whose:
-        """Return whose memory a conversation goes to; one in which several people spoke, and no room, is nobody's."""
+        """Return whose memory a conversation goes to.
+
+        Where several owners spoke it is the home's; where others spoke with somebody, and it is no room, nobody's.
+        """
         key = SessionKey.parse(session.key)
         people = self._needs.people()
         if key.kind in ROOMS:
@@ -201,11 +212,11 @@ class Flush:
         if key.kind not in KINDS:
             return _Whose(NOBODY, None)
         speakers = await self._store.speakers(session) or {session.person}
-        if len(speakers) > 1:
-            return _Whose(NOBODY, None)
-        name = speakers.pop()
-        person = people.by_id(name) if name is not None else None
-        if person is None:
+        persons = [people.by_id(name) if name is not None else None for name in speakers]
+        if len(persons) > 1 and all(each is not None and each.owner for each in persons):
+            return _Whose(Scope(None, private=True), None)
+        person = persons[0]
+        if len(persons) > 1 or person is None:
             return _Whose(NOBODY, None)
         authority = Authority(f"person:{person.id}", person=person.id, owner=person.owner)
         return _Whose(scope_of(session.key, authority, people), person.id)

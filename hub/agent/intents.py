@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 
+from hub.agent.audience import common_scope
 from hub.agent.intent_match import IntentIndex, checked_topics
 from hub.agent.intent_store import Intent, IntentStore
 from hub.agent.parts import Store
@@ -16,7 +17,7 @@ from hub.core.context import Context
 from hub.core.errors import Forbidden, InvalidRequest, LimitExceeded, NotFound
 from hub.core.events import EventBus
 from hub.core.ids import new_id
-from hub.memory.contract import Provenance, Scope
+from hub.memory.contract import NOBODY, Provenance, Scope
 from hub.security.people import IMPLICIT_OWNER_ID, People
 from hub.sessions.entry import Entry
 from hub.sessions.privacy import scope_of
@@ -65,16 +66,24 @@ class StandingIntents:
     Args:
         people: The people of this home, as configured now.
         zone: The home's time zone, as configured now.
+        dm_scope: `session.dm_scope`, as configured now.
     """
 
     def __init__(
-        self, db: Database, bus: EventBus, clock: Clock, people: Callable[[], People], zone: Callable[[], tzinfo]
+        self,
+        db: Database,
+        bus: EventBus,
+        clock: Clock,
+        people: Callable[[], People],
+        zone: Callable[[], tzinfo],
+        dm_scope: Callable[[], str] = lambda: "auto",
     ) -> None:
         self._store = IntentStore(db)
         self._bus = bus
         self._clock = clock
         self._people = people
         self._zone = zone
+        self._dm_scope = dm_scope
         self._intents: dict[str, Intent] = {}
         self._indexes: dict[tuple[str, str], IntentIndex] = {}
 
@@ -158,7 +167,12 @@ class StandingIntents:
         """Put the reminders that a message touches before it; a `hub.agent.parts.Before`."""
         if not self._indexes or not is_said_by_a_person(request):
             return
-        scope = scope_of(request.session_key, request.context.authority, self._people())
+        people = self._people()
+        scope = scope_of(request.session_key, request.context.authority, people)
+        if scope == NOBODY:
+            return
+        # Where others take part, only what was asked for there is told.
+        is_shared = common_scope(request.session_key, scope, people, self._dm_scope()) != scope
         now = self._now_ms()
         touched = [
             intent
@@ -166,6 +180,7 @@ class StandingIntents:
             if (index := self._indexes.get((request.agent_id, area))) is not None
             for id in index.touched(request.message.text)
             if _is_due(intent := self._intents[id], now)
+            and (not is_shared or intent.session_key == request.session_key)
         ]
         if not touched:
             return

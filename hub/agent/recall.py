@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hub.agent.audience import common_scope
 from hub.agent.parts import Store
 from hub.agent.run_request import RunRequest
 from hub.agent.side_note import MEMORY, is_said_by_a_person, note_channel, quoted_lines, side_note
@@ -55,6 +56,7 @@ class RecallNeeds:
     Attributes:
         people: The people of this home, as configured now.
         settings: The section `memory.recall`, as configured now.
+        dm_scope: `session.dm_scope`, as configured now.
     """
 
     memory: MemoryRegistry
@@ -64,6 +66,7 @@ class RecallNeeds:
     clock: Clock
     people: Callable[[], People]
     settings: Callable[[], Mapping[str, Any]]
+    dm_scope: Callable[[], str]
 
 
 class Recall:
@@ -85,7 +88,10 @@ class Recall:
         text = request.message.text[:QUERY_LIMIT]
         if len(text) <= SHORT and not naming_words(text):
             return  # told sooner than by a look at files
-        scope = scope_of(request.session_key, request.context.authority, self._needs.people())
+        people = self._needs.people()
+        scope = scope_of(request.session_key, request.context.authority, people)
+        # What is recalled stays in the conversation, for all who take part in it.
+        scope = common_scope(request.session_key, scope, people, self._needs.dm_scope()) if _has_any(scope) else scope
         if not _has_any(scope) or memory.is_empty(agent_id=request.agent_id, scope=scope) is True:
             return
         settings = self._needs.settings()

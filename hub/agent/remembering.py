@@ -42,7 +42,7 @@ class Needs:
     Attributes:
         runner: Whose runs are told what is remembered; what they stand on serves here too.
         people: The people of this home, as configured now.
-        settings: The section `memory` of the configuration, as it is in force.
+        section: Returns a section of the configuration as it is in force.
     """
 
     db: Database
@@ -51,7 +51,7 @@ class Needs:
     services: ServiceRegistry
     memory: MemoryRegistry
     people: Callable[[], People]
-    settings: Callable[[], Mapping[str, Any]]
+    section: Callable[[str], Any]
 
 
 class Remembering:
@@ -76,7 +76,8 @@ class Remembering:
                 parts.bus,
                 parts.clock,
                 needs.people,
-                lambda: needs.settings()["recall"],
+                lambda: needs.section("memory")["recall"],
+                self._dm_scope,
             )
         )
         self.flush = Flush(
@@ -94,7 +95,7 @@ class Remembering:
                 needs.people,
             )
         )
-        self.intents = StandingIntents(needs.db, parts.bus, parts.clock, needs.people, parts.zone)
+        self.intents = StandingIntents(needs.db, parts.bus, parts.clock, needs.people, parts.zone, self._dm_scope)
         needs.runner.on_begin(self.intents.before)
         needs.runner.on_begin(self.recall.before)
         parts.sessions.before_reset(self.flush.before_reset)
@@ -136,3 +137,6 @@ class Remembering:
         if "agent" in call.data and key.agent != agent_id:
             raise InvalidRequest(f"session_key: it is not a conversation of the agent {agent_id}")
         return {"path": await self.flush.flush(str(key), call.context.authority)}
+
+    def _dm_scope(self) -> str:
+        return str(self._needs.section("session")["dm_scope"])

@@ -102,6 +102,7 @@ class RememberingHouse(AgentHouse):
     def __init__(self, folder: Path, base_url: str, **recall: Any) -> None:
         super().__init__(folder, base_url)
         self.memory = PlainMemory(folder.parent / "plain")
+        self.dm_scope = "auto"
         self.settings = {
             "recall": {"direct": True, "groups": False, "limit": 3, "min_score": 0.45, "timeout": 5.0, **recall}
         }
@@ -116,7 +117,7 @@ class RememberingHouse(AgentHouse):
                 self.services,
                 self.registry,
                 lambda: self.people,
-                lambda: self.settings,
+                lambda name: self.settings if name == "memory" else {"dm_scope": self.dm_scope},
             )
         )
 

@@ -17,6 +17,7 @@ from hub.core.errors import Forbidden, NotFound, Unavailable
 from hub.core.secret import Secret
 from hub.memory.contract import Provenance, Scope
 from hub.models.contract import user_message
+from hub.security.people import People, Person
 from hub.sessions.keys import cron_key
 from hub.tools.contract import ToolResult
 from tests.agent.house import MAIN, OUTSIDE
@@ -343,3 +344,14 @@ async def test_a_history_that_was_sent_leaves_nothing(house: RememberingHouse) -
     await house.runner.run(house.request(SAID, history=(user_message("earlier"),)))
 
     assert house.sessions.get(MAIN) is None
+
+
+async def test_what_several_owners_said_together_goes_to_the_home(house: RememberingHouse) -> None:
+    house.people = People([Person("me", "Me", owner=True), Person("kim", "Kim", owner=True)])
+    await house.runner.run(house.request(SAID))
+    await house.runner.run(house.request("Thank you Kessler", authority=Authority("owner", person="kim", owner=True)))
+
+    path = await house.remembering.flush.flush(MAIN)
+
+    assert list(house.memory.texts("private")) == [path]
+    assert house.memory.notebook.sources[0].person is None

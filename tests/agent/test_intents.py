@@ -16,6 +16,7 @@ from hub.core.context import Authority, Context
 from hub.core.errors import Forbidden, InvalidRequest, LimitExceeded, NotFound
 from hub.core.ids import new_id
 from hub.memory.contract import NOBODY, Provenance, Scope
+from hub.security.people import People, Person
 from hub.tools.approval import ApprovalState, Ask, Decision
 from hub.tools.invoke import ToolCallRequest, invoke_tool
 from tests.agent.house import MAIN
@@ -297,3 +298,15 @@ async def test_a_tainted_turn_adds_none_without_approval(house: RememberingHouse
     assert refused.is_error
     assert denied.is_error
     assert approved.details["trusted"] is False
+
+
+async def test_in_a_conversation_that_owners_share_only_what_was_asked_for_there_is_told(
+    house: RememberingHouse, openai_server: OpenAIServer
+) -> None:
+    house.people = People([Person("me", "Me", owner=True), Person("kim", "Kim", owner=True)])
+    await tool(house, {"action": "add", "topic": "boiler", "remind": "asked for here"})
+    await tool(house, {"action": "add", "topic": "boiler", "remind": "a surprise"}, session="agent:main:direct:me")
+
+    assert await say(house, "the boiler") == 1
+    assert "a surprise" not in house.shown(openai_server.requests())
+    assert await say(house, "the boiler", session="agent:main:direct:me") == 1

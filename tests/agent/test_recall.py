@@ -12,6 +12,7 @@ from hub.agent.recall import LATE_LIMIT
 from hub.core.context import Authority
 from hub.core.lanes import MAIN as MAIN_LANE
 from hub.models.contract import user_message
+from hub.security.people import People, Person
 from hub.sessions.transcript_file import read_lines
 from tests.agent.house import MAIN
 from tests.agent.remembering_house import ANNAS, ROOM, STRANGERS, RememberingHouse, remembering
@@ -229,3 +230,31 @@ async def test_what_fails_before_a_run_is_logged_and_the_run_goes_on(
     assert result.status == "ok"
     assert asked == ["broken", "sound"]
     assert "broken" in caplog.text
+
+
+KIM = Person("kim", "Kim", owner=True)
+ME = Person("me", "Me", owner=True)
+HOUSEHOLD = Person("anna", "Anna")
+
+
+@pytest.mark.parametrize(
+    ("persons", "dm_scope", "areas"),
+    [
+        ([ME, HOUSEHOLD], "auto", {"private", "own"}),
+        ([ME, KIM, HOUSEHOLD], "auto", {"private"}),
+        ([ME, KIM], "main", {"private"}),
+        ([ME, HOUSEHOLD], "main", set()),
+        ([ME], "main", {"private", "own"}),
+    ],
+)
+async def test_in_the_main_conversation_only_what_all_who_share_it_see_is_recalled(
+    house: RememberingHouse, openai_server: OpenAIServer, persons: list[Person], dm_scope: str, areas: set[str]
+) -> None:
+    house.people, house.dm_scope = People(persons), dm_scope
+    house.memory.write("private", OLD, "boiler of the private")
+    house.memory.write("person-me", "memory/people/me.md", "boiler of the own")
+
+    await house.runner.run(house.request("What of the boiler?"))
+
+    shown = house.shown(openai_server.requests())
+    assert {area for area in ("private", "own") if f"boiler of the {area}" in shown} == areas
