@@ -9,6 +9,7 @@ from collections.abc import Iterator
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
 _PIECE = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:['’][^\W\d_{_CJK}]+)?")
 _IS_CJK = re.compile(rf"[{_CJK}]")
+_RUN = re.compile(rf"[{_CJK}]+")
 _NOT_CJK = re.compile(rf"[^{_CJK}]+")
 
 STOP_WORDS = frozenset(
@@ -57,20 +58,25 @@ def words_of(text: str) -> list[str]:
 
 
 def words_asked(query: str) -> list[str]:
-    """Return the words that a query asks for, each once: without question words; Chinese in pairs, then characters.
-
-    A single character finds what is said in another word (升职 and 升到): it weighs little where it is common.
-    """
+    """Return the words that a query asks for, each once: without question words, Chinese in pairs where it can be."""
     found: list[str] = []
-    characters: list[str] = []
     for piece in _PIECE.findall(fold(query)):
         if _IS_CJK.match(piece):
             for part in _CHINESE_ASIDES.split(piece):
-                found.extend(_pairs(part))
-                characters.extend(each for each in part if len(part) == 1 or each not in _COMMON_CHARACTERS)
+                found.extend(_pairs(part) if len(part) > 1 else part)
         elif (word := _bare(piece)) not in STOP_WORDS:
             found.append(stem(word))
-    return list(dict.fromkeys([*found, *characters]))
+    return list(dict.fromkeys(found))
+
+
+def words_searched(query: str) -> list[str]:
+    """Return the words of which some are to be found: those that are asked for, then single Chinese characters.
+
+    A character finds what is said in another word (升职 and 升到); what many passages have weighs little in an engine.
+    """
+    parts = [part for run in _RUN.findall(fold(query)) for part in _CHINESE_ASIDES.split(run)]
+    characters = (each for part in parts for each in part if each not in _COMMON_CHARACTERS)
+    return list(dict.fromkeys([*words_asked(query), *characters]))
 
 
 def positions(text: str, words: frozenset[str]) -> Iterator[int]:

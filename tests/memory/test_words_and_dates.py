@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hub.memory.dates import asked_for, marks_in
-from hub.memory.words import positions, stem, words_asked, words_of
+from hub.memory.words import positions, stem, words_asked, words_of, words_searched
 
 TODAY = date(2026, 5, 13)  # a Wednesday
 
@@ -50,6 +50,27 @@ def test_different_words_stay_apart(one: str, other: str) -> None:
 )
 def test_a_question_is_asked_by_its_telling_words(query: str, words: list[str]) -> None:
     assert words_asked(query) == words
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("when was the boiler serviced?", ["boiler", "servic"]),
+        ("妈妈升职了吗", ["妈妈", "妈升", "升职", "妈", "升", "职"]),
+        ("我家有多少猫", ["家有", "猫"]),
+        ("什么时候", []),
+    ],
+)
+def test_chinese_is_searched_by_its_telling_characters_too(query: str, words: list[str]) -> None:
+    assert words_searched(query) == words
+
+
+@pytest.mark.parametrize("text", ["What happened yesterday?", "昨天发生了什么？", "What happened on 12 May?"])
+def test_asking_what_happened_names_nothing_but_the_day(text: str) -> None:
+    rest, wanted = asked_for(text, TODAY)
+
+    assert words_searched(rest) == []
+    assert len(wanted) == 1
 
 
 @pytest.mark.parametrize(

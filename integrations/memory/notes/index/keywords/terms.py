@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from hub.memory.dates import marks_in
-from hub.memory.words import words_asked, words_of
+from hub.memory.words import words_of, words_searched
 from integrations.memory.notes.index.contract import KeywordDocument
 
 MAX_QUERY_TERMS = 128
@@ -43,5 +43,5 @@ def terms_asked(query: str) -> list[str]:
     """Return the words a query asks for, each once, and the dates it names; marks (`@2026-05`) may stand in it."""
     query = query[:MAX_QUERY_CHARACTERS]
     marks = [*_MARK.findall(query), *marks_in(query)]
-    words = words_asked(_MARK.sub(" ", query))
+    words = words_searched(_MARK.sub(" ", query))
     return list(dict.fromkeys([*marks, *words]))[:MAX_QUERY_TERMS]
