@@ -312,22 +312,14 @@ class NotesMemory:
         return Verified(files, count, [f"{path} cannot be read" for path in skipped])
 
     async def status(self, *, agent_id: str) -> dict[str, Any]:
-        """Return facts on files and history, and the worker's on the index, or the problem why it has none."""
-        files, count, skipped = await self._desks.look(agent_id, _counted)
-        changes = await self._desks.look(agent_id, lambda desk: desk.history.count())
+        """Return facts on files and history, and the worker's on the index, or why it has none."""
 
         async def ask(worker: Worker, job: Job) -> Mapping[str, Any]:
             return await worker.status(job)
 
         index, why = await self._asked(agent_id, ask)
-        own = {"files": files, "passages": count, "skipped": skipped, "changes": changes}
+        own = await self._desks.look(agent_id, lambda desk: _facts(desk, counting=index is None))
         return {**own, "index": None if index is None else dict(index), "problem": why}
-
-    async def close(self) -> None:
-        """End the index's process and all that goes on here; the files are as they are."""
-        if self._worker is not None:
-            await self._worker.close()
-        await self._tasks.cancel_all(timeout_s=STOP_LIMIT_S)
 
     async def _asked(self, agent_id: str, ask: Callable[[Worker, Job], Awaitable[T]]) -> tuple[T | None, str | None]:
         """Return what the worker answers, or None and why it does not."""
@@ -407,6 +399,17 @@ def _embedded(gone: Sequence[Doomed], chunks: Mapping[str, Any]) -> list[str]:
             if touched:
                 found[piece.embed_text] = None
     return list(found)
+
+
+def _facts(desk: Desk, *, counting: bool) -> dict[str, Any]:
+    """Return facts on files and history; passages only when there is no index that counted them."""
+    facts: dict[str, Any] = {"changes": desk.history.count()}
+    if counting:
+        files, count, skipped = _counted(desk)
+        return {**facts, "files": files, "passages": count, "skipped": skipped}
+    entries = desk.shelf.entries()
+    skipped = sorted(each.path for each in entries if each.size_bytes > FILE_LIMIT_BYTES)
+    return {**facts, "files": len(entries) - len(skipped), "skipped": skipped}
 
 
 def _heal(desk: Desk) -> tuple[None, Sequence[str]]:

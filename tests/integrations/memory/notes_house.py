@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, timezone
 from pathlib import Path
+from typing import Any
 
 from hub.core.clock import ManualClock
 from hub.memory.contract import NO_FILTERS, Added, Edit, Entry, Filters, Forget, Hit, Kind, Provenance, Scope
@@ -31,13 +33,14 @@ class Notes:
         zone: timezone = UTC,
         worker: Worker | None = None,
         sources: tuple[Source, ...] = (),
+        settings: Mapping[str, Any] | None = None,
     ) -> None:
         self.folder = folder / "workspace"
         self.history = folder / "history"
         self.folder.mkdir(exist_ok=True)
         self.clock = ManualClock(NOON)
         self.changed: list[str] = []
-        job = Job("main", str(folder / "index"), (Source("", str(self.folder)), *sources), {})
+        job = Job("main", str(folder / "index"), (Source("", str(self.folder)), *sources), settings or {})
         self.memory = NotesMemory(
             lambda agent_id: Root(self.folder),
             lambda agent_id: job,
