@@ -1,4 +1,4 @@
-"""Dates that people write and ask for, as marks by which entries are found: `@2026`, `@2026-05-12`, `@05-12`."""
+"""Dates that people write and ask for, as marks by which passages are found: `@2026-05-12`, `@05-12`, `@2026-05`."""
 
 from __future__ import annotations
 
@@ -23,6 +23,20 @@ _WRITTEN = (
     (re.compile(rf"(?<![\w-]){_DAY}\s+(?:of\s+)?{_MONTH}\b\.?{_YEAR}", re.IGNORECASE), "dmy"),
     (re.compile(rf"\b{_MONTH}\.?\s+{_DAY}(?!\w){_YEAR}", re.IGNORECASE), "mdy"),
 )
+_MONTHS_WRITTEN = (
+    (re.compile(r"(?<!\d)(\d{4})\s*年\s*(\d{1,2})\s*月(?!\s*\d)"), "ym"),
+    (re.compile(rf"\b{_MONTH}\.?,?\s+(\d{{4}})(?!\d)", re.IGNORECASE), "my"),
+    (re.compile(r"(?<![\d-])(\d{4})-(\d\d)(?![\d-])"), "ym"),
+)
+_AGO = re.compile(
+    r"\b(\d{1,3}|a|one|two|three|four|five|six|seven) (day|week)s? ago\b"
+    r"|(\d{1,3}|[一两二三四五六七])\s*(天|周|个?星期)(?:以)?前",
+    re.IGNORECASE,
+)
+_NUMBERS = {
+    **dict(zip(("a", "one", "two", "three", "four", "five", "six", "seven"), (1, 1, 2, 3, 4, 5, 6, 7), strict=True)),
+    **dict(zip("一两二三四五六七", (1, 2, 2, 3, 4, 5, 6, 7), strict=True)),
+}
 _ASKED = re.compile(
     r"\b(today|tonight|yesterday|the day before yesterday|this week|last week|this month|last month|this year|last year"
     r"|(?:on |last |this )(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday))\b"
@@ -59,8 +73,8 @@ def marks_in(text: str) -> list[str]:
     for year, month, day in _dates_in(text):
         found.append(f"@{month:02}-{day:02}")
         if year is not None:
-            found.append(f"@{year:04}-{month:02}-{day:02}")
-    return found
+            found += [f"@{year:04}-{month:02}-{day:02}", f"@{year:04}-{month:02}"]
+    return list(dict.fromkeys([*found, *(f"@{year:04}-{month:02}" for year, month in _months_in(text))]))
 
 
 def asked_for(query: str, today: date) -> tuple[str, list[frozenset[str]]]:
@@ -77,6 +91,13 @@ def asked_for(query: str, today: date) -> tuple[str, list[frozenset[str]]]:
                 year, month, day = found
                 wanted.append(frozenset([f"@{month:02}-{day:02}" if year is None else f"@{year}-{month:02}-{day:02}"]))
         query = pattern.sub(" ", query)
+    for year, month in _months_in(query):
+        wanted.append(frozenset([f"@{year:04}-{month:02}"]))
+    for pattern, _ in _MONTHS_WRITTEN:
+        query = pattern.sub(" ", query)
+    for match in _AGO.finditer(query):
+        wanted.append(frozenset(_ago(match, today)))
+    query = _AGO.sub(" ", query)
     for match in _ASKED.finditer(query):
         words = match[0].lower()
         wanted.append(frozenset(_relative(_CHINESE.get(words, words), today)))
@@ -88,6 +109,24 @@ def _dates_in(text: str) -> Iterable[tuple[int | None, int, int]]:
         for match in pattern.finditer(text):
             if (found := _date(match.groups(), order)) is not None:
                 yield found
+
+
+def _months_in(text: str) -> Iterable[tuple[int, int]]:
+    for pattern, order in _MONTHS_WRITTEN:
+        for match in pattern.finditer(text):
+            parts = dict(zip(order, match.groups(), strict=True))
+            month = int(parts["m"]) if parts["m"].isdecimal() else _MONTHS.index(parts["m"][:3].lower()) + 1
+            if 1 <= month <= 12 and int(parts["y"]) >= 1:
+                yield int(parts["y"]), month
+
+
+def _ago(match: re.Match[str], today: date) -> list[str]:
+    """Return the day, or the days of the week, that is some time back."""
+    number = (match[1] or match[3]).lower()
+    count = int(number) if number.isdecimal() else _NUMBERS[number]
+    if (match[2] or match[4]).lower() in ("day", "天"):
+        return _days(today - timedelta(days=count), 1)
+    return _days(today - timedelta(days=today.weekday() + 7 * count), 7)
 
 
 def _date(groups: tuple[str | None, ...], order: str) -> tuple[int | None, int, int] | None:

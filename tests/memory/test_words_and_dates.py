@@ -92,6 +92,16 @@ def test_a_date_is_the_same_however_it_is_written(text: str, mark: str) -> None:
     assert any(mark in each for each in asked_for(text, TODAY)[1])
 
 
+@pytest.mark.parametrize("text", ["due in May 2027", "二〇二七 或 2027年5月", "MAY, 2027", "2027-05"])
+def test_a_month_that_is_named_with_its_year_is_a_mark(text: str) -> None:
+    assert marks_in(text) == ["@2027-05"]
+
+
+@pytest.mark.parametrize("text", ["2027-13", "2027年0月", "call 0421-555 in room 2027", "maybe 2027", "2027-05-99"])
+def test_what_is_no_month_has_no_mark_of_one(text: str) -> None:
+    assert not any(len(mark) == len("@2027-05") for mark in marks_in(text))
+
+
 @pytest.mark.parametrize("text", ["31 February", "99 May", "2026-13-40", "version 1.2", "may 2", "12 Maybe", "0月0日"])
 def test_what_is_no_date_raises_nothing(text: str) -> None:
     assert "@05-12" not in marks_in(text)
@@ -111,6 +121,13 @@ def test_what_is_no_date_raises_nothing(text: str) -> None:
         ("星期天", "@2026-05-10"),
         ("last month", "@2026-04"),
         ("去年", "@2025"),
+        ("3 days ago", "@2026-05-10"),
+        ("a week ago", "@2026-05-04"),
+        ("三天前", "@2026-05-10"),
+        ("两个星期前", "@2026-04-27"),
+        ("what did we buy in March 2026", "@2026-03"),
+        ("2026年3月买了什么", "@2026-03"),
+        ("in 2026-03", "@2026-03"),
     ],
 )
 def test_days_are_asked_for_by_their_names(query: str, day: str) -> None:
