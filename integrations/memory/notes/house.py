@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from hub.core.context import SYSTEM
 from hub.core.events import Event, EventBus
 from hub.core.tasks import TaskOwner
+from hub.memory.contract import EVENT_CHANGED
 from hub.models.provider_config import ProviderConfig, read_providers
 from hub.security.root import Root
 from hub.sessions.keys import main_key
@@ -59,7 +60,7 @@ def stand(hub: Hub, domain: str) -> None:
         history_of=lambda agent_id: hub.home.agent(agent_id) / "memory_history",
         now=hub.clock.time,
         zone=lambda: ZoneInfo(hub.time_zone),
-        changed=lambda agent_id: hub.bus.fire("memory_changed", {"agent_id": agent_id}),
+        changed=lambda agent_id: hub.bus.fire(EVENT_CHANGED, {"agent": agent_id}),
         tasks=tasks,
     )
 
