@@ -166,6 +166,19 @@ async def test_a_file_of_results_that_does_not_come_is_waited_for_in_vain_no_lon
     assert embedder.pending == 600
 
 
+async def test_a_job_that_gave_nothing_is_not_begun_again(
+    server: EmbeddingServer, make: Make, cache_path: Path
+) -> None:
+    server.set(batch_share=0.0)
+    embedder = await _begun(make)
+    _due(cache_path)
+
+    vectors, took = await embedder.documents(TEXTS)
+
+    assert all(vector is not None for vector in vectors)
+    assert took.texts == 600
+
+
 async def test_a_line_that_failed_is_sent_again(server: EmbeddingServer, make: Make, cache_path: Path) -> None:
     embedder = await _begun(make)
     server.queue({"match": "passage 7 ", "status": 500}, {"match": "passage 8 ", "kind": "nan"})

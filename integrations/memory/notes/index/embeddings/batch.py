@@ -8,15 +8,14 @@ import json
 import logging
 import secrets
 import sqlite3
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from integrations.memory.notes.index.embeddings.cache import Cache, model_id, text_hash
+from integrations.memory.notes.index.embeddings.cache import Cache, text_hash
+from integrations.memory.notes.index.embeddings.jobs import Job, Jobs
 from integrations.memory.notes.index.embeddings.openai_api import OpenAI, rows_of, tokens_of
 from integrations.memory.notes.index.embeddings.provider import OURS, PASSING, Fault, ProviderFailed
-from integrations.memory.notes.index.embeddings.store import Store
 from integrations.memory.notes.index.embeddings.vectors import normalise
 
 if TYPE_CHECKING:
@@ -25,10 +24,7 @@ if TYPE_CHECKING:
 LEAST_TEXTS = 500
 """Fewer are sent at once: who wrote a page wants to find it now."""
 JOB_TEXTS = 5_000
-LOOK_FIRST_S = 15
-LOOK_MOST_S = 600
 GIVEN_UP_S = 26 * 3_600
-NOT_AGAIN_S = 24 * 3_600
 KEEP_AT_ONCE = 256
 UPLOAD_TIMEOUT_S = 600.0
 
@@ -47,34 +43,19 @@ class Collected:
     requests: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
-    nonce: str
-    id: str | None
-    input_file: str | None
-    created: int
-    looks: int
-
-
 class Batch:
     """Jobs of one provider.
 
     Args:
         provider: Whom.
-        store: Where jobs are remembered.
+        jobs: Where they are remembered.
         cache: Where results go.
-        model: As `cache` calls it.
-        clock: Seconds since the epoch.
     """
 
-    def __init__(
-        self, provider: OpenAI, store: Store, cache: Cache, model: str, clock: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, provider: OpenAI, jobs: Jobs, cache: Cache) -> None:
         self._provider = provider
-        self._store = store
+        self._jobs = jobs
         self._cache = cache
-        self._model = model
-        self._clock = clock
         self._busy = asyncio.Lock()
         self.pending = 0
         self._look_at: int | None = None
@@ -82,7 +63,7 @@ class Batch:
     @property
     def look_again_s(self) -> float | None:
         """Seconds until the next job is due to be looked at; None when there is none."""
-        return None if self._look_at is None else max(0.0, self._look_at - self._clock())
+        return None if self._look_at is None else self._jobs.until_s(self._look_at)
 
     async def take(self, texts: Sequence[str]) -> list[str]:
         """Put many texts into a job, and return those that are to be sent at once instead.
@@ -91,22 +72,16 @@ class Batch:
             ProviderFailed: The key is refused, or there is no credit.
         """
         async with self._busy:
-            waiting = await self._waiting()
-            rest = [text for text in texts if text_hash(text) not in waiting]
-            if len(rest) < LEAST_TEXTS or not await self._may():
-                return rest
             try:
-                for start in range(0, len(rest), JOB_TEXTS):
-                    await self._submit(rest[start : start + JOB_TEXTS])
-            except ProviderFailed as error:
-                if error.fault in OURS:
-                    raise
-                _log.warning("a batch job could not be begun: %s", error.text)
-                if error.fault not in PASSING:
-                    await self._not_again(f"its batch API does not work: {error.text}")
+                waiting = await self._waiting()
+                rest = [text for text in texts if text_hash(text) not in waiting]
+                if len(rest) < LEAST_TEXTS or not await self._jobs.allowed():
+                    return rest
+                await self._submit_all(rest)
+                waiting = await self._waiting()
             except _DISK as error:
-                _log.warning("a batch job cannot be remembered and is not begun: %s", error)
-            waiting = await self._waiting()
+                _log.warning("batch jobs cannot be remembered, and are not begun: %s", error)
+                return list(texts)
             return [text for text in rest if text_hash(text) not in waiting]
 
     async def collect(self) -> Collected:
@@ -114,7 +89,7 @@ class Batch:
         total = Collected()
         async with self._busy:
             try:
-                jobs = await self._store.run(self._due)
+                jobs = await self._jobs.due()
                 for job in jobs:
                     total = _sum(total, await self._look(job))
                 await self._waiting()
@@ -122,22 +97,33 @@ class Batch:
                 _log.warning("batch jobs cannot be looked at: %s", error)
         return total
 
-    async def _look(self, job: _Job) -> Collected:
+    async def _submit_all(self, texts: Sequence[str]) -> None:
+        try:
+            for start in range(0, len(texts), JOB_TEXTS):
+                await self._submit(texts[start : start + JOB_TEXTS])
+        except ProviderFailed as error:
+            if error.fault in OURS:
+                raise
+            _log.warning("a batch job could not be begun: %s", error.text)
+            if error.fault not in PASSING:
+                await self._not_again(f"its batch API does not work: {error.text}")
+
+    async def _look(self, job: Job) -> Collected:
         client = self._provider.client
         try:
             state = await self._state_of(job)
             if state is None:
-                await self._forget(job)
+                await self._jobs.remove(job.nonce)
                 await self._delete(job.input_file)
                 return Collected()
             if state.get("status") not in _ENDED:
-                if self._clock() - job.created > GIVEN_UP_S:
+                if self._jobs.age_s(job) > GIVEN_UP_S:
                     await self._give_up(job, "it did not end within a day")
                 return Collected()
             got = await self._results(job, state.get("output_file_id"))
-            if state["status"] != "completed":
-                await self._not_again(f"a batch job {state['status']}: {_why(state)}")
-            await self._forget(job)
+            if state["status"] != "completed" or not got.texts:
+                await self._not_again(f"a batch job ended as {state['status']}: {_why(state)}")
+            await self._jobs.remove(job.nonce)
             for file in (
                 state.get("input_file_id") or job.input_file,
                 state.get("output_file_id"),
@@ -149,11 +135,11 @@ class Batch:
             _log.warning("the batch job %s cannot be looked at: %s", job.id, error.text)
             if error.fault is Fault.REFUSED or error.fault is Fault.MODEL:
                 await self._give_up(job, f"{client.name} does not know the job any more")
-            elif self._clock() - job.created > GIVEN_UP_S:
+            elif self._jobs.age_s(job) > GIVEN_UP_S:
                 await self._give_up(job, "it could not be looked at for a day")
             return Collected()
 
-    async def _state_of(self, job: _Job) -> dict[str, Any] | None:
+    async def _state_of(self, job: Job) -> dict[str, Any] | None:
         """Return what the provider says of a job; None when it never began."""
         client = self._provider.client
         id = job.id or await self._adopted(job)
@@ -162,19 +148,16 @@ class Batch:
         state = await client.call("GET", self._provider.endpoint(f"batches/{id}"))
         return state if isinstance(state, dict) else {}
 
-    async def _adopted(self, job: _Job) -> str | None:
+    async def _adopted(self, job: Job) -> str | None:
         """Return the id of a job that was begun without an answer; None when it was not begun."""
         listed = await self._provider.client.call("GET", self._provider.endpoint("batches"))
         entries = listed.get("data") if isinstance(listed, dict) else None
         for entry in entries if isinstance(entries, list) else []:
             metadata = entry.get("metadata") if isinstance(entry, dict) else None
             if isinstance(metadata, dict) and metadata.get("homarus") == job.nonce and _is_id(entry.get("id")):
-                await self._name(job.nonce, entry["id"])
+                await self._jobs.name(job.nonce, entry["id"])
                 return str(entry["id"])
         return None
-
-    async def _name(self, nonce: str, id: str) -> None:
-        await self._store.run(lambda database: database.execute("UPDATE jobs SET id=? WHERE nonce=?", (id, nonce)))
 
     async def _submit(self, texts: Sequence[str]) -> None:
         provider, client = self._provider, self._provider.client
@@ -183,7 +166,7 @@ class Batch:
         file = await self._upload(_lines(provider, zip(hashes, texts, strict=True)))
         # First the note, then the job: what is begun is never forgotten.
         try:
-            await self._store.run(lambda database: self._note(database, nonce, file, hashes))
+            await self._jobs.add(nonce, file, hashes)
         except _DISK:
             await self._delete(file)
             raise
@@ -198,14 +181,14 @@ class Batch:
         except ProviderFailed as error:
             if error.fault not in {Fault.AWAY, Fault.SLOW}:
                 # It said no; otherwise it may have begun, and the next look finds out.
-                await self._store.run(lambda database: _remove(database, nonce))
+                await self._jobs.remove(nonce)
                 await self._delete(file)
             raise
         id = state.get("id") if isinstance(state, dict) else None
         if not _is_id(id):
-            await self._store.run(lambda database: _remove(database, nonce))
+            await self._jobs.remove(nonce)
             raise client.failed(Fault.NONSENSE, "began a batch job without an id")
-        await self._name(nonce, str(id))
+        await self._jobs.name(nonce, str(id))
         _log.info("%d texts wait in the batch job %s", len(texts), id)
 
     async def _upload(self, data: bytes) -> str:
@@ -222,15 +205,11 @@ class Batch:
             raise self._provider.client.failed(Fault.NONSENSE, "took a file without an id")
         return str(id)
 
-    async def _results(self, job: _Job, file: Any) -> Collected:
+    async def _results(self, job: Job, file: Any) -> Collected:
         """Take the lines of a file of results into the cache, as far as their texts are still wanted."""
         if not _is_id(file):
             return Collected()
-        wanted = await self._store.run(
-            lambda database: {
-                row[0] for row in database.execute("SELECT text FROM job_texts WHERE job=?", (job.nonce,))
-            }
-        )
+        wanted = await self._jobs.texts_of(job.nonce)
         total, ready = Collected(), dict[bytes, "Vector"]()
         async for line in self._provider.client.lines(self._provider.endpoint(f"files/{file}/content")):
             digest, vector, tokens = self._result(line)
@@ -268,47 +247,23 @@ class Batch:
 
     async def _waiting(self) -> set[bytes]:
         """Return the hashes of texts that are in jobs, and bring `pending` up to date."""
-        try:
-            hashes, self._look_at = await self._store.run(self._read_waiting)
-        except _DISK as error:
-            _log.warning("batch jobs cannot be read: %s", error)
-            return set()
+        hashes, self._look_at = await self._jobs.waiting()
         self.pending = len(hashes)
         return hashes
 
-    async def _may(self) -> bool:
-        endpoint = self._provider.id.endpoint
-        try:
-            rows = await self._store.run(
-                lambda database: database.execute("SELECT until FROM no_jobs WHERE endpoint=?", (endpoint,)).fetchall()
-            )
-        except _DISK as error:
-            _log.warning("batch jobs cannot be read: %s", error)
-            return False
-        return not rows or rows[0][0] <= self._clock()
-
     async def _not_again(self, reason: str) -> None:
         _log.warning("embeddings go as ordinary requests for a day: %s", reason)
-        row = (self._provider.id.endpoint, int(self._clock()) + NOT_AGAIN_S, reason)
-        try:
-            await self._store.run(
-                lambda database: database.execute("INSERT OR REPLACE INTO no_jobs VALUES (?, ?, ?)", row)
-            )
-        except _DISK as error:
-            _log.warning("a batch job's failure cannot be noted: %s", error)
+        await self._jobs.forbid(reason)
 
-    async def _give_up(self, job: _Job, reason: str) -> None:
+    async def _give_up(self, job: Job, reason: str) -> None:
         await self._not_again(f"a batch job was given up: {reason}")
-        await self._forget(job)
+        await self._jobs.remove(job.nonce)
         if job.id is not None:
             try:
                 await self._provider.client.call("POST", self._provider.endpoint(f"batches/{job.id}/cancel"))
             except ProviderFailed as error:
                 _log.info("the batch job %s cannot be cancelled: %s", job.id, error.text)
         await self._delete(job.input_file)
-
-    async def _forget(self, job: _Job) -> None:
-        await self._store.run(lambda database: _remove(database, job.nonce))
 
     async def _delete(self, file: Any) -> None:
         """Delete a file at the provider: what it holds is somebody's memory."""
@@ -318,37 +273,6 @@ class Batch:
             await self._provider.client.call("DELETE", self._provider.endpoint(f"files/{file}"))
         except ProviderFailed as error:
             _log.warning("the file %s of a batch job stays at the provider: %s", file, error.text)
-
-    def _note(self, database: sqlite3.Connection, nonce: str, file: str, hashes: Sequence[bytes]) -> None:
-        now = int(self._clock())
-        database.execute(
-            "INSERT INTO jobs (nonce, id, model, endpoint, input_file, created, look_at, looks) "
-            "VALUES (?, NULL, ?, ?, ?, ?, ?, 0)",
-            (nonce, model_id(database, self._model), self._provider.id.endpoint, file, now, now + LOOK_FIRST_S),
-        )
-        database.executemany("INSERT INTO job_texts VALUES (?, ?)", [(nonce, digest) for digest in hashes])
-
-    def _due(self, database: sqlite3.Connection) -> list[_Job]:
-        """Return the jobs to look at now, and set when each is looked at next."""
-        now = int(self._clock())
-        rows = database.execute(
-            "SELECT nonce, id, input_file, created, looks FROM jobs WHERE model=? AND look_at<=? ORDER BY created",
-            (model_id(database, self._model), now),
-        ).fetchall()
-        for nonce, _, _, _, looks in rows:
-            pause = min(LOOK_MOST_S, LOOK_FIRST_S * 2 ** min(looks + 1, 10))
-            database.execute("UPDATE jobs SET look_at=?, looks=looks+1 WHERE nonce=?", (now + pause, nonce))
-        return [_Job(*row) for row in rows]
-
-    def _read_waiting(self, database: sqlite3.Connection) -> tuple[set[bytes], int | None]:
-        model = model_id(database, self._model)
-        hashes = {
-            row[0]
-            for row in database.execute(
-                "SELECT text FROM job_texts JOIN jobs ON job_texts.job = jobs.nonce WHERE jobs.model=?", (model,)
-            )
-        }
-        return hashes, database.execute("SELECT min(look_at) FROM jobs WHERE model=?", (model,)).fetchone()[0]
 
 
 def _lines(provider: OpenAI, texts: Iterable[tuple[bytes, str]]) -> bytes:
@@ -363,11 +287,6 @@ def _lines(provider: OpenAI, texts: Iterable[tuple[bytes, str]]) -> bytes:
         for digest, text in texts
     )
     return "".join(f"{json.dumps(line)}\n" for line in lines).encode()
-
-
-def _remove(database: sqlite3.Connection, nonce: str) -> None:
-    database.execute("DELETE FROM job_texts WHERE job=?", (nonce,))
-    database.execute("DELETE FROM jobs WHERE nonce=?", (nonce,))
 
 
 def _sum(one: Collected, other: Collected) -> Collected:

@@ -18,11 +18,13 @@ from pathlib import Path
 from hub.core.secret import Secret
 from integrations.memory.notes.index.contract import Embedder
 from integrations.memory.notes.index.embeddings import gemini, openai_api, voyage
+from integrations.memory.notes.index.embeddings.address import Where
 from integrations.memory.notes.index.embeddings.batch import Batch
 from integrations.memory.notes.index.embeddings.cache import Cache
-from integrations.memory.notes.index.embeddings.client import Client, Where
+from integrations.memory.notes.index.embeddings.client import Client
 from integrations.memory.notes.index.embeddings.embedder import CachingEmbedder
 from integrations.memory.notes.index.embeddings.gemini import GEMINI_URL, Gemini
+from integrations.memory.notes.index.embeddings.jobs import Jobs
 from integrations.memory.notes.index.embeddings.local import INSTALL, MODEL as LOCAL_MODEL, Local, missing_packages
 from integrations.memory.notes.index.embeddings.minilm import DIMENSIONS, ModelDamaged
 from integrations.memory.notes.index.embeddings.openai_api import OPENAI_URL, OpenAI, bearer, find_model
@@ -263,7 +265,7 @@ class _Choice:
         batch = None
         if settings.batch and isinstance(provider, OpenAI):
             if settings.cache:
-                batch = Batch(provider, self._store, cache, name)
+                batch = Batch(provider, Jobs(self._store, name, provider.id.endpoint), cache)
             else:
                 self.notes.append("The batch API is not used: its results need memory.embeddings.cache.")
         elif settings.batch:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import orjson
 
 from hub import __version__
 from hub.core.secret import Secret
-from hub.models.classify import classify, clean_message
-from hub.models.contract import AuthError, BillingError, ContextOverflow, ModelTimeout, Overloaded, RateLimited
+from hub.models.classify import clean_message
 from hub.models.retry_after import retry_after_s
+from integrations.memory.notes.index.embeddings.address import Where
+from integrations.memory.notes.index.embeddings.faults import fault_of, sentence, words_of
 from integrations.memory.notes.index.embeddings.provider import Fault, ProviderFailed
 
 if TYPE_CHECKING:
@@ -28,56 +26,6 @@ ERROR_LIMIT_BYTES = 64 * 1024
 ANSWER_LIMIT_BYTES = 64 * 1024 * 1024
 LINE_LIMIT_BYTES = 2 * 1024 * 1024
 FILE_LIMIT_BYTES = 1024 * 1024 * 1024
-
-_TOO_LARGE = re.compile(
-    r"max_tokens_per_request|max \d+ tokens per request"
-    r"|too (?:many|large).{0,20}(?:inputs?|batch|texts?|requests?|list)"
-    r"|too many tokens|input.{0,40}too (?:large|long)|physical batch size|batch size.{0,40}(?:exceed|too|limit|maximum)"
-    r"|at most \d+ (?:requests|inputs|texts)|maximum (?:length of the list|allowed batch|batch size|input)"
-    r"|exceeds?.{0,40}(?:context|length|maximum|limit of \d|tokens)",
-    re.IGNORECASE | re.DOTALL,
-)
-_NO_MODEL = re.compile(
-    r"model.{0,80}(?:not found|does not exist|not supported|is unknown|invalid|not available|no longer available"
-    r"|not exist)|(?:unknown|no such|invalid|unsupported) model|is not found for api version|model_not_found",
-    re.IGNORECASE | re.DOTALL,
-)
-_NO_KEY = re.compile(r"api[ _]key not valid|api_key_invalid|api key (?:is )?(?:invalid|expired|missing)", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class Where:
-    """An address as it is called, and as it may be shown: without user, password and query."""
-
-    base_url: str
-
-    def endpoint(self, path: str) -> str:
-        """Return the address of an endpoint; a query in the base is kept."""
-        parts = urlsplit(self.base_url)
-        return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/{path}", fragment=""))
-
-    @property
-    def shown(self) -> str:
-        """For people, logs and fingerprints."""
-        parts = urlsplit(self.base_url)
-        host = f"[{parts.hostname}]" if parts.hostname and ":" in parts.hostname else parts.hostname or ""
-        try:
-            port = f":{parts.port}" if parts.port else ""
-        except ValueError:
-            port = ""
-        return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
-
-    @property
-    def secrets(self) -> tuple[Secret, ...]:
-        """What of it must not be repeated."""
-        parts = urlsplit(self.base_url)
-        values = [parts.password, parts.username, *(value for _, value in parse_qsl(parts.query))]
-        return tuple(Secret(value) for value in values if value and len(value) > 3)
-
-    @property
-    def host(self) -> str:
-        """The name of the machine."""
-        return (urlsplit(self.base_url).hostname or "").lower()
 
 
 class Client:
@@ -202,15 +150,20 @@ class Client:
 
     def _refusal(self, response: aiohttp.ClientResponse, raw: bytes) -> ProviderFailed:
         status = response.status
-        code, words = _words_of(raw)
+        code, words = words_of(raw)
         said = clean_message(words, self._secrets)
         if 300 <= status < 400:
             return self.failed(
                 Fault.MODEL, f"at {self.where.shown} redirects, which is not followed; set memory.embeddings.base_url"
             )
         wait = retry_after_s(response.headers, words, self._clock())
-        fault = _fault(status, f"{code} {words}")
-        return self.failed(fault, _sentence(fault, self, status, said), retry_after_s=wait, said=said or str(status))
+        fault = fault_of(status, f"{code} {words}")
+        return self.failed(
+            fault,
+            sentence(fault, self.model, self.where.shown, status, said),
+            retry_after_s=wait,
+            said=said or str(status),
+        )
 
     def _away(self, error: BaseException) -> ProviderFailed:
         import aiohttp
@@ -271,64 +224,3 @@ async def _lines(response: aiohttp.ClientResponse, came: Callable[[], None]) -> 
             rest, skipping = bytearray(), True
     if rest and not skipping:
         yield bytes(rest)
-
-
-def _words_of(raw: bytes) -> tuple[str, str]:
-    """Return code and message of an error answer, in any of the shapes in use."""
-    text = raw.decode("utf-8", "replace")
-    try:
-        body = orjson.loads(raw)
-    except ValueError:
-        return "", text[:2_000]
-    if isinstance(body, list) and body:
-        body = body[0]
-    if not isinstance(body, dict):
-        return "", text[:2_000]
-    error = body.get("error", body)
-    if isinstance(error, str):
-        return "", error
-    if not isinstance(error, dict):
-        return "", text[:2_000]
-    codes = [str(error[name]) for name in ("code", "type", "status") if error.get(name)]
-    message = next((error[name] for name in ("message", "detail") if isinstance(error.get(name), str)), text[:2_000])
-    return " ".join(codes), message
-
-
-def _fault(status: int, text: str) -> Fault:
-    if status not in {401, 402, 403, 404, 429} and (status == 413 or _TOO_LARGE.search(text)):
-        return Fault.TOO_LARGE
-    if status in {400, 404} and _NO_MODEL.search(text):
-        return Fault.MODEL
-    if _NO_KEY.search(text):
-        return Fault.KEY
-    kind = classify(status, text)
-    for error, fault in (
-        (AuthError, Fault.KEY),
-        (BillingError, Fault.CREDIT),
-        (RateLimited, Fault.LIMITED),
-        (ContextOverflow, Fault.TOO_LARGE),
-        (ModelTimeout, Fault.BUSY),
-        (Overloaded, Fault.BUSY),
-    ):
-        if issubclass(kind, error):
-            return fault
-    return Fault.REFUSED
-
-
-def _sentence(fault: Fault, client: Client, status: int, said: str) -> str:
-    tail = f" ({status}: {said})" if said else f" ({status})"
-    match fault:
-        case Fault.KEY:
-            return f"refuses the key; check memory.embeddings.api_key, or the provider's key in models.providers{tail}"
-        case Fault.CREDIT:
-            return f"has no credit left for this key; see its billing page{tail}"
-        case Fault.MODEL:
-            return f"does not know the model {client.model}; set memory.embeddings.model{tail}"
-        case Fault.LIMITED:
-            return f"takes no more requests for now{tail}"
-        case Fault.TOO_LARGE:
-            return f"finds the request too large{tail}"
-        case Fault.BUSY:
-            return f"at {client.where.shown} is failing{tail}"
-        case _:
-            return f"at {client.where.shown} refuses the request for {client.model}{tail}"

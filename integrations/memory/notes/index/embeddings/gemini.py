@@ -8,7 +8,8 @@ from urllib.parse import quote
 
 from hub.core.secret import Secret
 from integrations.memory.notes.index.contract import EmbedderId
-from integrations.memory.notes.index.embeddings.client import Client, Where
+from integrations.memory.notes.index.embeddings.address import Where
+from integrations.memory.notes.index.embeddings.client import Client
 from integrations.memory.notes.index.embeddings.provider import Fault, Limits, Made, Role
 
 GEMINI_URL = "https://generativelanguage.googleapis.com/v1beta"

@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 
 from hub.core.secret import Secret
 from integrations.memory.notes.index.contract import EmbedderId
-from integrations.memory.notes.index.embeddings.client import Client, Where
+from integrations.memory.notes.index.embeddings.address import Where
+from integrations.memory.notes.index.embeddings.client import Client
 from integrations.memory.notes.index.embeddings.provider import Fault, Limits, Made, ProviderFailed, Role
 
 OPENAI_URL = "https://api.openai.com/v1"

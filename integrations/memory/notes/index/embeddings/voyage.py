@@ -7,7 +7,8 @@ from typing import Any
 
 from hub.core.secret import Secret
 from integrations.memory.notes.index.contract import EmbedderId
-from integrations.memory.notes.index.embeddings.client import Client, Where
+from integrations.memory.notes.index.embeddings.address import Where
+from integrations.memory.notes.index.embeddings.client import Client
 from integrations.memory.notes.index.embeddings.openai_api import bearer, rows_of, tokens_of
 from integrations.memory.notes.index.embeddings.provider import Limits, Made, Role
 

@@ -1,0 +1,43 @@
+"""The address of a provider. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
+
+from hub.core.secret import Secret
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """An address as it is called, and as it may be shown: without user, password and query."""
+
+    base_url: str
+
+    def endpoint(self, path: str) -> str:
+        """Return the address of an endpoint; a query in the base is kept."""
+        parts = urlsplit(self.base_url)
+        return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/{path}", fragment=""))
+
+    @property
+    def shown(self) -> str:
+        """For people, logs and fingerprints."""
+        parts = urlsplit(self.base_url)
+        host = f"[{parts.hostname}]" if parts.hostname and ":" in parts.hostname else parts.hostname or ""
+        try:
+            port = f":{parts.port}" if parts.port else ""
+        except ValueError:
+            port = ""
+        return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
+
+    @property
+    def secrets(self) -> tuple[Secret, ...]:
+        """What of it must not be repeated."""
+        parts = urlsplit(self.base_url)
+        values = [parts.password, parts.username, *(value for _, value in parse_qsl(parts.query))]
+        return tuple(Secret(value) for value in values if value and len(value) > 3)
+
+    @property
+    def host(self) -> str:
+        """The name of the machine."""
+        return (urlsplit(self.base_url).hostname or "").lower()
