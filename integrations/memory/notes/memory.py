@@ -108,6 +108,10 @@ class Worker(Protocol):
         """End the process."""
         ...
 
+    async def close(self) -> None:
+        """End the process."""
+        ...
+
 
 class NotesMemory:
     """Keeps memory in Markdown files; see `hub.memory.contract.Memory`.
@@ -320,6 +324,13 @@ class NotesMemory:
         index, why = await self._asked(agent_id, ask)
         own = await self._desks.look(agent_id, lambda desk: _facts(desk, counting=index is None))
         return {**own, "index": None if index is None else dict(index), "problem": why}
+
+    async def close(self) -> None:
+        """End the index's process and all that goes on here; files are read and written as before, without an index."""
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            await worker.close()
+        await self._tasks.cancel_all()
 
     async def _asked(self, agent_id: str, ask: Callable[[Worker, Job], Awaitable[T]]) -> tuple[T | None, str | None]:
         """Return what the worker answers, or None and why it does not."""

@@ -61,6 +61,9 @@ class KeptWorker:
     async def drop(self, job: Job, digests_or_texts: Sequence[str]) -> None:
         self._ask("drop", tuple(digests_or_texts))
 
+    async def close(self) -> None:
+        self._ask("close")
+
 
 async def answer(notes: Notes, query: str, scope: Scope = OWNER, limit: int | None = None) -> Answer:
     return await notes.memory.search(query, agent_id="main", scope=scope, limit=limit)
@@ -127,6 +130,18 @@ async def test_what_is_forgotten_leaves_the_cache_of_vectors(tmp_path: Path) -> 
     (dropped,) = [each for each in worker.asked if each[0] == "drop"]
     assert dropped == ("drop", ("Memory › People\nAnna likes tea",))
     assert worker.asked[-2] == ("sync", ("MEMORY.md",), False)
+
+
+async def test_a_memory_that_was_closed_is_still_read_and_written(tmp_path: Path) -> None:
+    worker = KeptWorker()
+    notes = Notes(tmp_path, worker=worker)
+
+    await notes.memory.close()
+    await notes.memory.close()
+
+    await notes.put("the boiler was serviced")
+    assert await notes.found("boiler") == ["the boiler was serviced"]
+    assert worker.asked == [("close",)]
 
 
 async def test_a_query_that_is_too_long_is_refused_with_and_without_an_index(tmp_path: Path) -> None:
