@@ -108,10 +108,6 @@ class Worker(Protocol):
         """End the process."""
         ...
 
-    async def close(self) -> None:
-        """End the process."""
-        ...
-
 
 class NotesMemory:
     """Keeps memory in Markdown files; see `hub.memory.contract.Memory`.
