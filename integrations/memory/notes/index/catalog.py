@@ -11,7 +11,9 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from hub.memory.chunking import Chunk
 from hub.memory.contract import Filters
@@ -35,11 +37,14 @@ CREATE TABLE chunks (
     trusted INTEGER NOT NULL, marks TEXT NOT NULL, words TEXT NOT NULL, digest TEXT NOT NULL, sum BLOB NOT NULL
 );
 CREATE INDEX chunks_by_path ON chunks (path);
-CREATE INDEX chunks_by_area ON chunks (area, day);
+CREATE INDEX chunks_by_day ON chunks (area, day);
+CREATE INDEX chunks_by_filter ON chunks (area, state, vector, person, kind, trusted, session);
 CREATE INDEX chunks_by_digest ON chunks (digest);
 CREATE INDEX chunks_staged ON chunks (state) WHERE state != 0;
 CREATE INDEX chunks_waiting ON chunks (vector) WHERE vector = 0;
-CREATE TABLE marks (mark TEXT NOT NULL, id INTEGER NOT NULL, PRIMARY KEY (mark, id)) WITHOUT ROWID;
+CREATE TABLE marks (
+    mark TEXT NOT NULL, area TEXT NOT NULL, id INTEGER NOT NULL, PRIMARY KEY (mark, area, id)
+) WITHOUT ROWID;
 CREATE INDEX marks_by_id ON marks (id)
 """
 LIVE, ADDING, REMOVING = 0, 1, 2
@@ -210,19 +215,20 @@ class Catalog:
 
     def staged(self) -> Staged:
         """Return what was staged and not finished."""
+        added = f"SELECT {_FIELDS} FROM chunks WHERE state != 0 AND state = 1"  # noqa: S608
         with self._file.reading() as connection:
-            removed = [id_ for (id_,) in connection.execute("SELECT id FROM chunks WHERE state = 2")]
-            rows = [_row(each) for each in connection.execute(f"SELECT {_FIELDS} FROM chunks WHERE state = 1")]  # noqa: S608
+            removed = [id_ for (id_,) in connection.execute("SELECT id FROM chunks WHERE state != 0 AND state = 2")]
+            rows = [_row(each) for each in connection.execute(added)]
         return Staged(removed, [document_of(row) for row in rows])
 
     def finish(self) -> list[str]:
         """Mark what was staged as done, and return what was embedded of the passages that are gone now."""
-        query = "SELECT text, title, headings FROM chunks WHERE state = 2 ORDER BY id DESC LIMIT ?"
+        query = "SELECT text, title, headings FROM chunks WHERE state != 0 AND state = 2 ORDER BY id DESC LIMIT ?"
         with self._file.changing() as connection:
             rows = connection.execute(query, (TOLD_LIMIT,)).fetchall()
-            connection.execute("DELETE FROM marks WHERE id IN (SELECT id FROM chunks WHERE state = 2)")
-            connection.execute("DELETE FROM chunks WHERE state = 2")
-            connection.execute("UPDATE chunks SET state = 0 WHERE state = 1")
+            connection.execute("DELETE FROM marks WHERE id IN (SELECT id FROM chunks WHERE state != 0 AND state = 2)")
+            connection.execute("DELETE FROM chunks WHERE state != 0 AND state = 2")
+            connection.execute("UPDATE chunks SET state = 0 WHERE state != 0 AND state = 1")
         gone = (Chunk(1, 1, text, title, tuple(above.split(_PARTS)) if above else ()) for text, title, above in rows)
         return [each.embed_text for each in gone]
 
@@ -303,27 +309,23 @@ class Catalog:
 
     def marked(self, marks: Collection[str], areas: Sequence[str]) -> set[int]:
         """Return the passages of some areas that have one of the marks."""
-        query = (
-            "SELECT id FROM marks CROSS JOIN chunks USING (id) "  # noqa: S608
-            f"WHERE mark IN ({_places(marks)}) AND state = 0 AND area IN ({_places(areas)})"
-        )
+        query = f"SELECT id FROM marks WHERE mark IN ({_places(marks)}) AND area IN ({_places(areas)})"  # noqa: S608
         with self._file.reading() as connection:
             return {id_ for (id_,) in connection.execute(query, (*marks, *areas))}
 
     def latest(self, areas: Sequence[str], limit: int, allowed: Collection[int] | None) -> list[int]:
-        """Return the newest dated passages of some areas, entries before prose."""
+        """Return the newest dated passages of some areas, of a day entries before prose."""
+        # Area by area: then days come in order by the index, and only as many are sorted as are looked at.
         query = (
-            f"SELECT id FROM chunks WHERE state = 0 AND area IN ({_places(areas)}) AND day IS NOT NULL "  # noqa: S608
-            "ORDER BY day DESC, (kind IS NULL), path DESC, start_line DESC"
+            "SELECT day, kind IS NOT NULL, path, start_line, id FROM chunks WHERE area = ? AND day IS NOT NULL "
+            "AND state = 0 ORDER BY day DESC, kind IS NULL, path DESC, start_line DESC"
         )
-        found: list[int] = []
+        found: list[tuple[Any, ...]] = []
         with self._file.reading() as connection:
-            for (id_,) in connection.execute(query, tuple(areas)):
-                if allowed is None or id_ in allowed:
-                    found.append(id_)
-                if len(found) >= limit:
-                    break
-        return found
+            for area in areas:
+                rows = connection.execute(query, (area,))
+                found += islice((row for row in rows if allowed is None or row[-1] in allowed), limit)
+        return [row[-1] for row in sorted(found, reverse=True)[:limit]]
 
     def passages_of(self, path: str) -> list[Row]:
         """Return what is stored of a file, in order; a row that is not what was written is told by an error."""
@@ -430,7 +432,8 @@ def _insert(connection: sqlite3.Connection, path: str, area: str, passage: Passa
     )
     id_ = int(cursor.lastrowid or 0)
     connection.execute("UPDATE chunks SET sum = ? WHERE id = ?", (_sum(id_, path, area, passage), id_))
-    connection.executemany("INSERT OR IGNORE INTO marks VALUES (?, ?)", ((mark, id_) for mark in chunk.marks))
+    marks = ((mark, area, id_) for mark in chunk.marks)
+    connection.executemany("INSERT OR IGNORE INTO marks VALUES (?, ?, ?)", marks)
     return document_of(Row(id_, path, area, chunk, passage.digest, passage.words))
 
 

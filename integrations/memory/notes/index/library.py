@@ -40,6 +40,8 @@ LOCK_ATTEMPTS = 100
 LOCK_STEP_S = 0.1
 AGAIN_S = (15.0, 60.0, 300.0, 900.0)
 """After a failure, how long until it is tried again by itself."""
+REST_S = 5.0
+"""After building failed, how long no search begins it again."""
 INDEX, EMBEDDINGS, FILES = "index", "embeddings", "files"
 FAILURES = (OSError, EngineMissing, *UNSOUND)
 
@@ -99,6 +101,7 @@ class Library:
         self._retrying: asyncio.Task[None] | None = None
         self._failures = 0
         self._embed_after = float("-inf")
+        self._rebuilt_at = float("-inf")
         self._closed = False
 
     @property
@@ -147,7 +150,8 @@ class Library:
     def repair(self) -> bool:
         """Begin to build the index anew when it showed to be damaged; return whether it is being built."""
         generation = self.generation
-        if generation is not None and generation.broken and not self._closed:
+        rested = time.monotonic() - self._rebuilt_at > REST_S
+        if generation is not None and generation.broken and rested and not self._closed:
             self._start_rebuild("; ".join(f"{part}: {why}" for part, why in generation.broken.items()))
         return self._rebuilding is not None and not self._rebuilding.done()
 
@@ -322,6 +326,7 @@ class Library:
             await self._put_into_force(fresh)
             self._succeeded(INDEX)
         except FAILURES as error:
+            self._rebuilt_at = time.monotonic()
             self._failed(INDEX, f"the index cannot be built: {_text(error)}")
             return tally
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,10 +16,12 @@ from integrations.memory.notes.index.contract import (
 )
 from integrations.memory.notes.index.embedders import Chosen
 from integrations.memory.notes.index.engine_thread import EngineThread
-from integrations.memory.notes.index.generations import Embedded, Generation
+from integrations.memory.notes.index.generations import UNSOUND, Embedded, Generation
 
 if TYPE_CHECKING:
     from integrations.memory.notes.index.contract import Vector
+
+_log = logging.getLogger(__name__)
 
 AT_ONCE = 2_048
 """Passages handed to the embedder in one call, which puts as many into a request as its provider takes."""
@@ -132,8 +135,12 @@ def _take_over_some(old: Generation, fresh: Generation, after: int) -> int:
     waiting = fresh.catalog.waiting_after(after, KEPT_AT_ONCE)
     if not waiting or not fresh.use_embedder(fingerprint, dimensions):
         return 0
-    known = old.catalog.by_digest(digest for _, _, digest in waiting)
-    there = vectors.vectors(known.values())
+    try:
+        known = old.catalog.by_digest(digest for _, _, digest in waiting)
+        there = vectors.vectors(known.values())
+    except (EngineUnavailable, *UNSOUND) as error:
+        _log.info("vectors of %s cannot be taken over: %s", old.name, error)
+        return 0
     found = Embedded(
         [
             (id_, area, there[known[digest]])

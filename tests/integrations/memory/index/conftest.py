@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from hub.core.clock import Clock
 from hub.core.errors import Unavailable
 from hub.core.tasks import TaskOwner
 from hub.memory.contract import NO_FILTERS, Answer, Filters
+from integrations.memory.notes.index.asking import search
+from integrations.memory.notes.index.embedders import Embedders
+from integrations.memory.notes.index.engine_thread import EngineThread
+from integrations.memory.notes.index.library import IndexUnavailable, Library, Shared
 from integrations.memory.notes.worker import IndexWorker, Job, Source
 from tests.servers.embedding_server import EmbeddingServer
 
@@ -45,9 +52,8 @@ class Notes:
 
     @property
     def generation(self) -> Path:
-        """Where the files of the index in force are, when there is one alone."""
-        (found,) = (path for path in self.directory.iterdir() if path.name.startswith("g"))
-        return found
+        """Where the files of the index in force are."""
+        return self.directory / str(orjson.loads((self.directory / "current").read_bytes())["generation"])
 
     def write(self, path: str, text: str) -> None:
         """Write a file as an editor does."""
@@ -72,6 +78,11 @@ class Notes:
     async def paths(self, query: str, areas: Sequence[str] = AREAS) -> list[str]:
         """Return where a search found something."""
         return [hit.path for hit in (await self.search(query, areas)).hits]
+
+    async def anew(self, tasks: TaskOwner) -> None:
+        """Let another worker take the place of this one."""
+        await self.worker.close()
+        self.worker = IndexWorker(self.directory.parent, Clock(), tasks)
 
     async def again(self, query: str) -> Answer:
         """Search until the worker is there again."""
@@ -108,3 +119,58 @@ async def notes(tmp_path: Path, server: EmbeddingServer, tasks: TaskOwner) -> As
     worker = IndexWorker(index, Clock(), tasks)
     yield Notes(workspace, job, worker)
     await worker.close()
+
+
+class Shelf:
+    """A library in this process, opened anew as often as a test wants.
+
+    Args:
+        notes: Where its files are.
+        embedders: Who makes vectors.
+    """
+
+    def __init__(self, notes: Notes, embedders: Embedders) -> None:
+        self.notes = notes
+        self._embedders = embedders
+        self._thread = EngineThread()
+        self._readers = ThreadPoolExecutor(2)
+        self.library = self._opened()
+
+    async def anew(self) -> None:
+        """Close it and open it again."""
+        await self.library.close()
+        self.library = self._opened()
+
+    async def search(self, query: str, filters: Filters = NO_FILTERS) -> Answer:
+        """Search on the day of these tests."""
+        return await search(self.library, query, AREAS, filters, None, TODAY)
+
+    async def settled(self, query: str) -> Answer:
+        """Search until there is nothing to complain of."""
+        while True:
+            try:
+                answer = await self.search(query)
+            except IndexUnavailable:
+                await asyncio.sleep(0.01)
+                continue
+            if answer.degraded is None and answer.hits:
+                return answer
+            await asyncio.sleep(0.01)
+
+    async def close(self) -> None:
+        """Let go of everything."""
+        await self.library.close()
+        await self._embedders.close()
+        self._thread.close(5.0)
+        self._readers.shutdown()
+
+    def _opened(self) -> Library:
+        return Library(self.notes.job, Shared(self._thread, self._readers, self._embedders))
+
+
+@pytest.fixture
+async def shelf(notes: Notes) -> AsyncIterator[Shelf]:
+    """A library of the notes in this process."""
+    made = Shelf(notes, Embedders(notes.directory.parent / "embeddings.db"))
+    yield made
+    await made.close()

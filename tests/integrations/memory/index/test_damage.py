@@ -1,0 +1,73 @@
+"""Damage of any file of the index is noticed, at the opening or in use, and the index is whole again afterwards."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from hub.memory.contract import Verified
+from integrations.memory.notes.index.checking import verify
+from tests.integrations.memory.index.conftest import Notes, Shelf
+
+NUMBERS = 40
+
+
+def write_many(notes: Notes) -> None:
+    for number in range(NUMBERS):
+        notes.write(
+            f"memory/note-{number}.md", f"# Note {number}\n\nThe unique{number} thing\n\n## More\n\nIt is red\n"
+        )
+
+
+def spoil(path: Path, how: str, chance: random.Random) -> None:
+    data = path.read_bytes()
+    match how:
+        case "deleted":
+            path.unlink()
+        case "emptied":
+            os.truncate(path, 0)
+        case "cut":
+            os.truncate(path, len(data) // 2)
+        case "flipped":
+            places = [chance.randrange(len(data)) for _ in range(20)] if data else []
+            with path.open("r+b") as file:
+                for place in places:
+                    file.seek(place)
+                    file.write(bytes([data[place] ^ 0xFF]))
+
+
+async def checked(shelf: Shelf) -> Verified:
+    """Verify until all agrees: what was named once is repaired."""
+    while True:
+        await shelf.settled("unique7")
+        verified = await verify(shelf.library)
+        if not verified.problems:
+            return verified
+
+
+@pytest.mark.parametrize("how", ["deleted", "emptied", "cut", "flipped"])
+@pytest.mark.parametrize("when", ["open", "closed"])
+async def test_a_spoilt_file_of_the_index_is_noticed_and_replaced(shelf: Shelf, how: str, when: str) -> None:
+    notes = shelf.notes
+    write_many(notes)
+    await shelf.library.sync()
+    await shelf.library.close()
+    names = [path.relative_to(notes.generation) for path in notes.generation.rglob("*") if path.is_file()]
+    chance = random.Random(f"{how} {when}")
+    for name in [*names, Path("../current")]:
+        await shelf.anew()
+        await shelf.settled("unique7")
+        if when == "closed":
+            await shelf.library.close()
+        if (path := notes.generation / name).exists():
+            spoil(path, how, chance)
+        if when == "closed":
+            await shelf.anew()
+
+        answer = await shelf.settled("unique7")
+
+        assert answer.hits[0].path == "memory/note-7.md"
+        assert (await checked(shelf)).files == NUMBERS
