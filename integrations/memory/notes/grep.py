@@ -19,7 +19,7 @@ from hub.memory.words import fold, positions, words_of
 from integrations.memory.notes.matching import Term, day_in, passes
 from integrations.memory.notes.places import day_of
 
-TIME_LIMIT_S = 2.0
+TIME_LIMIT_S = 4.0
 SIZE_LIMIT = 64 * 1_048_576
 """Characters that are read."""
 HALF_LIFE_DAYS = 30.0

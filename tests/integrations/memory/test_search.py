@@ -13,8 +13,10 @@ import pytest
 
 from hub.core.errors import Forbidden, InvalidRequest, NotFound, Unavailable
 from hub.memory.contract import NO_FILTERS, Answer, Filters, Forget, Hit, Kind, Scope, Synced, Verified
+from hub.security.root import Root
 from integrations.memory.notes import grep
 from integrations.memory.notes.matching import terms_of
+from integrations.memory.notes.shelf import Shelf
 from integrations.memory.notes.worker_job import Job, Source, TranscriptFile
 from tests.integrations.memory.notes_house import ANNA, NOBODY, OWNER, ROOM, TODAY, Notes
 
@@ -266,17 +268,20 @@ def test_the_same_question_gets_the_same_answer_in_the_same_order() -> None:
     assert answers[0][:2] == [("memory/2026-05-12.md", 2), ("memory/2026-05-12.md", 1)]
 
 
-async def test_ten_years_of_days_are_read_without_an_index(notes: Notes) -> None:
+def test_ten_years_of_days_are_read_without_an_index(notes: Notes) -> None:
     for number in range(3_650):
         day = date.fromordinal(DAY.toordinal() - number)
         notes.write(f"memory/{day:%Y-%m-%d}.md", f"# {day}\n\n- we walked by the river {number}\n- bought bread\n" * 3)
     notes.write("memory/2017-03-03.md", "- the dishwasher was mended by Mr Needle 洗碗机修好了\n")
 
+    texts = [grep.Text(path, text) for path, text in Shelf(Root(notes.folder)).texts(("private",))]
+
     found = [
-        await answer(notes, query) for query in ("who mended the dishwasher?", "洗碗机", "what was on 3 March 2017")
+        grep.search(texts, terms_of(query, DAY), NO_FILTERS, DAY, 6, clock=lambda: 0.0)
+        for query in ("who mended the dishwasher?", "洗碗机", "what was on 3 March 2017")
     ]
 
-    assert [each.hits[0].path for each in found] == ["memory/2017-03-03.md"] * 3
+    assert [(hits[0].path, is_whole) for hits, is_whole in found] == [("memory/2017-03-03.md", True)] * 3
 
 
 async def test_a_search_does_not_wait_for_a_write(notes: Notes) -> None:
