@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from hub.core.clock import Clock
 from hub.core.tasks import TaskOwner
 from hub.memory.contract import NO_FILTERS, Hit
-from hub.memory.dates import asked_for
-from hub.memory.words import words_asked
 from integrations.memory.notes.grep import Text, search as grep
+from integrations.memory.notes.matching import terms_of
 from integrations.memory.notes.worker import IndexWorker
 from integrations.memory.notes.worker_job import Job, Source
 from tests.memory.corpus.home import TODAY, Question, area_of, home_files, questions, write_files
@@ -90,9 +89,8 @@ class AskedHome:
         texts = [Text(path, text) for path, text in self._files.items()]
         answered = []
         for question in questions():
-            rest, dates = asked_for(question.text, TODAY)
-            terms = [*(frozenset([word]) for word in words_asked(rest)), *dates]
-            answered.append(Answered(question, grep(texts, terms, NO_FILTERS, TODAY, LIMIT)[0]))
+            found, _ = grep(texts, terms_of(question.text, TODAY), NO_FILTERS, TODAY, LIMIT)
+            answered.append(Answered(question, found))
         return answered
 
 
