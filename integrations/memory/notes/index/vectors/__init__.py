@@ -37,7 +37,7 @@ def open_vectors(engine: str, directory: Path, dimensions: int, chroma: ChromaSe
                 from integrations.memory.notes.index.vectors.exact import ExactIndex
             return ExactIndex(directory, dimensions)
         case "chroma":
-            with loaded("chromadb", "chromadb", "vectors: exact"):
+            with loaded("numpy", "embeddings", "embeddings: {provider: none}"):
                 from integrations.memory.notes.index.vectors.chroma import open_chroma
             return open_chroma(directory, dimensions, chroma or ChromaSettings())
     raise ValueError(f"there is no engine for vectors called {engine!r}; there are: {', '.join(ENGINES)}")
@@ -50,6 +50,6 @@ def discard_vectors(engine: str, directory: Path, chroma: ChromaSettings | None 
         EngineMissing, EngineUnavailable: See `open_vectors`; what is kept elsewhere is still there.
     """
     if engine == "chroma" and chroma is not None and chroma.url is not None:
-        with loaded("chromadb", "chromadb", "vectors: exact"):
+        with loaded("numpy", "embeddings", "embeddings: {provider: none}"):
             from integrations.memory.notes.index.vectors.chroma import discard
         discard(directory, chroma)

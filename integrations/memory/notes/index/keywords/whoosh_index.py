@@ -1,0 +1,169 @@
+"""Words in whoosh: BM25F over title, headings and text, in segments that are written once and merged now and then."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from whoosh import index, query as queries, scoring
+from whoosh.filedb.filestore import FileStorage
+from whoosh.index import LockError
+
+from integrations.memory.notes.index.contract import IndexDamaged, KeywordDocument
+from integrations.memory.notes.index.keywords.terms import FIELDS, WEIGHTS, terms_asked, terms_of
+from integrations.memory.notes.index.keywords.whoosh_fields import AREA, ID, schema
+from integrations.memory.notes.index.keywords.whoosh_snapshot import Segments, Snapshot
+from integrations.memory.notes.index.keywords.whoosh_writer import PassageWriter, merged
+from integrations.memory.notes.index.seal import Seal
+
+FOLDER = "whoosh"
+SHOWN = 200
+LENGTH_COUNTS = {"B": 0.75, "title_B": 0.0, "headings_B": 0.0, "marks_B": 0.0}
+"""How much a long field counts less than a short one: of a title, its length says nothing."""
+_NO_FILES = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.EOVERFLOW}
+_NOT_COVERED = (".tmp", "LOCK")
+
+
+class WhooshIndex:
+    """See `KeywordIndex`.
+
+    whoosh keeps no checksums, so all of its files are under a seal that is renewed with each change.
+
+    Args:
+        directory: Where its folder is.
+
+    Raises:
+        IndexDamaged, OSError: See `open_keywords`.
+    """
+
+    name = "whoosh"
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / FOLDER
+        self._seal = Seal(directory / f"{FOLDER}.seal", self._files)
+        self._segments = Segments()
+        self._snapshot: Snapshot | None = None
+        self._is_open = True
+        self._path.mkdir(parents=True, exist_ok=True)
+        is_sealed = self._seal.holds()
+        with self._told():
+            storage = FileStorage(str(self._path))
+            if not is_sealed and not any(self._files()):
+                index.FileIndex.create(storage, schema(), "memory")
+            self._index = index.FileIndex(storage, indexname="memory")
+            self._look()
+
+    def apply(self, removed: Collection[int], added: Sequence[KeywordDocument]) -> None:
+        """Take passages out and put others in, in one commit."""
+        documents = {document.id: document for document in added}
+        if not removed and not documents:
+            return
+        with self._told():
+            snapshot = self._look()
+            gone = [at for id_ in {*removed, *documents} if (at := snapshot.place(id_)) is not None]
+            if not gone and not documents:
+                return
+            self._seal.lift()
+            writer = PassageWriter(self._index)
+            try:
+                for at in gone:
+                    writer.delete_document(at)
+                for document in documents.values():
+                    writer.add_document(**_fields(document))
+                writer.commit(mergetype=merged)
+            except BaseException:
+                _cancel(writer)
+                raise
+            self._look()
+        self._seal.put()
+
+    def search(
+        self, query: str, areas: Sequence[str], limit: int, allowed: Collection[int] | None = None
+    ) -> list[tuple[int, float]]:
+        """Return ids and BM25F scores, best first."""
+        terms = terms_asked(query)
+        if not terms or limit <= 0:
+            return []
+        with self._told():
+            snapshot = self._look()
+            places = snapshot.places(tuple(dict.fromkeys(areas)), allowed)
+            # To whoosh, an empty filter is no filter.
+            if not places:
+                return []
+            asked = queries.Or(
+                [
+                    queries.Term(field, term, boost=weight)
+                    for term in terms
+                    for field, weight in zip(FIELDS, WEIGHTS, strict=True)
+                ]
+            )
+            results = snapshot.searcher(scoring.BM25F(**LENGTH_COUNTS)).search(asked, limit=limit, filter=places)
+            found = [(snapshot.id_at(hit.docnum), float(hit.score)) for hit in results if hit.docnum in places]
+        return sorted(found, key=lambda each: (-each[1], each[0]))
+
+    def ids(self) -> set[int]:
+        """Return what is in it."""
+        with self._told():
+            return self._look().ids()
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._is_open = False
+        if self._snapshot is not None:
+            self._snapshot.close()
+            self._snapshot = None
+
+    def _look(self) -> Snapshot:
+        """Return the index as it is after the last commit."""
+        generation = self._index.latest_generation()
+        if self._snapshot is not None and self._snapshot.generation == generation:
+            return self._snapshot
+        if self._snapshot is not None:
+            self._snapshot.close()
+            self._snapshot = None
+        self._snapshot = Snapshot(self._index.reader(), generation, self._segments)
+        return self._snapshot
+
+    def _files(self) -> Iterable[Path]:
+        return (path for path in self._path.iterdir() if path.is_file() and not path.name.endswith(_NOT_COVERED))
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        """Tell what goes wrong as the contract says: what whoosh raises on files that are not its own is anything."""
+        if not self._is_open:
+            raise RuntimeError("this index was closed")
+        try:
+            yield
+        except IndexDamaged:
+            raise
+        except OSError as error:
+            if error.errno is None or error.errno in _NO_FILES:
+                raise IndexDamaged(f"{self._path} cannot be read: {error}") from error
+            raise
+        except LockError as error:
+            raise OSError(errno.EAGAIN, "somebody else writes this index", str(self._path)) from error
+        except Exception as error:  # a file that is not what was written can raise whatever reading it runs into
+            raise IndexDamaged(f"{self._path} cannot be read: {type(error).__name__}: {str(error)[:SHOWN]}") from error
+
+
+def _fields(document: KeywordDocument) -> dict[str, Any]:
+    terms = terms_of(document)
+    return {
+        ID: document.id,
+        AREA: document.area.encode(),
+        "title": terms.title,
+        "headings": terms.headings,
+        "text": terms.text,
+        "marks": terms.marks,
+    }
+
+
+def _cancel(writer: Any) -> None:
+    """Give up a writer; a commit that failed has done it already."""
+    if not writer.is_closed:
+        # What stopped it is what is told; whoosh releases its lock before it raises another.
+        with contextlib.suppress(OSError, ValueError):
+            writer.cancel()

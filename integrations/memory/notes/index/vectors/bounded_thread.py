@@ -1,0 +1,57 @@
+"""A thread for calls into a library that may never come back."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+_Work = tuple[Callable[[], Any], "Future[Any]"]
+
+
+class BoundedThread:
+    """Runs calls one at a time, each for a limited time; after one that did not come back it is of no use any longer.
+
+    The thread keeps no process alive.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._work: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
+        self.is_stuck = False
+        threading.Thread(target=_run, args=(self._work,), name=name, daemon=True).start()
+
+    def call(self, work: Callable[[], T], limit_s: float) -> T:
+        """Return what `work` returns, or raise what it raises.
+
+        Raises:
+            TimeoutError: It does not come back, or one before it did not.
+        """
+        if self.is_stuck:
+            raise TimeoutError("an earlier call did not come back")
+        future: Future[T] = Future()
+        self._work.put((work, future))
+        try:
+            error = future.exception(limit_s)
+        except TimeoutError:
+            self.is_stuck = True
+            raise
+        if error is not None:
+            raise error
+        return future.result()
+
+    def close(self) -> None:
+        """Let the thread end, once its work is done."""
+        self._work.put(None)
+
+
+def _run(waiting: queue.SimpleQueue[_Work | None]) -> None:
+    while (each := waiting.get()) is not None:
+        work, future = each
+        try:
+            future.set_result(work())
+        except BaseException as error:  # whatever it is, it belongs to whoever asked: a panic in Rust is no Exception
+            future.set_exception(error)
+        del each, work, future

@@ -1,0 +1,89 @@
+"""The kinds of engines, and how each is opened in a directory; a new one is a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from integrations.memory.notes.index.contract import KeywordDocument, VectorIndex
+from integrations.memory.notes.index.keywords import open_keywords
+from integrations.memory.notes.index.vectors import ChromaSettings, open_vectors
+
+if TYPE_CHECKING:
+    from integrations.memory.notes.index.contract import Vector
+
+KEYWORDS = ("fts5", "whoosh")
+VECTORS = ("exact", "chroma", "server")
+IN_FILES = ("fts5", "whoosh", "exact", "chroma")
+"""Those that keep all they know in their directory."""
+DIMENSIONS = 8
+LIMIT = 10_000
+
+
+def document(id_: int, text: str, *, area: str = "private", title: str = "", headings: str = "") -> KeywordDocument:
+    return KeywordDocument(id_, area, title, headings, text)
+
+
+def vector(*numbers: float) -> Vector:
+    """A vector of length one that points as the first few numbers say."""
+    row = np.zeros(DIMENSIONS, dtype=np.float32)
+    row[: len(numbers)] = numbers
+    return row / np.float32(np.linalg.norm(row))
+
+
+def random_vectors(count: int, dimensions: int = DIMENSIONS, seed: int = 1) -> list[Vector]:
+    rows = np.random.default_rng(seed).normal(size=(count, dimensions)).astype(np.float32)
+    return list(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+
+
+def vectors_in(
+    kind: str, directory: Path, server: str | None = None, dimensions: int = DIMENSIONS, timeout_s: float = 20.0
+) -> VectorIndex:
+    if kind == "server":
+        assert server is not None
+        return open_vectors("chroma", directory, dimensions, ChromaSettings(url=server))
+    return open_vectors(kind, directory, dimensions, ChromaSettings(timeout_s=timeout_s))
+
+
+class Both:
+    """An engine of either sort, filled and asked in the same way, for what has to hold for all of them.
+
+    A passage holds the word of its number and the word that all have, and its vector is that of its number.
+    """
+
+    def __init__(self, kind: str, directory: Path, timeout_s: float = 20.0) -> None:
+        self.kind = kind
+        self.engine: Any = (
+            open_keywords(kind, directory) if kind in KEYWORDS else vectors_in(kind, directory, timeout_s=timeout_s)
+        )
+
+    def put(self, ids: Iterable[int], removed: Sequence[int] = (), area: str = "private") -> None:
+        wanted = list(ids)
+        if self.kind in KEYWORDS:
+            self.engine.apply(
+                removed, [document(id_, f"word{id_} everywhere {_filler(id_)}", area=area) for id_ in wanted]
+            )
+        else:
+            self.engine.apply(removed, [(id_, area, _vector(id_)) for id_ in wanted])
+
+    def find(self, id_: int, limit: int = 3, area: str = "private") -> list[int]:
+        asked = f"word{id_}" if self.kind in KEYWORDS else _vector(id_)
+        return [found for found, _ in self.engine.search(asked, [area], limit)]
+
+    def ids(self) -> set[int]:
+        found: set[int] = self.engine.ids()
+        return found
+
+    def close(self) -> None:
+        self.engine.close()
+
+
+def _filler(id_: int) -> str:
+    return " ".join(f"f{id_ * number % 997}" for number in range(1, 60))
+
+
+def _vector(id_: int) -> Vector:
+    return random_vectors(1, seed=id_)[0]
