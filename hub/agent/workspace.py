@@ -34,8 +34,8 @@ MEMORY_FOLDER = "memory"
 PRIVATE = (MEMORY, MEMORY_FOLDER)
 """What only an owner's private session sees as files."""
 
-PEOPLE = f"{MEMORY_FOLDER}/people"
-"""A file for each person's memory; nobody sees it as a file, each person sees their own through the memory tools."""
+OTHERS = (f"{MEMORY_FOLDER}/people", f"{MEMORY_FOLDER}/groups")
+"""The memory of each person and of each group: nobody sees it as files, each sees their own through its tools."""
 
 PROTECTED = (*SEEDED, BOOTSTRAP, *PRIVATE)
 UNTRUSTED_MARK = "· untrusted_"
@@ -122,7 +122,7 @@ class Workspaces:
         """
         if not self.is_ready(agent_id):
             self.ensure(agent_id)
-        hidden = (PEOPLE,) if self.is_private(session_key, authority) else PRIVATE
+        hidden = OTHERS if self.is_private(session_key, authority) else PRIVATE
         return Root(self._agents.get(agent_id).workspace, hidden)
 
     def prompt_files(self, agent_id: str, private: bool) -> tuple[PromptFile, ...]:

@@ -81,9 +81,11 @@ SEARCH_SCHEMA = {
     Optional(
         "min_score", default=0.35, description="Least cosine of a passage that is not among the first by word."
     ): _SHARE,
-    Optional("half_life_days", default=30, description="Days after which a dated passage counts half; 0: never."): All(
-        number, Range(min=0, max=36_500)
-    ),
+    Optional(
+        "half_life_days",
+        default=30,
+        description="Days in which a dated passage comes to count half, never less; 0: it always counts whole.",
+    ): All(number, Range(min=0, max=36_500)),
     Optional("diversity", default=0.7, description="MMR's λ: 1 is relevance alone, less avoids repetition."): _SHARE,
 }
 RECALL_SCHEMA = {

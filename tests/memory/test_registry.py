@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from hub.core.errors import Conflict, Unavailable
 from hub.memory.registry import MemoryRegistry
+from hub.security.root import Root
 from integrations.memory.notes.memory import NotesMemory
 
 
-def test_there_is_one_memory_and_it_can_be_taken_away() -> None:
-    registry, memory = MemoryRegistry(), NotesMemory(lambda agent_id: None)  # type: ignore[arg-type, return-value]
+def test_there_is_one_memory_and_it_can_be_taken_away(tmp_path: Path) -> None:
+    registry, memory = (
+        MemoryRegistry(),
+        NotesMemory(lambda agent_id: Root(tmp_path), history_of=lambda agent_id: tmp_path),
+    )
 
     remove = registry.register(memory)
 

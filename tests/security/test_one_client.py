@@ -18,6 +18,7 @@ ALLOWED = {
     "hub/models/ollama.py": "asks the Ollama of the configuration",
     "hub/cli/client.py": "asks the running hub",
     "hub/doctor/running.py": "asks the running hub",
+    "integrations/memory/notes/index/embeddings/client.py": "asks the embedding provider of the configuration",
     "integrations/models/openai_compatible/model.py": "asks the model server of the configuration",
 }
 

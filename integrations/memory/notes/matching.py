@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date
 
 from hub.core.errors import InvalidRequest
@@ -21,8 +21,13 @@ _MARK = re.compile(r"\s*(?:(?:[-*+]|\d{1,9}[.)])\s+)?(?:>\s?)*")
 _TELLING = re.compile(r"\d+(?:[.,:/-]\d+)*|[^\W\d_]+|-(?=\d)|[+%°€$£¥#@]")
 
 
-def terms_of(query: str, today: date) -> list[Term]:
+def terms_of(query: str, today: date, words: Callable[[str], list[str]] = words_asked) -> list[Term]:
     """Return what a query asks for.
+
+    Args:
+        query: What somebody asks or names.
+        today: The day on which it is asked.
+        words: Which words count: `words_asked` to name an entry, `words_searched` to look for some.
 
     Raises:
         InvalidRequest: It is too long.
@@ -30,7 +35,7 @@ def terms_of(query: str, today: date) -> list[Term]:
     if len(query) > QUERY_LIMIT:
         raise InvalidRequest(f"a query has at most {QUERY_LIMIT} characters")
     rest, dates = asked_for(query, today)
-    return [*(frozenset([word]) for word in words_asked(rest)), *dates]
+    return [*(frozenset([word]) for word in words(rest)), *dates]
 
 
 def fact_key(text: str) -> str:

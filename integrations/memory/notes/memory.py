@@ -28,6 +28,7 @@ from hub.memory.contract import (
     Verified,
 )
 from hub.memory.markdown import front_matter, passages
+from hub.memory.words import words_searched
 from hub.security.root import Root
 from integrations.memory.notes import elsewhere, grep
 from integrations.memory.notes.desk import Desk, Desks
@@ -156,7 +157,7 @@ class NotesMemory:
             InvalidRequest: The query is too long.
         """
         began = time.monotonic()
-        terms = terms_of(query, self._today())
+        terms = terms_of(query, self._today(), words_searched)
         areas = areas_of(scope)
         if not areas:
             return Answer((), (), 0.0)

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hub.memory.contract import Answer, Filters
+from hub.memory.ranking import rules_for
 from integrations.memory.notes.index.contract import EmbeddingFailed
 from integrations.memory.notes.index.engine_thread import Urgency
 from integrations.memory.notes.index.generations import Generation
@@ -90,13 +91,18 @@ async def _found(library: Library, asked: Asked) -> Found:
             if meaning is not None:
                 result = await meaning
                 vector, why_not = _fitting(result, generation, library)
-            finish = partial(one.by_meaning, vector, why_not, rules)
+            finish = partial(one.by_meaning, vector, why_not, rules_for(rules, asked.text, _model(library)))
             if await library.in_thread(partial(_unless_closed, generation, finish), Urgency.SEARCH):
                 return one.found
     finally:
         if meaning is not None:
             meaning.cancel()
     raise IndexUnavailable("the index was built anew several times while it was searched; try again")
+
+
+def _model(library: Library) -> str | None:
+    chosen = library.shared.embedders.known(library.settings)
+    return chosen.embedder.id.model if chosen is not None and chosen.embedder is not None else None
 
 
 def _unless_closed(generation: Generation, call: Callable[[], None]) -> bool:

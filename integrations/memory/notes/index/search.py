@@ -107,7 +107,9 @@ class Search:
             self.found.missing.append(_lacks("words", self._generation.broken.get(KEYWORDS, "there is none")))
             return
         try:
-            found = keywords.search(asked.text, asked.areas, CANDIDATES * asked.limit, self._allowed)
+            # With its marks, what is of the day that was named is found though it has none of the words.
+            query = " ".join([asked.text, *sorted(mark for marks in asked.dates for mark in marks)])
+            found = keywords.search(query, asked.areas, CANDIDATES * asked.limit, self._allowed)
         except UNSOUND as error:
             self._generation.note_damage(KEYWORDS, error)
             self.found.missing.append(_lacks("words", str(error)))
