@@ -1,7 +1,7 @@
 """The corpus that engines of memory are compared on: passages of a diary in two languages, and vectors in clusters.
 
-All of it is made, the same on every machine: words follow Zipf's law as those of a language do, and a vector stands near
-one of a few hundred subjects as sentence vectors do.
+All of it is made, the same on every machine: words follow Zipf's law as those of a language do, and a vector stands
+near one of a few hundred subjects as sentence vectors do.
 """
 
 from __future__ import annotations
@@ -81,9 +81,7 @@ def _near(subjects: NDArray[np.float32], numbers: np.random.Generator, count: in
 
 
 def _english(rng: random.Random) -> list[str]:
-    syllables = [
-        a + b for a in "b d f g k l m n p r s t v br st tr pl".split() for b in ("a", "e", "i", "o", "u", "an")
-    ]
+    syllables = [a + b for a in ("br", "st", "tr", "pl", *"bdfgklmnprstv") for b in ("an", *"aeiou")]
     words = {
         "".join(rng.choices(syllables, k=rng.choice((1, 2, 2, 3)))) + rng.choice(("", "", "s", "r", "m", "ing"))
         for _ in range(ENGLISH_WORDS * 2)

@@ -1,0 +1,170 @@
+"""A Chroma server by its address: what is told when it is away or another, tokens, and whose collections are whose."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from integrations.memory.notes.index.contract import EngineUnavailable, IndexDamaged
+from integrations.memory.notes.index.vectors import ChromaSettings, discard_vectors, open_vectors
+from tests.integrations.memory.engines.conftest import ChromaServer
+from tests.integrations.memory.engines.kinds import DIMENSIONS, vector
+
+NORTH = vector(1, 0)
+TOKEN = "a-token-of-the-test"
+
+
+class Guard(BaseHTTPRequestHandler):
+    """Stands before a server and lets in who has the token."""
+
+    port: int
+    protocol_version = "HTTP/1.1"
+
+    def _pass_on(self) -> None:
+        content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.headers.get("Authorization") != f"Bearer {TOKEN}":
+            self._answer(401, b'{"error": "no"}')
+            return
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection.request(self.command, self.path, content, {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        self._answer(response.status, response.read())
+        connection.close()
+
+    def _answer(self, status: int, content: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_GET = do_POST = do_DELETE = _pass_on
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def guarded(chroma_server: ChromaServer) -> Iterator[str]:
+    handler = type("OurGuard", (Guard,), {"port": chroma_server.port})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """An address that takes connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_nobody_at_the_address_is_told_with_the_address(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+
+    with pytest.raises(EngineUnavailable, match=rf"http://127\.0\.0\.1:{port} does not answer .*memory\.chroma\.url"):
+        open_vectors("chroma", tmp_path, DIMENSIONS, ChromaSettings(url=f"http://127.0.0.1:{port}"))
+
+
+def test_a_server_that_never_answers_is_given_up(silent: str, tmp_path: Path) -> None:
+    with pytest.raises(EngineUnavailable, match=r"does not answer \(within 0\.2 s"):
+        open_vectors("chroma", tmp_path, DIMENSIONS, ChromaSettings(url=silent, timeout_s=0.2))
+
+
+@pytest.mark.parametrize("url", ["", "127.0.0.1:8000", "ftp://127.0.0.1", "http://"])
+def test_what_is_no_address_is_told(url: str, tmp_path: Path) -> None:
+    with pytest.raises(EngineUnavailable, match=r"memory\.chroma\.url is no address"):
+        open_vectors("chroma", tmp_path, DIMENSIONS, ChromaSettings(url=url))
+
+
+def test_a_server_of_something_else_is_told(chroma_server: ChromaServer, tmp_path: Path) -> None:
+    with pytest.raises(EngineUnavailable, match="not a Chroma server"):
+        open_vectors("chroma", tmp_path, DIMENSIONS, ChromaSettings(url=f"{chroma_server.url}/elsewhere"))
+
+
+def test_the_token_lets_in(guarded: str, tmp_path: Path) -> None:
+    index = open_vectors("chroma", tmp_path, DIMENSIONS, ChromaSettings(url=guarded, token=TOKEN))
+    index.apply((), [(1, "private", NORTH)])
+
+    assert [id_ for id_, _ in index.search(NORTH, ["private"], 5)] == [1]
+    index.close()
+
+
+@pytest.mark.parametrize("token", [None, "another"])
+def test_without_the_token_it_is_told_and_the_token_is_not_repeated(
+    guarded: str, token: str | None, tmp_path: Path
+) -> None:
+    settings = ChromaSettings(url=guarded, token=token)
+
+    with pytest.raises(EngineUnavailable, match=r"memory\.chroma\.token") as caught:
+        open_vectors("chroma", tmp_path, DIMENSIONS, settings)
+
+    assert "another" not in caught.value.text
+    assert "another" not in repr(settings)
+
+
+def test_a_password_in_the_address_is_not_repeated(tmp_path: Path) -> None:
+    with pytest.raises(EngineUnavailable) as caught:
+        open_vectors("chroma", tmp_path, DIMENSIONS, ChromaSettings(url="http://me:hidden@127.0.0.1:9"))
+
+    assert "hidden" not in caught.value.text
+
+
+def test_a_server_that_goes_and_comes_back_has_everything(tmp_path: Path) -> None:
+    server = ChromaServer(tmp_path / "server")
+    index = open_vectors("chroma", tmp_path / "index", DIMENSIONS, ChromaSettings(url=server.url))
+    index.apply((), [(1, "private", NORTH)])
+
+    server.stop()
+    with pytest.raises(EngineUnavailable):
+        index.search(NORTH, ["private"], 5)
+    with pytest.raises(EngineUnavailable):
+        index.apply((), [(2, "private", NORTH)])
+    server.start()
+
+    assert [id_ for id_, _ in index.search(NORTH, ["private"], 5)] == [1]
+    index.apply((), [(2, "private", NORTH)])
+    assert index.ids() == {1, 2}
+    index.close()
+    server.stop()
+
+
+def test_a_server_that_lost_its_data_is_damage(chroma_server: ChromaServer, tmp_path: Path) -> None:
+    settings = ChromaSettings(url=chroma_server.url)
+    index = open_vectors("chroma", tmp_path, DIMENSIONS, settings)
+    index.apply((), [(1, "private", NORTH)])
+
+    discard_vectors("chroma", tmp_path, settings)
+
+    with pytest.raises(IndexDamaged):
+        index.search(NORTH, ["private"], 5)
+    index.close()
+    again = open_vectors("chroma", tmp_path, DIMENSIONS, settings)
+    assert again.ids() == set()
+    again.close()
+
+
+def test_what_is_discarded_is_ours_alone(chroma_server: ChromaServer, tmp_path: Path) -> None:
+    settings = ChromaSettings(url=chroma_server.url)
+    for name in ("old", "new"):
+        index = open_vectors("chroma", tmp_path / name, DIMENSIONS, settings)
+        index.apply((), [(1, "private", NORTH)])
+        index.close()
+
+    discard_vectors("chroma", tmp_path / "old", settings)
+    discard_vectors("chroma", tmp_path / "never", settings)
+    discard_vectors("exact", tmp_path / "new", settings)
+
+    index = open_vectors("chroma", tmp_path / "new", DIMENSIONS, settings)
+    assert index.ids() == {1}
+    index.close()
