@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from whoosh import index, query as queries, scoring
+from whoosh import index, query as queries
 from whoosh.filedb.filestore import FileStorage
 from whoosh.index import LockError
 
@@ -21,8 +21,6 @@ from integrations.memory.notes.index.seal import Seal
 
 FOLDER = "whoosh"
 SHOWN = 200
-LENGTH_COUNTS = {"B": 0.75, "title_B": 0.0, "headings_B": 0.0, "marks_B": 0.0}
-"""How much a long field counts less than a short one: of a title, its length says nothing."""
 _NO_FILES = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.EOVERFLOW}
 _NOT_COVERED = (".tmp", "LOCK")
 
@@ -100,7 +98,7 @@ class WhooshIndex:
                     for field, weight in zip(FIELDS, WEIGHTS, strict=True)
                 ]
             )
-            results = snapshot.searcher(scoring.BM25F(**LENGTH_COUNTS)).search(asked, limit=limit, filter=places)
+            results = snapshot.searcher().search(asked, limit=limit, filter=places)
             found = [(snapshot.id_at(hit.docnum), float(hit.score)) for hit in results if hit.docnum in places]
         return sorted(found, key=lambda each: (-each[1], each[0]))
 

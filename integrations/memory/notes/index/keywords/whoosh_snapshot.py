@@ -9,15 +9,19 @@ from typing import Any
 from whoosh.searching import Searcher
 
 from integrations.memory.notes.index.keywords.whoosh_fields import AREA, ID
+from integrations.memory.notes.index.keywords.whoosh_scoring import LONG_FIELD, PassageScoring
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One segment, which never changes but for what is deleted from it: the passage at each place, and their areas."""
+    """One segment, which never changes but for what is deleted from it: the passage at each place, their areas, and
+    how long the text at each place is.
+    """
 
     ids: list[int]
     places: dict[int, int]
     areas: dict[str, frozenset[int]]
+    lengths: list[int]
 
 
 class Segments:
@@ -30,7 +34,7 @@ class Segments:
         """Return the segment of each reader, and forget those that are gone."""
         known = {}
         for reader in readers:
-            name = str(reader.segment().segment_id())
+            name = _name(reader)
             known[name] = self._known.get(name) or _read(reader)
         self._known = known
         return list(known.values())
@@ -51,13 +55,16 @@ class Snapshot:
         leaves = [(leaf, offset) for leaf, offset in reader.leaf_readers() if leaf.doc_count_all()]
         self._offsets: list[int] = [offset for _, offset in leaves]
         self._segments = segments.of([leaf for leaf, _ in leaves])
+        self._lengths = {
+            _name(leaf): segment.lengths for (leaf, _), segment in zip(leaves, self._segments, strict=True)
+        }
         self._searcher: Any = None
         self._seen: dict[tuple[str, ...], set[int]] = {}
 
-    def searcher(self, weighting: Any) -> Any:
+    def searcher(self) -> Any:
         """Return the one searcher of this commit."""
         if self._searcher is None:
-            self._searcher = Searcher(self._reader, weighting=weighting)
+            self._searcher = Searcher(self._reader, weighting=PassageScoring(self._lengths))
         return self._searcher
 
     def place(self, id_: int) -> int | None:
@@ -107,9 +114,18 @@ class Snapshot:
         (self._reader if self._searcher is None else self._searcher).close()
 
 
+def _name(reader: Any) -> str:
+    return str(reader.segment().segment_id())
+
+
 def _read(reader: Any) -> Segment:
     ids = [int(id_) for id_ in reader.column_reader(ID)]
     areas: dict[str, set[int]] = {}
     for at, area in enumerate(reader.column_reader(AREA)):
         areas.setdefault(area.decode(), set()).add(at)
-    return Segment(ids, {id_: at for at, id_ in enumerate(ids)}, {area: frozenset(at) for area, at in areas.items()})
+    return Segment(
+        ids,
+        {id_: at for at, id_ in enumerate(ids)},
+        {area: frozenset(at) for area, at in areas.items()},
+        [reader.doc_field_length(at, LONG_FIELD, 1) for at in range(len(ids))],
+    )
