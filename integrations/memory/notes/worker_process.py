@@ -23,6 +23,8 @@ INHERITED = (
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"),
 )
 """All that the worker sees of the hub's environment; keys reach it through the pipe."""
+ALONE = {"OPENBLAS_NUM_THREADS": "1"}
+"""Vectors are compared by one thread: more of NumPy's would spin after each search, and take the hub's time."""
 STOP_S = 5.0
 LINE_CHARS = 2_000
 LAST_LINES = 20
@@ -198,7 +200,7 @@ async def start(arguments: Sequence[str], on_end: Callable[[str], None]) -> Work
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        env={**environment, "PYTHONPATH": home, "PYTHONUNBUFFERED": "1"},
+        env={**ALONE, **environment, "PYTHONPATH": home, "PYTHONUNBUFFERED": "1"},
         umask=0o077,
         start_new_session=True,
         limit=READ_BYTES,

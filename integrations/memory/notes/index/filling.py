@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,12 +21,18 @@ from integrations.memory.notes.index.settings import LibrarySettings
 from integrations.memory.notes.worker_job import Source
 
 T = TypeVar("T")
+Known = Mapping[str, FileRow]
 
 BATCH_S = 0.02
 """How long the engines should be busy with one batch; a search that comes waits for its end."""
+BATCH_FIRST = 64
 BATCH_FEWEST = 16
 BATCH_MOST = 512
-READ_S = 0.1
+BATCHES_REMEMBERED = 12
+SMALLEST_S = 1e-6
+WORTH = 2.0
+"""How many times longer the passages of a batch should take than the batch itself."""
+READ_S = 0.25
 FILES_AT_ONCE = 256
 PROBLEMS_LIMIT = 5
 
@@ -39,17 +46,49 @@ class Progress:
     problems: list[str] = field(default_factory=list)
 
 
-@dataclass(slots=True)
 class Pace:
-    """How many passages fit into a batch, learned from those before."""
+    """How many passages fit into a batch, learned from those before.
 
-    passages: int = 64
+    An engine takes some time for each batch and some for each passage in it. Where the first is so long that small
+    batches would take nothing but that, they are made larger until they are worth it.
+    """
+
+    def __init__(self) -> None:
+        self.passages = BATCH_FIRST
+        self._seen: deque[tuple[int, float]] = deque(maxlen=BATCHES_REMEMBERED)
 
     def learn(self, passages: int, seconds: float) -> None:
         """Take notice of how long a batch took."""
-        if passages >= BATCH_FEWEST and seconds > 0:
-            fits = int(passages * BATCH_S / seconds)
-            self.passages = max(BATCH_FEWEST, min(BATCH_MOST, fits, self.passages * 2))
+        if passages <= 0:
+            return
+        self._seen.append((passages, seconds))
+        each_s, more_s = self._costs()
+        fits = (BATCH_S - each_s) / more_s
+        worth = WORTH * each_s / more_s
+        self.passages = int(max(BATCH_FEWEST, min(BATCH_MOST, max(fits, worth), self.passages * 2)))
+
+    def _costs(self) -> tuple[float, float]:
+        """Return seconds for a batch and for each passage in it, as a line through what was seen."""
+        count = len(self._seen)
+        mean_n = sum(n for n, _ in self._seen) / count
+        mean_s = sum(s for _, s in self._seen) / count
+        spread = sum((n - mean_n) ** 2 for n, _ in self._seen)
+        if spread == 0:
+            return 0.0, max(mean_s / mean_n, SMALLEST_S)
+        slope = sum((n - mean_n) * (s - mean_s) for n, s in self._seen) / spread
+        slope = min(max(slope, SMALLEST_S), max(mean_s / mean_n, SMALLEST_S))
+        return max(0.0, mean_s - slope * mean_n), slope
+
+
+class Hurry(Pace):
+    """Batches as large as may be, whatever they take."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.passages = BATCH_MOST
+
+    def learn(self, passages: int, seconds: float) -> None:
+        """Stay as it is."""
 
 
 class Filling:
@@ -67,8 +106,10 @@ class Filling:
         self._settings = settings
         self._pace = Pace()
 
-    async def everything(self, generation: Generation, sources: Sequence[Source], progress: Progress) -> None:
-        """Look through all sources and bring in what changed.
+    async def everything(
+        self, generation: Generation, sources: Sequence[Source], progress: Progress, *, hurry: bool = False
+    ) -> None:
+        """Look through all sources and bring in what changed; in a hurry, when nobody can search meanwhile anyway.
 
         Raises:
             IndexDamaged: A part of the generation is damaged.
@@ -82,7 +123,7 @@ class Filling:
             row.path for row in known.values() if row.path not in listing.files and row.source not in listing.unread
         ]
         progress.total += len(changed)
-        await self._bring_in(generation, sources, changed, gone, known, progress)
+        await self._bring_in(generation, sources, changed, gone, known, progress, Hurry() if hurry else self._pace)
 
     async def some(
         self, generation: Generation, sources: Sequence[Source], paths: Collection[str], progress: Progress
@@ -103,7 +144,9 @@ class Filling:
         known = await self._thread.run(lambda: generation.catalog.files(paths))
         changed = [each for each in present if _differs(each, known.get(each.path))]
         progress.total += len(changed)
-        await self._bring_in(generation, sources, changed, [path for path in gone if path in known], known, progress)
+        await self._bring_in(
+            generation, sources, changed, [path for path in gone if path in known], known, progress, self._pace
+        )
 
     async def _bring_in(
         self,
@@ -111,13 +154,14 @@ class Filling:
         sources: Sequence[Source],
         changed: Sequence[Present],
         gone: Sequence[str],
-        known: dict[str, FileRow],
+        known: Known,
         progress: Progress,
+        pace: Pace,
     ) -> None:
-        await self._apply(generation, [], gone)
+        await self._apply(generation, [], gone, pace)
         at = 0
         while at < len(changed):
-            batch = await self._read(lambda at=at: self._some_files(changed, at, sources))  # type: ignore[misc]
+            batch = await self._read(lambda at=at: self._some_files(changed, at, sources, known, pace))  # type: ignore[misc]
             at += len(batch)
             progress.done += len(batch)
             files = [each for each in batch if isinstance(each, ReadFile)]
@@ -125,30 +169,33 @@ class Filling:
             if same:
                 await self._thread.run(lambda same=same: generation.touch(same))  # type: ignore[misc]
             vanished = [each for each in batch if isinstance(each, str) and each in known]
-            await self._apply(generation, [each for each in files if each not in same], vanished)
+            await self._apply(generation, [each for each in files if each not in same], vanished, pace)
             for each in files:
                 if each.problem is not None and len(progress.problems) < PROBLEMS_LIMIT:
                     progress.problems.append(f"{each.present.path} is left out: {each.problem}.")
 
-    async def _apply(self, generation: Generation, files: Sequence[ReadFile], gone: Sequence[str]) -> None:
+    async def _apply(self, generation: Generation, files: Sequence[ReadFile], gone: Sequence[str], pace: Pace) -> None:
         """Hand over what was read, in portions."""
         while files or gone:
-            budget = self._pace.passages
+            budget = pace.passages
             call = partial(generation.apply, files, gone, budget)
             staged, seconds = await self._thread.run(partial(_timed, call))
-            self._pace.learn(staged.size, seconds)
+            pace.learn(staged.size, seconds)
             files, gone = staged.left, staged.left_gone
 
-    def _some_files(self, changed: Sequence[Present], at: int, sources: Sequence[Source]) -> list[ReadFile | str]:
+    def _some_files(
+        self, changed: Sequence[Present], at: int, sources: Sequence[Source], known: Known, pace: Pace
+    ) -> list[ReadFile | str]:
         """Read files until there are some passages; at least one file. Those that vanished are given by path."""
         found: list[ReadFile | str] = []
         until = time.monotonic() + READ_S
         count = 0
         for present in changed[at : at + FILES_AT_ONCE]:
-            file = read(present, sources, self._settings)
+            row = known.get(present.path)
+            file = read(present, sources, self._settings, row.hash if row is not None and row.problem is None else None)
             found.append(file or present.path)
             count += len(file.passages) if file is not None else 0
-            if count >= self._pace.passages or time.monotonic() > until:
+            if count >= pace.passages or time.monotonic() > until:
                 break
         return found
 

@@ -22,6 +22,8 @@ from integrations.memory.notes.index.generations import UNSOUND, VECTORS, Genera
 from integrations.memory.notes.index.in_force import (
     Current,
     generations,
+    holds,
+    is_there,
     next_name,
     read_current,
     remove,
@@ -42,6 +44,7 @@ AGAIN_S = (15.0, 60.0, 300.0, 900.0)
 """After a failure, how long until it is tried again by itself."""
 REST_S = 5.0
 """After building failed, how long no search begins it again."""
+DELETED = "it was deleted"
 INDEX, EMBEDDINGS, FILES = "index", "embeddings", "files"
 FAILURES = (OSError, EngineMissing, *UNSOUND)
 
@@ -186,7 +189,10 @@ class Library:
 
     async def _take_lock(self) -> int:
         if self._lock is not None:
-            return self._lock
+            if await self._read(lambda held=self._lock: holds(held, self.directory)):  # type: ignore[misc]
+                return self._lock
+            os.close(self._lock)  # of a directory that was deleted: it excludes nobody
+            self._lock = None
         for _ in range(LOCK_ATTEMPTS):
             try:
                 found = await self._read(lambda: take_lock(self.directory))
@@ -238,8 +244,11 @@ class Library:
         async with self._writing:
             generation = self.generation
             try:
-                await self._fill(generation, paths)
-                self._succeeded(INDEX)
+                if await self.is_gone(generation):
+                    why = DELETED
+                else:
+                    await self._fill(generation, paths)
+                    self._succeeded(INDEX)
             except OSError as error:
                 self._failed(INDEX, f"the index cannot be written, and is as it was: {_text(error)}")
             except UNSOUND as error:
@@ -248,6 +257,10 @@ class Library:
             return await self._rebuilt(why)
         await self._vectorize(tally)
         return tally
+
+    async def is_gone(self, generation: Generation) -> bool:
+        """Whether an index was deleted while it was used: it can be searched, but stands nowhere any longer."""
+        return not await self._read(lambda: is_there(self.directory, generation.name))
 
     async def _fill(self, generation: Generation, paths: Sequence[str] | None = None) -> None:
         progress = Progress()
@@ -313,9 +326,11 @@ class Library:
         self.building = progress
         fresh: Generation | None = None
         try:
+            self._lock = await self._take_lock()
             path = await self._read(lambda: self.directory / next_name(self.directory))
             fresh = await self.in_thread(lambda: Generation(path, self.engines, is_new=True))
-            await self._filling.everything(fresh, self.job.sources, progress)
+            hurry = self.generation is None
+            await self._filling.everything(fresh, self.job.sources, progress, hurry=hurry)
             if self.generation is not None:
                 chosen = await self.shared.embedders.get(self.settings)
                 old = self.generation

@@ -85,8 +85,17 @@ def find(sources: Sequence[Source], path: str) -> Present | None:
     return None
 
 
-def read(present: Present, sources: Sequence[Source], settings: LibrarySettings) -> ReadFile | None:
-    """Read a file and cut it into passages; None when it is gone. What cannot be read has a problem. Blocks."""
+def read(
+    present: Present, sources: Sequence[Source], settings: LibrarySettings, known_hash: str | None = None
+) -> ReadFile | None:
+    """Read a file and cut it into passages; None when it is gone. What cannot be read has a problem. Blocks.
+
+    Args:
+        present: The file.
+        sources: Where files are.
+        settings: How it is cut.
+        known_hash: Of what is known of it; a file that is still the same is not cut.
+    """
     source = next((each for each in sources if each.name == present.source), None)
     if source is None:
         return None
@@ -101,6 +110,8 @@ def read(present: Present, sources: Sequence[Source], settings: LibrarySettings)
         return ReadFile(present, "", problem=_why(error))
     present = replace(present, stamp=stamp)
     hash_ = _hash(data, present)
+    if hash_ == known_hash:
+        return ReadFile(present, hash_)
     if is_conversation:
         person = present.person
         chunks = transcript_chunks(present.rel, data, settings, person=person, trusted=present.trusted)
