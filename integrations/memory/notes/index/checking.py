@@ -33,6 +33,8 @@ async def verify(library: Library) -> Verified:
         why = library.problems.get(INDEX, "it is being built")
         return Verified(0, 0, [f"There is no index: {why}."], repaired=library.repair())
     check = _Check(library, generation)
+    if await library.is_gone(generation):
+        check.problems.append("The index was deleted from the disk.")
     await check.engines()
     is_damaged = bool(check.problems)
     await check.files()

@@ -59,6 +59,12 @@ def write_current(directory: Path, current: Current) -> None:
     Root(directory).write_bytes(CURRENT, orjson.dumps(stored))
 
 
+def is_there(directory: Path, name: str) -> bool:
+    """Whether a generation is on the disk, and named there as the one in force; blocks."""
+    current = read_current(directory)
+    return current is not None and current.generation == name and (directory / name).is_dir()
+
+
 def next_name(directory: Path) -> str:
     """Return the name of a generation that was not there before."""
     current = read_current(directory)
@@ -91,22 +97,31 @@ def take_lock(directory: Path) -> int | None:
     descriptor = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        here, there = os.fstat(descriptor), os.stat(directory / LOCK, follow_symlinks=False)
-    except (BlockingIOError, FileNotFoundError):
+        if holds(descriptor, directory):
+            return descriptor
+    except BlockingIOError:
         os.close(descriptor)
         return None
     except BaseException:
         os.close(descriptor)
         raise
-    if (here.st_dev, here.st_ino) != (there.st_dev, there.st_ino):
-        os.close(descriptor)  # the directory was deleted and made anew meanwhile: this lock excludes nobody
-        return None
-    return descriptor
+    os.close(descriptor)  # the directory was deleted and made anew meanwhile: this lock excludes nobody
+    return None
+
+
+def holds(descriptor: int, directory: Path) -> bool:
+    """Whether a lock that was taken is still the one of this directory, which may have been deleted since; blocks."""
+    try:
+        here, there = os.fstat(descriptor), os.stat(directory / LOCK, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
 
 
 def _sum(current: Current) -> str:
     return hashlib.sha256(f"{current.generation}|{current.fingerprint}".encode()).hexdigest()
 
 
-def _tell(function: object, path: str, error: object) -> None:
-    _log.warning("%s could not be deleted", path)
+def _tell(function: object, path: str, error: tuple[type[BaseException], BaseException, object]) -> None:
+    if not isinstance(error[1], FileNotFoundError):
+        _log.warning("%s could not be deleted: %s", path, error[1])

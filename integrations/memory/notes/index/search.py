@@ -166,7 +166,7 @@ class Search:
         vectors = generation.vectors
         if vector is None or vectors is None:
             reason = why_not or generation.broken.get(VECTORS) or generation.away
-            if reason is not None:
+            if reason is not None and not self._is_empty():
                 self.found.missing.append(_lacks("vectors", reason))
             return [], {}
         try:
@@ -183,6 +183,15 @@ class Search:
             return [], {}
         self.found.engines.insert(0, f"vectors:{vectors.name}")
         return [id_ for id_, _ in found], cosines
+
+    def _is_empty(self) -> bool:
+        """Whether there is no passage yet that could have a vector: then nothing is missed without them."""
+        generation = self._generation
+        try:
+            return generation.embedder is None and not generation.catalog.waiting(1)
+        except UNSOUND as error:
+            generation.note_damage(CATALOG, error)
+            return False
 
     def _latest(self) -> None:
         """Return the newest entries, of a day when one was named."""

@@ -118,7 +118,8 @@ def spent(cache_path: Path) -> list[dict[str, Any]]:
             "SELECT day, provider, model, requests, texts, tokens, usd FROM spent ORDER BY day DESC, provider, model"
         ).fetchall()
     except sqlite3.Error as error:
-        _log.warning("what embeddings cost cannot be read: %s", error)
+        if "no such table" not in str(error):  # it is being made at this moment
+            _log.warning("what embeddings cost cannot be read: %s", error)
         return []
     finally:
         database.close()
