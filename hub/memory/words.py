@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
 _PIECE = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:['’][^\W\d_{_CJK}]+)?")
+_ASCII_PIECE = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
+_FIRST_CJK = "\u3040"
 _IS_CJK = re.compile(rf"[{_CJK}]")
 _RUN = re.compile(rf"[{_CJK}]+")
 _NOT_CJK = re.compile(rf"[^{_CJK}]+")
@@ -30,6 +33,8 @@ _COMMON_CHARACTERS = frozenset(
     "一不个上下大小有人到去来能要会可以多少么么怎得着给从对很最更没为于中里后前天年月日时候间号家用做说看让给点次件第"
 )
 """Characters that stand in so many passages that one of them alone says nothing."""
+KNOWN_STEMS = 8_192
+"""Words whose stem is remembered: a language has some thousands that make up nearly all of a text."""
 
 
 def fold(text: str) -> str:
@@ -47,13 +52,15 @@ def count_cjk(text: str) -> int:
 
 def words_of(text: str) -> list[str]:
     """Return the words by which a text is found: stems, and single characters and pairs of Chinese."""
+    if text.isascii():
+        return [word for piece in _ASCII_PIECE.findall(text.lower()) if (word := _stem_of(piece))]
     found: list[str] = []
     for piece in _PIECE.findall(fold(text)):
-        if _IS_CJK.match(piece):
+        if piece[0] >= _FIRST_CJK and _IS_CJK.match(piece):
             found.extend(piece)
             found.extend(_pairs(piece))
-        elif (word := _bare(piece)) not in STOP_WORDS:
-            found.append(stem(word))
+        elif word := _stem_of(piece):
+            found.append(word)
     return found
 
 
@@ -64,8 +71,8 @@ def words_asked(query: str) -> list[str]:
         if _IS_CJK.match(piece):
             for part in _CHINESE_ASIDES.split(piece):
                 found.extend(_pairs(part) if len(part) > 1 else part)
-        elif (word := _bare(piece)) not in STOP_WORDS:
-            found.append(stem(word))
+        elif word := _stem_of(piece):
+            found.append(word)
     return list(dict.fromkeys(found))
 
 
@@ -86,7 +93,7 @@ def positions(text: str, words: frozenset[str]) -> Iterator[int]:
         piece = match[0]
         if _IS_CJK.match(piece):
             yield from (match.start() + at for at, pair in enumerate(_pairs(piece)) if pair in words)
-        elif stem(_bare(piece)) in words:
+        elif _stem_of(piece) in words:
             yield match.start()
 
 
@@ -105,6 +112,13 @@ def stem(word: str) -> str:
     if len(word) > 3 and word.endswith("e"):
         word = word[:-1]
     return f"{word[:-1]}i" if len(word) > 3 and word.endswith("y") else word
+
+
+@lru_cache(maxsize=KNOWN_STEMS)
+def _stem_of(piece: str) -> str:
+    """Return the stem of a piece as it stands in folded text; of a stop word, nothing."""
+    word = _bare(piece)
+    return "" if word in STOP_WORDS else stem(word)
 
 
 def _bare(word: str) -> str:
