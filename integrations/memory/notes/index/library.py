@@ -256,6 +256,8 @@ class Library:
         if why is not None:
             return await self._rebuilt(why)
         await self._vectorize(tally)
+        if self.repair() and paths is None and self._rebuilding is not None:
+            return tally.plus(await asyncio.shield(self._rebuilding))
         return tally
 
     async def is_gone(self, generation: Generation) -> bool:

@@ -38,6 +38,10 @@ class Tally:
     embedded: int = 0
     requests: int = 0
 
+    def plus(self, other: Tally) -> Tally:
+        """Return both together."""
+        return Tally(self.embedded + other.embedded, self.requests + other.requests)
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
