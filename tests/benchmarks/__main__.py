@@ -15,6 +15,7 @@ NAMES = (
     "automations_reload",
     "trigger",
     "memory",
+    "memory_index",
     "memory_engines",
     "memory_quality",
     "cli",
