@@ -189,6 +189,7 @@ class Hub:
         self.inbox.answer_with(self.automation.spoken.hear)
         self.remembering = Remembering(
             RememberingNeeds(
+                home,
                 self.db,
                 self.runner,
                 self.lanes,
@@ -495,5 +496,5 @@ class Hub:
             self.approvals,
             self.automation,
             self.memory,
-            self.remembering.intents,
+            self.remembering,
         )

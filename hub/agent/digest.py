@@ -9,32 +9,19 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from hub.agent.agents import Agent
 from hub.agent.parts import UsageLog
 from hub.agent.said import Line
+from hub.agent.small_call import SmallCall, real_candidates
 from hub.agent.small_talk import naming_words
 from hub.core.clock import Clock
 from hub.core.errors import HubError
-from hub.models.contract import (
-    Message,
-    ModelEvent,
-    ModelRequest,
-    Role,
-    Text,
-    TextDelta,
-    Usage,
-    UsageEvent,
-    user_message,
-)
-from hub.models.failover import Attempt, stream_with_failover
+from hub.models.contract import Message, Role, Text, user_message
 from hub.models.registry import ModelRegistry
 from hub.models.resolved import Resolved
-from hub.models.vendors import OFFLINE
 from hub.tools.quoting import quote_untrusted
 
 _log = logging.getLogger(__name__)
@@ -46,7 +33,6 @@ ATTEMPTS = 2
 TEXT_LIMIT = 24_000
 """Characters of a conversation that a model is shown: its end."""
 LINE_LIMIT = 2_000
-REPLY_LIMIT = 16_000
 POINTS_LIMIT = 12
 POINT_LIMIT = 500
 TITLE_LIMIT = 80
@@ -113,12 +99,7 @@ class Digester:
         """
         try:
             async with asyncio.timeout(LIMIT_S), self._slots:
-                candidates = [
-                    each
-                    for each in await self._models.candidates(model or agent.model)
-                    if each.ref.partition("/")[0] != OFFLINE
-                ]
-                if candidates:
+                if candidates := await real_candidates(self._models, model or agent.model):
                     return await self._ask(lines, agent, session_key, candidates)
         except TimeoutError:
             _log.warning("no model made notes of %s within %g s", session_key, LIMIT_S)
@@ -131,7 +112,7 @@ class Digester:
         messages: list[Message] = [user_message(f"{_ASKED}\n\n{quoted}")]
         problem = ""
         for _ in range(ATTEMPTS):
-            call = _Call(agent, tuple(messages))
+            call = SmallCall(agent, _RULES, tuple(messages), LIMIT_S)
             try:
                 reply = await call.run(self._models, candidates)
             finally:
@@ -146,43 +127,6 @@ class Digester:
                 messages += [Message(Role.ASSISTANT, (Text(reply or "(nothing)"),)), user_message(again)]
         _log.warning("the notes that a model made of %s cannot be read: %s", session_key, problem)
         return plain_digest(lines)
-
-
-class _Call:
-    """One call of a model."""
-
-    def __init__(self, agent: Agent, messages: tuple[Message, ...]) -> None:
-        self.model = ""
-        self.usage: Usage | None = None
-        self._agent = agent
-        self._messages = messages
-
-    async def run(self, models: ModelRegistry, candidates: list[Resolved]) -> str:
-        def request(resolved: Resolved) -> ModelRequest:
-            return ModelRequest(
-                model=resolved.info.id,
-                system=_RULES,
-                messages=self._messages,
-                timeout_s=min(resolved.timeout_s, LIMIT_S),
-                extra={**resolved.params, **self._agent.params},
-            )
-
-        def attempted(attempt: Attempt) -> None:
-            self.model = attempt.candidate.ref
-
-        text: list[str] = []
-        length = 0
-        stream = stream_with_failover(candidates, request, policy=models.retry_policy, on_attempt=attempted)
-        async with aclosing(cast(AsyncGenerator[ModelEvent, None], stream)) as events:
-            async for event in events:
-                if isinstance(event, TextDelta):
-                    text.append(event.text)
-                    length += len(event.text)
-                    if length > REPLY_LIMIT:
-                        break
-                elif isinstance(event, UsageEvent):
-                    self.usage = event.usage
-        return "".join(text)
 
 
 def read_reply(reply: str, lines: Sequence[Line], model: str) -> Digest:

@@ -12,6 +12,9 @@ from hub.agent.intent_tool import IntentTool
 from hub.agent.intents import StandingIntents
 from hub.agent.recall import Recall, RecallNeeds
 from hub.agent.runner import AgentRunner
+from hub.agent.tidy import Tidy, TidyNeeds
+from hub.agent.tidy_judge import NotesJudge
+from hub.agent.tidy_service import register_tidy
 from hub.core.errors import InvalidRequest
 from hub.core.events import Unsubscribe
 from hub.core.lanes import Lanes
@@ -22,6 +25,7 @@ from hub.memory.registry import MemoryRegistry
 from hub.security.people import People
 from hub.sessions.keys import SessionKey
 from hub.storage.database import Database
+from hub.storage.homedir import Home
 
 STOP_LIMIT_S = 1.0
 
@@ -45,6 +49,7 @@ class Needs:
         section: Returns a section of the configuration as it is in force.
     """
 
+    home: Home
     db: Database
     runner: AgentRunner
     lanes: Lanes
@@ -55,12 +60,13 @@ class Needs:
 
 
 class Remembering:
-    """Recall before a message, flushing behind a conversation, and standing intents.
+    """Recall before a message, flushing behind a conversation, standing intents, and tidying up.
 
     Attributes:
         recall: Looks up what memory knows of a message.
         flush: Writes conversations into memory.
         intents: Reminders that come when their topic does.
+        tidy: Keeps what recurs, merges what is double, marks what does not agree.
     """
 
     def __init__(self, needs: Needs) -> None:
@@ -96,6 +102,17 @@ class Remembering:
             )
         )
         self.intents = StandingIntents(needs.db, parts.bus, parts.clock, needs.people, parts.zone, self._dm_scope)
+        self.tidy = Tidy(
+            TidyNeeds(
+                needs.memory,
+                parts.sessions,
+                NotesJudge(parts.models, parts.bus, parts.history, parts.clock),
+                needs.home,
+                parts.clock,
+                needs.people,
+                parts.zone,
+            )
+        )
         needs.runner.on_begin(self.intents.before)
         needs.runner.on_begin(self.recall.before)
         parts.sessions.before_reset(self.flush.before_reset)
@@ -106,7 +123,7 @@ class Remembering:
         return self._tasks.names()
 
     async def open(self) -> None:
-        """Load the standing intents, bring tool and service, and take up what a stop had cut off."""
+        """Load the standing intents, bring tool and services, and take up what a stop had cut off."""
         parts = self._needs.runner.parts
         await self.intents.open()
         tool = IntentTool(self.intents, self._needs.people, parts.clock, parts.zone).tool()
@@ -120,6 +137,7 @@ class Remembering:
                 ResponseMode.OPTIONAL,
                 description="Write what matters of a conversation into memory",
             ),
+            register_tidy(self._needs.services, self.tidy, parts.agents),
         ]
         await self.flush.open()
 

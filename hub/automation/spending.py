@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from hub.agent.tidy_judge import EVENT_MEMORY_JUDGED
 from hub.automation.judge import EVENT_JUDGED
 from hub.core.context import Context
 from hub.core.events import Event, EventBus
@@ -54,6 +55,7 @@ class SpendingLog:
             self._bus.listen(_TRIGGERED, self._triggered),
             self._bus.listen("run_finished", self._finished),
             self._bus.listen(EVENT_JUDGED, self._finished),
+            self._bus.listen(EVENT_MEMORY_JUDGED, self._finished),
         ]
 
     def close(self) -> None:

@@ -16,6 +16,7 @@ from hub.cli.memory_files import changes, list_, show, undo
 from hub.cli.memory_intents import intents
 from hub.cli.memory_options import agent_option, given
 from hub.cli.memory_prints import count_of, print_entries, print_hits, print_status, print_synced, where
+from hub.cli.memory_tidy import tidy
 from hub.cli.memory_transfer import export, import_
 from hub.cli.options import home_option, json_option, print_json
 
@@ -202,5 +203,5 @@ def _tell_forgotten(answer: Mapping[str, Any], word: str, *, as_json: bool) -> N
     click.echo(f"{count_of(answer['count'], 'entry', 'entries')} {word}." if answer["count"] else "Nothing matches.")
 
 
-for _each in (list_, show, changes, undo, import_, export, intents):
+for _each in (list_, show, changes, undo, tidy, import_, export, intents):
     command.add_command(_each)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hub.agent.agents import Agents
-from hub.agent.intents import StandingIntents
+from hub.agent.remembering import Remembering
 from hub.agent.runner import AgentRunner
 from hub.automation.assembly import AutomationHouse
 from hub.config.store import ConfigStore
@@ -43,6 +43,7 @@ from hub.gateway.methods.memory import MemoryMethods
 from hub.gateway.methods.memory_door import MemoryDoor
 from hub.gateway.methods.memory_files import MemoryFileMethods
 from hub.gateway.methods.memory_intents import IntentMethods
+from hub.gateway.methods.memory_tidy import TidyMethods
 from hub.gateway.methods.scripts import ScriptMethods
 from hub.gateway.methods.services import ServiceMethods
 from hub.gateway.methods.sessions import SessionMethods
@@ -92,7 +93,7 @@ class House:
     """What stands only when the configuration is good: the agents and all around them.
 
     Attributes:
-        intents: The standing intents; None where nobody keeps any.
+        remembering: Standing intents, and tidying up; None where nobody looks after the memory.
     """
 
     agents: Agents
@@ -106,7 +107,7 @@ class House:
     approvals: Approvals
     automation: AutomationHouse
     memory: MemoryRegistry
-    intents: StandingIntents | None = None
+    remembering: Remembering | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +221,11 @@ def _automation(ground: Ground, house: House) -> list[Method]:
 
 def _memory(gateway: Gateway, ground: Ground, house: House) -> list[Method]:
     door = MemoryDoor(house.memory, house.agents, gateway.clock, ground.redactor)
-    intents = IntentMethods(door, house.intents).methods() if house.intents is not None else []
-    return [*MemoryMethods(door).methods(), *MemoryFileMethods(door).methods(), *intents]
+    methods = [*MemoryMethods(door).methods(), *MemoryFileMethods(door).methods()]
+    if house.remembering is not None:
+        methods += IntentMethods(door, house.remembering.intents).methods()
+        methods += TidyMethods(door, house.agents, house.remembering.tidy).methods()
+    return methods
 
 
 def _openai(gateway: Gateway, ground: Ground, house: House) -> list[Route]:

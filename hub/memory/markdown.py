@@ -6,6 +6,8 @@ An entry is a list item whose last line says where it came from; one that holds 
       _fact · 2026-05-12 14:03 · from me in `agent:main:main`_
     - ~~Anna works at the bakery~~
       _person · 2026-05-12 14:05 · from me in `agent:main:main` · superseded 2026-06-01_
+    - We sleep with the window open
+      _preference · 2026-05-12 14:03 · from me in `agent:main:main` · also noted 2026-05-01, 2026-05-03_
 
 A file may begin with front matter, which holds for all of it:
 
@@ -28,13 +30,16 @@ PASSAGE_LIMIT = 700
 """Characters of a passage; longer paragraphs are cut at their lines."""
 
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])\s")
-_HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*$")
+_HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _SOURCE = re.compile(
     r"\s+_(?P<kind>fact|preference|decision|person|todo) · (?P<time>\d{4}-\d\d-\d\d \d\d:\d\d)"
     r" · from (?P<person>\S+) in `(?P<session>[^`]*)`"
-    r"(?P<struck> · superseded \d{4}-\d\d-\d\d)?(?P<untrusted> · untrusted)?_\s*"
+    r"(?P<struck> · superseded (?P<since>\d{4}-\d\d-\d\d))?"
+    r"(?: · also noted (?P<also>\d{4}-\d\d-\d\d(?:, \d{4}-\d\d-\d\d)*))?(?P<untrusted> · untrusted)?_\s*"
 )
-_STRUCK = re.compile(r"\s+_superseded \d{4}-\d\d-\d\d_\s*")
+_STRUCK = re.compile(r"\s+_superseded (?P<since>\d{4}-\d\d-\d\d)_\s*")
+ALSO_LIMIT = 5
+"""Further days that an entry names, the latest."""
 _TILDES = re.compile(r"((?:>\s?)*)~~(.*)~~")
 _FRONT = re.compile(r"([a-z][a-z0-9_-]{0,40}):[ \t]*(.*)")
 FRONT_LINES = 30
@@ -60,6 +65,9 @@ class Passage:
         trusted: False for what its source, or its file, calls untrusted.
         person, session: Of its source, or of its file; the person is None when it is not known who it was.
         struck: Whether it holds no longer.
+        noted: `YYYY-MM-DD HH:MM` of its source.
+        also: Further days on which the same was noted, as `YYYY-MM-DD`.
+        superseded: `YYYY-MM-DD` since when it holds no longer, as far as that is said.
     """
 
     start_line: int
@@ -73,6 +81,9 @@ class Passage:
     person: str | None = None
     session: str | None = None
     struck: bool = False
+    noted: str | None = None
+    also: tuple[str, ...] = ()
+    superseded: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +146,8 @@ def passages(text: str) -> list[Passage]:
     at = first - 1
     while at < len(lines):
         line = lines[at]
-        if title := _HEADING.fullmatch(line.rstrip()):
-            heading, at = title[2], at + 1
+        if (title := _heading(line)) is not None:
+            heading, at = title[1], at + 1
         elif not line.strip():
             at += 1
         elif _ITEM.match(line):
@@ -188,6 +199,26 @@ def struck(text: str, wanted: Iterable[Passage], day: date) -> str:
     return "\n".join(lines)
 
 
+def noted_also(item: str, days: Iterable[str]) -> str:
+    """Return an entry of ours, as Markdown, whose source names further days on which the same was noted.
+
+    Args:
+        item: The entry, with the line that tells its source; without one nothing is changed.
+        days: The days, as `YYYY-MM-DD`; of many, the latest are named, beside those that are named already.
+    """
+    lines = item.split("\n")
+    at = max((number for number, line in enumerate(lines) if _SOURCE.fullmatch(line)), default=None)
+    if at is None or (source := _SOURCE.fullmatch(lines[at])) is None:
+        return item
+    known = source["also"].split(", ") if source["also"] else []
+    named = sorted({*known, *days} - {source["time"][:10]})[-ALSO_LIMIT:]
+    if named:
+        line = lines[at].replace(f" · also noted {source['also']}", "", 1)
+        behind = source.end("struck") if source["struck"] else source.end("session") + 1
+        lines[at] = f"{line[:behind]} · also noted {', '.join(named)}{line[behind:]}"
+    return "\n".join(lines)
+
+
 def insert_under(text: str, heading: str, item: str) -> tuple[str, int]:
     """Return a file with an item added at the end of the section under `## heading`, and the line it begins at.
 
@@ -201,7 +232,7 @@ def insert_under(text: str, heading: str, item: str) -> tuple[str, int]:
         return before + item, before.count("\n") + 1
     end = begin + 1
     level = len(lines[begin]) - len(lines[begin].lstrip("#"))
-    while end < len(lines) and not ((title := _HEADING.fullmatch(lines[end].rstrip())) and len(title[1]) <= level):
+    while end < len(lines) and not ((title := _heading(lines[end])) and title[0] <= level):
         end += 1
     while end > begin + 1 and not lines[end - 1].strip():
         end -= 1
@@ -275,7 +306,7 @@ def _item_end(lines: list[str], at: int) -> int:
             # A blank line ends the item, unless what follows is indented below it.
             if end + 1 >= len(lines) or not lines[end + 1].startswith(("  ", "\t")) or not lines[end + 1].strip():
                 return end
-        elif _ITEM.match(line) or _HEADING.fullmatch(line.rstrip()):
+        elif _ITEM.match(line) or _heading(line):
             return end
         end += 1
     return end
@@ -290,7 +321,8 @@ def _paragraph_end(lines: list[str], at: int) -> int:
 
 def _item(lines: list[str], at: int, end: int, heading: str) -> list[Passage]:
     last = lines[end - 1] if end - 1 > at else ""
-    source, is_struck = _SOURCE.fullmatch(last), _STRUCK.fullmatch(last) is not None
+    source, since = _SOURCE.fullmatch(last), _STRUCK.fullmatch(last)
+    is_struck = since is not None
     said = lines[at : end - 1] if source or is_struck else lines[at:end]
     said = [_ITEM.sub("", said[0], count=1), *(line.strip() for line in said[1:])]
     is_struck = is_struck or (source is not None and source["struck"] is not None)
@@ -302,7 +334,8 @@ def _item(lines: list[str], at: int, end: int, heading: str) -> list[Passage]:
     pieces = _cut(said, at, heading, is_item=True)
     if len(pieces) == 1 or source or is_struck:
         # An item is removed and shown whole, with the line that tells its source.
-        pieces = [replace(piece, start_line=at + 1, end_line=end, struck=is_struck) for piece in pieces]
+        day = since["since"] if since else source["since"] if source else None
+        pieces = [replace(piece, start_line=at + 1, end_line=end, struck=is_struck, superseded=day) for piece in pieces]
     if source is None:
         return pieces
     person = source["person"] if source["person"] != NOBODY_NAMED else None
@@ -314,6 +347,8 @@ def _item(lines: list[str], at: int, end: int, heading: str) -> list[Passage]:
             trusted=source["untrusted"] is None,
             person=person,
             session=source["session"],
+            noted=source["time"],
+            also=tuple(source["also"].split(", ")) if source["also"] else (),
         )
         for piece in pieces
     ]
@@ -338,7 +373,13 @@ def _piece(lines: list[str], begin: int, end: int, at: int, heading: str, is_ite
 
 def _find_heading(lines: list[str], heading: str) -> int | None:
     for number, line in enumerate(lines):
-        title = _HEADING.fullmatch(line.rstrip())
-        if title and title[2].casefold() == heading.casefold():
+        title = _heading(line)
+        if title and title[1].casefold() == heading.casefold():
             return number
     return None
+
+
+def _heading(line: str) -> tuple[int, str] | None:
+    """Return level and text of a heading, without the marks that may close it; None for any other line."""
+    found = _HEADING.fullmatch(line.rstrip())
+    return (len(found[1]), found[2].rstrip().rstrip("#").rstrip()) if found else None

@@ -111,6 +111,7 @@ class RememberingHouse(AgentHouse):
         self.services = ServiceRegistry(self.bus)
         self.remembering = Remembering(
             Needs(
+                self.home,
                 self.db,
                 self.runner,
                 self.lanes,

@@ -1,0 +1,83 @@
+"""A small call of a model: rules and a few messages in, text out; no tools, no conversation, bounded."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import cast
+
+from hub.agent.agents import Agent
+from hub.models.contract import Message, ModelEvent, ModelRequest, TextDelta, Usage, UsageEvent
+from hub.models.failover import Attempt, stream_with_failover
+from hub.models.registry import ModelRegistry
+from hub.models.resolved import Resolved
+from hub.models.vendors import OFFLINE
+
+REPLY_LIMIT = 16_000
+
+
+class SmallCall:
+    """One call.
+
+    Args:
+        agent: Whose parameters go with it.
+        system: The rules.
+        messages: What is asked.
+        timeout_s: How long one attempt may take at most.
+
+    Attributes:
+        model: Who answered, or was asked last.
+        usage: What it took, as far as that was told.
+    """
+
+    def __init__(self, agent: Agent, system: str, messages: tuple[Message, ...], timeout_s: float) -> None:
+        self.model = ""
+        self.usage: Usage | None = None
+        self._agent = agent
+        self._system = system
+        self._messages = messages
+        self._timeout_s = timeout_s
+
+    async def run(self, models: ModelRegistry, candidates: list[Resolved]) -> str:
+        """Return what was answered, cut at `REPLY_LIMIT` characters or a little later.
+
+        Raises:
+            HubError: No candidate answered.
+
+        Cancelling it ends the call of the model.
+        """
+
+        def request(resolved: Resolved) -> ModelRequest:
+            return ModelRequest(
+                model=resolved.info.id,
+                system=self._system,
+                messages=self._messages,
+                timeout_s=min(resolved.timeout_s, self._timeout_s),
+                extra={**resolved.params, **self._agent.params},
+            )
+
+        def attempted(attempt: Attempt) -> None:
+            self.model = attempt.candidate.ref
+
+        text: list[str] = []
+        length = 0
+        stream = stream_with_failover(candidates, request, policy=models.retry_policy, on_attempt=attempted)
+        async with aclosing(cast(AsyncGenerator[ModelEvent, None], stream)) as events:
+            async for event in events:
+                if isinstance(event, TextDelta):
+                    text.append(event.text)
+                    length += len(event.text)
+                    if length > REPLY_LIMIT:
+                        break
+                elif isinstance(event, UsageEvent):
+                    self.usage = event.usage
+        return "".join(text)
+
+
+async def real_candidates(models: ModelRegistry, model: str | None) -> list[Resolved]:
+    """Return who may answer, without the offline stand-in; nobody when no model is set up.
+
+    Raises:
+        HubError: The model is not known.
+    """
+    return [each for each in await models.candidates(model) if each.ref.partition("/")[0] != OFFLINE]

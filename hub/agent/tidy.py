@@ -1,0 +1,195 @@
+"""Tidying up: what `hub/memory/tidy_plan.py` decides, done in the files of a memory, each area by itself.
+
+For whoever asks, all of it is one change of the notebook, which can be undone. When an owner asks, the memories of
+other people and of groups are tidied up too, each in a change of its own that they alone see.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, tzinfo
+
+from hub.agent.agents import Agent
+from hub.agent.tidy_judge import NotesJudge, Purse
+from hub.agent.tidy_reading import REASON, Reading, alike_in, read_areas, undone_for
+from hub.agent.tidy_report import Others, Tidied, diff_of, summary_of
+from hub.agent.tidy_verdicts import Verdicts
+from hub.core.clock import Clock
+from hub.core.context import Authority, Context
+from hub.core.errors import Forbidden, HubError
+from hub.memory.contract import NOBODY, Edit, Memory, Scope
+from hub.memory.own_scope import own_scope
+from hub.memory.registry import MemoryRegistry
+from hub.memory.tidy_plan import Known, Plan, plan, questions
+from hub.security.people import People
+from hub.sessions.keys import SessionKey, SessionKind
+from hub.sessions.privacy import scope_of
+from hub.sessions.store import SessionStore
+from hub.storage.homedir import Home
+
+_log = logging.getLogger(__name__)
+
+OTHERS_LIMIT = 500
+VERDICTS = "tidy.json"
+
+
+@dataclass(frozen=True, slots=True)
+class TidyNeeds:
+    """What tidying up stands on.
+
+    Attributes:
+        people: The people of this home, as configured now.
+        zone: The time zone of this home, in which days begin.
+    """
+
+    memory: MemoryRegistry
+    sessions: SessionStore
+    judge: NotesJudge
+    home: Home
+    clock: Clock
+    people: Callable[[], People]
+    zone: Callable[[], tzinfo]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is to be tidied up.
+
+    Attributes:
+        agent: Whose memory.
+        context: Why, and with whose authority.
+        dry_run: Tell what would change, and leave it.
+        cost_usd: Dollars that judging may cost; None sets no bound but that on pairs.
+    """
+
+    agent: Agent
+    context: Context
+    dry_run: bool = False
+    cost_usd: float | None = None
+
+
+class Tidy:
+    """Tidies up memories, one run at a time."""
+
+    def __init__(self, needs: TidyNeeds) -> None:
+        self._needs = needs
+        self._lock = asyncio.Lock()
+
+    async def tidy(self, wish: Wish) -> Tidied:
+        """Tidy up what whoever asks may write, and for an owner the memories of others.
+
+        What is decided is written at the very end, all of it or nothing; cancelling it before leaves all as it is.
+
+        Raises:
+            Forbidden: Words from outside are in what asks, or it stands for nobody who has a memory.
+            Conflict: A file was changed meanwhile; nothing of the caller's was written, and the next run does it.
+            Unavailable: There is no memory, or the disk cannot be written.
+        """
+        authority = wish.context.authority
+        if authority.tainted:
+            raise Forbidden("memory.tidy: words from outside are in this run; they do not choose what lasts")
+        own = own_scope(authority)
+        if own == NOBODY:
+            raise Forbidden("memory.tidy: this is done for nobody of this home, so there is no memory to tidy up")
+        async with self._lock:
+            run = _Run(self._needs, self._needs.memory.require(), wish)
+            mine = await run.tidy(own)
+            others = [await run.tidy_quietly(each) for each in self._others(wish)] if authority.owner else []
+        return Tidied(mine.plans, mine.diff, mine.change_id, _summed(others), wish.dry_run)
+
+    def _others(self, wish: Wish) -> list[Scope]:
+        """Return the scopes of other people and of the groups that talk with the agent."""
+        people = self._needs.people()
+        own = wish.context.authority.person
+        found = [Scope(each.id, private=False) for each in people.all() if each.id != own]
+        for session in self._needs.sessions.list(wish.agent.id):
+            if SessionKey.parse(session.key).kind in (SessionKind.GROUP, SessionKind.CHANNEL):
+                found.append(scope_of(session.key, Authority("system"), people))
+        return [each for each in dict.fromkeys(found) if each != NOBODY][:OTHERS_LIMIT]
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What came of one scope."""
+
+    plans: tuple[Plan, ...] = ()
+    diff: str = ""
+    change_id: str | None = None
+    gave_up: bool = False
+
+
+class _Run:
+    """One run over one agent's memory."""
+
+    def __init__(self, needs: TidyNeeds, memory: Memory, wish: Wish) -> None:
+        self._needs = needs
+        self._memory = memory
+        self._wish = wish
+        self._agent_id = wish.agent.id
+        self._purse: Purse = needs.judge.purse(wish.cost_usd)
+        self._today = datetime.fromtimestamp(needs.clock.time(), needs.zone()).date()
+        self._verdicts = Verdicts(needs.home.agent(self._agent_id) / VERDICTS)
+
+    async def tidy_quietly(self, scope: Scope) -> _Outcome:
+        """Tidy up somebody else's; what is in the way there does not keep the others' from being done."""
+        try:
+            return await self.tidy(scope)
+        except HubError as error:
+            _log.warning("the memory of %s is not tidied up: %s", scope.person or scope.group, error.message)
+            return _Outcome(gave_up=True)
+
+    async def tidy(self, scope: Scope) -> _Outcome:
+        """Tidy up all areas of a scope, none of which sees another, in one change."""
+        readings = await read_areas(self._memory, self._agent_id, scope, self._today)
+        if not readings:
+            return _Outcome()
+        alike = await alike_in(self._memory, readings, self._agent_id, scope, self._today)
+        known = Known(self._today, undone=await undone_for(self._memory, self._agent_id, scope))
+        plans = [await self._planned(each, replace(known, alike=alike[each.area.name])) for each in readings]
+        before = {path: text for each in readings for path, text in each.texts.items()}
+        after = {path: text for each in plans for path, text in each.texts.items()}
+        diff = await asyncio.to_thread(diff_of, {path: each.text for path, each in before.items()}, after)
+        if not after or self._wish.dry_run:
+            return _Outcome(tuple(plans), diff)
+        hashes = {path: each.hash for path, each in before.items()}
+        change_id = await self._write(scope, after, hashes, summary_of(plans))
+        return _Outcome(tuple(plans), diff, change_id)
+
+    async def _planned(self, reading: Reading, known: Known) -> Plan:
+        """Return what changes in one area, with what a model says of pairs that rules cannot tell."""
+        asked = await asyncio.to_thread(questions, reading.area, reading.files, known)
+        judged = await asyncio.to_thread(self._verdicts.of, [each.pair for each in asked])
+        fresh = [each for each in asked if each.pair not in judged]
+        if said := await self._needs.judge.judge(fresh, self._wish.agent, self._wish.context, self._purse):
+            await asyncio.to_thread(self._verdicts.keep, said)
+        return await asyncio.to_thread(plan, reading.area, reading.files, replace(known, judged={**judged, **said}))
+
+    async def _write(
+        self, scope: Scope, texts: Mapping[str, str | None], hashes: Mapping[str, str], summary: str
+    ) -> str:
+        authority = self._wish.context.authority
+        change = await self._memory.notebook.write(
+            [Edit(path, text, hashes.get(path)) for path, text in texts.items()],
+            agent_id=self._agent_id,
+            scope=scope,
+            reason=REASON,
+            who=authority.person or authority.principal,
+            summary=summary,
+        )
+        return change.id
+
+
+def _summed(outcomes: Iterable[_Outcome]) -> Others:
+    told = list(outcomes)
+    plans = [each for outcome in told for each in outcome.plans]
+    return Others(
+        sum(any(each.texts for each in outcome.plans) for outcome in told),
+        sum(len(each.promoted) for each in plans),
+        sum(len(each.merged) for each in plans),
+        sum(len(each.contradictions) for each in plans),
+        sum(each.removed for each in plans),
+        sum(each.gave_up for each in told),
+    )

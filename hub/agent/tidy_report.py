@@ -1,0 +1,144 @@
+"""What tidying up did, in words and as plain data."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hub.memory.markdown import passages
+from hub.memory.tidy_entries import Standing
+from hub.memory.tidy_marks import shown
+from hub.memory.tidy_plan import CURATED_LIMIT_BYTES, Plan
+
+CONTEXT_LINES = 3
+DIFF_LIMIT = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """What was done in the memories of other people and of groups: how much, and nothing of what."""
+
+    areas: int = 0
+    promoted: int = 0
+    merged: int = 0
+    contradictions: int = 0
+    removed: int = 0
+    gave_up: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Tidied:
+    """What one run did for whoever asked for it.
+
+    Attributes:
+        plans: What was planned, of each area that the caller sees.
+        diff: Unified diff of all files.
+        change_id: By which it can be taken back; None when nothing was written.
+        others: Of areas that the caller does not see.
+        dry_run: Whether nothing was written because nothing was to be.
+    """
+
+    plans: tuple[Plan, ...] = ()
+    diff: str = ""
+    change_id: str | None = None
+    others: Others = field(default_factory=Others)
+    dry_run: bool = False
+
+    @property
+    def summary(self) -> str:
+        """One line; empty when there was nothing to do."""
+        return summary_of(self.plans)
+
+    def as_data(self) -> dict[str, Any]:
+        """Return it as services and the gateway answer."""
+        pairs = [pair for each in self.plans for pair in each.contradictions]
+        return {
+            "promoted": sum(len(each.promoted) for each in self.plans),
+            "merged": sum(len(each.merged) for each in self.plans),
+            "contradictions": [{"older": _entry_data(one), "newer": _entry_data(other)} for one, other in pairs],
+            "removed": sum(each.removed for each in self.plans),
+            "unsettled": sum(each.unsettled for each in self.plans),
+            "change_id": self.change_id,
+            "summary": self.summary,
+            "diff": self.diff,
+            "problems": problems_of(self.plans),
+            "dry_run": self.dry_run,
+            "others": {
+                "areas": self.others.areas,
+                "promoted": self.others.promoted,
+                "merged": self.others.merged,
+                "contradictions": self.others.contradictions,
+                "removed": self.others.removed,
+                "gave_up": self.others.gave_up,
+            },
+        }
+
+
+def summary_of(plans: Iterable[Plan]) -> str:
+    """Return one line on what plans change; empty when that is nothing."""
+    told = list(plans)
+    if not any(each.texts for each in told):
+        return ""
+    promoted, merged = sum(len(each.promoted) for each in told), sum(len(each.merged) for each in told)
+    removed, marked = sum(each.removed for each in told), sum(len(each.contradictions) for each in told)
+    said = [
+        f"kept {_count(promoted, 'entry', 'entries')} for good" if promoted else "",
+        f"struck {merged} that {'was' if merged == 1 else 'were'} there twice or outdated" if merged else "",
+        f"took out {removed} struck long ago" if removed else "",
+        f"{_count(marked, 'contradiction', 'contradictions')} to be settled" if marked else "",
+    ]
+    line = ", ".join(each for each in said if each) or "took out what is settled"
+    return f"{line[0].upper()}{line[1:]}."
+
+
+def problems_of(plans: Iterable[Plan]) -> list[str]:
+    """Return what is in the way, a sentence each."""
+    told = list(plans)
+    large = (
+        f"MEMORY.md is at its bound of {CURATED_LIMIT_BYTES:,} bytes, so that nothing more is put into it by itself. "
+        "Shorten it, or move parts of it to files in memory/."
+    )
+    return [
+        *([large] if any(each.over_limit for each in told) else []),
+        *(each.problem for each in told if each.problem),
+    ]
+
+
+def diff_of(before: Mapping[str, str], after: Mapping[str, str | None]) -> str:
+    """Return what changes in files as a unified diff.
+
+    Of files that hold words from outside only the lines that change are shown: those never are from outside.
+
+    Args:
+        before: The files as they are; a new one is not there.
+        after: Those that change; None for one that goes.
+    """
+    lines: list[str] = []
+    for path, text in sorted(after.items()):
+        was = before.get(path)
+        around = CONTEXT_LINES if all(each.trusted for each in passages(was or "")) else 0
+        lines += difflib.unified_diff(
+            (was or "").splitlines(),
+            (text or "").splitlines(),
+            "/dev/null" if was is None else f"a/{path}",
+            "/dev/null" if text is None else f"b/{path}",
+            n=around,
+            lineterm="",
+        )
+    diff = "\n".join(lines)
+    return diff if len(diff) <= DIFF_LIMIT else f"{diff[:DIFF_LIMIT]}\n… cut: {len(diff) - DIFF_LIMIT} more characters"
+
+
+def _entry_data(entry: Standing) -> dict[str, Any]:
+    return {
+        "text": shown(entry.passage.text),
+        "path": entry.path,
+        "start_line": entry.passage.start_line,
+        "day": entry.day or None,
+    }
+
+
+def _count(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"

@@ -1,0 +1,43 @@
+"""The service `memory.tidy`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.agent.agents import Agents
+from hub.agent.tidy import Tidy, Wish
+from hub.core.events import Unsubscribe
+from hub.core.schema import All, Optional, Range, Schema, boolean, number, slug
+from hub.core.services import ResponseMode, ServiceCall, ServiceRegistry
+
+COST_LIMIT_USD = 1_000
+TIDY_KEYS: Mapping[Any, Any] = {
+    Optional("dry_run", default=False, description="Tell what would change, and leave it."): boolean,
+    Optional("cost_usd", description="Dollars that comparing entries with a model may cost at most."): All(
+        number, Range(min=0, max=COST_LIMIT_USD)
+    ),
+}
+TIDY_SCHEMA = Schema(
+    {Optional("agent", description="Whose memory; the default agent's without it."): slug, **TIDY_KEYS}
+)
+
+
+def register_tidy(services: ServiceRegistry, tidy: Tidy, agents: Agents) -> Unsubscribe:
+    """Register the service; returns what removes it. A second call right after the first finds nothing to do."""
+
+    async def handle(call: ServiceCall) -> Mapping[str, Any]:
+        data = call.data
+        agent = agents.get(data["agent"]) if "agent" in data else agents.default()
+        tidied = await tidy.tidy(Wish(agent, call.context, data["dry_run"], data.get("cost_usd")))
+        return tidied.as_data()
+
+    return services.register(
+        "memory",
+        "tidy",
+        handle,
+        TIDY_SCHEMA,
+        ResponseMode.OPTIONAL,
+        description="Tidy up the memory: keep what recurs, merge what is double, mark what does not agree",
+        idempotent=True,
+    )

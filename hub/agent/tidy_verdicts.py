@@ -1,0 +1,58 @@
+"""What models said of pairs of notes, kept so that nothing is asked twice; of the notes only hashes are kept."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from pathlib import Path
+
+from hub.core.errors import HubError
+from hub.memory.alike import Relation
+from hub.memory.tidy_pairs import Pair
+from hub.storage.versioned_file import VersionedFile
+
+_log = logging.getLogger(__name__)
+
+KEPT_LIMIT = 5_000
+VERSION = 1
+
+
+class Verdicts:
+    """The verdicts on one agent's notes; disposable. Everything here blocks.
+
+    Args:
+        path: The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = VersionedFile(path, VERSION)
+
+    def of(self, pairs: Iterable[Pair]) -> dict[Pair, Relation]:
+        """Return what was said of those pairs of which something was."""
+        kept = self._read()
+        return {pair: Relation(kept[name]) for pair in pairs if (name := _name(pair)) in kept}
+
+    def keep(self, judged: Mapping[Pair, Relation]) -> None:
+        """Keep what was said; of very many, the newest. What cannot be written is asked again some day."""
+        kept = self._read() | {_name(pair): relation.value for pair, relation in judged.items()}
+        newest = dict(list(kept.items())[-KEPT_LIMIT:])
+        try:
+            self._file.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._file.write(newest)
+        except (HubError, OSError) as error:
+            _log.warning("what was said of notes is not kept: %s", error)
+
+    def _read(self) -> dict[str, str]:
+        try:
+            kept = self._file.read()
+        except HubError as error:
+            _log.warning("what was said of notes before cannot be read: %s", error.message)
+            return {}
+        if not isinstance(kept, dict):
+            return {}
+        return {str(name): said for name, said in kept.items() if isinstance(said, str) and said in frozenset(Relation)}
+
+
+def _name(pair: Pair) -> str:
+    return sha256("\x00".join(pair).encode("utf-8", "surrogatepass")).hexdigest()

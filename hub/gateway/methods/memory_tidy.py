@@ -1,0 +1,41 @@
+"""`memory.tidy`: keep what recurs, merge what is double, mark what does not agree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.agent.agents import Agents
+from hub.agent.tidy import Tidy, Wish
+from hub.agent.tidy_service import TIDY_KEYS
+from hub.core.schema import Schema
+from hub.gateway.contract import WRITE, Method, MethodCall
+from hub.gateway.methods.memory_door import AGENT, MemoryDoor
+
+OWNER = "gateway"
+
+
+class TidyMethods:
+    """The method about tidying up.
+
+    Args:
+        door: The way to the memory.
+        agents: Whose there is.
+        tidy: Does it.
+    """
+
+    def __init__(self, door: MemoryDoor, agents: Agents, tidy: Tidy) -> None:
+        self._door = door
+        self._agents = agents
+        self._tidy = tidy
+
+    def methods(self) -> list[Method]:
+        """Return the method."""
+        return [Method("memory.tidy", self._run, OWNER, Schema({**TIDY_KEYS, **AGENT}), WRITE, acts=True)]
+
+    async def _run(self, call: MethodCall) -> Mapping[str, Any]:
+        self._door.whose(call)
+        agent = self._agents.get(self._door.agent(call))
+        wish = Wish(agent, call.context, call.params["dry_run"], call.params.get("cost_usd"))
+        shown: dict[str, Any] = self._door.shown((await self._tidy.tidy(wish)).as_data())
+        return shown

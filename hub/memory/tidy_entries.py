@@ -1,0 +1,147 @@
+"""What stands in one area of a memory, read for tidying up. Pure.
+
+Only what this home's people vouch for is read: untrusted entries are not there for whoever tidies up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+
+from hub.memory.alike import Gist, gist_of, text_key
+from hub.memory.contract import Kind
+from hub.memory.markdown import Passage, passages
+from hub.memory.tidy_marks import TO_BE_SETTLED
+
+LOOK_BACK_DAYS = 90
+"""Days that are looked at. What was struck is kept as long, so that what holds no longer is not taken up once more."""
+CURATED = "MEMORY.md"
+PRIVATE_AREA = "private"
+SHARED_AREA = "shared"
+_ALWAYS = "9999-12-31"
+
+
+@dataclass(frozen=True, slots=True)
+class AreaFile:
+    """A file of an area, and the day it is about, as `YYYY-MM-DD`."""
+
+    path: str
+    text: str
+    day: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """One area of a memory, and where in it things belong.
+
+    Attributes:
+        name: As `MemoryFile.area`.
+        curated: The file that lasts, in which what is said twice is said once.
+        settled: The file in which contradictions are marked.
+        title: The first line of the curated file when it is new.
+        has_sections: Whether the curated file has a section for each kind.
+    """
+
+    name: str
+    curated: str
+    settled: str
+    title: str
+    has_sections: bool
+
+    @classmethod
+    def named(cls, name: str) -> Area | None:
+        """Return an area by its name; None for one that is not tidied up."""
+        if name == PRIVATE_AREA:
+            return cls(name, CURATED, CURATED, "# Memory", has_sections=True)
+        if name == SHARED_AREA:
+            return cls(name, "memory/shared.md", "memory/shared.md", "# Shared", has_sections=True)
+        sort, _, owner = name.partition("-")
+        folder = {"person": "people", "group": "groups"}.get(sort)
+        if folder is None or not owner:
+            return None
+        own = f"memory/{folder}/{owner}"
+        return cls(name, f"{own}.md", f"{own}/to-be-settled.md", f"# {owner}", has_sections=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """An entry that stands.
+
+    Attributes:
+        path: The file it is in.
+        passage: Where in it; the text is whole.
+        key: By what its text is known.
+        gist: What of it is compared.
+        when: `YYYY-MM-DD HH:MM` as far as it is known; "" for what nobody dated.
+        curated: Whether it stands in the file that lasts.
+    """
+
+    path: str
+    passage: Passage
+    key: str
+    gist: Gist
+    when: str
+    curated: bool
+
+    @property
+    def day(self) -> str:
+        """The day it was noted."""
+        return self.when[:10]
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether somebody wrote it without a source; such lines are left as they are."""
+        return self.passage.kind is None
+
+    @property
+    def is_todo(self) -> bool:
+        """Whether it is something to do, which is done some day and never lasts."""
+        return self.passage.kind == Kind.TODO.value
+
+    @property
+    def order(self) -> tuple[str, bool, int]:
+        """By which the later of two is found."""
+        return self.when, self.curated, self.passage.start_line
+
+
+def standing_in(area: Area, files: Sequence[AreaFile], today: date) -> list[Standing]:
+    """Return the entries that stand in an area: all of the curated file, and those of the last days.
+
+    An entry of a day is left out when the same was struck since, or when it speaks of its own day (today, 昨天).
+    """
+    oldest = (today - timedelta(days=LOOK_BACK_DAYS)).isoformat()
+    found: list[Standing] = []
+    struck: dict[tuple[object, ...], str] = {}
+    for file in files:
+        is_curated = file.path == area.curated
+        if not is_curated and (file.day is None or file.day <= oldest):
+            continue
+        for passage in whole_items(file.text):
+            if passage.heading == TO_BE_SETTLED or not passage.trusted:
+                continue
+            gist = gist_of(passage.text)
+            if passage.struck:
+                struck[gist.identity] = max(struck.get(gist.identity, ""), passage.superseded or _ALWAYS)
+            elif gist.words and not gist.bound:
+                when = passage.noted or (f"{file.day} 00:00" if file.day else "")
+                found.append(Standing(file.path, passage, text_key(passage.text), gist, when, is_curated))
+    return [each for each in found if each.curated or each.day > struck.get(each.gist.identity, "")]
+
+
+def whole_items(text: str) -> list[Passage]:
+    """Return the list items of a file, each whole, also those that are longer than a passage."""
+    found: list[Passage] = []
+    for passage in passages(text):
+        if not passage.is_item:
+            continue
+        if found and (found[-1].start_line, found[-1].end_line) == (passage.start_line, passage.end_line):
+            found[-1] = replace(found[-1], text=f"{found[-1].text}\n{passage.text}")
+        else:
+            found.append(passage)
+    return found
+
+
+def by_place(entries: Iterable[Standing]) -> Mapping[tuple[str, int], Standing]:
+    """Return entries by path and the line they begin at."""
+    return {(each.path, each.passage.start_line): each for each in entries}

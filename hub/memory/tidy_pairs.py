@@ -1,0 +1,142 @@
+"""Statements of an area and how each two of them stand to each other, for tidying up. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from hub.memory.alike import Gist, Relation, relation_of
+from hub.memory.tidy_entries import Standing
+
+STATEMENTS_LIMIT = 2_000
+"""Statements that are compared with each other: the curated ones, and the newest."""
+COMMON_LIMIT = 100
+"""A word that more statements have than this brings no two of them together."""
+
+Pair = tuple[str, str]
+"""The keys of two texts, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What one or more entries say in the same words.
+
+    Attributes:
+        entries: From the earliest to the latest.
+    """
+
+    key: str
+    entries: tuple[Standing, ...]
+
+    @property
+    def gist(self) -> Gist:
+        """What of it is compared."""
+        return self.entries[-1].gist
+
+    @property
+    def newest(self) -> Standing:
+        """The latest entry that says so."""
+        return self.entries[-1]
+
+    @property
+    def is_curated(self) -> bool:
+        """Whether it stands in the file that lasts."""
+        return any(each.curated for each in self.entries)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Two statements that a model may judge, the older first."""
+
+    pair: Pair
+    older: Standing
+    newer: Standing
+    likeness: float
+
+
+def pair_of(one: str, other: str) -> Pair:
+    """Return the pair of two keys."""
+    return (one, other) if one <= other else (other, one)
+
+
+def statements_of(entries: Iterable[Standing]) -> dict[str, Statement]:
+    """Return what entries say, by key."""
+    found: dict[str, list[Standing]] = {}
+    for each in sorted(entries, key=lambda entry: entry.order):
+        found.setdefault(each.key, []).append(each)
+    made = [Statement(key, tuple(some)) for key, some in found.items()]
+    made.sort(key=lambda each: (each.is_curated, each.newest.order), reverse=True)
+    return {each.key: each for each in made[:STATEMENTS_LIMIT]}
+
+
+def relations_by_rule(
+    statements: Mapping[str, Statement], alike: Mapping[Pair, float]
+) -> dict[Pair, tuple[Relation, float]]:
+    """Return how statements stand to each other, with their likeness; those that are different are left out.
+
+    Args:
+        statements: By key.
+        alike: Likeness of pairs by meaning, as far as it is known.
+    """
+    found: dict[Pair, tuple[Relation, float]] = {}
+    for pair, share in _candidates(statements, alike):
+        one, other = statements[pair[0]], statements[pair[1]]
+        relation = relation_of(one.gist, other.gist, alike.get(pair, 0.0))
+        if relation is not Relation.DIFFERENT:
+            found[pair] = (relation, max(share, alike.get(pair, 0.0)))
+    return found
+
+
+def questions_in(
+    statements: Mapping[str, Statement], rules: Mapping[Pair, tuple[Relation, float]], known: Iterable[Pair]
+) -> list[Question]:
+    """Return the pairs that rules cannot tell for sure and that were not judged, the most telling first."""
+    judged = set(known)
+    found = []
+    for pair, (relation, likeness) in rules.items():
+        one, other = statements[pair[0]], statements[pair[1]]
+        if relation is Relation.SAME or pair in judged or (one.newest.is_todo and other.newest.is_todo):
+            continue
+        older, newer = sorted((one.newest, other.newest), key=lambda entry: entry.order)
+        found.append(Question(pair, older, newer, likeness))
+    found.sort(key=lambda each: (each.older.curated or each.newer.curated, each.likeness), reverse=True)
+    return found
+
+
+def classes_of(statements: Sequence[str], same: Iterable[Pair]) -> dict[str, str]:
+    """Return for each key the key that stands for all that say the same."""
+    leader = {key: key for key in statements}
+
+    def lead(key: str) -> str:
+        while leader[key] != key:
+            leader[key] = key = leader[leader[key]]
+        return key
+
+    for one, other in same:
+        first, second = sorted((lead(one), lead(other)))
+        leader[second] = first
+    return {key: lead(key) for key in statements}
+
+
+def _candidates(statements: Mapping[str, Statement], alike: Mapping[Pair, float]) -> Iterator[tuple[Pair, float]]:
+    """Yield pairs that share enough words to be looked at, and those that are alike by meaning, each once."""
+    having: dict[str, list[str]] = {}
+    for key, statement in statements.items():
+        for word in statement.gist.words:
+            having.setdefault(word, []).append(key)
+    seen = set()
+    for key, statement in statements.items():
+        own = statement.gist.words
+        shared = Counter(
+            other for word in own if len(having[word]) <= COMMON_LIMIT for other in having[word] if other > key
+        )
+        for other, count in shared.items():
+            theirs = statements[other].gist.words
+            if 2 * count >= min(len(own), len(theirs)):
+                pair = pair_of(key, other)
+                seen.add(pair)
+                yield pair, len(own & theirs) / len(own | theirs)
+    for pair in alike:
+        if pair not in seen and pair[0] in statements and pair[1] in statements and pair[0] != pair[1]:
+            yield pair, 0.0

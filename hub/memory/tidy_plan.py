@@ -1,0 +1,59 @@
+"""What tidying up changes in one area of a memory: decided here, from the files alone, and done elsewhere. Pure.
+
+What recurs in the days is copied into the file that lasts; what is there twice is struck once; what does not agree is
+marked; what was struck long ago leaves `MEMORY.md`. Nothing else of any file changes, and of files that were tidied up
+nothing does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hub.memory.markdown import front_matter
+from hub.memory.tidy_entries import PRIVATE_AREA, Area, AreaFile, standing_in
+from hub.memory.tidy_marks import marks_in
+from hub.memory.tidy_pairs import Question, questions_in, relations_by_rule, statements_of
+from hub.memory.tidy_round import CURATED_LIMIT_BYTES, Known, Merged, Plan, Round
+
+__all__ = ["CURATED_LIMIT_BYTES", "Known", "Merged", "Plan", "plan", "questions"]
+ROUNDS = 5
+BROKEN = "\ufffd"
+"""Stands for bytes that are no text; a file that holds it cannot be written back as it was."""
+
+
+def questions(area: Area, files: Sequence[AreaFile], known: Known) -> list[Question]:
+    """Return the pairs of an area that rules cannot tell for sure and that were not judged, the most telling first."""
+    statements = statements_of(standing_in(area, files, known.today))
+    return questions_in(statements, relations_by_rule(statements, known.alike), known.judged)
+
+
+def plan(area: Area, files: Sequence[AreaFile], known: Known) -> Plan:
+    """Return what tidying up changes in an area.
+
+    Args:
+        area: The area.
+        files: Its files.
+        known: What is known beside them.
+    """
+    whole = Plan()
+    before = {file.path: file.text for file in files}
+    for path in {area.curated, area.settled} & before.keys():
+        if BROKEN in before[path] or not front_matter(before[path])[0].trusted:
+            whole.problem = f"{path} holds bytes that are no text, or says that it is not to be trusted"
+            return whole
+    now: dict[str, AreaFile] = {file.path: file for file in files}
+    for _ in range(ROUNDS):
+        changed = Round(area, list(now.values()), known, whole).run()
+        if not changed:
+            break
+        now |= {path: AreaFile(path, text) for path, text in changed.items()}
+    for path, file in now.items():
+        if file.text != before.get(path):
+            goes = not file.text and path != area.curated
+            whole.texts[path] = None if goes else file.text
+    settled = now.get(area.settled)
+    whole.unsettled = sum(not mark.both_hold for mark in marks_in(settled.text)) if settled else 0
+    curated = now.get(area.curated)
+    is_large = curated is not None and len(curated.text.encode()) > CURATED_LIMIT_BYTES
+    whole.over_limit = area.name == PRIVATE_AREA and (whole.over_limit or is_large)
+    return whole

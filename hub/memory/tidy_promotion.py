@@ -1,0 +1,55 @@
+"""Copying an entry of a day into the file that lasts: as it stands there, with all days it was noted on. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from hub.memory.alike import text_key
+from hub.memory.contract import Entry, Kind, Provenance
+from hub.memory.markdown import format_entry, insert_under, noted_also
+from hub.memory.tidy_entries import Area, Standing, whole_items
+
+BY_HAND = "by hand"
+"""Where an entry came from that nobody said in a conversation."""
+_SECTIONS = {Kind.PREFERENCE.value: "Preferences", Kind.DECISION.value: "Decisions", Kind.PERSON.value: "People"}
+_FACTS = "Facts"
+
+
+def item_of(entry: Standing, text: str, days: Iterable[str]) -> str | None:
+    """Return an entry as it is copied; None for one that cannot be copied so that it says the same.
+
+    Args:
+        entry: The entry; one without a source becomes a fact of its day.
+        text: The file it stands in.
+        days: All the days on which the same was noted.
+    """
+    passage = entry.passage
+    if passage.kind is None:
+        item = _as_fact(entry)
+    else:
+        lines = text.split("\n")[passage.start_line - 1 : passage.end_line]
+        item = "\n".join(line.rstrip("\r") for line in lines) + "\n"
+    if item is None:
+        return None
+    made = whole_items(item)
+    same = len(made) == 1 and made[0].kind is not None and made[0].trusted and not made[0].struck
+    return noted_also(item, days) if same and text_key(made[0].text) == entry.key else None
+
+
+def put(text: str, area: Area, kind: str | None, item: str) -> str:
+    """Return the curated file of an area with an item where it belongs."""
+    if area.has_sections:
+        return insert_under(text or f"{area.title}\n", _SECTIONS.get(kind or "", _FACTS), item)[0]
+    before = text or f"{area.title}\n\n"
+    return before + ("" if before.endswith("\n") else "\n") + item
+
+
+def _as_fact(entry: Standing) -> str | None:
+    try:
+        noted = datetime.fromisoformat(f"{entry.day}T00:00").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    passage = entry.passage
+    came = Provenance(passage.session or BY_HAND, passage.person, noted.timestamp(), trusted=True)
+    return format_entry(Entry(passage.text, Kind.FACT, came), UTC)

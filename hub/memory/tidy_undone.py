@@ -1,0 +1,26 @@
+"""What of earlier tidying was taken back: it is not done once more. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from hub.memory.tidy_marks import shown
+
+_ITEM = re.compile(r"\+(?:[-*+]|\d{1,9}[.)])\s+(?:~~)?(.*?)(?:~~)?\s*")
+_SIDE = re.compile(r"\+\s+(“.*”) \(.*\)\s*")
+
+
+def undone_in(diffs: Iterable[str]) -> frozenset[str]:
+    """Return the first lines of entries that were put or struck in changes that were taken back, and marked sides.
+
+    Args:
+        diffs: Unified diffs of those changes.
+    """
+    found: set[str] = set()
+    for line in (line for diff in diffs for line in diff.split("\n")):
+        if item := _ITEM.fullmatch(line):
+            found.add(shown(item[1]))
+        elif side := _SIDE.fullmatch(line):
+            found.add(side[1])
+    return frozenset(found)
