@@ -110,7 +110,7 @@ class Generation:
             self.dimensions = int(self.catalog.get("dimensions") or 0) or None
             self._open_keywords()
             self._open_vectors()
-            self.mend()
+            self._mend_if_possible()
         except BaseException:
             self.close()
             raise
@@ -152,7 +152,7 @@ class Generation:
         if self.closed:
             raise IndexDamaged("the index was closed meanwhile")
         if self._unfinished:
-            self._finish(self._in_catalog(self.catalog.staged))
+            self.mend()
         staged = self._in_catalog(lambda: self.catalog.stage(files, gone, budget))
         self._finish(staged)
         return staged
@@ -264,6 +264,14 @@ class Generation:
         self.catalog.close()
 
     # --- below ---
+
+    def _mend_if_possible(self) -> None:
+        """Mend what can be; on a full disk what is there can be searched, and the rest follows with the next change."""
+        try:
+            self.mend()
+        except OSError as error:
+            _log.warning("%s cannot be mended now: %s", self.directory, error)
+            self._unfinished = True
 
     def _open_keywords(self) -> None:
         try:

@@ -329,8 +329,7 @@ class Library:
         fresh: Generation | None = None
         try:
             self._lock = await self._take_lock()
-            path = await self._read(lambda: self.directory / next_name(self.directory))
-            fresh = await self.in_thread(lambda: Generation(path, self.engines, is_new=True))
+            fresh = await self._begin()
             hurry = self.generation is None
             await self._filling.everything(fresh, self.job.sources, progress, hurry=hurry)
             if self.generation is not None:
@@ -353,6 +352,15 @@ class Library:
         self._looked_through(progress)
         await self._vectorize(tally)
         return tally
+
+    async def _begin(self) -> Generation:
+        """Make an empty index; nothing is left of one that cannot be made."""
+        path = await self._read(lambda: self.directory / next_name(self.directory))
+        try:
+            return await self.in_thread(lambda: Generation(path, self.engines, is_new=True))
+        except FAILURES:
+            await self._discard(path)
+            raise
 
     async def _put_into_force(self, fresh: Generation) -> None:
         async with self._writing:

@@ -1,0 +1,93 @@
+"""A search says what it went without, and never fails while one engine is left."""
+
+from __future__ import annotations
+
+import pytest
+
+from hub.core.errors import Unavailable
+from tests.integrations.memory.index.conftest import Notes, Shelf
+from tests.servers.embedding_server import EmbeddingServer
+
+
+async def test_nothing_is_missed_when_no_vectors_are_wanted(shelf: Shelf) -> None:
+    shelf.notes.words_alone()
+    shelf.notes.write("MEMORY.md", "The boiler\n")
+    await shelf.library.close()
+    await shelf.anew()
+
+    answer = await shelf.settled("boiler")
+
+    assert (answer.engines, answer.degraded) == (["keywords:fts5"], None)
+
+
+async def test_a_query_that_cannot_be_embedded_is_answered_by_word_with_the_reason(
+    shelf: Shelf, server: EmbeddingServer
+) -> None:
+    shelf.notes.write("MEMORY.md", "The boiler\n")
+    await shelf.library.sync()
+    server.queue({"status": 401, "message": "the key was revoked", "times": 9})
+
+    answer = await shelf.search("boiler works")
+
+    assert answer.engines == ["keywords:fts5"]
+    assert answer.degraded is not None
+    assert answer.degraded.startswith("vectors cannot be asked")
+    assert answer.hits[0].path == "MEMORY.md"
+
+
+async def test_what_could_not_be_embedded_is_embedded_later(shelf: Shelf, server: EmbeddingServer) -> None:
+    server.queue({"status": 401, "message": "not today"})
+    shelf.notes.write("MEMORY.md", "The boiler\n")
+    await shelf.library.sync()
+    assert shelf.library.problems != {}
+
+    await shelf.anew()  # the wait after a failure is not for a new start
+    await shelf.library.sync()
+
+    assert shelf.library.problems == {}
+    assert (await shelf.settled("boiler")).hits[0].vector_score is not None
+
+
+async def test_without_words_the_vectors_are_asked(shelf: Shelf) -> None:
+    shelf.notes.write("MEMORY.md", "The boiler\n")
+    await shelf.library.sync()
+    generation = shelf.library.generation
+    assert generation is not None
+    generation.note_damage("keywords", ValueError("spoilt"))
+
+    answer = await shelf.search("boiler")
+
+    assert answer.engines == ["vectors:exact"]
+    assert "spoilt" in (answer.degraded or "")
+    assert answer.hits[0].path == "MEMORY.md"
+    assert set((await shelf.settled("boiler")).engines) == {"vectors:exact", "keywords:fts5"}
+
+
+async def test_engines_of_which_the_package_is_missing_give_way_to_ours(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "whoosh", None)
+    shelf.notes.settings(keywords="whoosh")
+    shelf.notes.write("MEMORY.md", "The boiler\n")
+    for name in [name for name in sys.modules if name.endswith("keywords.whoosh_index")]:
+        monkeypatch.delitem(sys.modules, name)
+    await shelf.anew()
+
+    await shelf.library.sync()
+    answer = await shelf.search("boiler")
+
+    assert "keywords:fts5" in answer.engines
+    assert "homarus[whoosh]" in (answer.degraded or "")
+
+
+async def test_settings_that_cannot_be_used_are_told_and_the_worker_lives(notes: Notes) -> None:
+    notes.settings(keywords="nonsense")
+
+    with pytest.raises(Unavailable, match="nonsense"):
+        await notes.search("boiler")
+    notes.settings(keywords="fts5")
+    notes.write("MEMORY.md", "The boiler\n")
+
+    assert await notes.paths("boiler") == ["MEMORY.md"]
