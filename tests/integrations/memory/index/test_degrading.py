@@ -36,10 +36,11 @@ async def test_a_query_that_cannot_be_embedded_is_answered_by_word_with_the_reas
 
 
 async def test_what_could_not_be_embedded_is_embedded_later(shelf: Shelf, server: EmbeddingServer) -> None:
-    server.queue({"status": 401, "message": "not today"})
+    server.queue({"status": 401, "message": "not today", "always": True})
     shelf.notes.write("MEMORY.md", "The boiler\n")
     await shelf.library.sync()
     assert shelf.library.problems != {}
+    server.reset()
 
     await shelf.anew()  # the wait after a failure is not for a new start
     await shelf.library.sync()
