@@ -56,6 +56,8 @@ _FIELDS = (
 )
 UNBOUNDED = 1 << 62
 TOLD_LIMIT = 200
+FEW = 1_000
+"""Passages that are looked up one by one rather than met on the way through all of them."""
 
 _PARTS = "\x1f"
 _SLICE = 500
@@ -315,16 +317,19 @@ class Catalog:
 
     def latest(self, areas: Sequence[str], limit: int, allowed: Collection[int] | None) -> list[int]:
         """Return the newest dated passages of some areas, of a day entries before prose."""
-        # Area by area: then days come in order by the index, and only as many are sorted as are looked at.
-        query = (
-            "SELECT day, kind IS NOT NULL, path, start_line, id FROM chunks WHERE area = ? AND day IS NOT NULL "
-            "AND state = 0 ORDER BY day DESC, kind IS NULL, path DESC, start_line DESC"
-        )
+        columns = "SELECT day, kind IS NOT NULL, path, start_line, id FROM chunks WHERE day IS NOT NULL AND state = 0"
+        order = "ORDER BY day DESC, kind IS NULL, path DESC, start_line DESC"
         found: list[tuple[Any, ...]] = []
         with self._file.reading() as connection:
-            for area in areas:
-                rows = connection.execute(query, (area,))
-                found += islice((row for row in rows if allowed is None or row[-1] in allowed), limit)
+            if allowed is not None and len(allowed) <= FEW:
+                few = list(allowed)
+                query = f"{columns} AND id IN ({_places(few)}) AND area IN ({_places(areas)})"
+                found += connection.execute(query, (*few, *areas))
+            else:
+                # Area by area: then days come in order by the index, and only as many are sorted as are looked at.
+                for area in areas:
+                    rows = connection.execute(f"{columns} AND area = ? {order}", (area,))
+                    found += islice((row for row in rows if allowed is None or row[-1] in allowed), limit)
         return [row[-1] for row in sorted(found, reverse=True)[:limit]]
 
     def passages_of(self, path: str) -> list[Row]:
