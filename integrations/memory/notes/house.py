@@ -77,6 +77,8 @@ def stand(hub: Hub, domain: str) -> None:
         tasks,
     )
 
+    memory.attended_by(upkeep)
+
     def settings_changed(event: Event) -> None:
         if SECTIONS & set(event.data["changed"]):
             upkeep.reconfigure()
@@ -86,7 +88,6 @@ def stand(hub: Hub, domain: str) -> None:
             upkeep.look_later(event.data["agent_id"])
 
     owns = hub.integrations.owns
-    owns(domain, upkeep.stop)
     owns(domain, hub.memory.register(memory))
     owns(domain, hub.bus.listen("config_changed", settings_changed))
     owns(domain, hub.bus.listen("run_finished", said))

@@ -110,6 +110,18 @@ class Worker(Protocol):
         ...
 
 
+class Attendant(Protocol):
+    """Who keeps the index up to date; see `notes/upkeep.py`."""
+
+    def searched(self, agent_id: str) -> None:
+        """Note that an index was asked."""
+        ...
+
+    def stop(self) -> None:
+        """Do nothing more; the index's process is about to be ended."""
+        ...
+
+
 class NotesMemory:
     """Keeps memory in Markdown files; see `hub.memory.contract.Memory`.
 
@@ -142,9 +154,14 @@ class NotesMemory:
         self._now = now
         self._zone = zone
         self._tell = changed
+        self._attendant: Attendant | None = None
         self._tasks = tasks or TaskOwner("memory")
         self._desks = Desks(root_of, history_of, now, self._changed)
         self.notebook: Notebook = NotesNotebook(self._desks, self._sources, zone)
+
+    def attended_by(self, attendant: Attendant) -> None:
+        """Let somebody know of searches, and of the end."""
+        self._attendant = attendant
 
     async def search(
         self, query: str, *, agent_id: str, scope: Scope, limit: int | None = None, filters: Filters = NO_FILTERS
@@ -168,6 +185,8 @@ class NotesMemory:
 
         answer, why = await self._asked(agent_id, ask)
         if answer is not None:
+            if self._attendant is not None:
+                self._attendant.searched(agent_id)
             return answer
         sources = self._sources(agent_id)
         most = most or self._usual_limit(agent_id)
@@ -324,6 +343,8 @@ class NotesMemory:
 
     async def close(self) -> None:
         """End the index's process and all that goes on here; files are read and written as before, without an index."""
+        if self._attendant is not None:
+            self._attendant.stop()
         worker, self._worker = self._worker, None
         if worker is not None:
             await worker.close()

@@ -116,13 +116,14 @@ def area_of(path: str) -> str | None:
     """Return the one area that a file of a workspace lies in; None for what is no memory, or could be anybody's.
 
     A path has one spelling here: `memory//people/x.md` and `memory/People/x.md` may name a file that
-    `memory/people/x.md` names too, and neither is a memory file.
+    `memory/people/x.md` names too, and neither is a memory file. Hidden files are what programs keep for themselves:
+    drafts, trash, versions.
     """
     try:
         names = components(path)
     except PathRefused:
         return None
-    if "/".join(names) != path or not path.endswith(_SUFFIX):
+    if "/".join(names) != path or not path.endswith(_SUFFIX) or any(name.startswith(".") for name in names):
         return None
     if path == CURATED:
         return PRIVATE_AREA

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -27,9 +28,23 @@ AGAIN_S = 60.0
 """How old an index may be before a search has it looked over once more: not every file system tells of changes."""
 RETRY_S = (30.0, 120.0, 600.0)
 SOURCE = "memory"
+SUFFIX = ".md"
 
-Folders = tuple[list[Path], list[Path]]
-"""Those watched with all below them, and those watched by themselves."""
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What is watched.
+
+    Attributes:
+        deep: Folders with all below them.
+        flat: Folders by themselves.
+        doors: What changes the two when it comes or goes: the folders that are searched, or the first that is missing
+            on the way to one.
+    """
+
+    deep: tuple[Path, ...]
+    flat: tuple[Path, ...]
+    doors: frozenset[Path]
 
 
 class Upkeep:
@@ -68,15 +83,20 @@ class Upkeep:
         self._done_at: dict[str, float] = {}
         self._failures: dict[str, int] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._going: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
         """Begin; the first look at everything is taken at once, beside whatever else goes on."""
-        self._tasks.spawn(self._work(), name="index memory")
-        self._tasks.spawn(self._watch(), name="watch memory")
+        self._going = [
+            self._tasks.spawn(self._work(), name="index memory"),
+            self._tasks.spawn(self._watch(), name="watch memory"),
+        ]
         self.look(self._agents())
 
     def stop(self) -> None:
-        """Plan nothing more; the owner of the tasks ends what goes on."""
+        """Do nothing more; the owner of the tasks waits for what ends."""
+        for each in self._going:
+            each.cancel()
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
@@ -150,24 +170,24 @@ class Upkeep:
         while True:
             self._settings_changed.clear()
             jobs = self._jobs()
-            folders = await asyncio.to_thread(_folders, jobs)
+            watched = await asyncio.to_thread(_watched, jobs)
             stop = asyncio.Event()
             follow = [
-                asyncio.ensure_future(self._follow(watchfiles, each, jobs, stop, recursive=recursive))
-                for each, recursive in zip(folders, (True, False), strict=True)
-                if each
+                asyncio.ensure_future(self._follow(watchfiles, folders, jobs, watched.doors, stop, recursive=recursive))
+                for folders, recursive in ((watched.deep, True), (watched.flat, False))
+                if folders
             ]
+            # What changed while nothing was watched.
+            self.look(self._agents())
             try:
-                await self._until_other_folders(folders, follow)
+                await self._until_other_folders(watched, follow)
             finally:
                 stop.set()
                 for each in follow:
                     each.cancel()
                 await asyncio.gather(*follow, return_exceptions=True)
-            # What changed while nothing was watched.
-            self.look(self._agents())
 
-    async def _until_other_folders(self, folders: Folders, follow: Sequence[asyncio.Future[None]]) -> None:
+    async def _until_other_folders(self, watched: Watched, follow: Sequence[asyncio.Future[None]]) -> None:
         """Wait until there are others to watch, or the settings changed, or a watch came to its end."""
         changed: asyncio.Future[Any] = asyncio.ensure_future(self._settings_changed.wait())
         waiting: list[asyncio.Future[Any]] = [changed, *follow]
@@ -178,7 +198,7 @@ class Upkeep:
                 if any(failed):
                     _log.warning("changes of memory files are seen once a minute only: %s", failed[0])
                     await asyncio.wait([changed], timeout=AGAIN_S)
-                if done or await asyncio.to_thread(_folders, self._jobs()) != folders:
+                if done or await asyncio.to_thread(_watched, self._jobs()) != watched:
                     return
         finally:
             changed.cancel()
@@ -187,12 +207,19 @@ class Upkeep:
         return [self._job(agent_id) for agent_id in self._agents()]
 
     async def _follow(
-        self, watchfiles: ModuleType, folders: list[Path], jobs: list[Job], stop: asyncio.Event, *, recursive: bool
+        self,
+        watchfiles: ModuleType,
+        folders: Sequence[Path],
+        jobs: Sequence[Job],
+        doors: Collection[Path],
+        stop: asyncio.Event,
+        *,
+        recursive: bool,
     ) -> None:
-        """Have an agent's index looked over when a file of it changes; ends when a memory folder comes or goes."""
+        """Have an agent's index looked over when a file of it changes; ends when a folder comes or goes."""
         changes = watchfiles.awatch(
             *folders,
-            watch_filter=_is_memory,
+            watch_filter=lambda _change, path: path.endswith(SUFFIX) or Path(path) in doors,
             debounce=DEBOUNCE_MS,
             step=STEP_MS,
             recursive=recursive,
@@ -202,7 +229,7 @@ class Upkeep:
         async for batch in changes:
             paths = [Path(path) for _, path in batch]
             self.look(job.agent_id for job in jobs if _concerns(job, paths))
-            if any(path.name == FOLDER for path in paths):
+            if any(path in doors for path in paths):
                 return
 
 
@@ -212,9 +239,9 @@ def _load() -> ModuleType:
     return watchfiles
 
 
-def _folders(jobs: Iterable[Job]) -> Folders:
-    """Return the folders watched with all below them, and those watched by themselves."""
-    deep, flat = set(), set()
+def _watched(jobs: Iterable[Job]) -> Watched:
+    """Return what is to be watched for these jobs; blocks."""
+    deep, flat, doors = set(), set(), set()
     for job in jobs:
         for source in job.sources:
             root = Path(source.root)
@@ -227,11 +254,22 @@ def _folders(jobs: Iterable[Job]) -> Folders:
                 flat.add(root.parent)
             else:
                 deep.add(root)
-    return sorted(each for each in deep if each.is_dir()), sorted(each for each in flat if each.is_dir())
+    for folder in deep | flat:
+        door = _door(folder)
+        doors.add(door)
+        flat.add(door.parent)
+    return Watched(
+        tuple(sorted(each for each in deep if each.is_dir())),
+        tuple(sorted(each for each in flat if each.is_dir())),
+        frozenset(doors),
+    )
 
 
-def _is_memory(_change: Any, path: str) -> bool:
-    return path.endswith((".md", f"/{FOLDER}"))
+def _door(folder: Path) -> Path:
+    """Return a folder, or the first that is missing on the way to it."""
+    while not folder.parent.is_dir() and folder.parent != folder:
+        folder = folder.parent
+    return folder
 
 
 def _concerns(job: Job, paths: Iterable[Path]) -> bool:
