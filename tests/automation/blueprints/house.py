@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hub.agent.tidy_service import TIDY_SCHEMA
 from hub.automation.blueprints.blueprints import Blueprints
 from hub.automation.contract import Parts
 from hub.automation.services.agent_run import AGENT_RUN_SCHEMA
 from hub.automation.services.heartbeat import DUE_SCHEMA, HEARTBEAT_SCHEMA
-from hub.automation.services.messages import NOTIFY_SCHEMA
+from hub.automation.services.messages import NOTIFY_SCHEMA, SEND_SCHEMA
 from hub.automation.services.remembered_pages import RememberedPages
 from hub.automation.services.web import register_web
 from hub.core.schema import Schema
@@ -45,6 +46,7 @@ class House(Engine):
         self.egress_allowed: set[str] = set()
         self.egress = Egress(lambda: self.egress_allowed)
         self.is_due = True
+        self.tidied: dict[str, Any] = {"summary": "", "contradictions": [], "problems": []}
 
     def offered(self) -> Mapping[str, Schema]:
         """The services whose calls are kept, by name."""
@@ -53,6 +55,7 @@ class House(Engine):
             "agent.run": AGENT_RUN_SCHEMA,
             "agent.heartbeat": HEARTBEAT_SCHEMA,
             "notify.notify": NOTIFY_SCHEMA,
+            "message.send": SEND_SCHEMA,
             **anything,
         }
 
@@ -64,6 +67,7 @@ class House(Engine):
         """Offer what answers for itself."""
         register_web(parts.services, self.egress, RememberedPages(self.home / "pages"))
         parts.services.register("agent", "heartbeat_due", self._due, DUE_SCHEMA, ResponseMode.ONLY)
+        parts.services.register("memory", "tidy", self._tidy, TIDY_SCHEMA, ResponseMode.OPTIONAL, idempotent=True)
 
     def use(self, path: str, inputs: Mapping[str, Any] | None = None, id: str = "x") -> None:
         """Write an automation that uses a blueprint."""
@@ -93,6 +97,10 @@ class House(Engine):
         await self.advance(seconds)
         await self.settle()
         return self.take()
+
+    async def _tidy(self, call: ServiceCall) -> Mapping[str, Any]:
+        self.calls.append(("memory.tidy", dict(call.data)))
+        return self.tidied
 
     async def _due(self, call: ServiceCall) -> Mapping[str, Any]:
         return {"due": self.is_due, "reason": "as the test says"}

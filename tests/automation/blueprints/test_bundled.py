@@ -260,15 +260,68 @@ async def test_a_low_battery_is_told_when_it_falls_and_each_evening(house: House
     assert replaced == []
 
 
-async def test_the_memory_is_tidied_at_night_with_memory_tools_alone(house: House) -> None:
+TIDY = ("memory.tidy", {"agent": "main", "cost_usd": 0.5, "dry_run": False})
+SOMETHING = {
+    "summary": "Kept 2 entries for good, 1 contradiction to be settled.",
+    "contradictions": [
+        {
+            "older": {"text": "Anna's \"code\" is {{ 4711 }} {'a': 1}", "path": "MEMORY.md"},
+            "newer": {"text": "安娜不吃肉", "path": "memory/2025-12-31.md"},
+        }
+    ],
+    "problems": ["MEMORY.md is full."],
+}
+
+
+async def test_the_memory_is_tidied_at_night_and_nobody_hears_of_nothing(house: House) -> None:
+    await begin(house, "memory_tidy", announce="last")
+
+    assert await house.after(2.4 * HOUR) == []
+    assert await house.after(0.2 * HOUR) == [TIDY]
+
+
+async def test_what_was_tidied_is_kept_to_itself_unless_somebody_is_to_hear_of_it(house: House) -> None:
+    house.tidied = SOMETHING
+    await begin(house, "memory_tidy", cost_usd=2)
+
+    assert await house.after(2.6 * HOUR) == [("memory.tidy", {**TIDY[1], "cost_usd": 2})]
+
+
+@pytest.mark.parametrize(
+    ("announce", "place"),
+    [
+        ("last", {"channel": "last", "agent": "main"}),
+        ("telegram:42:7", {"channel": "telegram", "to": "42:7"}),
+        ({"channel": "telegram", "to": "42"}, {"channel": "telegram", "to": "42"}),
+    ],
+)
+async def test_what_was_tidied_and_what_is_to_be_settled_is_told_where_one_wants_to_hear_it(
+    house: House, announce: Any, place: dict[str, Any]
+) -> None:
+    house.tidied = SOMETHING
+    await begin(house, "memory_tidy", announce=announce)
+
+    tidied, (service, data) = await house.after(2.6 * HOUR)
+
+    assert (tidied, service) == (TIDY, "message.send")
+    assert {key: data[key] for key in place} == place
+    assert [line for line in data["text"].split("\n") if line] == [
+        "Memory: Kept 2 entries for good, 1 contradiction to be settled.",
+        "Which holds?",
+        "- Anna's \"code\" is {{ 4711 }} {'a': 1} (MEMORY.md)",
+        "- 安娜不吃肉 (memory/2025-12-31.md)",
+        "MEMORY.md is full.",
+    ]
+
+
+async def test_a_night_on_which_the_hub_was_down_is_made_up_for(house: House) -> None:
     await begin(house, "memory_tidy")
+    await house.after(HOUR)
+    await house.stop()
 
-    ((service, data),) = await house.after(2.6 * HOUR)
+    await house.start(at=house.at + 4 * HOUR)
 
-    assert service == "agent.run"
-    assert data["tools"] == ["group:memory"]
-    assert "2026-01-01" in data["message"]
-    assert data["announce"] == "none"
+    assert await house.after(60) == [TIDY]
 
 
 async def test_above_the_limit_automations_rest_until_the_next_day(house: House) -> None:
