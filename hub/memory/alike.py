@@ -57,9 +57,9 @@ _NEGATION = re.compile(
     re.IGNORECASE,
 )
 _BOUND = re.compile(
-    r"\b(?:today|tonight|yesterday|tomorrow|just now|right now|this (?:morning|afternoon|evening|week|month|weekend)"
-    r"|(?:last|next) (?:night|week|month|weekend))\b"
-    r"|今天|今早|今晚|昨天|昨晚|前天|明天|后天|刚才|刚刚|现在|这周|本周|上周|下周|这个月|上个月|下个月",
+    r"\b(?:today|tonight|yesterday|tomorrow|just now|right now|this (?:morning|afternoon|evening)"
+    r"|(?:this|last|next) (?:night|week|month|weekend|year|(?:mon|tues|wednes|thurs|fri|satur|sun)day))\b"
+    r"|今年|去年|明年|[上下](?:周|星期|礼拜)|今天|今早|今晚|昨天|昨晚|前天|明天|后天|刚才|刚刚|现在|这周|本周|这个星期|上个星期|下个星期|这个月|上个月|下个月",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
@@ -88,6 +88,7 @@ class Gist:
 
     Attributes:
         words: All of them, as stems.
+        core: Those beside numbers and dates.
         frame: Those beside numbers, dates, names and negations.
         numbers, weekdays, days, names: What sets entries apart that are about one thing.
         negated: Whether it says that something is not so.
@@ -96,6 +97,7 @@ class Gist:
     """
 
     words: frozenset[str]
+    core: frozenset[str]
     frame: frozenset[str]
     numbers: frozenset[str]
     weekdays: frozenset[int]
@@ -107,7 +109,7 @@ class Gist:
     @property
     def identity(self) -> tuple[object, ...]:
         """What two entries share that say the same."""
-        return self.words, self.numbers, self.weekdays, self.days, self.negated
+        return self.core, self.numbers, self.weekdays, self.days, self.negated
 
 
 def text_key(text: str) -> str:
@@ -126,10 +128,11 @@ def gist_of(text: str) -> Gist:
     frame = _NEGATION.sub(" ", _NUMBER.sub(" ", fold(frame)))
     return Gist(
         frozenset(words_of(text)),
+        frozenset(words_of(_NUMBER.sub(" ", fold(rest)))),
         frozenset(words_of(frame)),
         numbers,
         frozenset(_WEEKDAYS[match[1] or match[2]] for match in _WEEKDAY.finditer(plain)),
-        frozenset(mark for mark in marks_in(text) if len(mark) == len("@05-12")),
+        frozenset(marks_in(text)),
         names,
         _NEGATION.search(plain) is not None,
         _BOUND.search(plain) is not None,
@@ -145,7 +148,7 @@ def relation_of(mine: Gist, theirs: Gist, likeness: float = 0.0) -> Relation:
     """
     if mine.bound or theirs.bound:
         return Relation.DIFFERENT
-    if mine.identity == theirs.identity and mine.words:
+    if mine.identity == theirs.identity and mine.core:
         return Relation.SAME
     common = len(mine.frame & theirs.frame)
     frame_share = common / (len(mine.frame | theirs.frame) or 1)

@@ -5,6 +5,7 @@ Only what this home's people vouch for is read: untrusted entries are not there 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
@@ -20,6 +21,7 @@ CURATED = "MEMORY.md"
 PRIVATE_AREA = "private"
 SHARED_AREA = "shared"
 _ALWAYS = "9999-12-31"
+_TILDES = re.compile(r"\s*~~.*~~\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +123,18 @@ def standing_in(area: Area, files: Sequence[AreaFile], today: date) -> list[Stan
             if passage.heading == TO_BE_SETTLED or not passage.trusted:
                 continue
             gist = gist_of(passage.text)
-            if passage.struck:
+            if passage.struck or _is_struck_by_hand(passage.text):
                 struck[gist.identity] = max(struck.get(gist.identity, ""), passage.superseded or _ALWAYS)
-            elif gist.words and not gist.bound:
+            elif gist.core and not gist.bound:
                 when = passage.noted or (f"{file.day} 00:00" if file.day else "")
                 found.append(Standing(file.path, passage, text_key(passage.text), gist, when, is_curated))
     return [each for each in found if each.curated or each.day > struck.get(each.gist.identity, "")]
+
+
+def _is_struck_by_hand(text: str) -> bool:
+    """Whether somebody put strokes through an entry and left its source as it was."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    return bool(lines) and all(_TILDES.fullmatch(line) for line in lines)
 
 
 def whole_items(text: str) -> list[Passage]:
