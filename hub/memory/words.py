@@ -11,9 +11,7 @@ _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
 _PIECE = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:['’][^\W\d_{_CJK}]+)?")
 _ASCII_PIECE = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 _FIRST_CJK = "\u3040"
-_IS_CJK = re.compile(rf"[{_CJK}]")
 _RUN = re.compile(rf"[{_CJK}]+")
-_NOT_CJK = re.compile(rf"[^{_CJK}]+")
 
 STOP_WORDS = frozenset(
     """
@@ -47,7 +45,7 @@ def fold(text: str) -> str:
 
 def count_cjk(text: str) -> int:
     """Return how many Chinese, Japanese and Korean characters there are."""
-    return 0 if text.isascii() else len(_NOT_CJK.sub("", text))
+    return 0 if text.isascii() else sum(map(len, _RUN.findall(text)))
 
 
 def words_of(text: str) -> list[str]:
@@ -56,7 +54,7 @@ def words_of(text: str) -> list[str]:
         return [word for piece in _ASCII_PIECE.findall(text.lower()) if (word := _stem_of(piece))]
     found: list[str] = []
     for piece in _PIECE.findall(fold(text)):
-        if piece[0] >= _FIRST_CJK and _IS_CJK.match(piece):
+        if piece[0] >= _FIRST_CJK and _RUN.match(piece):
             found.extend(piece)
             found.extend(_pairs(piece))
         elif word := _stem_of(piece):
@@ -68,7 +66,7 @@ def words_asked(query: str) -> list[str]:
     """Return the words that a query asks for, each once: without question words, Chinese in pairs where it can be."""
     found: list[str] = []
     for piece in _PIECE.findall(fold(query)):
-        if _IS_CJK.match(piece):
+        if _RUN.match(piece):
             for part in _CHINESE_ASIDES.split(piece):
                 found.extend(_pairs(part) if len(part) > 1 else part)
         elif word := _stem_of(piece):
@@ -91,7 +89,7 @@ def positions(text: str, words: frozenset[str]) -> Iterator[int]:
     folded = fold(text)
     for match in _PIECE.finditer(folded):
         piece = match[0]
-        if _IS_CJK.match(piece):
+        if _RUN.match(piece):
             yield from (match.start() + at for at, pair in enumerate(_pairs(piece)) if pair in words)
         elif _stem_of(piece) in words:
             yield match.start()
