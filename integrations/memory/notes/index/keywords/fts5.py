@@ -9,11 +9,17 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from integrations.memory.notes.index.contract import EngineMissing, KeywordDocument
+from integrations.memory.notes.index.keywords.common_terms import SAMPLE, CommonTerms
 from integrations.memory.notes.index.keywords.terms import FIELDS, WEIGHTS, terms_asked, terms_of
 from integrations.memory.notes.index.sqlite_file import Layout, SqliteFile
 
 VERSION = 1
 FILE = "fts5.db"
+LARGE = 5_000
+"""Passages from which on common words are told from others."""
+LEARN_AGAIN = 0.2
+CANDIDATES, LEAST_CANDIDATES = 4, 50
+"""Passages found by rarer words, of which the common ones choose: so many times as are wanted."""
 # Words hold letters and digits, and marks of dates these two; every other sign of ASCII parts them.
 _TOKENIZER = "ascii tokenchars ''@-''"
 _SCHEMA = f"""
@@ -46,6 +52,8 @@ class Fts5Index:
             raise EngineMissing(
                 "This Python's SQLite was built without FTS5. Set keywords: whoosh under memory: in configuration.yaml."
             )
+        self._learnt = CommonTerms({}, 0)
+        self._changed = 1
         self._file = SqliteFile(directory / FILE, Layout(_SCHEMA, VERSION))
         try:
             if not self._file.is_sealed:
@@ -69,14 +77,38 @@ class Fts5Index:
                 "INSERT INTO terms (id, packed) VALUES (?, ?)", ((id_, blob) for id_, _, _, blob in packed)
             )
             connection.executemany(_PUT, ((id_, *columns) for id_, _, columns, _ in packed))
+        self._changed += len(removed) + len(documents)
 
     def search(
         self, query: str, areas: Sequence[str], limit: int, allowed: Collection[int] | None = None
     ) -> list[tuple[int, float]]:
-        """Return ids and BM25 scores, best first."""
+        """Return ids and BM25 scores, best first.
+
+        In a large index, words that most passages hold only order what the others find: scoring half of all passages
+        for their sake would take longer than all the rest.
+        """
         terms = terms_asked(query)
         if not terms or not areas or limit <= 0 or (allowed is not None and not allowed):
             return []
+        sought, common = self._common().split(terms)
+        if common:
+            found = self._matched(sought, areas, max(limit * CANDIDATES, LEAST_CANDIDATES), allowed)
+            if len(found) >= limit:
+                return self._ordered(found, common)[:limit]
+        return self._matched(terms, areas, limit, allowed)
+
+    def ids(self) -> set[int]:
+        """Return what is in it."""
+        with self._file.reading() as connection:
+            return {id_ for (id_,) in connection.execute("SELECT id FROM passages")}
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+    def _matched(
+        self, terms: Sequence[str], areas: Sequence[str], limit: int, allowed: Collection[int] | None
+    ) -> list[tuple[int, float]]:
         only = "" if allowed is None else "AND passages.id IN (SELECT value FROM json_each(?))"
         # CROSS JOIN: words first, then who may see them; the other way round every passage is looked at.
         statement = f"""
@@ -90,14 +122,32 @@ class Fts5Index:
         with self._file.reading() as connection:
             return [(int(id_), float(score)) for id_, score in connection.execute(statement, values)]
 
-    def ids(self) -> set[int]:
-        """Return what is in it."""
+    def _ordered(self, found: Sequence[tuple[int, float]], common: Sequence[str]) -> list[tuple[int, float]]:
+        """Add to scores what common words are worth, best first."""
+        learnt = self._common()
+        scored = []
         with self._file.reading() as connection:
-            return {id_ for (id_,) in connection.execute("SELECT id FROM passages")}
+            for id_, score in found:
+                (packed,) = connection.execute("SELECT packed FROM terms WHERE id = ?", (id_,)).fetchone()
+                # With a blank at either end, a word is found as what stands between blanks.
+                columns = [f" {column} " for column in self._unpacked(id_, packed)]
+                worth = sum(learnt.weight(term, _times(term, columns)) for term in common)
+                scored.append((id_, score + worth))
+        return sorted(scored, key=lambda each: (-each[1], each[0]))
 
-    def close(self) -> None:
-        """Let go of the file."""
-        self._file.close()
+    def _common(self) -> CommonTerms:
+        """Return the words that are common, learnt anew when a good part of the index has changed."""
+        if self._changed > self._learnt.count * LEARN_AGAIN:
+            with self._file.reading() as connection:
+                (count,) = connection.execute("SELECT count(*) FROM passages").fetchone()
+                rows: list[tuple[int, bytes]] = []
+                if count >= LARGE:
+                    rows = connection.execute(
+                        "SELECT id, packed FROM terms WHERE id % ? = 0", (max(1, count // SAMPLE),)
+                    ).fetchall()
+            passages = (" ".join(self._unpacked(id_, packed)).split() for id_, packed in rows)
+            self._learnt, self._changed = CommonTerms.learnt(passages, count), 0
+        return self._learnt
 
     def _take(self, connection: sqlite3.Connection, ids: Iterable[int]) -> None:
         gone = [(id_,) for id_ in ids]
@@ -129,6 +179,10 @@ class Fts5Index:
             for id_, area, crc, packed in rows:
                 if not isinstance(packed, bytes) or not isinstance(area, str) or crc != _crc(id_, area, packed):
                     raise self._file.damaged(f"passage {id_} is not what was written.")
+
+
+def _times(term: str, columns: Sequence[str]) -> float:
+    return sum(weight * column.count(f" {term} ") for weight, column in zip(WEIGHTS, columns, strict=True))
 
 
 def _columns(document: KeywordDocument) -> list[str]:
