@@ -193,6 +193,16 @@ async def test_a_secret_is_shown_to_nobody_and_is_not_written_back(home: Besiege
     assert "memory/keys.md" in str(exported["notes"])
 
 
+async def test_a_secret_in_the_name_of_a_file_is_taken_out_of_the_list(home: Besieged) -> None:
+    for name in (SECRET, "茶", "plain"):
+        (home.workspace / "memory" / f"{name}.md").write_text("# Keys\n", encoding="utf-8")
+
+    paths = [each["path"] for each in (await call(home, "memory.list"))["files"]]
+
+    assert SECRET not in str(paths)
+    assert {"memory/[redacted].md", "memory/茶.md", "memory/plain.md"} <= set(paths)
+
+
 async def test_the_index_is_brought_up_to_date_and_agrees_with_the_files(home: Besieged) -> None:
     await call(home, "memory.add", {"text": "The attic was insulated"})
 

@@ -22,6 +22,7 @@ from hub.core.schema import (
 )
 from hub.gateway.contract import ADMIN, READ, WRITE, Method, MethodCall
 from hub.gateway.methods.memory_door import AGENT, PATH, MemoryDoor, told
+from hub.gateway.methods.plain_data import as_json
 from hub.memory.contract import Edit
 from hub.memory.shapes import change_data, file_data
 
@@ -121,7 +122,12 @@ class MemoryFileMethods:
 
     async def _list(self, call: MethodCall) -> Mapping[str, Any]:
         files = await self._door.memory.notebook.files(agent_id=self._door.agent(call), scope=self._door.scope(call))
-        return self._shown({"files": [file_data(each) for each in files]})
+        rows = [file_data(each) for each in files]
+        # Ten years have thousands of files: their names are looked over together, and one by one only if need be.
+        paths = "\n".join(each.path for each in files)
+        if self._door.redact(paths) != paths:
+            return self._shown({"files": rows})
+        return {"files": [row if row["path"].isascii() else as_json(row) for row in rows]}
 
     async def _read(self, call: MethodCall) -> Mapping[str, Any]:
         found = await self._door.memory.notebook.read(
