@@ -16,6 +16,8 @@ from pathlib import Path
 from hub.agent.untrusted import speaks_from_outside
 from hub.core.context import Authority
 from hub.core.errors import LimitExceeded
+from hub.memory.contract import UNTRUSTED_MARK
+from hub.memory.markdown import front_matter
 from hub.storage.files import append_line
 from hub.storage.homedir import Home
 
@@ -24,6 +26,9 @@ MARKS_LIMIT = 50_000
 """Contents and directories noted for one agent; beyond it, turns with words from outside write no more files."""
 
 _HEX = 64
+_MARK = UNTRUSTED_MARK.encode()
+_HEAD_BYTES = 8_192
+"""Front matter stands in them."""
 _DIRECTORY = "-" * _HEX
 
 
@@ -88,7 +93,12 @@ class OutsideFiles:
                 marks.take(mark, each)
 
     def holds(self, agent_id: str, data: bytes) -> bool:
-        """Whether this content came from outside, under whatever name it is found."""
+        """Whether words from outside are in this content, under whatever name it is found.
+
+        A memory file says so itself: it is written by tools that note it there, entry by entry.
+        """
+        if _says_so(data):
+            return True
         with self._guard:
             marks = self._of(agent_id)
             return bool(marks.contents) and _digest(data) in marks.contents
@@ -121,6 +131,13 @@ def _load(file: Path) -> _Marks:
         if len(mark) == _HEX and path:
             marks.take(mark, path)
     return marks
+
+
+def _says_so(data: bytes) -> bool:
+    if _MARK in data:
+        return True
+    head = data[:_HEAD_BYTES]
+    return b"---" in head[:6] and not front_matter(head.decode("utf-8", "replace"))[0].trusted
 
 
 def _digest(data: bytes) -> str:

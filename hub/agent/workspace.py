@@ -14,6 +14,7 @@ from hub.agent.outside_files import OutsideFiles
 from hub.agent.prompt import FILE_LIMIT, PromptFile
 from hub.core.clock import Clock
 from hub.core.context import Authority
+from hub.memory.markdown import front_matter
 from hub.security.jail_path import PathRefused
 from hub.security.people import People
 from hub.security.root import Root
@@ -224,7 +225,8 @@ def _prompt_file(root: Root, name: str, size: int) -> PromptFile | None:
         return PromptFile(name, None) if needed else None
     except (OSError, PathRefused) as error:
         return PromptFile(name, "", note=f"cannot be read: {error}")
-    if name.startswith((MEMORY, f"{MEMORY_FOLDER}/")) and UNTRUSTED_MARK in text:
+    is_memory = name.startswith((MEMORY, f"{MEMORY_FOLDER}/"))
+    if is_memory and (UNTRUSTED_MARK in text or not front_matter(text)[0].trusted):
         return PromptFile(name, "", note="holds words from outside and is not shown here; memory_get reads it")
     if not text.strip() and not needed:
         return None

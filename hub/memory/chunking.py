@@ -79,11 +79,14 @@ def chunk(path: str, text: str, *, tokens: int = 400, overlap: int = 80, trusted
         text: The file.
         tokens: About how long a passage is.
         overlap: How much of a passage the next one repeats, at most half of `tokens`.
-        trusted: Whether the place it lies in is; a file may say that it is not to be trusted, never that it is.
+        trusted: Whether the place it lies in is; a file may say that it is not to be trusted, never that it is. In a
+            place that is not, nobody is believed who says who said something.
     """
     limit, repeated = max(1, tokens) * TOKEN_WEIGHT, min(max(0, overlap), tokens // 2) * TOKEN_WEIGHT
     lines = text.split("\n")
     front, first = front_matter(text)
+    if not trusted:
+        front = replace(front, person=None, session=None)
     entries = _entries(lines)
     taken = {line for entry in entries.values() for line in range(entry.start_line, entry.end_line + 1)}
     title, runs = outline(lines, first, taken, max(TOKEN_WEIGHT, limit // 4))
@@ -92,6 +95,7 @@ def chunk(path: str, text: str, *, tokens: int = 400, overlap: int = 80, trusted
         day_of_file(path),
         front,
         trusted and front.trusted,
+        trusted,
     )
     found: list[Chunk] = []
     for run in runs:
@@ -118,12 +122,13 @@ def day_of_file(path: str) -> date | None:
 
 @dataclass(frozen=True, slots=True)
 class _Whole:
-    """What holds for all passages of a file."""
+    """What holds for all passages of a file; in a place nobody vouches for, entries tell nothing of themselves."""
 
     title: str
     day: date | None
     front: FrontMatter
     trusted: bool
+    vouched: bool
 
     def prose(self, run: Run, piece: Piece) -> Chunk:
         dated = next((day for heading in reversed(run.headings) if (day := _day_of(heading))), None)
@@ -131,6 +136,8 @@ class _Whole:
 
     def entry(self, run: Run, entry: Passage, text: str) -> Chunk:
         made = self._chunk(run, entry.start_line, entry.end_line, text, _as_date(entry.day or "") or self.day)
+        if not self.vouched:
+            return made
         return replace(
             made,
             kind=entry.kind,

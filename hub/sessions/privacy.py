@@ -14,6 +14,7 @@ from hub.sessions.keys import SessionKey, SessionKind
 _ROOMS = (SessionKind.GROUP, SessionKind.CHANNEL)
 _NOT_PLAIN = re.compile(r"[^a-z0-9_-]+")
 _ROOM_LIMIT = 40
+_HASH_DIGITS = 20
 _PERSONAL = (SessionKind.MAIN, SessionKind.DIRECT, SessionKind.SUBAGENT, SessionKind.CRON)
 
 
@@ -51,7 +52,8 @@ def _room(key: SessionKey) -> str:
     """Return a room's name as it can stand in a file name; two rooms never share one. Its threads are one memory."""
     whole = f"{key.channel}:{key.id}"
     plain = _NOT_PLAIN.sub("-", whole.lower()).strip("-")[:_ROOM_LIMIT]
-    return f"{plain or 'room'}-{sha256(whole.encode()).hexdigest()[:8]}"
+    # Whoever can choose the id of a room of theirs must not find one whose name is that of another.
+    return f"{plain or 'room'}-{sha256(whole.encode()).hexdigest()[:_HASH_DIGITS]}"
 
 
 def _may_be_with(key: SessionKey, person_id: str | None, people: People) -> bool:

@@ -199,16 +199,17 @@ class Besieged:
                 shown = ", ".join(each for each in columns if not each.startswith("last_used"))
                 kept[table] = sorted(map(repr, connection.execute(f"SELECT {shown} FROM {table}")))
         for file in self.hub.home.path.rglob("*"):
-            if file.is_file() and not file.name.startswith(("hub.db", "history.db", "hub.lock")):
+            disposable = file.is_relative_to(self.hub.home.storage / "memory")  # the index: made again from the files
+            if file.is_file() and not disposable and not file.name.startswith(("hub.db", "history.db", "hub.lock")):
                 kept[str(file)] = file.read_bytes()
         return kept
 
 
 @asynccontextmanager
-async def besieged(path: Path, server: OpenAIServer) -> AsyncIterator[Besieged]:
-    """Start a hub and stop it again."""
+async def besieged(path: Path, server: OpenAIServer, more: str = "") -> AsyncIterator[Besieged]:
+    """Start a hub, with more in its configuration, and stop it again."""
     redactor = Redactor()
-    home = _furnished(path, server.base_url)
+    home = _furnished(path, server.base_url, more)
     hub = Hub(home, redactor=redactor, port=0, log=LogTail(redactor))
     dashboards: list[Dashboard] = []
 
@@ -232,9 +233,9 @@ async def besieged(path: Path, server: OpenAIServer) -> AsyncIterator[Besieged]:
         await hub.stop()
 
 
-def _furnished(path: Path, base_url: str) -> Home:
+def _furnished(path: Path, base_url: str, more: str) -> Home:
     path.mkdir(mode=0o700)
-    (path / "configuration.yaml").write_text(CONFIGURATION.format(base_url=base_url))
+    (path / "configuration.yaml").write_text(CONFIGURATION.format(base_url=base_url) + more)
     (path / "secrets.yaml").write_text(f"key: {SECRET}\n")
     people = path / "workspace" / "memory" / "people"
     people.mkdir(parents=True)

@@ -22,7 +22,7 @@ ANNA = Authority("peer:telegram:user:2", person="anna")
 STRANGER = Authority("peer:telegram:user:9")
 MINE = Scope("me", private=True, shared=True)
 ANNAS = Scope("anna", private=False, shared=True)
-ROOM = Scope(None, private=False, group="telegram--100-aa590b0e", shared=True)
+ROOM = Scope(None, private=False, group="telegram--100-aa590b0ee9cff01f2251", shared=True)
 
 
 @pytest.mark.parametrize(

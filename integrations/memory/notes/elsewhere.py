@@ -13,6 +13,7 @@ import orjson
 from hub.core.errors import HubError
 from hub.memory.contract import MemoryFile
 from hub.security.root import Entry, Root
+from integrations.memory.notes.index.transcripts import is_of_the_hub, is_trusted
 from integrations.memory.notes.shelf import FILE_LIMIT_BYTES
 from integrations.memory.notes.worker_job import EXTRA_PREFIX, TRANSCRIPTS, Source, TranscriptFile
 
@@ -36,6 +37,18 @@ class Outside:
 def is_elsewhere(path: str) -> bool:
     """Whether a path names no file of the workspace's memory."""
     return path.startswith((EXTRA_PREFIX, f"{TRANSCRIPTS}/"))
+
+
+def area_in(sources: Sequence[Source], path: str) -> str | None:
+    """Return the area that a text from beside the workspace lies in as things are now, whatever an index says."""
+    for source in sources:
+        if source.name == TRANSCRIPTS:
+            id_ = path.removeprefix(f"{TRANSCRIPTS}/")
+            if id_ != path:
+                return next((each.area for each in source.files if each.id == id_), None)
+        elif source.name.startswith(EXTRA_PREFIX) and path.startswith(f"{source.name}/"):
+            return source.area
+    return None
 
 
 def listed(sources: Sequence[Source], areas: Sequence[str]) -> list[MemoryFile]:
@@ -124,12 +137,11 @@ def _said(line: bytes) -> tuple[str, bool]:
             return "", True
         message = stored["message"]
         role, content = str(message["role"]), message.get("content")
-        if role not in ("user", "assistant"):
-            return "", True
+        trusted = is_trusted(stored)
+        if role not in ("user", "assistant") or is_of_the_hub(stored):
+            return "", trusted  # what a tool brought in is not shown, and may be what the assistant says next
         blocks = [content] if isinstance(content, str) else [_text(each) for each in content]
         text = " ".join(" ".join(blocks).split())
-        provenance = stored.get("provenance")
-        trusted = isinstance(provenance, dict) and provenance.get("trusted") is True
         return f"{role}: {text[:LINE_LIMIT]}" if text else "", trusted or not text
     except (ValueError, KeyError, TypeError, AttributeError):
         return "", True  # a damaged line is the transcript's affair

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hub.core.errors import InvalidRequest
 from hub.memory.contract import Forget, Hit, Scope
 from hub.memory.markdown import PASSAGE_LIMIT, Passage, front_matter, passages, without_lines
-from integrations.memory.notes.matching import Term, meant
+from integrations.memory.notes.matching import Term, for_example, meant
 from integrations.memory.notes.places import PERSON_AREA, area_of, areas_of, may_strike, may_write
 from integrations.memory.notes.shelf import shown
 
@@ -128,7 +128,6 @@ def _is_whole(path: str, text: str, what: Forget) -> bool:
 
 
 def _too_many(matches: Sequence[Passage]) -> InvalidRequest:
-    some = "; ".join(shown(each.text[:80]) for each in matches[:FORGET_LIMIT])
     return InvalidRequest(
-        f"{len(matches)} entries match, and nothing was forgotten. Say more exactly which, for example: {some}"
+        f"{len(matches)} entries match, and nothing was forgotten. Say more exactly which, {for_example(matches)}"
     )

@@ -112,8 +112,7 @@ def similar(texts: Iterable[Text], threshold: float, limit: int) -> list[tuple[H
         for passage in passages(file.text):
             own = frozenset(words_of(passage.text))
             if passage.is_item and not passage.struck and own:
-                trusted = passage.trusted and file.trusted
-                entries.append((_found(file.path, passage, trusted, frozenset(), len(own)), own))
+                entries.append((_found(file, passage, frozenset(), len(own)), own))
         if len(entries) >= PAIRS_LIMIT:
             break
     pairs = [
@@ -164,8 +163,7 @@ def _scan(
 
 
 def _look(scan: Scan, file: Text, passage: Passage, terms: Sequence[Term], filters: Filters) -> None:
-    trusted = passage.trusted and file.trusted
-    found = _found(file.path, passage, trusted, frozenset(), 0)
+    found = _found(file, passage, frozenset(), 0)
     if not passes(found.passage, filters):
         return
     if not terms:
@@ -181,10 +179,11 @@ def _look(scan: Scan, file: Text, passage: Passage, terms: Sequence[Term], filte
         scan.found.append(found)
 
 
-def _found(path: str, passage: Passage, trusted: bool, matches: frozenset[int], words: int) -> Found:
-    if passage.trusted is not trusted:
-        passage = replace(passage, trusted=trusted)
-    return Found(path, passage, day_in(path, passage), matches, words)
+def _found(file: Text, passage: Passage, matches: frozenset[int], words: int) -> Found:
+    if not file.trusted:
+        # In a place nobody vouches for, nobody is believed who says who said something.
+        passage = replace(passage, trusted=False, kind=None, person=None, session=None)
+    return Found(file.path, passage, day_in(file.path, passage), matches, words)
 
 
 def _may_have(file: Text, terms: Sequence[Term]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 
 from hub.core.errors import InvalidRequest
@@ -14,6 +14,8 @@ from hub.memory.words import fold, words_asked, words_of
 from integrations.memory.notes.places import day_of
 
 QUERY_LIMIT = 2_000
+EXAMPLES = 5
+EXAMPLE_LIMIT = 80
 Term = frozenset[str]
 """Words of which one must be there; mostly there is one."""
 
@@ -59,6 +61,14 @@ def meant(passages: Iterable[tuple[str, Passage]], query: str, terms: list[Term]
     if exact or not terms:
         return exact
     return [(path, each) for path, each in items if _has_all(path, each, terms)]
+
+
+def for_example(passages: Sequence[Passage]) -> str:
+    """Return how an error names some of these, in the words of this home alone: a model reads errors unquoted."""
+    ours = [each.text[:EXAMPLE_LIMIT] for each in passages if each.trusted]
+    if not ours:
+        return "with more of its words"
+    return f"for example: {'; '.join(ours[:EXAMPLES])}".encode("utf-8", "replace").decode()
 
 
 def passes(passage: Passage, filters: Filters) -> bool:

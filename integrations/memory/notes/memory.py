@@ -7,6 +7,7 @@ import logging
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, tzinfo
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -187,7 +188,8 @@ class NotesMemory:
         if answer is not None:
             if self._attendant is not None:
                 self._attendant.searched(agent_id)
-            return answer
+            is_seen = self._sight(agent_id, areas)
+            return replace(answer, hits=[hit for hit in answer.hits if is_seen(hit.path)])
         sources = self._sources(agent_id)
         most = most or self._usual_limit(agent_id)
 
@@ -302,7 +304,8 @@ class NotesMemory:
 
         pairs, _ = await self._asked(agent_id, ask)
         if pairs is not None:
-            return pairs
+            is_seen = self._sight(agent_id, areas)
+            return [each for each in pairs if is_seen(each[0].path) and is_seen(each[1].path)]
         return await self._desks.look(agent_id, lambda desk: grep.similar(_texts(desk, (), areas), threshold, limit))
 
     async def sync(self, *, agent_id: str, force: bool = False) -> Synced:
@@ -389,6 +392,19 @@ class NotesMemory:
 
     def _sources(self, agent_id: str) -> Sequence[Source]:
         return self._jobs(agent_id).sources if self._jobs is not None else ()
+
+    def _sight(self, agent_id: str, areas: Sequence[str]) -> Callable[[str], bool]:
+        """Return what tells of a path whether it may be seen now: an index may be older than the configuration."""
+        sources: list[Sequence[Source]] = []
+
+        def is_seen(path: str) -> bool:
+            if not elsewhere.is_elsewhere(path):
+                return area_of(path) in areas
+            if not sources:
+                sources.append(self._sources(agent_id))
+            return elsewhere.area_in(sources[0], path) in areas
+
+        return is_seen
 
     def _usual_limit(self, agent_id: str) -> int:
         settings = self._jobs(agent_id).settings if self._jobs is not None else {}

@@ -10,7 +10,7 @@ from hub.core.errors import InvalidRequest
 from hub.memory.contract import Added, Entry, Hit, Scope
 from hub.memory.markdown import PASSAGE_LIMIT, Passage, format_entry, insert_under, passages, struck
 from integrations.memory.notes.desk import Desk
-from integrations.memory.notes.matching import Term, fact_key, meant
+from integrations.memory.notes.matching import Term, fact_key, for_example, meant
 from integrations.memory.notes.places import CURATED, Place, areas_of, may_strike, place_for
 from integrations.memory.notes.shelf import shown
 
@@ -113,10 +113,9 @@ class Remembering:
         ]
         found = meant(there, self.entry.replaces, self.replaced)
         if len(found) > STRUCK_LIMIT:
-            some = "; ".join(each.text[:80] for _, each in found[:STRUCK_LIMIT])
             raise InvalidRequest(
-                f"{len(found)} entries match what is replaced, and nothing was written. Say more exactly which, for "
-                f"example: {some}"
+                f"{len(found)} entries match what is replaced, and nothing was written. Say more exactly which, "
+                f"{for_example([each for _, each in found])}"
             )
         return found
 

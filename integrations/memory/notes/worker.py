@@ -15,6 +15,7 @@ from hub.core.clock import Clock
 from hub.core.errors import Unavailable
 from hub.core.tasks import TaskOwner
 from hub.memory.contract import NO_FILTERS, Answer, Filters, Hit, Synced, Verified
+from integrations.memory.notes.answers import answer_of, facts_of, pairs_of, synced_of, verified_of
 from integrations.memory.notes.worker_job import Job, Source, TranscriptFile
 from integrations.memory.notes.worker_process import WorkerProcess, start
 
@@ -119,9 +120,7 @@ class IndexWorker:
             "limit": limit,
             "today": (today or self._clock.now().date()).isoformat(),
         }
-        found = await self._call(job, "search", args, SEARCH_S)
-        hits = [Hit(**hit) for hit in found["hits"]]
-        return Answer(hits, tuple(found["engines"]), found["took_ms"], found["degraded"])
+        return answer_of(await self._call(job, "search", args, SEARCH_S))
 
     async def sync(self, job: Job, paths: Sequence[str] | None = None, *, force: bool = False) -> Synced:
         """Bring the index in line with all files, or with some, named as in results; `force` builds it anew beside.
@@ -129,24 +128,22 @@ class IndexWorker:
         Returns when what changed can be found by word, and has vectors or a reason why not.
         """
         args = {"paths": None if paths is None else list(paths), "force": force}
-        return Synced(**await self._call(job, "sync", args, SYNC_S))
+        return synced_of(await self._call(job, "sync", args, SYNC_S))
 
     async def verify(self, job: Job) -> Verified:
         """Compare files and index, and put right what does not agree."""
-        return Verified(**await self._call(job, "verify", {}, SYNC_S))
+        return verified_of(await self._call(job, "verify", {}, SYNC_S))
 
     async def status(self, job: Job) -> dict[str, Any]:
         """Return facts on files, index, engines and embeddings."""
-        found: dict[str, Any] = await self._call(job, "status", {}, STATUS_S)
-        return found
+        return facts_of(await self._call(job, "status", {}, STATUS_S))
 
     async def similar(
         self, job: Job, areas: Sequence[str], threshold: float, limit: int
     ) -> list[tuple[Hit, Hit, float]]:
         """Return pairs of passages of one area that are alike, with their likeness 0 to 1, most first."""
         args = {"areas": list(areas), "threshold": threshold, "limit": limit}
-        found = await self._call(job, "similar", args, SIMILAR_S)
-        return [(Hit(**one), Hit(**other), likeness) for one, other, likeness in found]
+        return pairs_of(await self._call(job, "similar", args, SIMILAR_S))
 
     async def drop(self, job: Job, digests_or_texts: Sequence[str]) -> None:
         """Take what was forgotten out of the cache of vectors: each passage that holds one of these texts.
@@ -259,7 +256,8 @@ class IndexWorker:
             answer = await process.call({"op": "ping"}, PING_S)
         except Unavailable:
             return False
-        return bool(answer["busy"]) or self._clock.monotonic() - self._used_at < self._idle_s
+        busy = not isinstance(answer, dict) or bool(answer.get("busy"))
+        return busy or self._clock.monotonic() - self._used_at < self._idle_s
 
     async def _end(self) -> None:
         self._ending = True

@@ -140,15 +140,17 @@ class WorkerProcess:
             stdin.write(frames.encode(message))
 
     def _settle(self, message: Mapping[str, Any]) -> None:
-        future = self._calls.get(message.get("id", 0))
+        id_, error = message.get("id"), message.get("error")
+        future = self._calls.get(id_) if isinstance(id_, int) else None
         if future is None or future.done():
             return
-        error = message.get("error")
         if error is None:
             future.set_result(message.get("result"))
             return
+        if not isinstance(error, dict):
+            error = {"message": "the memory index worker failed, and did not say how"}
         kind = _ERRORS.get(str(error.get("code")), Unavailable)
-        future.set_exception(kind(str(error.get("message"))))
+        future.set_exception(kind(str(error.get("message"))[:LINE_CHARS]))
 
     def _fail_all(self, why: str) -> None:
         for future in self._calls.values():

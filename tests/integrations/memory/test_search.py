@@ -40,7 +40,7 @@ class KeptWorker:
         self, job: Job, query: str, areas: Sequence[str], filters: Filters, limit: int | None, today: date
     ) -> Answer:
         self._ask("search", query, tuple(areas), filters, limit, today)
-        return Answer([Hit("MEMORY.md", 1, 1, "from the index", 0.9)], ["keywords:fts5"], 1.0)
+        return Answer([Hit("memory/shared.md", 1, 1, "from the index", 0.9)], ["keywords:fts5"], 1.0)
 
     async def sync(self, job: Job, paths: Sequence[str] | None = None, *, force: bool = False) -> Synced:
         self._ask("sync", paths and tuple(paths), force)
@@ -181,7 +181,8 @@ def elsewhere(tmp_path: Path) -> Notes:
         {"type": "header", "key": "agent:main:main"},
         {"type": "message", "message": {"role": "user", "content": [{"type": "text", "text": "canary\nsaid"}]},
          "provenance": {"trusted": True}},
-        {"type": "message", "message": {"role": "toolResult", "content": "canary-tool"}},
+        {"type": "message", "message": {"role": "toolResult", "content": "canary-tool"},
+         "provenance": {"trusted": True}},
         {"type": "message", "message": {"role": "assistant", "content": "ok"}, "provenance": {"trusted": True}},
     ]  # fmt: skip
     sessions = tmp_path / "sessions"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
@@ -11,6 +11,10 @@ import orjson
 from hub.memory.chunking import Chunk, chunk, tokens_in
 from hub.memory.dates import marks_in, marks_of_day
 from integrations.memory.notes.index.settings import LibrarySettings
+
+HUB_CHANNELS = frozenset({"memory", "reminder", "system", "automation"})
+"""Channels of words in the place of a person's that nobody said (`hub.agent.side_note`). What memory itself put before
+a message lies in its own area, and is not to be found once more in that of the conversation."""
 
 _SPEAKERS = {"user": "", "assistant": "Assistant: "}
 
@@ -31,7 +35,8 @@ def transcript_chunks(
 ) -> list[Chunk]:
     """Cut a transcript into passages of about the usual length; whatever its bytes are, nothing is raised.
 
-    A passage holds what one day and one trust have in common: a question stands with its answer.
+    A passage holds what one day and one trust have in common: a question stands with its answer. What the assistant
+    says once words from outside were before it may be theirs; only what people said themselves is trusted after that.
 
     Args:
         path: Its name, for the title.
@@ -64,6 +69,7 @@ def _read(data: bytes) -> tuple[str, str | None, list[Said]]:
     session: str | None = None
     said: list[Said] = []
     seen: set[str] = set()
+    outside = False
     for number, line in enumerate(data.split(b"\n"), start=1):
         try:
             stored = orjson.loads(line) if line else {}
@@ -73,8 +79,10 @@ def _read(data: bytes) -> tuple[str, str | None, list[Said]]:
                 session = session or str(stored.get("key") or "") or None
             elif stored.get("type") == "message" and stored.get("id") not in seen:
                 seen.add(stored.get("id", ""))
+                outside = outside or not is_trusted(stored)
                 if (found := _said(stored, number)) is not None:
-                    said.append(found)
+                    is_ours = found.trusted and not (outside and found.role == "assistant")
+                    said.append(replace(found, trusted=is_ours))
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, OSError):
             continue  # a damaged line is the transcript's affair
     return "Conversation", session, said
@@ -82,7 +90,7 @@ def _read(data: bytes) -> tuple[str, str | None, list[Said]]:
 
 def _said(stored: dict[str, object], number: int) -> Said | None:
     message = stored["message"]
-    if not isinstance(message, dict) or message.get("role") not in _SPEAKERS:
+    if not isinstance(message, dict) or message.get("role") not in _SPEAKERS or is_of_the_hub(stored):
         return None
     content = message.get("content")
     if isinstance(content, str):
@@ -98,10 +106,19 @@ def _said(stored: dict[str, object], number: int) -> Said | None:
     if isinstance(ts_ms, bool) or not isinstance(ts_ms, int):
         return None
     day = datetime.fromtimestamp(ts_ms / 1_000, UTC).date().isoformat()
+    return Said(number, str(message["role"]), text.strip(), day, is_trusted(stored))
+
+
+def is_of_the_hub(stored: Mapping[str, object]) -> bool:
+    """Whether a line of a transcript holds what the hub put before a message."""
+    data = stored.get("data")
+    return isinstance(data, dict) and data.get("channel") in HUB_CHANNELS
+
+
+def is_trusted(stored: Mapping[str, object]) -> bool:
+    """Whether a line of a transcript plainly says that it can be trusted."""
     provenance = stored.get("provenance")
-    # Whatever does not plainly say that it can be trusted cannot.
-    trusted = isinstance(provenance, dict) and provenance.get("trusted") is True
-    return Said(number, str(message["role"]), text.strip(), day, trusted)
+    return isinstance(provenance, dict) and provenance.get("trusted") is True
 
 
 def _groups(said: list[Said], tokens: int) -> Iterator[list[Said]]:
