@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from hub.agent.tidy_judge import EVENT_MEMORY_JUDGED
 from hub.automation.contract import Parts
 from hub.automation.evaluate import evaluate
 from hub.automation.fields import conditions
@@ -187,3 +188,14 @@ async def test_a_day_begins_at_the_midnight_of_the_home() -> None:
 
     assert not evaluate(valid, asking(late)).holds
     assert evaluate(valid, asking(next_day)).holds
+
+
+async def test_what_comparing_notes_costs_counts_for_the_automation_that_asked(history: History) -> None:
+    parts, spending = await standing(history)
+    fired = Context(SYSTEM)
+    parts.bus.fire("automation_triggered", {"automation_id": "tidy"}, fired)
+
+    told = {"run_id": "r1", "agent_id": "main", "usage": USAGE.as_dict()}
+    parts.bus.fire(EVENT_MEMORY_JUDGED, told, fired.child())
+
+    assert spending.cost_usd(since=NEW_YEAR, automation="tidy") == 0.25

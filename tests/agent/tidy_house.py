@@ -1,0 +1,137 @@
+"""An agent whose memory is kept in files, as integrations keep it, and is tidied up."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+
+from hub.agent.remembering import Needs, Remembering
+from hub.core.context import Authority, Context
+from hub.core.services import ServiceRegistry
+from hub.memory.contract import Change, Entry, Hit, Kind, Provenance, Scope
+from hub.memory.markdown import format_entry
+from hub.memory.registry import MemoryRegistry
+from hub.security.root import Root
+from integrations.memory.notes.memory import NotesMemory, Worker
+from integrations.memory.notes.worker_job import Job
+from tests.agent.house import AgentHouse
+
+OWNER = Scope("me", private=True, shared=True)
+ANNA = Scope("anna", private=False, shared=True)
+ANNAS = Authority("peer:x", person="anna")
+SECTIONS = {"memory": {"recall": {"direct": False, "groups": False}}, "session": {"dm_scope": "auto"}}
+
+
+class Meaning:
+    """Stands for an index that knows what pairs of lines mean the same."""
+
+    running = False
+
+    def __init__(self) -> None:
+        self.pairs: list[tuple[str, str, float]] = []
+        self.folder = Path()
+
+    async def similar(
+        self, job: Job, areas: Sequence[str], threshold: float, limit: int
+    ) -> list[tuple[Hit, Hit, float]]:
+        return [
+            (self._hit(one), self._hit(other), likeness) for one, other, likeness in self.pairs if likeness >= threshold
+        ]
+
+    def _hit(self, text: str) -> Hit:
+        for path in sorted(self.folder.rglob("*.md")):
+            for number, line in enumerate(path.read_text().split("\n"), start=1):
+                if line == f"- {text}":
+                    return Hit(path.relative_to(self.folder).as_posix(), number, number + 1, text, 1.0)
+        raise LookupError(text)
+
+
+class TidyHouse(AgentHouse):
+    """A house with the owner, Anna, and whoever talks in groups."""
+
+    def __init__(self, folder: Path, base_url: str, *, meaning: Meaning | None = None) -> None:
+        super().__init__(folder, base_url)
+        self.workspace = self.agents.get("main").workspace
+        self.workspace.mkdir(parents=True, exist_ok=True)
+        if meaning is not None:
+            meaning.folder = self.workspace
+        self.memory = NotesMemory(
+            lambda agent_id: Root(self.workspace),
+            lambda agent_id: Job("main", str(folder / "index"), (), {}),
+            cast("Worker | None", meaning),  # nothing else of it is asked here
+            history_of=lambda agent_id: folder / "history",
+            now=self.clock.time,
+        )
+        registry = MemoryRegistry()
+        registry.register(self.memory)
+        self.services = ServiceRegistry(self.bus)
+        self.remembering = Remembering(
+            Needs(
+                self.home,
+                self.db,
+                self.runner,
+                self.lanes,
+                self.services,
+                registry,
+                lambda: self.people,
+                SECTIONS.__getitem__,
+            )
+        )
+
+    async def open(self) -> None:
+        await super().open()
+        await self.remembering.open()
+
+    async def close(self) -> None:
+        await self.remembering.close()
+        await super().close()
+
+    async def tidy(self, authority: Authority | None = None, **data: Any) -> dict[str, Any]:
+        """Call the service as the owner, or somebody else."""
+        context = Context(authority or self.people.owner_authority())
+        return dict(await self.services.call("memory", "tidy", data, context=context, wants_response=True) or {})
+
+    async def changes(self, scope: Scope = OWNER) -> list[Change]:
+        return await self.memory.notebook.changes(agent_id="main", scope=scope)
+
+    async def undo(self, change_id: str, scope: Scope = OWNER) -> None:
+        await self.memory.notebook.undo(change_id, agent_id="main", scope=scope, who="me")
+
+    def write(self, path: str, text: str) -> None:
+        (self.workspace / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.workspace / path).write_text(text)
+
+    def read(self, path: str) -> str:
+        file = self.workspace / path
+        return file.read_text() if file.exists() else ""
+
+    def files(self) -> dict[str, bytes]:
+        return {str(file): file.read_bytes() for file in sorted(self.workspace.rglob("*")) if file.is_file()}
+
+    def note(self, ago: int, *texts: str, **more: Any) -> None:
+        """Write entries of a day of the owner's."""
+        self.write(f"memory/{day(ago)}.md", f"# {day(ago)}\n\n" + "".join(entry(text, ago, **more) for text in texts))
+
+
+def day(ago: int) -> date:
+    """Return the day so many days before today."""
+    return datetime.now(UTC).date() - timedelta(days=ago)
+
+
+def entry(text: str, ago: int, kind: Kind = Kind.FACT, *, person: str = "me", trusted: bool = True) -> str:
+    """Return an entry as it stands in a file."""
+    noon = datetime.combine(day(ago), datetime.min.time(), UTC).timestamp() + 43_200
+    return format_entry(Entry(text, kind, Provenance("agent:main:main", person, noon, trusted)), UTC)
+
+
+@asynccontextmanager
+async def tidying(folder: Path, base_url: str, *, meaning: Meaning | None = None) -> AsyncIterator[TidyHouse]:
+    house = TidyHouse(folder / "home", base_url, meaning=meaning)
+    await house.open()
+    try:
+        yield house
+    finally:
+        await house.close()
