@@ -16,12 +16,21 @@ class BoundedThread:
     """Runs calls one at a time, each for a limited time; after one that did not come back it is of no use any longer.
 
     The thread keeps no process alive.
+
+    Args:
+        name: Of the thread, by which one that is stuck is known again.
     """
+
+    @staticmethod
+    def is_left(name: str) -> bool:
+        """Whether a thread of that name was left in this process, because it is stuck."""
+        return any(thread.name == name for thread in threading.enumerate())
 
     def __init__(self, name: str) -> None:
         self._work: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
         self.is_stuck = False
-        threading.Thread(target=_run, args=(self._work,), name=name, daemon=True).start()
+        self._thread = threading.Thread(target=_run, args=(self._work,), name=name, daemon=True)
+        self._thread.start()
 
     def call(self, work: Callable[[], T], limit_s: float) -> T:
         """Return what `work` returns, or raise what it raises.
@@ -43,8 +52,10 @@ class BoundedThread:
         return future.result()
 
     def close(self) -> None:
-        """Let the thread end, once its work is done."""
+        """End the thread, unless it is stuck."""
         self._work.put(None)
+        if not self.is_stuck:
+            self._thread.join()
 
 
 def _run(waiting: queue.SimpleQueue[_Work | None]) -> None:

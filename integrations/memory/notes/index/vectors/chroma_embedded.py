@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import chromadb
 import numpy as np
+from chromadb.api.shared_system_client import SharedSystemClient
 from chromadb.config import Settings
 
 from integrations.memory.notes.index.contract import EngineUnavailable, IndexDamaged
@@ -59,11 +60,14 @@ class EmbeddedCollections:
         self._is_damaged = False
         self._opened: dict[str, Any] = {}
         self._client: Any = None
+        thread = f"chroma {path}"
+        if BoundedThread.is_left(thread):
+            raise EngineUnavailable(self._hangs)
         if not self._seal.holds() and path.exists():
             self._look_closer()
         self._seal.lift()
         path.mkdir(parents=True, exist_ok=True)
-        self._thread = BoundedThread("chroma")
+        self._thread = BoundedThread(thread)
         try:
             self.largest_batch: int = self._told(self._open, WRITE_SHARE)
         except BaseException:
@@ -139,7 +143,12 @@ class EmbeddedCollections:
     def _open(self) -> int:
         # Neither a .env of wherever this runs nor telemetry.
         settings = Settings(_env_file=None, anonymized_telemetry=False)
-        self._client = chromadb.PersistentClient(str(self._path), settings=settings)
+        try:
+            self._client = chromadb.PersistentClient(str(self._path), settings=settings)
+        except BaseException:
+            # What did not start stays in its cache under this path, and would be handed out to the next that opens it.
+            getattr(SharedSystemClient, "_identifier_to_system", {}).pop(str(self._path), None)
+            raise
         return int(self._client.get_max_batch_size())
 
     def _files(self) -> Iterable[Path]:
@@ -160,15 +169,17 @@ class EmbeddedCollections:
         if found != "ok":
             raise IndexDamaged(f"{path}: {found}")
 
+    @property
+    def _hangs(self) -> str:
+        return f"Chroma hangs on {self._path}, as it does when a disk is full. Make room, and restart the hub."
+
     def _told(self, work: Callable[[], T], share: float = 1.0) -> T:
         """Return what a call into Chroma gives, and tell what goes wrong as the contract says."""
         try:
             return self._thread.call(work, self._timeout_s * share)
         except TimeoutError as error:
             # Seen on a full disk: its writer is gone, and whoever waits for it waits for ever.
-            raise EngineUnavailable(
-                f"Chroma hangs on {self._path}, as it does when a disk is full. Make room, and restart the hub."
-            ) from error
+            raise EngineUnavailable(self._hangs) from error
         except OSError:
             raise
         except BaseException as error:  # a panic of its Rust parts is none of Exception
