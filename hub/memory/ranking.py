@@ -35,14 +35,14 @@ class Candidate:
 
     Attributes:
         id: Its number.
-        tokens: Its words, by which it is compared with others.
+        tokens: Its words, by which it is compared with others; as one text, they are parted when that is needed.
         day: The day it belongs to; None for what does not age.
         cosine: Between query and passage, whoever found it; None when it has no vector.
         text_rank: Its place among those found by word, from 0; None when it is not among them.
     """
 
     id: int
-    tokens: frozenset[str]
+    tokens: frozenset[str] | str
     day: date | None
     cosine: float | None
     text_rank: int | None
@@ -99,6 +99,15 @@ class _Scored:
     order: tuple[float, int, int]
     likeness: float = 0.0  # with those picked, as far as it was compared
     compared: int = 0
+    parted: frozenset[str] | None = None
+
+    @property
+    def tokens(self) -> frozenset[str]:
+        """Its words; of most candidates nobody asks for them."""
+        if self.parted is None:
+            tokens = self.candidate.tokens
+            self.parted = frozenset(tokens.split()) if isinstance(tokens, str) else tokens
+        return self.parted
 
 
 def rules_for(rules: RankingRules, query: str, model: str | None) -> RankingRules:
@@ -242,7 +251,7 @@ def _diverse(scored: Sequence[_Scored], diversity: float, limit: int) -> list[_S
             if gain <= best_value:
                 break
             for other in picked[each.compared :]:
-                each.likeness = max(each.likeness, _likeness(each.candidate.tokens, other.candidate.tokens))
+                each.likeness = max(each.likeness, _likeness(each.tokens, other.tokens))
             each.compared = len(picked)
             value = gain - (1 - diversity) * each.likeness
             if value > best_value:

@@ -18,7 +18,7 @@ from typing import Any
 from hub.memory.chunking import Chunk
 from hub.memory.contract import Filters
 from integrations.memory.notes.index.contract import IndexDamaged, KeywordDocument
-from integrations.memory.notes.index.passages import Passage, ReadFile, Stamp
+from integrations.memory.notes.index.passages import Outline, Passage, ReadFile, Stamp
 from integrations.memory.notes.index.sqlite_file import Layout, SqliteFile
 
 FILE = "catalog.db"
@@ -272,6 +272,19 @@ class Catalog:
             IndexDamaged: One is not what was written; nothing of it is shown.
         """
         return {row.id: row for row in self._rows(ids)}
+
+    def outlines(self, ids: Sequence[int]) -> list[Outline]:
+        """Return what passages are ranked by; they are not looked over as those are that are shown.
+
+        Raises:
+            IndexDamaged: One cannot be what was written.
+        """
+        query = f"SELECT id, path, day, words FROM chunks WHERE state = 0 AND id IN ({_places(ids)})"  # noqa: S608
+        with self._file.reading() as connection:
+            found = [Outline(*each) for each in connection.execute(query, ids)]
+        if not all(map(Outline.is_sound, found)):
+            raise IndexDamaged("a passage of the catalog is not what was written")
+        return found
 
     def there(self, ids: Iterable[int]) -> set[int]:
         """Return those of these ids that are passages now."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from hub.memory.chunking import Chunk
 from hub.memory.words import words_of
@@ -53,6 +54,22 @@ class Passage:
     chunk: Chunk
     digest: str
     words: str
+
+
+class Outline(NamedTuple):
+    """What a passage is ranked by."""
+
+    id: int
+    path: str
+    day: str | None
+    words: str
+
+    def is_sound(self) -> bool:
+        """Whether each part is of the kind that was written."""
+        return all(map(isinstance, self, _KINDS_OF_OUTLINE))
+
+
+_KINDS_OF_OUTLINE = (int, str, str | None, str)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from hub.memory.words import words_asked
 from integrations.memory.notes.index.catalog import Row
 from integrations.memory.notes.index.contract import EngineUnavailable
 from integrations.memory.notes.index.generations import CATALOG, KEYWORDS, UNSOUND, VECTORS, Generation
+from integrations.memory.notes.index.passages import Outline
 from integrations.memory.notes.places import day_of
 from integrations.memory.notes.worker_job import TRANSCRIPTS
 
@@ -136,14 +137,20 @@ class Search:
         if not self.found.engines:
             raise NothingLeft("; ".join(self.found.missing))
         ranks = {id_: place for place, id_ in enumerate(self._by_word)}
-        rows = self._rows([*self._by_word, *by_meaning])
-        candidates = [
-            Candidate(
-                id_, frozenset(row.words.split()), aging_day(row.path, row.chunk.day), cosines.get(id_), ranks.get(id_)
+        candidates = {
+            each.id: Candidate(
+                each.id, each.words, aging_day(each.path, each.day), cosines.get(each.id), ranks.get(each.id)
             )
-            for id_, row in rows.items()
-        ]
-        ranked = rank(candidates, rules, asked.today, asked.limit)
+            for each in self._outlines([*self._by_word, *by_meaning])
+        }
+        while True:
+            ranked = rank(candidates.values(), rules, asked.today, asked.limit)
+            rows = self._rows(each.id for each in ranked)
+            unsound = [each.id for each in ranked if each.id not in rows]
+            if not unsound:
+                break
+            for id_ in unsound:
+                del candidates[id_]
         self.found.hits = [_hit(rows[each.id], each, asked.words) for each in ranked]
         self._note_damage()
 
@@ -209,6 +216,16 @@ class Search:
         self.found.hits = [_hit(rows[each.id], each, frozenset()) for each in latest]
         self.found.engines.append("latest")
         self._note_damage()
+
+    def _outlines(self, ids: Iterable[int]) -> list[Outline]:
+        """Return what passages are ranked by; of those that are damaged, nothing."""
+        wanted = list(dict.fromkeys(ids))
+        try:
+            return self._generation.catalog.outlines(wanted)
+        except UNSOUND as error:
+            self._generation.note_damage(CATALOG, error)
+        rows = self._generation.rows(wanted).values()
+        return [Outline(row.id, row.path, row.chunk.day, row.words) for row in rows]
 
     def _rows(self, ids: Iterable[int]) -> dict[int, Row]:
         """Return what was found, of the areas asked for alone, whatever an engine says."""

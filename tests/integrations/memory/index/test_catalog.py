@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -11,11 +12,13 @@ from hypothesis import given, settings, strategies as st
 
 from hub.memory.chunking import Chunk
 from hub.memory.contract import Filters, Kind
+from hub.memory.ranking import RankingRules
 from integrations.memory.notes.index.catalog import HAS_VECTOR, WAITING, Catalog
 from integrations.memory.notes.index.contract import IndexDamaged
 from integrations.memory.notes.index.engines import Engines
-from integrations.memory.notes.index.generations import Generation
+from integrations.memory.notes.index.generations import CATALOG, Generation
 from integrations.memory.notes.index.passages import Present, ReadFile, Stamp, passage_of
+from integrations.memory.notes.index.search import Search, ask
 from integrations.memory.notes.index.settings import LibrarySettings
 
 STAMP = Stamp(1, 2, 3)
@@ -154,6 +157,23 @@ def test_a_row_that_was_changed_behind_its_back_is_not_shown(tmp_path: Path, col
         catalog.rows([one])
     assert set(catalog.rows([two])) == {two}
     catalog.close()
+
+
+@pytest.mark.parametrize("column", ["text", "area", "words", "day", "sum"])
+def test_what_is_damaged_is_not_found_and_makes_room_for_the_next(tmp_path: Path, column: str) -> None:
+    generation = Generation(tmp_path, Engines(LibrarySettings.from_plain({})), is_new=True)
+    generation.apply([file("a.md", "the blue boat", "the blue boat has sails", "the blue boat lies in the harbour")])
+    first = generation.catalog.passages_of("a.md")[0].id
+    with sqlite3.connect(tmp_path / "catalog.db") as other:
+        other.execute(f"UPDATE chunks SET {column} = x'07' WHERE id = ?", (first,))
+    search = Search(generation, ask("blue boat", ["private"], Filters(), 2, date(2026, 11, 21)))
+
+    search.by_word()
+    search.by_meaning(None, None, RankingRules())
+
+    assert [hit.start_line for hit in search.found.hits] == [2, 3]
+    assert CATALOG in generation.broken
+    generation.close()
 
 
 @pytest.mark.parametrize("done", ["nothing", "words"])
