@@ -86,6 +86,11 @@ class HubProcess:
         """End it as a power cut would."""
         return self._end(signal.SIGKILL)
 
+    def ended(self) -> int:
+        """Wait until it ends by itself and return its exit code."""
+        assert self._process is not None
+        return self._process.wait(STOP_LIMIT_S)
+
     def rpc(self, method: str, params: dict[str, Any] | None = None, *, timeout_s: float = 60.0) -> Any:
         """Call a gateway method with the hub token and return its payload."""
         status, answer = self.post("/api/rpc", {"method": method, "params": params or {}}, timeout_s=timeout_s)

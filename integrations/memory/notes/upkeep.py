@@ -26,7 +26,8 @@ SETTLE_S = 3.0
 """How long after a turn its conversation is indexed, so that a lively one is not indexed at every word."""
 AGAIN_S = 60.0
 """How old an index may be before a search has it looked over once more: not every file system tells of changes."""
-RETRY_S = (30.0, 120.0, 600.0)
+RETRY_S = (2.0, 5.0, 15.0, 30.0, 60.0, 60.0, 60.0, 600.0)
+"""After a failure, how long until it is looked over again: the worker decides itself what it tries again how soon."""
 SOURCE = "memory"
 SUFFIX = ".md"
 

@@ -15,7 +15,7 @@ from hub.memory.ranking import rules_for
 from integrations.memory.notes.index.contract import EmbeddingFailed
 from integrations.memory.notes.index.engine_thread import Urgency
 from integrations.memory.notes.index.generations import Generation
-from integrations.memory.notes.index.library import IndexUnavailable, Library
+from integrations.memory.notes.index.library import EMBEDDINGS, IndexUnavailable, Library
 from integrations.memory.notes.index.search import Asked, Found, NothingLeft, Search, ask, rules_of
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def _fitting(meaning: _Meaning, generation: Generation, library: Library) -> tup
         return None, meaning.why_not
     chosen = library.shared.embedders.known(library.settings)
     if generation.embedder is None:
-        return None, "no passage has a vector yet"
+        return None, library.problems.get(EMBEDDINGS, "no passage has a vector yet")
     if chosen is None or generation.embedder != chosen.fingerprint or generation.dimensions != len(meaning.vector):
         return None, "the vectors are being made anew by another model"
     return meaning.vector, None

@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 LOCK_ATTEMPTS = 100
 LOCK_STEP_S = 0.1
-AGAIN_S = (15.0, 60.0, 300.0, 900.0)
+AGAIN_S = (5.0, 30.0, 120.0, 600.0)
 """After a failure, how long until it is tried again by itself."""
 REST_S = 5.0
 """After building failed, how long no search begins it again."""
