@@ -16,9 +16,11 @@ from hub.memory.contract import EVENT_CHANGED
 from hub.models.provider_config import ProviderConfig, read_providers
 from hub.security.root import Root
 from hub.sessions.keys import main_key
+from hub.sessions.store import EVENT_SESSION_CHANGED
+from integrations.memory.notes.jobs import Jobs
 from integrations.memory.notes.memory import NotesMemory
 from integrations.memory.notes.places import CURATED, FOLDER
-from integrations.memory.notes.sources import Ground, cache_directory, index_directory, job_for
+from integrations.memory.notes.sources import Ground, cache_directory, index_directory
 from integrations.memory.notes.tool import MemoryTools
 from integrations.memory.notes.upkeep import Upkeep
 from integrations.memory.notes.worker import IndexWorker
@@ -50,8 +52,7 @@ def stand(hub: Hub, domain: str) -> None:
         hub.home, hub.agents, hub.sessions, lambda: hub.people, lambda: section("memory"), providers, os.environ
     )
 
-    def job(agent_id: str) -> Job:
-        return job_for(ground, agent_id)
+    job = Jobs(ground, lambda: hub.config.current)
 
     memory = NotesMemory(
         workspace,
@@ -91,6 +92,7 @@ def stand(hub: Hub, domain: str) -> None:
     owns(domain, hub.memory.register(memory))
     owns(domain, hub.bus.listen("config_changed", settings_changed))
     owns(domain, hub.bus.listen("run_finished", said))
+    owns(domain, hub.bus.listen(EVENT_SESSION_CHANGED, job.session_changed))
     tasks.spawn(_begin(upkeep, hub.bus), name="begin to index memory")
     for tool in MemoryTools(memory, lambda: hub.people, hub.clock.time).all():
         owns(domain, hub.tools.register(tool))

@@ -7,6 +7,7 @@ import logging
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, tzinfo
 from pathlib import Path
@@ -64,6 +65,8 @@ LINES_LIMIT = 2_000
 SEARCH_LIMIT_S = 8.0
 """After this the files are read instead: it is longer than a worker takes to start."""
 STOP_LIMIT_S = 1.0
+OUT_LIMIT_S = 30.0
+"""How long forgetting waits until the index has taken it out."""
 SEEN_LIMIT_S = 1.0
 """How long a write waits until the index has it."""
 
@@ -203,9 +206,10 @@ class NotesMemory:
 
     def is_empty(self, *, agent_id: str, scope: Scope) -> bool | None:
         """Whether there is nothing to find in a scope; None when that would take a look into files."""
-        if len(self._sources(agent_id)) > 1:
+        sources = self._sources(agent_id)
+        if len(sources) > 1:
             return None
-        root = self._root_of(agent_id).path
+        root = Path(sources[0].root) if sources else self._root_of(agent_id).path
         return not any(_has_files(root, area) for area in areas_of(scope))
 
     async def get(self, path: str, *, agent_id: str, scope: Scope, start: int = 1, lines: int = 200) -> str:
@@ -376,11 +380,15 @@ class NotesMemory:
         self._tell(agent_id)
 
     async def _drop(self, agent_id: str, gone: Sequence[Doomed]) -> None:
-        """Have vectors of what was forgotten forgotten too."""
+        """Have the index forget it: passages, and vectors that were kept."""
         if self._worker is None or self._jobs is None:
             return
         job = self._jobs(agent_id)
         texts = await asyncio.to_thread(_embedded, gone, job.settings.get("chunks") or {})
+        with suppress(TimeoutError):
+            async with asyncio.timeout(OUT_LIMIT_S):
+                # What is still in the index cannot be taken out of its files.
+                await self._quietly(self._worker.sync(job, [each.path for each in gone]))
         await self._quietly(self._worker.drop(job, texts))
 
     async def _quietly(self, work: Awaitable[Any]) -> None:

@@ -121,7 +121,8 @@ def _transcripts(ground: Ground, agent_id: str) -> Source:
         if area is not None:
             path = ground.sessions.transcript_path(session)
             files.append(TranscriptFile(session.session_id, path.name, area, scope.person, trusted=True))
-    return Source(TRANSCRIPTS, str(root), None, True, tuple(files))
+    # In an order that does not change with each word that is said: the worker is told of every change.
+    return Source(TRANSCRIPTS, str(root), None, True, tuple(sorted(files, key=lambda each: each.id)))
 
 
 def _scope(session: Session, people: People) -> Scope:

@@ -1,0 +1,60 @@
+"""Keeps what the worker has to know of each agent's memory, until what it is made from has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hub.core.events import Event
+from integrations.memory.notes.sources import Ground, job_for
+from integrations.memory.notes.worker_job import Job
+
+_BY_THE_WAY = frozenset({"touched", "usage"})
+"""What happens to a conversation all the time, and changes nothing of whose it is and where it lies."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    job: Job
+    made_from: tuple[object, ...]
+
+
+class Jobs:
+    """Gives jobs; every search and every write asks for one.
+
+    Args:
+        ground: What they are made from.
+        configuration: Gives what is configured now: another object after each change.
+    """
+
+    def __init__(self, ground: Ground, configuration: Callable[[], object]) -> None:
+        self._ground = ground
+        self._configuration = configuration
+        self._kept: dict[str, _Kept] = {}
+        self._known: set[str] = set()
+
+    def __call__(self, agent_id: str) -> Job:
+        """Return what the worker has to know of an agent's memory now.
+
+        Raises:
+            NotFound: There is no such agent.
+        """
+        made_from = (self._configuration(), self._ground.agents.get(agent_id), self._ground.people())
+        kept = self._kept.get(agent_id)
+        if kept is None or any(one is not other for one, other in zip(kept.made_from, made_from, strict=True)):
+            kept = self._kept[agent_id] = _Kept(job_for(self._ground, agent_id), made_from)
+            self._known.update(file.id for source in kept.job.sources for file in source.files)
+        return kept.job
+
+    def session_changed(self, event: Event) -> None:
+        """Take notice of `session_changed`: conversations may be searched, and each belongs to somebody."""
+        if not self._ground.section()["transcripts"]:
+            return
+        session = self._ground.sessions.get(event.data["key"])
+        if event.data["what"] not in _BY_THE_WAY or session is None:
+            self._known.clear()
+        elif session.session_id in self._known:
+            return
+        else:
+            self._known.add(session.session_id)  # one that was not used for so long that it was not searched
+        self._kept.clear()
