@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
-_PIECE = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:['’][^\W\d_{_CJK}]+)?")
-_ASCII_PIECE = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
-_FIRST_CJK = "\u3040"
-_RUN = re.compile(rf"[{_CJK}]+")
+# One pattern with so many characters in it, and that once: to build one takes milliseconds.
+_RUN = re.compile(rf"([{_CJK}]+)")
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
 
 STOP_WORDS = frozenset(
     """
@@ -50,27 +49,25 @@ def count_cjk(text: str) -> int:
 
 def words_of(text: str) -> list[str]:
     """Return the words by which a text is found: stems, and single characters and pairs of Chinese."""
-    if text.isascii():
-        return [word for piece in _ASCII_PIECE.findall(text.lower()) if (word := _stem_of(piece))]
     found: list[str] = []
-    for piece in _PIECE.findall(fold(text)):
-        if piece[0] >= _FIRST_CJK and _RUN.match(piece):
-            found.extend(piece)
-            found.extend(_pairs(piece))
-        elif word := _stem_of(piece):
-            found.append(word)
+    for part, is_run in _parts(text):
+        if is_run:
+            found.extend(part)
+            found.extend(_pairs(part))
+        else:
+            found.extend(word for piece in _WORD.findall(part) if (word := _stem_of(piece)))
     return found
 
 
 def words_asked(query: str) -> list[str]:
     """Return the words that a query asks for, each once: without question words, Chinese in pairs where it can be."""
     found: list[str] = []
-    for piece in _PIECE.findall(fold(query)):
-        if _RUN.match(piece):
-            for part in _CHINESE_ASIDES.split(piece):
-                found.extend(_pairs(part) if len(part) > 1 else part)
-        elif word := _stem_of(piece):
-            found.append(word)
+    for part, is_run in _parts(query):
+        if is_run:
+            for asked in _CHINESE_ASIDES.split(part):
+                found.extend(_pairs(asked) if len(asked) > 1 else asked)
+        else:
+            found.extend(word for piece in _WORD.findall(part) if (word := _stem_of(piece)))
     return list(dict.fromkeys(found))
 
 
@@ -86,13 +83,13 @@ def words_searched(query: str) -> list[str]:
 
 def positions(text: str, words: frozenset[str]) -> Iterator[int]:
     """Yield where in `text` one of the words stands, roughly: folding may move it by a few characters."""
-    folded = fold(text)
-    for match in _PIECE.finditer(folded):
-        piece = match[0]
-        if _RUN.match(piece):
-            yield from (match.start() + at for at, pair in enumerate(_pairs(piece)) if pair in words)
-        elif _stem_of(piece) in words:
-            yield match.start()
+    begin = 0
+    for part, is_run in _parts(text):
+        if is_run:
+            yield from (begin + at for at, pair in enumerate(_pairs(part)) if pair in words)
+        else:
+            yield from (begin + match.start() for match in _WORD.finditer(part) if _stem_of(match[0]) in words)
+        begin += len(part)
 
 
 def stem(word: str) -> str:
@@ -110,6 +107,16 @@ def stem(word: str) -> str:
     if len(word) > 3 and word.endswith("e"):
         word = word[:-1]
     return f"{word[:-1]}i" if len(word) > 3 and word.endswith("y") else word
+
+
+def _parts(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield folded text in parts, and whether each is a run of Chinese characters or has none."""
+    if text.isascii():
+        yield text.lower(), False
+        return
+    for number, part in enumerate(_RUN.split(fold(text))):
+        if part:
+            yield part, number % 2 == 1
 
 
 @lru_cache(maxsize=KNOWN_STEMS)
