@@ -147,7 +147,7 @@ class Recall:
         hits = [
             hit
             for hit in found
-            if hit.trusted and hit.score >= asked.settings["min_score"] and _is_about(hit, asked.words)
+            if hit.trusted and _relevance(hit) >= asked.settings["min_score"] and _is_about(hit, asked.words)
         ]
         if not hits:
             return []
@@ -195,6 +195,12 @@ class _Asked:
 
 def _has_any(scope: Scope) -> bool:
     return scope.private or scope.shared or scope.person is not None or scope.group is not None
+
+
+def _relevance(hit: Hit) -> float:
+    """Return how well a hit answers, its age left out: that decides which come first, not whether any is worth it."""
+    recency = (hit.why or {}).get("recency", 1.0)
+    return hit.score / recency if recency > 0 else hit.score
 
 
 def _is_about(hit: Hit, asked: frozenset[str]) -> bool:

@@ -110,6 +110,7 @@ def test_status_tells_why_nobody_makes_vectors(home: Memories) -> None:
     status = home.call("status")
 
     assert status["index"]["engines"] == ["keywords:fts5"]
+    assert status["index"]["waiting"] == 0
     assert "memory.embeddings.provider: none" in " ".join(status["index"]["embedder"]["notes"])
     assert "keywords:fts5" in home.printed("status")
 

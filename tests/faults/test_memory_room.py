@@ -1,4 +1,4 @@
-"""There is no room on the disk: what was written stays as it was, search goes on, and all is well once there is room."""
+"""There is no room on the disk: what was written stays, search goes on, and all is well once there is room."""
 
 from __future__ import annotations
 

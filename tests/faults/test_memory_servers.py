@@ -1,4 +1,4 @@
-"""Who makes or keeps vectors is away, refuses, or hangs: search goes by word and says why, and comes right by itself."""
+"""Who makes or keeps vectors is away, refuses, or hangs: search goes by word, says why, and comes right by itself."""
 
 from __future__ import annotations
 
