@@ -148,6 +148,7 @@ class Method:
             itself what was done.
         answers: How many responses it gives; 2 for `agent`.
         quick: Whether the handler never waits, so that it is answered without a task of its own.
+        kept: Returns what of an answer is kept for whoever asks again with the same key; all of it without.
     """
 
     name: str
@@ -159,6 +160,7 @@ class Method:
     repeatable: bool = False
     answers: int = 1
     quick: bool = False
+    kept: Callable[[Any], Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,7 +169,7 @@ class Idempotency:
         return None
 
     async def _keep(self, place: _Key, answers: list[Any], method: Method) -> None:
-        text = orjson.dumps(answers).decode()
+        text = orjson.dumps(answers if method.kept is None else [method.kept(each) for each in answers]).decode()
         state = "done" if len(answers) >= method.answers else "started"
 
         def write(connection: sqlite3.Connection) -> None:

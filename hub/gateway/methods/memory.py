@@ -9,7 +9,17 @@ from typing import Any
 from hub.core.errors import InvalidRequest, TimedOut
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer, slug
 from hub.gateway.contract import ADMIN, READ, WRITE, Method, MethodCall
-from hub.gateway.methods.memory_door import AGENT, PATH, QUERY, QUERY_LIMIT, SESSION, TEXT_LIMIT, MemoryDoor, told
+from hub.gateway.methods.memory_door import (
+    AGENT,
+    PATH,
+    QUERY,
+    QUERY_LIMIT,
+    SESSION,
+    TEXT_LIMIT,
+    MemoryDoor,
+    told,
+    without_words,
+)
 from hub.memory.contract import Entry, Filters, Forget, Kind, Provenance
 from hub.memory.read_trust import may_be_trusted
 from hub.memory.shapes import added_data, answer_data, hit_data, synced_data, verified_data
@@ -94,10 +104,10 @@ class MemoryMethods:
             Method("memory.search", self._search, OWNER, search, READ),
             Method("memory.get", self._get, OWNER, get, READ),
             Method("memory.status", self._status, OWNER, Schema(dict(AGENT)), READ),
-            Method("memory.add", self._add, OWNER, add, WRITE, acts=True),
-            Method("memory.forget", self._forget, OWNER, forget, WRITE, acts=True),
-            Method("memory.index", self._index, OWNER, index, ADMIN, acts=True),
-            Method("memory.verify", self._verify, OWNER, Schema(dict(AGENT)), ADMIN, acts=True),
+            Method("memory.add", self._add, OWNER, add, WRITE, acts=True, kept=without_words),
+            Method("memory.forget", self._forget, OWNER, forget, WRITE, acts=True, kept=without_words),
+            Method("memory.index", self._index, OWNER, index, ADMIN, acts=True, kept=without_words),
+            Method("memory.verify", self._verify, OWNER, Schema(dict(AGENT)), ADMIN, acts=True, kept=without_words),
         ]
 
     async def _search(self, call: MethodCall) -> Mapping[str, Any]:

@@ -42,6 +42,20 @@ SESSION = All(string, Length(min=1, max=KEY_LIMIT))
 PATH = All(told, Length(min=1, max=KEY_LIMIT))
 
 
+WORDS = frozenset({"text", "diff", "summary", "topics"})
+"""Keys of answers under which words of memory stand."""
+
+
+def without_words(answer: Any) -> Any:
+    """Return an answer as it is kept for whoever asks again: what is forgotten must not be found there for a day."""
+    if isinstance(answer, Mapping):
+        return {
+            key: ([] if isinstance(value, list) else "") if key in WORDS and value is not None else without_words(value)
+            for key, value in answer.items()
+        }
+    return [without_words(each) for each in answer] if isinstance(answer, list) else answer
+
+
 class MemoryDoor:
     """The way from a call to the memory.
 

@@ -21,7 +21,7 @@ from hub.core.schema import (
     slug,
 )
 from hub.gateway.contract import ADMIN, READ, WRITE, Method, MethodCall
-from hub.gateway.methods.memory_door import AGENT, PATH, MemoryDoor, told
+from hub.gateway.methods.memory_door import AGENT, PATH, MemoryDoor, told, without_words
 from hub.gateway.methods.plain_data import as_json
 from hub.memory.contract import Edit
 from hub.memory.shapes import change_data, file_data
@@ -113,10 +113,10 @@ class MemoryFileMethods:
         return [
             Method("memory.list", self._list, OWNER, Schema(dict(AGENT)), READ),
             Method("memory.read", self._read, OWNER, read, READ),
-            Method("memory.write", self._write, OWNER, write, WRITE, acts=True),
+            Method("memory.write", self._write, OWNER, write, WRITE, acts=True, kept=without_words),
             Method("memory.changes", self._changes, OWNER, changes, READ),
-            Method("memory.undo", self._undo, OWNER, undo, WRITE, acts=True),
-            Method("memory.import", self._import, OWNER, import_, ADMIN, acts=True),
+            Method("memory.undo", self._undo, OWNER, undo, WRITE, acts=True, kept=without_words),
+            Method("memory.import", self._import, OWNER, import_, ADMIN, acts=True, kept=without_words),
             Method("memory.export", self._export, OWNER, Schema({**export.schema, **AGENT}), ADMIN),
         ]
 

@@ -17,7 +17,7 @@ from hub.agent.intents import (
 from hub.core.schema import All, Length, Optional, Range, Required, Schema, integer, number
 from hub.gateway.contract import READ, WRITE, Method, MethodCall
 from hub.gateway.methods.memory import BY_HAND
-from hub.gateway.methods.memory_door import AGENT, MemoryDoor, told
+from hub.gateway.methods.memory_door import AGENT, MemoryDoor, told, without_words
 from hub.memory.contract import NOBODY, Provenance
 from hub.tools.policy import belongs_here
 
@@ -58,8 +58,8 @@ class IntentMethods:
         remove = Schema({Required("id"): All(told, Length(min=1, max=128)), **AGENT})
         return [
             Method("memory.intents.list", self._list, OWNER, Schema(dict(AGENT)), READ),
-            Method("memory.intents.add", self._add, OWNER, add, WRITE, acts=True),
-            Method("memory.intents.remove", self._remove, OWNER, remove, WRITE, acts=True),
+            Method("memory.intents.add", self._add, OWNER, add, WRITE, acts=True, kept=without_words),
+            Method("memory.intents.remove", self._remove, OWNER, remove, WRITE, acts=True, kept=without_words),
         ]
 
     async def _list(self, call: MethodCall) -> Mapping[str, Any]:

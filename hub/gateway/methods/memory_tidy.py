@@ -10,7 +10,7 @@ from hub.agent.tidy import Tidy, Wish
 from hub.agent.tidy_service import TIDY_KEYS
 from hub.core.schema import Schema
 from hub.gateway.contract import WRITE, Method, MethodCall
-from hub.gateway.methods.memory_door import AGENT, MemoryDoor
+from hub.gateway.methods.memory_door import AGENT, MemoryDoor, without_words
 
 OWNER = "gateway"
 
@@ -31,7 +31,11 @@ class TidyMethods:
 
     def methods(self) -> list[Method]:
         """Return the method."""
-        return [Method("memory.tidy", self._run, OWNER, Schema({**TIDY_KEYS, **AGENT}), WRITE, acts=True)]
+        return [
+            Method(
+                "memory.tidy", self._run, OWNER, Schema({**TIDY_KEYS, **AGENT}), WRITE, acts=True, kept=without_words
+            )
+        ]
 
     async def _run(self, call: MethodCall) -> Mapping[str, Any]:
         self._door.whose(call)

@@ -166,6 +166,9 @@ class History:
             StorageError: A record cannot be written.
         """
         keys = {key for line in lines if (key := fact_key(line))}
+        for name in self._names(_DONE):
+            if self._read(name, _DONE) is None:  # whatever it holds, nobody can say that it is not this
+                self._path(name, _DONE).unlink(missing_ok=True)
         for record in self.newest():
             clean = _without(record, keys, paths)
             if clean is not record:
@@ -207,10 +210,12 @@ def _number(id: str) -> int:
 def _without(record: Record, keys: Collection[str], paths: Collection[str]) -> Record:
     """Return a record without what is forgotten; the same object when nothing of it is in there."""
     files = tuple(_file_without(file, keys, gone=file.path in paths) for file in record.files)
-    if all(new is old for new, old in zip(files, record.files, strict=True)):
+    # Of a file that was too long to be kept here, its title may be what is told of it.
+    is_gone = any(file.path in paths for file in record.files) and not record.forgotten
+    if not is_gone and all(new is old for new, old in zip(files, record.files, strict=True)):
         return record
     lost = any(new.hunks is None and old.hunks is not None for new, old in zip(files, record.files, strict=True))
-    if not lost:
+    if not lost and not is_gone:
         return replace(record, files=files)
     return replace(record, files=files, summary=_FORGOTTEN, forgotten=True)
 

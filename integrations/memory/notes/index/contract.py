@@ -92,6 +92,15 @@ class KeywordIndex(Protocol):
         """Return what is in it."""
         ...
 
+    def purge(self) -> None:
+        """Leave nothing in the files of passages that were taken out, as far as the engine can; takes its time.
+
+        Raises:
+            IndexDamaged: The index cannot be read.
+            OSError: It cannot be written.
+        """
+        ...
+
     def close(self) -> None:
         """Let go of the files; calling it twice does no harm."""
         ...
@@ -122,6 +131,15 @@ class VectorIndex(Protocol):
 
     def ids(self) -> set[int]:
         """Return what is in it."""
+        ...
+
+    def purge(self) -> None:
+        """Leave nothing in the files of passages that were taken out, as far as the engine can; takes its time.
+
+        Raises:
+            IndexDamaged: The index cannot be read.
+            OSError: It cannot be written.
+        """
         ...
 
     def close(self) -> None:

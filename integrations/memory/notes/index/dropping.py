@@ -57,3 +57,5 @@ def _fold(generation: Generation) -> None:
         generation.forget_withdrawn()
     except UNSOUND as error:
         generation.note_damage("catalog", error)
+    except OSError as error:
+        raise Unavailable(f"what was forgotten is still in files of the index: {error}") from error

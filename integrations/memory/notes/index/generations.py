@@ -231,9 +231,16 @@ class Generation:
         return found
 
     def forget_withdrawn(self) -> None:
-        """Keep nothing of what was taken out, in memory or in the log."""
+        """Keep nothing of what was taken out, in memory or in any file."""
         self._withdrawn.clear()
         self._in_catalog(self.catalog.fold)
+        if (keywords := self.keywords) is not None:
+            self._in(KEYWORDS, keywords.purge)
+        if (vectors := self.vectors) is not None:
+            try:
+                self._in(VECTORS, vectors.purge)
+            except EngineUnavailable as error:
+                self.lose_vectors(error)
 
     def size_bytes(self) -> int:
         """Return what its files take."""

@@ -103,6 +103,11 @@ class SqliteFile:
                     connection.execute("ROLLBACK")
                 raise
 
+    def fold(self) -> None:
+        """Write the log back into the file, so that what was taken out is in neither."""
+        with self.reading() as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def damaged(self, text: str) -> IndexDamaged:
         """Return the error, and remember that this file must not be sealed."""
         self._is_damaged = True
@@ -125,6 +130,8 @@ class SqliteFile:
         connection.execute(f"PRAGMA page_size={layout.page_bytes}")
         connection.execute(f"PRAGMA cache_size=-{layout.cache_kib}")
         connection.execute("PRAGMA temp_store=MEMORY")
+        # What is forgotten is gone from the disk, not only from the tables.
+        connection.execute("PRAGMA secure_delete=ON")
         connection.execute("PRAGMA journal_mode=WAL")
         # What a power cut takes is made again from the notes; what is there is whole.
         connection.execute("PRAGMA synchronous=NORMAL")

@@ -102,6 +102,12 @@ class Fts5Index:
         with self._file.reading() as connection:
             return {id_ for (id_,) in connection.execute("SELECT id FROM passages")}
 
+    def purge(self) -> None:
+        """Leave nothing in the file of passages that were taken out: their words stay in FTS5 until all is merged."""
+        with self._file.changing() as connection:
+            connection.execute("INSERT INTO words (words) VALUES ('optimize')")
+        self._file.fold()
+
     def close(self) -> None:
         """Let go of the file."""
         self._file.close()

@@ -16,7 +16,7 @@ from integrations.memory.notes.index.contract import IndexDamaged, KeywordDocume
 from integrations.memory.notes.index.keywords.terms import FIELDS, WEIGHTS, terms_asked, terms_of
 from integrations.memory.notes.index.keywords.whoosh_fields import AREA, ID, schema
 from integrations.memory.notes.index.keywords.whoosh_snapshot import Segments, Snapshot
-from integrations.memory.notes.index.keywords.whoosh_writer import PassageWriter, merged
+from integrations.memory.notes.index.keywords.whoosh_writer import PassageWriter, merged, purged
 from integrations.memory.notes.index.seal import Seal
 
 FOLDER = "whoosh"
@@ -106,6 +106,20 @@ class WhooshIndex:
         """Return what is in it."""
         with self._told():
             return self._look().ids()
+
+    def purge(self) -> None:
+        """Leave nothing in the files of passages that were taken out, by writing anew the segments that held some."""
+        with self._told():
+            self._look()
+            self._seal.lift()
+            writer = PassageWriter(self._index)
+            try:
+                writer.commit(mergetype=purged)
+            except BaseException:
+                _cancel(writer)
+                raise
+            self._look()
+        self._seal.put()
 
     def close(self) -> None:
         """Let go of the files."""

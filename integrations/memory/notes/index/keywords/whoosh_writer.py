@@ -62,12 +62,22 @@ def merged(writer: Any, segments: list[Any]) -> list[Any]:
             tiers.setdefault(_tier(live), []).append(segment)
     for tier in tiers.values():
         (old if len(tier) >= MERGE_FACTOR else rest).extend(tier)
-    for segment in old:
+    _rewrite(writer, old)
+    return rest
+
+
+def purged(writer: Any, segments: list[Any]) -> list[Any]:
+    """Write anew, without what was deleted, each segment in which something was; return the rest."""
+    _rewrite(writer, [segment for segment in segments if segment.deleted_count()])
+    return [segment for segment in segments if not segment.deleted_count()]
+
+
+def _rewrite(writer: Any, segments: list[Any]) -> None:
+    for segment in segments:
         if segment.doc_count_all() > segment.deleted_count():
             reader = SegmentReader(writer.storage, writer.schema, segment)
             writer.add_reader(reader)
             reader.close()
-    return rest
 
 
 def _tier(count: int) -> int:

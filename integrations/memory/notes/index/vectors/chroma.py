@@ -114,6 +114,9 @@ class ChromaIndex:
         """Return what is in it."""
         return set(self._area_of())
 
+    def purge(self) -> None:
+        """Do nothing: when the store drops vectors that were deleted is its own affair, and there is no text in it."""
+
     def close(self) -> None:
         """Let go of the store."""
         self._collections.close()

@@ -90,6 +90,10 @@ class ExactIndex:
         """Return what is in it."""
         return set(self._area_of)
 
+    def purge(self) -> None:
+        """Leave nothing in the file of passages that were taken out."""
+        self._file.fold()
+
     def close(self) -> None:
         """Let go of the file and the memory."""
         self._file.close()

@@ -1,0 +1,171 @@
+"""What is forgotten is in no file of the home but the conversations it was said in."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import zlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hub.memory.contract import Forget, Provenance
+from hub.memory.own_scope import own_scope
+from tests.security_review.besieged import Besieged, besieged
+from tests.security_review.canaries import house_memory
+from tests.servers.embedding_server import EmbeddingServer
+from tests.servers.openai_server import OpenAIServer
+
+SECRET_WORD = "zanzibarquok"
+CAUGHT_UP_S = 5.0
+STAYS = "The kettle whistles at noon"
+
+
+def with_word(number: int) -> str:
+    return f"The garage code is {SECRET_WORD} {number}"
+
+
+def holding(home: Path, word: str) -> list[str]:
+    """Return the files in which a word stands, in any case, packed or plain."""
+    # Full-text indexes leave out how a word begins when the one before it begins so too.
+    word = word[3:]
+    wanted = [word.encode(), word.encode("utf-16-le")]
+    found = []
+    for file in sorted(home.rglob("*")):
+        if not file.is_file() or file.is_symlink():
+            continue
+        data = file.read_bytes()
+        if any(each in data or each in data.lower() for each in wanted) or word.encode() in _unpacked(data):
+            found.append(str(file.relative_to(home)))
+    return found
+
+
+def _unpacked(data: bytes) -> bytes:
+    """Return what is packed somewhere in a file."""
+    found = []
+    at = data.find(b"\x78\x01")
+    while at >= 0 and len(found) < 10_000:
+        with contextlib.suppress(zlib.error):
+            found.append(zlib.decompressobj().decompress(data[at : at + 65_536], 65_536))
+        at = data.find(b"\x78\x01", at + 1)
+    return b"\n".join(found)
+
+
+def outside_conversations(found: list[str]) -> list[str]:
+    return [each for each in found if "/sessions/" not in each]
+
+
+def configuration(keywords: str, vectors: str, url: str) -> str:
+    return (
+        f"memory:\n  keywords: {keywords}\n  vectors: {vectors}\n"
+        f"  embeddings: {{provider: openai, base_url: '{url}', model: test-embed, api_key: k-0123456789}}\n"
+    )
+
+
+@pytest.fixture(params=["fts5-exact", "whoosh-chroma"])
+async def house(request: pytest.FixtureRequest, tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[Besieged]:
+    keywords, vectors = request.param.split("-")
+    if vectors == "chroma":
+        pytest.importorskip("chromadb")
+        pytest.importorskip("whoosh")
+    with EmbeddingServer() as server:
+        more = configuration(keywords, vectors, server.base_url)
+        async with besieged(tmp_path / "home", openai_server, more=more) as standing:
+            yield standing
+
+
+async def add(house: Besieged, text: str, **more: Any) -> dict[str, Any]:
+    added = await house.rpc("memory.add", {"text": text, "idempotencyKey": str(hash(text)), **more})
+    assert "path" in added, added
+    return dict(added)
+
+
+async def furnish(house: Besieged) -> None:
+    for number in range(3):
+        await add(house, with_word(number), kind="preference")
+    await add(house, STAYS)
+    await house.rpc("memory.index", {"idempotencyKey": "i"})
+    found = await house.rpc("memory.search", {"query": SECRET_WORD})
+    assert len(found["hits"]) == 3, found
+    assert set(found["engines"]) >= {found["engines"][0]}
+
+
+async def test_what_is_forgotten_by_its_words_is_in_no_file(house: Besieged) -> None:
+    home = house.hub.home.path
+    await furnish(house)
+    assert len(holding(home, SECRET_WORD)) > 1
+
+    forgotten = await house.rpc("memory.forget", {"query": SECRET_WORD, "idempotencyKey": "f"})
+
+    assert forgotten["count"] == 3
+    assert await left(house, SECRET_WORD) == []
+    assert (await house.rpc("memory.search", {"query": "kettle"}))["hits"][0]["text"] == STAYS
+    assert outside_conversations(holding(home, "kettle"))
+
+
+async def left(house: Besieged, word: str) -> list[str]:
+    """Return where a word still stands once the index has caught up."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + CAUGHT_UP_S
+    while True:
+        found = outside_conversations(holding(house.hub.home.path, word))
+        if not found or loop.time() > until:
+            return found
+        await asyncio.sleep(0.1)
+
+
+async def test_what_is_forgotten_while_there_is_no_worker_is_in_no_file(house: Besieged) -> None:
+    await furnish(house)
+    status = await house.rpc("memory.status", {})
+
+    os.kill(status["index"]["worker"]["pid"], signal.SIGKILL)
+    forgotten = await house.rpc("memory.forget", {"query": SECRET_WORD, "idempotencyKey": "f"})
+
+    assert forgotten["count"] == 3
+    assert await left(house, SECRET_WORD) == []
+
+
+async def test_a_whole_file_and_what_was_told_of_it_goes(house: Besieged) -> None:
+    memory = house_memory(house)
+    scope = own_scope(house.hub.people.owner_authority())
+    said = Provenance("agent:main:web:direct:x", "me", house.hub.clock.time(), trusted=True)
+    long = f"- {with_word(0)}\n" + "- and so on and on\n" * 5_000
+    await memory.notebook.note("some", with_word(1), long, said, agent_id="main", scope=scope)
+    assert SECRET_WORD in str(await memory.notebook.changes(agent_id="main", scope=scope))
+
+    await memory.forget(Forget(session="agent:main:web:direct:x"), agent_id="main", scope=scope)
+
+    assert await left(house, SECRET_WORD) == []
+
+
+async def test_what_was_edited_and_undone_and_imported_goes_too(house: Besieged) -> None:
+    await furnish(house)
+    read = await house.rpc("memory.read", {"path": "MEMORY.md"})
+    edit = {"path": "MEMORY.md", "text": read["text"].replace("garage", "cellar"), "base_hash": read["hash"]}
+    change = await house.rpc("memory.write", {"edits": [edit], "summary": SECRET_WORD, "idempotencyKey": "w"})
+    await house.rpc("memory.undo", {"id": change["id"], "idempotencyKey": "u"})
+    files = {"a.md": f"# A\n\n- {with_word(7)}\n"}
+    await house.rpc("memory.import", {"files": files, "origin": "other", "idempotencyKey": "im"})
+
+    forgotten = await house.rpc("memory.forget", {"query": SECRET_WORD, "idempotencyKey": "f"})
+
+    assert forgotten["count"] == 4
+    assert await left(house, SECRET_WORD) == []
+    assert not any(each["can_undo"] for each in (await house.rpc("memory.changes", {}))["changes"][1:4])
+
+
+async def test_no_answer_that_is_kept_for_repeats_holds_words_of_memory(house: Besieged) -> None:
+    """A retry is told that it was done, and where; the words stand in memory, as long as they do."""
+    added = await add(house, with_word(0))
+
+    again = await add(house, with_word(0))
+
+    assert added["text"] == with_word(0)
+    assert again == added | {"text": ""}
+    for method in house.hub.gateway.methods:
+        if method.name.startswith("memory.") and method.acts:
+            assert method.kept is not None, method.name
