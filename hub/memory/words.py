@@ -10,6 +10,7 @@ from functools import lru_cache
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
 # One pattern with so many characters in it, and that once: to build one takes milliseconds.
 _RUN = re.compile(rf"([{_CJK}]+)")
+_ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
 
 STOP_WORDS = frozenset(
@@ -49,6 +50,8 @@ def count_cjk(text: str) -> int:
 
 def words_of(text: str) -> list[str]:
     """Return the words by which a text is found: stems, and single characters and pairs of Chinese."""
+    if text.isascii():
+        return [word for piece in _ASCII_WORD.findall(text.lower()) if (word := _stem_of(piece))]
     found: list[str] = []
     for part, is_run in _parts(text):
         if is_run:
