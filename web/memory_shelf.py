@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from hub.memory import places
+from hub.memory.places import area_of
+
 CURATED, DAYS, PEOPLE, SHARED, GROUPS = "curated", "days", "people", "shared", "groups"
 IMPORTED, EXTRA, TRANSCRIPTS, OTHER = "imported", "extra", "transcripts", "other"
 SECTIONS = (CURATED, PEOPLE, SHARED, GROUPS, IMPORTED, EXTRA, TRANSCRIPTS, OTHER)
@@ -27,15 +30,15 @@ def section_of(file: File) -> str:
         return EXTRA
     if path.startswith("transcripts/"):
         return TRANSCRIPTS
-    if path.startswith("memory/imported/"):
+    if path.startswith(f"{places.IMPORTED}/"):
         return IMPORTED
-    if area == "shared":
+    if area == places.SHARED_AREA:
         return SHARED
-    if area.startswith("person-"):
+    if area.startswith(places.PERSON_AREA):
         return PEOPLE
-    if area.startswith("group-"):
+    if area.startswith(places.GROUP_AREA):
         return GROUPS
-    if path == "MEMORY.md":
+    if path == places.CURATED:
         return CURATED
     return DAYS if day_of(file) else OTHER
 
@@ -55,8 +58,8 @@ def name_of(file: File) -> str:
         found = _DAY.fullmatch(path)
         rest = found["rest"].strip("-").replace("-", " ") if found else ""
         return f"{day_of(file)} · {rest}" if rest else day_of(file)
-    before = {IMPORTED: "memory/imported/", EXTRA: "extra/", GROUPS: "memory/groups/", PEOPLE: "memory/people/"}
-    name = path.removeprefix(before.get(section, "memory/"))
+    before = {IMPORTED: places.IMPORTED, EXTRA: "extra", GROUPS: places.GROUPS, PEOPLE: places.PEOPLE}
+    name = path.removeprefix(f"{before.get(section, places.FOLDER)}/")
     return name.removesuffix(".md") if section in (GROUPS, PEOPLE, SHARED, OTHER) else name
 
 
@@ -67,12 +70,8 @@ def is_writable(path: str) -> bool:
 
 def audience_of(path: str) -> str:
     """Return who sees a file, by where it is: `private`, `shared`, `person`, `group`; nothing for other places."""
-    if path.startswith(READ_ONLY):
-        return ""
-    for folder, audience in (("people", "person"), ("groups", "group"), ("shared", "shared")):
-        if path.startswith(f"memory/{folder}/") or path == f"memory/{folder}.md":
-            return audience
-    return "private"
+    area = area_of(path)
+    return "" if area is None else area.partition("-")[0]
 
 
 def by_section(files: Iterable[File]) -> dict[str, list[File]]:

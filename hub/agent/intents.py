@@ -18,6 +18,7 @@ from hub.core.errors import Forbidden, InvalidRequest, LimitExceeded, NotFound
 from hub.core.events import EventBus
 from hub.core.ids import new_id
 from hub.memory.contract import NOBODY, Provenance, Scope
+from hub.memory.places import GROUP_AREA, PERSON_AREA
 from hub.security.people import IMPLICIT_OWNER_ID, People
 from hub.sessions.entry import Entry
 from hub.sessions.privacy import scope_of
@@ -39,7 +40,7 @@ AREA_LIMIT = 1_000
 TOLD_LIMIT = 3
 """Reminders before one message; the others wait for the next."""
 
-_OWNERS = f"person-{IMPLICIT_OWNER_ID}"
+_OWNERS = f"{PERSON_AREA}{IMPLICIT_OWNER_ID}"
 _HEAD = "Standing reminders for the message below, in the words of those who asked for them. Bring them up if they fit."
 
 
@@ -218,8 +219,8 @@ class StandingIntents:
 
     def _areas(self, scope: Scope) -> Collection[str]:
         if scope.group is not None:
-            return (f"group-{scope.group}",)
-        areas = {f"person-{scope.person}"} if scope.person is not None else set()
+            return (f"{GROUP_AREA}{scope.group}",)
+        areas = {f"{PERSON_AREA}{scope.person}"} if scope.person is not None else set()
         if scope.private and (scope.person is None or self._people().by_id(IMPLICIT_OWNER_ID) is None):
             areas.add(_OWNERS)  # what was asked for before the owner had a name
         return areas
@@ -258,9 +259,9 @@ class StandingIntents:
 
 def _area(scope: Scope) -> str:
     if scope.group is not None:
-        return f"group-{scope.group}"
+        return f"{GROUP_AREA}{scope.group}"
     if scope.person is not None:
-        return f"person-{scope.person}"
+        return f"{PERSON_AREA}{scope.person}"
     if scope.private:
         return _OWNERS
     raise Forbidden("a standing reminder needs a person of this home, or a group, that it is for")

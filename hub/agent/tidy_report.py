@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hub.memory.markdown import passages
+from hub.memory.places import CURATED_LIMIT_BYTES
 from hub.memory.tidy_entries import Standing
 from hub.memory.tidy_marks import shown
-from hub.memory.tidy_plan import CURATED_LIMIT_BYTES, Plan
+from hub.memory.tidy_plan import Plan
 
 CONTEXT_LINES = 3
 DIFF_LIMIT = 200_000

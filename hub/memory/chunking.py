@@ -16,11 +16,11 @@ from hub.memory.dates import marks_in, marks_of_day
 from hub.memory.markdown import FrontMatter, Passage, front_matter, passages
 from hub.memory.outline import HEADING_LIMIT, Run, outline
 from hub.memory.packing import TOKEN_WEIGHT, Cut, Piece, atoms_of, pack, weight_of
+from hub.memory.places import day_of
 
 EMBEDDED_HEADINGS = 3
 """Of the headings a passage stands under, how many of the nearest are embedded with it."""
 
-_DAY_IN_NAME = re.compile(r"(?:.*/)?(\d{4}-\d\d-\d\d)(?:-[^/]*)?\.md")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -92,7 +92,7 @@ def chunk(path: str, text: str, *, tokens: int = 400, overlap: int = 80, trusted
     title, runs = outline(lines, first, taken, max(TOKEN_WEIGHT, limit // 4))
     whole = _Whole(
         front.title or title or PurePosixPath(path).stem,
-        day_of_file(path),
+        day_of(path),
         front,
         trusted and front.trusted,
         trusted,
@@ -112,12 +112,6 @@ def chunk(path: str, text: str, *, tokens: int = 400, overlap: int = 80, trusted
 def tokens_in(text: str) -> int:
     """Estimate the tokens of a text: one for about four characters, and one for each Chinese one."""
     return -(-weight_of(text) // TOKEN_WEIGHT)
-
-
-def day_of_file(path: str) -> date | None:
-    """Return the day that a file is about, when its name begins with one; such a file ages, others do not."""
-    match = _DAY_IN_NAME.fullmatch(path)
-    return _as_date(match[1]) if match else None
 
 
 @dataclass(frozen=True, slots=True)

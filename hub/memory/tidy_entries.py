@@ -13,13 +13,24 @@ from datetime import date, timedelta
 from hub.memory.alike import Gist, gist_of, text_key
 from hub.memory.contract import Kind
 from hub.memory.markdown import Passage, passages
+from hub.memory.places import (
+    CURATED,
+    CURATED_TITLE,
+    GROUP_AREA,
+    GROUPS,
+    PEOPLE,
+    PERSON_AREA,
+    PRIVATE_AREA,
+    SHARED,
+    SHARED_AREA,
+    SHARED_TITLE,
+    Place,
+    section_for,
+)
 from hub.memory.tidy_marks import TO_BE_SETTLED
 
 LOOK_BACK_DAYS = 90
 """Days that are looked at. What was struck is kept as long, so that what holds no longer is not taken up once more."""
-CURATED = "MEMORY.md"
-PRIVATE_AREA = "private"
-SHARED_AREA = "shared"
 _ALWAYS = "9999-12-31"
 _TILDES = re.compile(r"\s*~~.*~~\s*")
 
@@ -51,19 +62,23 @@ class Area:
     title: str
     has_sections: bool
 
+    def place_for(self, kind: Kind | None) -> Place:
+        """Return where in the curated file something of a kind belongs."""
+        return Place(self.curated, self.title, section_for(kind) if self.has_sections else None)
+
     @classmethod
     def named(cls, name: str) -> Area | None:
         """Return an area by its name; None for one that is not tidied up."""
         if name == PRIVATE_AREA:
-            return cls(name, CURATED, CURATED, "# Memory", has_sections=True)
+            return cls(name, CURATED, CURATED, CURATED_TITLE, has_sections=True)
         if name == SHARED_AREA:
-            return cls(name, "memory/shared.md", "memory/shared.md", "# Shared", has_sections=True)
-        sort, _, owner = name.partition("-")
-        folder = {"person": "people", "group": "groups"}.get(sort)
-        if folder is None or not owner:
-            return None
-        own = f"memory/{folder}/{owner}"
-        return cls(name, f"{own}.md", f"{own}/to-be-settled.md", f"# {owner}", has_sections=False)
+            return cls(name, SHARED, SHARED, SHARED_TITLE, has_sections=True)
+        for prefix, folder in ((PERSON_AREA, PEOPLE), (GROUP_AREA, GROUPS)):
+            owner = name.removeprefix(prefix)
+            if owner and owner != name:
+                own = f"{folder}/{owner}"
+                return cls(name, f"{own}.md", f"{own}/to-be-settled.md", f"# {owner}", has_sections=False)
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hub.memory.markdown import front_matter
-from hub.memory.tidy_entries import PRIVATE_AREA, Area, AreaFile, standing_in
+from hub.memory.places import CURATED_LIMIT_BYTES, PRIVATE_AREA
+from hub.memory.tidy_entries import Area, AreaFile, standing_in
 from hub.memory.tidy_marks import marks_in
 from hub.memory.tidy_pairs import Question, questions_in, relations_by_rule, statements_of
-from hub.memory.tidy_round import CURATED_LIMIT_BYTES, Known, Merged, Plan, Round
+from hub.memory.tidy_round import Known, Merged, Plan, Round
 
-__all__ = ["CURATED_LIMIT_BYTES", "Known", "Merged", "Plan", "plan", "questions"]
+__all__ = ["Known", "Merged", "Plan", "plan", "questions"]
 ROUNDS = 5
 BROKEN = "\ufffd"
 """Stands for bytes that are no text; a file that holds it cannot be written back as it was."""

@@ -7,13 +7,11 @@ from datetime import UTC, datetime
 
 from hub.memory.alike import text_key
 from hub.memory.contract import Entry, Kind, Provenance
-from hub.memory.markdown import format_entry, insert_under, noted_also
-from hub.memory.tidy_entries import Area, Standing, whole_items
+from hub.memory.markdown import format_entry, noted_also
+from hub.memory.tidy_entries import Standing, whole_items
 
 BY_HAND = "by hand"
 """Where an entry came from that nobody said in a conversation."""
-_SECTIONS = {Kind.PREFERENCE.value: "Preferences", Kind.DECISION.value: "Decisions", Kind.PERSON.value: "People"}
-_FACTS = "Facts"
 
 
 def item_of(entry: Standing, text: str, days: Iterable[str]) -> str | None:
@@ -35,14 +33,6 @@ def item_of(entry: Standing, text: str, days: Iterable[str]) -> str | None:
     made = whole_items(item)
     same = len(made) == 1 and made[0].kind is not None and made[0].trusted and not made[0].struck
     return noted_also(item, days) if same and text_key(made[0].text) == entry.key else None
-
-
-def put(text: str, area: Area, kind: str | None, item: str) -> str:
-    """Return the curated file of an area with an item where it belongs."""
-    if area.has_sections:
-        return insert_under(text or f"{area.title}\n", _SECTIONS.get(kind or "", _FACTS), item)[0]
-    before = text or f"{area.title}\n\n"
-    return before + ("" if before.endswith("\n") else "\n") + item
 
 
 def _as_fact(entry: Standing) -> str | None:

@@ -9,10 +9,9 @@ from datetime import date, timedelta
 from hub.memory.alike import Relation
 from hub.memory.contract import Kind
 from hub.memory.markdown import noted_also, struck, without_lines
+from hub.memory.places import CURATED, CURATED_LIMIT_BYTES, LASTING, PRIVATE_AREA
 from hub.memory.tidy_entries import (
-    CURATED,
     LOOK_BACK_DAYS,
-    PRIVATE_AREA,
     Area,
     AreaFile,
     Standing,
@@ -21,18 +20,14 @@ from hub.memory.tidy_entries import (
 )
 from hub.memory.tidy_marks import TO_BE_SETTLED, Mark, Side, marks_in, shown, with_marks
 from hub.memory.tidy_pairs import Pair, Statement, classes_of, pair_of, relations_by_rule, statements_of
-from hub.memory.tidy_promotion import item_of, put
+from hub.memory.tidy_promotion import item_of
 
-CURATED_LIMIT_BYTES = 16_000
-"""Beyond this nothing is put into `MEMORY.md`, which stands in every private prompt; what marks and strikes is."""
 RECURS_DAYS = 2
 """On so many different days something has to be noted to be kept for good."""
 PROMOTED_LIMIT = 500
 """Characters of what is copied; longer entries are no lines of a file that lasts."""
 MARKS_LIMIT = 10
 """Contradictions that stand marked at the same time."""
-
-_LASTING = frozenset({Kind.PREFERENCE.value, Kind.DECISION.value, Kind.PERSON.value})
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +254,7 @@ class Round:
                 continue
             count = len(self._days(each))
             is_newest = all(self._classes[other].newest.order < each.newest.order for other in self._near[key])
-            lasts = self._area.name == PRIVATE_AREA and each.newest.passage.kind in _LASTING
+            lasts = self._area.name == PRIVATE_AREA and each.newest.passage.kind in LASTING
             if is_newest and (lasts or count >= RECURS_DAYS):
                 chosen.append((lasts, count, each))
         forced = [self._classes[self._leader[each.key]] for each in self._fresh]
@@ -272,7 +267,8 @@ class Round:
         item = None if self._is_undone(one.newest) else self._item(one)
         if item is None:
             return text
-        fresh = put(text, self._area, one.newest.passage.kind, item)
+        kind = one.newest.passage.kind
+        fresh, _ = self._area.place_for(Kind(kind) if kind is not None else None).with_item(text, item)
         if self._area.name == PRIVATE_AREA and len(fresh.encode()) > CURATED_LIMIT_BYTES and not is_forced:
             self._whole.over_limit = True
             return text

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from datetime import UTC, date
+from datetime import UTC
 
 import pytest
 from hypothesis import example, given, strategies as st
 
-from hub.memory.chunking import Chunk, chunk, day_of_file, tokens_in
+from hub.memory.chunking import Chunk, chunk, tokens_in
 from hub.memory.contract import Entry, Kind, Provenance
 from hub.memory.markdown import format_entry
 
@@ -219,20 +219,6 @@ def test_dates_that_are_named_are_marks() -> None:
     (found,) = chunk("memory/log.md", "The next service is on 12 May 2027, 或者5月13日")
 
     assert set(found.marks) == {"@05-12", "@2027-05-12", "@2027-05", "@05-13"}
-
-
-@pytest.mark.parametrize(
-    ("path", "day"),
-    [
-        ("memory/2026-05-12.md", date(2026, 5, 12)),
-        ("extra/diary/2026-05-12-a-slug.md", date(2026, 5, 12)),
-        ("memory/2026-13-12.md", None),
-        ("MEMORY.md", None),
-        ("memory/x2026-05-12.md", None),
-    ],
-)
-def test_the_day_of_a_file_is_in_its_name(path: str, day: date | None) -> None:
-    assert day_of_file(path) == day
 
 
 def test_what_is_embedded_says_where_it_stands_but_not_a_date() -> None:

@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from hub.memory.alike import Relation, text_key
 from hub.memory.contract import Entry, Kind, Provenance
 from hub.memory.markdown import format_entry, passages, struck
+from hub.memory.places import CURATED_LIMIT_BYTES
 from hub.memory.tidy_entries import LOOK_BACK_DAYS, Area, AreaFile, whole_items
 from hub.memory.tidy_marks import HINT, TO_BE_SETTLED
 from hub.memory.tidy_pairs import pair_of
-from hub.memory.tidy_plan import CURATED_LIMIT_BYTES, Known, Plan, plan, questions
-from integrations.memory.notes import places
+from hub.memory.tidy_plan import Known, Plan, plan, questions
 
 TODAY = date(2026, 5, 12)
 PRIVATE = Area("private", "MEMORY.md", "MEMORY.md", "# Memory", has_sections=True)
@@ -166,10 +166,6 @@ def test_nothing_is_put_into_a_full_file_and_that_is_told() -> None:
     made, _ = tidied([full, noted("2026-05-09", BOX), noted("2026-05-11", BOX)])
 
     assert (made.texts, made.over_limit) == ({}, True)
-
-
-def test_the_bound_is_the_one_at_which_remembering_stops_too() -> None:
-    assert CURATED_LIMIT_BYTES == places.CURATED_LIMIT_BYTES
 
 
 # --- what is double ---

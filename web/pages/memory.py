@@ -11,6 +11,7 @@ from aiohttp import web
 
 from hub.core.errors import NotFound
 from hub.gateway.contract import WRITE, HttpCall
+from hub.memory.places import PERSON_AREA
 from web.door import Door
 from web.memory_names import MemoryNames
 from web.memory_pulse import TOPIC, MemoryPulse
@@ -210,7 +211,7 @@ class MemoryPage:
 
     def _row(self, file: File, agent: str | None) -> dict[str, Any]:
         area = str(file["area"])
-        person = area.removeprefix("person-") if area.startswith("person-") else None
+        person = area.removeprefix(PERSON_AREA) if area.startswith(PERSON_AREA) else None
         return {
             **file,
             "name": name_of(file),

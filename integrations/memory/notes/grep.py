@@ -15,9 +15,9 @@ from datetime import date
 from hub.memory.contract import Filters, Hit
 from hub.memory.dates import marks_in, marks_of_day
 from hub.memory.markdown import PASSAGE_LIMIT, Passage, passages
+from hub.memory.places import day_of
 from hub.memory.words import fold, positions, words_of
 from integrations.memory.notes.matching import Term, day_in, passes
-from integrations.memory.notes.places import day_of
 
 TIME_LIMIT_S = 4.0
 SIZE_LIMIT = 64 * 1_048_576

@@ -13,13 +13,13 @@ from hub.core.context import SYSTEM
 from hub.core.events import Event, EventBus
 from hub.core.tasks import TaskOwner
 from hub.memory.contract import EVENT_CHANGED
+from hub.memory.places import CURATED, FOLDER
 from hub.models.provider_config import ProviderConfig, read_providers
 from hub.security.root import Root
 from hub.sessions.keys import main_key
 from hub.sessions.store import EVENT_SESSION_CHANGED
 from integrations.memory.notes.jobs import Jobs
 from integrations.memory.notes.memory import NotesMemory
-from integrations.memory.notes.places import CURATED, FOLDER
 from integrations.memory.notes.sources import Ground, cache_directory, index_directory
 from integrations.memory.notes.tool import MemoryTools
 from integrations.memory.notes.upkeep import Upkeep

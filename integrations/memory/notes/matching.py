@@ -10,8 +10,8 @@ from hub.core.errors import InvalidRequest
 from hub.memory.contract import Filters
 from hub.memory.dates import asked_for, marks_in, marks_of_day
 from hub.memory.markdown import Passage
+from hub.memory.places import day_of
 from hub.memory.words import fold, words_asked, words_of
-from integrations.memory.notes.places import day_of
 
 QUERY_LIMIT = 2_000
 EXAMPLES = 5

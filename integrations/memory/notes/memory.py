@@ -30,14 +30,7 @@ from hub.memory.contract import (
     Verified,
 )
 from hub.memory.markdown import front_matter, passages
-from hub.memory.words import words_searched
-from hub.security.root import Root
-from integrations.memory.notes import elsewhere, grep
-from integrations.memory.notes.desk import Desk, Desks
-from integrations.memory.notes.forgetting import FORGET_LIMIT, Doomed, areas_searched, doomed
-from integrations.memory.notes.matching import QUERY_LIMIT, terms_of
-from integrations.memory.notes.notebook import NotesNotebook, no_such_file
-from integrations.memory.notes.places import (
+from hub.memory.places import (
     CURATED,
     FOLDER,
     GROUP_AREA,
@@ -51,6 +44,13 @@ from integrations.memory.notes.places import (
     may_see,
     own_file,
 )
+from hub.memory.words import words_searched
+from hub.security.root import Root
+from integrations.memory.notes import elsewhere, grep
+from integrations.memory.notes.desk import Desk, Desks
+from integrations.memory.notes.forgetting import FORGET_LIMIT, Doomed, areas_searched, doomed
+from integrations.memory.notes.matching import QUERY_LIMIT, terms_of
+from integrations.memory.notes.notebook import NotesNotebook, no_such_file
 from integrations.memory.notes.remembering import Remembering
 from integrations.memory.notes.shelf import FILE_LIMIT_BYTES, Draft, shown
 from integrations.memory.notes.worker_job import Job, Source

@@ -9,12 +9,7 @@ from datetime import datetime, tzinfo
 from hub.core.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from hub.memory.contract import Change, Edit, MemoryFile, MemoryText, Provenance, Scope
 from hub.memory.markdown import FrontMatter, with_front_matter, without_sources
-from integrations.memory.notes import elsewhere
-from integrations.memory.notes.desk import Desk, Desks
-from integrations.memory.notes.history import FileChange, Record
-from integrations.memory.notes.journal import text_before
-from integrations.memory.notes.patches import Hunk, Moved, taken_out
-from integrations.memory.notes.places import (
+from hub.memory.places import (
     FOLDER,
     IMPORTED,
     area_of,
@@ -24,6 +19,11 @@ from integrations.memory.notes.places import (
     may_write,
     own_folder,
 )
+from integrations.memory.notes import elsewhere
+from integrations.memory.notes.desk import Desk, Desks
+from integrations.memory.notes.history import FileChange, Record
+from integrations.memory.notes.journal import text_before
+from integrations.memory.notes.patches import Hunk, Moved, taken_out
 from integrations.memory.notes.shelf import FILE_LIMIT_BYTES, Changed, Draft, Shelf, hash_of, shown
 from integrations.memory.notes.worker_job import Source
 

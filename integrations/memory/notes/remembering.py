@@ -8,10 +8,10 @@ from datetime import date, datetime, tzinfo
 
 from hub.core.errors import InvalidRequest
 from hub.memory.contract import Added, Entry, Hit, Scope
-from hub.memory.markdown import PASSAGE_LIMIT, Passage, format_entry, insert_under, passages, struck
+from hub.memory.markdown import PASSAGE_LIMIT, Passage, format_entry, passages, struck
+from hub.memory.places import CURATED, areas_of, may_strike, place_for
 from integrations.memory.notes.desk import Desk
 from integrations.memory.notes.matching import Term, fact_key, for_example, meant
-from integrations.memory.notes.places import CURATED, Place, areas_of, may_strike, place_for
 from integrations.memory.notes.shelf import shown
 
 STRUCK_LIMIT = 3
@@ -81,7 +81,7 @@ class Remembering:
             return Added(_hit(path, _found_again(texts[path][1] or "", passage)), known=True, struck=hits), texts
         item = format_entry(self.entry, self.zone)
         before, after = texts[place.path]
-        fresh, line = _put(after, place, item)
+        fresh, line = place.with_item(after, item)
         texts[place.path] = (before, fresh)
         added = next(each for each in passages(fresh) if each.start_line == line)
         return Added(_hit(place.path, added), struck=hits), texts
@@ -121,15 +121,6 @@ class Remembering:
 
     def _today(self) -> date:
         return datetime.fromtimestamp(self.entry.provenance.time, self.zone).date()
-
-
-def _put(text: str | None, place: Place, item: str) -> tuple[str, int]:
-    """Return a file with an item at the end of its section, and the line at which the item begins."""
-    if place.section is not None:
-        return insert_under(text or f"{place.title}\n", place.section, item)
-    before = text or f"{place.title}\n\n"
-    before += "" if before.endswith("\n") else "\n"
-    return before + item, before.count("\n") + 1
 
 
 def _found_again(text: str, passage: Passage) -> Passage:

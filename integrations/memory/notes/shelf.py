@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from hub.core.durable import write_all
 from hub.core.errors import HubError, LimitExceeded
+from hub.memory.places import CURATED, FOLDER, area_of, day_of
 from hub.security.jail_path import PathRefused
 from hub.security.root import Entry as FileEntry, Root
-from integrations.memory.notes.places import CURATED, FOLDER, area_of, day_of
 
 FILE_LIMIT = 20_000
 """Entries below `memory/` that are looked at."""

@@ -12,13 +12,13 @@ from hub.agent.agents import Agents
 from hub.core.context import Authority
 from hub.core.secret import Secret
 from hub.memory.contract import Scope
+from hub.memory.places import PRIVATE_AREA, areas_of
 from hub.models.provider_config import ProviderConfig
 from hub.security.people import People
 from hub.sessions.privacy import scope_of
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
 from hub.storage.homedir import Home
-from integrations.memory.notes.places import PRIVATE_AREA, areas_of
 from integrations.memory.notes.worker_job import EXTRA_PREFIX, TRANSCRIPTS, WORKSPACE, Job, Source, TranscriptFile
 
 KEYED = ("openai", "gemini", "voyage")

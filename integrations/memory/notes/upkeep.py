@@ -15,7 +15,7 @@ from hub.core.errors import HubError
 from hub.core.repairs import Repairs, Severity
 from hub.core.tasks import TaskOwner
 from hub.memory.contract import Synced
-from integrations.memory.notes.places import CURATED, FOLDER
+from hub.memory.places import CURATED, FOLDER
 from integrations.memory.notes.worker_job import TRANSCRIPTS, WORKSPACE, Job
 
 _log = logging.getLogger(__name__)

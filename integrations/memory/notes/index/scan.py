@@ -11,11 +11,11 @@ from pathlib import Path
 
 from hub.core.errors import HubError
 from hub.memory.chunking import chunk
+from hub.memory.places import CURATED, FOLDER, area_of
 from hub.security.root import Entry, Root
 from integrations.memory.notes.index.passages import Present, ReadFile, Stamp, passage_of
 from integrations.memory.notes.index.settings import LibrarySettings
 from integrations.memory.notes.index.transcripts import transcript_chunks
-from integrations.memory.notes.places import CURATED, FOLDER, area_of
 from integrations.memory.notes.worker_job import TRANSCRIPTS, WORKSPACE, Source, TranscriptFile
 
 FILES_LIMIT = 100_000

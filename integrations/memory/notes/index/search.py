@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from hub.memory.contract import Filters, Hit
 from hub.memory.dates import asked_for
+from hub.memory.places import day_of
 from hub.memory.ranking import Candidate, Ranked, RankingRules, rank, snippet
 from hub.memory.words import words_asked
 from integrations.memory.notes.index.catalog import Row
 from integrations.memory.notes.index.contract import EngineUnavailable
 from integrations.memory.notes.index.generations import CATALOG, KEYWORDS, UNSOUND, VECTORS, Generation
 from integrations.memory.notes.index.passages import Outline
-from integrations.memory.notes.places import day_of
 from integrations.memory.notes.worker_job import TRANSCRIPTS
 
 if TYPE_CHECKING:

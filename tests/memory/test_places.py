@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 from hypothesis import given, strategies as st
 
 from hub.memory.contract import Scope
-from integrations.memory.notes.places import area_of, areas_of, day_of, may_see, may_strike, may_write
+from hub.memory.places import area_of, areas_of, day_of, may_see, may_strike, may_write
 from tests.integrations.memory.notes_house import ANNA, NOBODY, OTHER_ROOM, OWNER, ROOM
 
 
@@ -85,8 +87,19 @@ def test_who_may_write_may_see(tail: str, scope: Scope) -> None:
         assert may_see(path, scope) == (area_of(path) in areas_of(scope))
 
 
-def test_the_day_of_a_file_is_in_its_name_wherever_it_lies() -> None:
-    named = ["memory/2026-05-12.md", "memory/2026-05-12-roof.md", "memory/people/anna/2026-05-12-x.md", "memory/x.md",
-             "memory/2026-13-40.md", "2026-05-12.md"]  # fmt: skip
-
-    assert [str(day_of(path)) for path in named] == [*["2026-05-12"] * 3, *["None"] * 3]
+@pytest.mark.parametrize(
+    ("path", "day"),
+    [
+        ("memory/2026-05-12.md", date(2026, 5, 12)),
+        ("memory/2026-05-12-roof.md", date(2026, 5, 12)),
+        ("memory/people/anna/2026-05-12-x.md", date(2026, 5, 12)),
+        ("extra/diary/2026-05-12-a-slug.md", date(2026, 5, 12)),
+        ("2026-05-12.md", date(2026, 5, 12)),
+        ("memory/2026-13-12.md", None),
+        ("memory/x2026-05-12.md", None),
+        ("memory/x.md", None),
+        ("MEMORY.md", None),
+    ],
+)
+def test_the_day_of_a_file_is_in_its_name_wherever_it_lies(path: str, day: date | None) -> None:
+    assert day_of(path) == day

@@ -9,6 +9,7 @@ from datetime import date
 
 from hub.core.errors import Forbidden
 from hub.memory.contract import Kind, Scope
+from hub.memory.markdown import insert_under
 from hub.security.jail_path import PathRefused, components
 
 CURATED = "MEMORY.md"
@@ -19,6 +20,8 @@ SHARED = f"{FOLDER}/shared.md"
 IMPORTED = f"{FOLDER}/imported"
 CURATED_LIMIT_BYTES = 16_000
 """Beyond this, `MEMORY.md` takes no more by itself: it stands in every prompt of the owner's private sessions."""
+CURATED_TITLE = "# Memory"
+SHARED_TITLE = "# Shared"
 
 PRIVATE_AREA = "private"
 SHARED_AREA = "shared"
@@ -29,8 +32,12 @@ _SUFFIX = ".md"
 _ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _OWNED = {"people": PERSON_AREA, "groups": GROUP_AREA}
 _SET_APART = frozenset({"people", "groups", "shared", "people.md", "groups.md", "shared.md"})
-_DAY = re.compile(rf"{FOLDER}/(?:[^/]+/)*(\d{{4}}-\d\d-\d\d)(?:-[^/]*)?\.md")
+_DAY = re.compile(r"(?:.*/)?(\d{4}-\d\d-\d\d)(?:-[^/]*)?\.md")
 _SECTIONS = {Kind.PREFERENCE: "Preferences", Kind.DECISION: "Decisions", Kind.PERSON: "People"}
+_FACTS = "Facts"
+
+LASTING = frozenset(_SECTIONS)
+"""Kinds that are kept for good when they are remembered; others are, when they recur."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +47,19 @@ class Place:
     path: str
     title: str
     section: str | None = None
+
+    def with_item(self, text: str | None, item: str) -> tuple[str, int]:
+        """Return the file with an item at the end of its section, and the line at which the item begins.
+
+        Args:
+            text: The file as it is; nothing for a new one.
+            item: Markdown, ending in a newline.
+        """
+        if self.section is not None:
+            return insert_under(text or f"{self.title}\n", self.section, item)
+        before = text or f"{self.title}\n\n"
+        before += "" if before.endswith("\n") else "\n"
+        return before + item, before.count("\n") + 1
 
 
 def place_for(
@@ -66,13 +86,18 @@ def place_for(
             "others read along here: what all of this home may know is shared in a conversation of one's own"
         )
     if shared and trusted and SHARED_AREA in areas_of(scope):
-        return Place(SHARED, "# Shared", _SECTIONS.get(kind, "Facts"))
+        return Place(SHARED, SHARED_TITLE, section_for(kind))
     if scope.private:
-        if trusted and kind in _SECTIONS and curated_bytes < CURATED_LIMIT_BYTES:
-            return Place(CURATED, "# Memory", _SECTIONS[kind])
+        if trusted and kind in LASTING and curated_bytes < CURATED_LIMIT_BYTES:
+            return Place(CURATED, CURATED_TITLE, section_for(kind))
         return Place(f"{FOLDER}/{today:%Y-%m-%d}.md", f"# {today:%Y-%m-%d}")
     own = own_file(scope)
     return Place(own, f"# {own.rpartition('/')[2].removesuffix(_SUFFIX)}")
+
+
+def section_for(kind: Kind | None) -> str:
+    """Return the section of a curated file in which things of a kind stand."""
+    return _SECTIONS.get(kind, _FACTS) if kind is not None else _FACTS
 
 
 def own_file(scope: Scope) -> str:
@@ -164,7 +189,7 @@ def may_strike(path: str, person: str | None, scope: Scope) -> bool:
 
 
 def day_of(path: str) -> date | None:
-    """Return the day a file is about, when its name is one."""
+    """Return the day that a file is about, when its name begins with one; such a file ages, others do not."""
     match = _DAY.fullmatch(path)
     try:
         return date.fromisoformat(match[1]) if match else None
@@ -173,4 +198,6 @@ def day_of(path: str) -> date | None:
 
 
 def _folded(name: str) -> str:
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    # Some file systems do not look at signs that are not seen.
+    seen = "".join(each for each in name if unicodedata.category(each) != "Cf")
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold())
