@@ -178,9 +178,10 @@ class Upkeep:
                 for folders, recursive in ((watched.deep, True), (watched.flat, False))
                 if folders
             ]
-            # What changed while nothing was watched.
-            self.look(self._agents())
             try:
+                await asyncio.sleep(0)  # in which they begin to watch
+                # What changed while nothing was watched.
+                self.look(self._agents())
                 await self._until_other_folders(watched, follow)
             finally:
                 stop.set()
@@ -193,13 +194,14 @@ class Upkeep:
         changed: asyncio.Future[Any] = asyncio.ensure_future(self._settings_changed.wait())
         waiting: list[asyncio.Future[Any]] = [changed, *follow]
         try:
-            while True:
+            # Once at the beginning: what came or went before it was watched is not told.
+            while await asyncio.to_thread(_watched, self._jobs()) == watched:
                 done, _ = await asyncio.wait(waiting, timeout=AGAIN_S, return_when=asyncio.FIRST_COMPLETED)
                 failed = [each.exception() for each in done if each is not changed]
                 if any(failed):
                     _log.warning("changes of memory files are seen once a minute only: %s", failed[0])
                     await asyncio.wait([changed], timeout=AGAIN_S)
-                if done or await asyncio.to_thread(_watched, self._jobs()) != watched:
+                if done:
                     return
         finally:
             changed.cancel()
