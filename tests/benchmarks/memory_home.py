@@ -70,6 +70,18 @@ class MemoryHub:
         assert answer.get("ok"), answer
         return answer["payload"]
 
+    def page_ms(self, path: str) -> float:
+        """Return what a page of the dashboard takes."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.hub.port, timeout=60)
+        begun = time.perf_counter()
+        connection.request("GET", path, headers={"Authorization": f"Bearer {self.hub.token}"})
+        response = connection.getresponse()
+        shown = response.read()
+        taken = (time.perf_counter() - begun) * 1_000
+        connection.close()
+        assert response.status == 200, shown[:200]
+        return taken
+
     def service(self, name: str, data: Mapping[str, Any] | None = None) -> Any:
         """Call a service of the probe and return its response."""
         return self.rpc("service.call", {"service": f"hub_probe.{name}", "data": dict(data or {})})["response"]
