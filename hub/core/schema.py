@@ -94,6 +94,7 @@ _ENTITY_ID = re.compile(r"^[a-z0-9_]{1,64}\.[a-z0-9_]{1,128}$")
 _DURATION = re.compile(r"^\s*(?:(\d+)d\s*)?(?:(\d+)h\s*)?(?:(\d+)m\s*)?(?:(\d+(?:\.\d+)?)s\s*)?$")
 # Each run of blanks has one place: several that could share it would try every way of sharing.
 _URL = re.compile(r"^https?://[^\s/?#@]+(?:[/?][^\s#]*)?$", re.IGNORECASE)
+_USER = re.compile(r"(?<=//)[^/?#]*@")
 
 
 class Schema(_BaseSchema):
@@ -314,7 +315,9 @@ def time_zone(value: Any) -> str:
 def url(value: Any) -> str:
     """Accept an http or https address without user name or fragment."""
     if not isinstance(value, str) or not _URL.match(value):
-        raise Invalid(f"expected an http:// or https:// address, got {show(value)}")
+        # Who writes a password into an address must not read it in every error, repair and log.
+        shown = _USER.sub("…@", value) if isinstance(value, str) else value
+        raise Invalid(f"expected an http:// or https:// address without user and password, got {show(shown)}")
     return value.rstrip("/")
 
 

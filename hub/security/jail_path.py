@@ -64,8 +64,8 @@ def is_safe_name(name: str) -> bool:
 class Hidden:
     """Names that do not exist for a view: files, and directories with all that is in them.
 
-    They are compared without regard to case and to forms of the same letter, so that the answer is the same on file
-    systems that take such names for one.
+    They are compared without regard to case, to forms of the same letter and to signs that are not seen, so that the
+    answer is the same on file systems that take such names for one.
 
     Args:
         paths: Relative paths.
@@ -89,7 +89,12 @@ class Hidden:
 
 
 def _folded(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()) for name in names)
+    return tuple(name.casefold() if name.isascii() else _folded_name(name) for name in names)
+
+
+def _folded_name(name: str) -> str:
+    seen = "".join(each for each in name if unicodedata.category(each) != "Cf")
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold())
 
 
 def _check(name: str, path: str) -> None:

@@ -46,7 +46,7 @@ def holding(home: Path, word: str) -> list[str]:
 
 def _unpacked(data: bytes) -> bytes:
     """Return what is packed somewhere in a file."""
-    found = []
+    found: list[bytes] = []
     at = data.find(b"\x78\x01")
     while at >= 0 and len(found) < 10_000:
         with contextlib.suppress(zlib.error):

@@ -22,7 +22,7 @@ from hub.gateway.contract import READ, WRITE, Method, Route
 from hub.memory.contract import Filters, Forget, Memory, Notebook
 from hub.storage.instance_lock import InstanceLock
 from hub.tools.contract import Tool
-from tests.security_review.besieged import Besieged
+from tests.security_review.besieged import SESSION, Besieged
 from tests.security_review.canaries import (
     ANNA,
     ANNAS_SESSION,
@@ -32,7 +32,6 @@ from tests.security_review.canaries import (
     OWNER,
     READING,
     ROOM,
-    SESSION,
     SHARED,
     TAINTED,
     Canaries,

@@ -16,7 +16,8 @@ from hub.core.context import Context
 from hub.core.errors import Unavailable
 from hub.memory.chunking import chunk
 from hub.memory.contract import NO_FILTERS, Answer, Entry, Filters, Hit, Kind, Memory, Provenance, Scope
-from hub.memory.markdown import FrontMatter, format_entry, passages, with_front_matter, without_sources
+from hub.memory.front_matter import FrontMatter, with_front_matter
+from hub.memory.markdown import format_entry, passages, without_sources
 from hub.memory.own_scope import own_scope
 from integrations.memory.notes import grep
 from integrations.memory.notes.answers import answer_of, facts_of, pairs_of, synced_of, verified_of
@@ -103,7 +104,7 @@ def test_in_a_place_nobody_vouches_for_no_line_tells_who_said_something(mark: st
 
 
 def transcript(*entries: dict[str, Any]) -> bytes:
-    lines = [{"type": "header", "key": SESSION}]
+    lines: list[dict[str, Any]] = [{"type": "header", "key": SESSION}]
     for number, entry in enumerate(entries):
         role, text, trusted = entry["role"], entry["text"], entry.get("trusted", True)
         message = {"role": role, "content": [{"type": "text", "text": text}]}
