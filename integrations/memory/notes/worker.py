@@ -30,6 +30,8 @@ SIMILAR_S = 120.0
 DROP_S = 60.0
 SYNC_S = 3_600.0
 PING_S = 3.0
+HANG_S = 10.0
+"""A worker that does not even say that it is there for so long is ended; the next call starts another."""
 BACKOFF_FIRST_S = 0.5
 BACKOFF_MOST_S = 60.0
 STEADY_S = 60.0
@@ -58,6 +60,7 @@ class IndexWorker:
         self._process: WorkerProcess | None = None
         self._attending: asyncio.Task[None] | None = None
         self._idling: asyncio.Task[None] | None = None
+        self._doubting: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
         self._told: dict[str, Job] = {}
         self._telling: dict[str, asyncio.Lock] = {}
@@ -166,8 +169,25 @@ class IndexWorker:
         try:
             await self._tell(process, job)
             return await process.call({"op": op, "agent": job.agent_id, "args": args}, timeout_s)
+        except (Unavailable, asyncio.CancelledError):
+            self._doubt(process)
+            raise
         finally:
             self._used_at = self._clock.monotonic()
+
+    def _doubt(self, process: WorkerProcess) -> None:
+        """See, beside all else, whether a worker that somebody did not wait for any longer hangs."""
+        under_way = self._doubting is not None and not self._doubting.done()
+        if process.alive and not under_way and not self._closed and not self._tasks.closed:
+            self._doubting = self._tasks.spawn(self._end_if_it_hangs(process), name="memory index watchdog")
+
+    async def _end_if_it_hangs(self, process: WorkerProcess) -> None:
+        try:
+            await process.call({"op": "ping"}, HANG_S)
+        except Unavailable:
+            if process.alive:
+                _log.warning("the memory index worker %d hangs, and is ended", process.pid)
+                process.kill()
 
     async def _tell(self, process: WorkerProcess, job: Job) -> None:
         """Tell the worker of a job, once."""

@@ -1,0 +1,60 @@
+"""What the notes start in a hub and when: no process where nothing is remembered, and one where something is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.e2e.memories import WORDS_ALONE, Memories, is_worker
+from tests.e2e.talk import ask, chat, integration, until
+from tests.servers.hub_process import HubProcess
+
+
+def test_a_home_that_remembers_nothing_starts_no_process_for_it_also_when_it_talks(tmp_path: Path) -> None:
+    hub = HubProcess(tmp_path / "home")
+    home = Memories(hub, {"memory": {"embeddings": WORDS_ALONE}})
+    with hub:
+        answer = chat(hub, "The boiler of ours was serviced by Kessler")
+        listed = home.call("list")
+
+        assert answer["reply"]
+        assert listed == []
+        assert home.worker() is None
+        assert not home.index.exists()
+
+
+def test_what_is_there_at_the_start_is_indexed_without_being_asked(tmp_path: Path) -> None:
+    hub = HubProcess(tmp_path / "home")
+    home = Memories(hub, {"memory": {"embeddings": WORDS_ALONE}})
+    home.write("memory/2026-05-12.md", "# A day\n\n- The boiler was serviced\n")
+    with hub:
+        until((home.index / "current").exists)
+        worker = until(home.worker)
+
+    assert worker is not None
+    assert not is_worker(worker)
+
+
+def test_an_index_of_what_is_gone_is_brought_up_to_date_at_the_start(tmp_path: Path) -> None:
+    hub = HubProcess(tmp_path / "home")
+    home = Memories(hub, {"memory": {"embeddings": WORDS_ALONE}})
+    file = home.write("memory/2026-05-12.md", "# A day\n\n- The zebrafish likes algae\n")
+    with hub:
+        home.until_found("zebrafish", "memory/2026-05-12.md", by="keywords:fts5")
+    file.unlink()
+
+    with hub:
+        home.until_gone("zebrafish", "memory/2026-05-12.md")
+
+        assert home.until_whole()["files"] == 0
+
+
+def test_the_tools_are_there_in_every_home(tmp_path: Path) -> None:
+    hub = HubProcess(tmp_path / "home")
+    Memories(hub, {"memory": {"embeddings": WORDS_ALONE}})
+    with hub:
+        ask(hub, "hello")
+
+        assert integration(hub, "notes")["state"] == "set_up"
+        names = {each["name"] for each in hub.rpc("tools.catalog")["tools"]}
+
+    assert {"remember", "memory_search", "memory_get", "forget"} <= names
