@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hub.memory.markdown import Passage, front_matter, passages
+from hub.memory.front_matter import front_matter
+from hub.memory.markdown import Passage, whole_items
 from web.markdown import Markdown
 from web.memory_names import MemoryNames
 from web.places import memory_place
@@ -148,12 +149,8 @@ def cuts_of(text: str) -> list[Cut]:
     lines = text.split("\n")
     found: list[Cut] = []
     done = front_matter(text)[1] - 1
-    for passage in passages(text):
+    for passage in whole_items(text):
         if passage.kind is None:
-            continue
-        if passage.start_line <= done:  # a long entry comes in pieces, each with the lines of the whole
-            said = f"{found[-1].text}\n{passage.text}"
-            found[-1] = Cut(passage.start_line, passage.end_line, said, passage)
             continue
         found += _between(lines, done, passage.start_line - 1)
         found.append(Cut(passage.start_line, passage.end_line, passage.text, passage))

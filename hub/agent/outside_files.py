@@ -16,8 +16,7 @@ from pathlib import Path
 from hub.agent.untrusted import speaks_from_outside
 from hub.core.context import Authority
 from hub.core.errors import LimitExceeded
-from hub.memory.contract import UNTRUSTED_MARK
-from hub.memory.markdown import front_matter
+from hub.memory.front_matter import holds_outside_words
 from hub.storage.files import append_line
 from hub.storage.homedir import Home
 
@@ -26,9 +25,6 @@ MARKS_LIMIT = 50_000
 """Contents and directories noted for one agent; beyond it, turns with words from outside write no more files."""
 
 _HEX = 64
-_MARK = UNTRUSTED_MARK.encode()
-_HEAD_BYTES = 8_192
-"""Front matter stands in them."""
 _DIRECTORY = "-" * _HEX
 
 
@@ -97,7 +93,7 @@ class OutsideFiles:
 
         A memory file says so itself: it is written by tools that note it there, entry by entry.
         """
-        if _says_so(data):
+        if holds_outside_words(data.decode("utf-8", "replace")):
             return True
         with self._guard:
             marks = self._of(agent_id)
@@ -131,13 +127,6 @@ def _load(file: Path) -> _Marks:
         if len(mark) == _HEX and path:
             marks.take(mark, path)
     return marks
-
-
-def _says_so(data: bytes) -> bool:
-    if _MARK in data:
-        return True
-    head = data[:_HEAD_BYTES]
-    return b"---" in head[:6] and not front_matter(head.decode("utf-8", "replace"))[0].trusted
 
 
 def _digest(data: bytes) -> str:

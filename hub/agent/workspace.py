@@ -14,7 +14,7 @@ from hub.agent.outside_files import OutsideFiles
 from hub.agent.prompt import FILE_LIMIT, PromptFile
 from hub.core.clock import Clock
 from hub.core.context import Authority
-from hub.memory.markdown import front_matter
+from hub.memory.front_matter import holds_outside_words
 from hub.security.jail_path import PathRefused
 from hub.security.people import People
 from hub.security.root import Root
@@ -39,7 +39,6 @@ OTHERS = (f"{MEMORY_FOLDER}/people", f"{MEMORY_FOLDER}/groups")
 """The memory of each person and of each group: nobody sees it as files, each sees their own through its tools."""
 
 PROTECTED = (*SEEDED, BOOTSTRAP, *PRIVATE)
-UNTRUSTED_MARK = "· untrusted_"
 """How a memory file marks an entry that holds words from outside; such a file never stands in a system prompt."""
 
 READ_BYTES = 4 * FILE_LIMIT
@@ -225,8 +224,7 @@ def _prompt_file(root: Root, name: str, size: int) -> PromptFile | None:
         return PromptFile(name, None) if needed else None
     except (OSError, PathRefused) as error:
         return PromptFile(name, "", note=f"cannot be read: {error}")
-    is_memory = name.startswith((MEMORY, f"{MEMORY_FOLDER}/"))
-    if is_memory and (UNTRUSTED_MARK in text or not front_matter(text)[0].trusted):
+    if name.startswith((MEMORY, f"{MEMORY_FOLDER}/")) and holds_outside_words(text):
         return PromptFile(name, "", note="holds words from outside and is not shown here; memory_get reads it")
     if not text.strip() and not needed:
         return None

@@ -9,7 +9,7 @@ from typing import Any
 from hub.agent.agents import Agents
 from hub.core.errors import Forbidden
 from hub.memory.contract import Filters, Scope
-from hub.memory.read_trust import may_be_trusted
+from hub.memory.front_matter import holds_outside_words
 from hub.memory.registry import MemoryRegistry
 from hub.memory.shapes import hit_data
 from hub.security.people import People
@@ -78,9 +78,10 @@ class TemplateFunctions:
         Raises:
             Forbidden: Words from outside are among them.
         """
-        memory, agent_id, scope = self._memory.require(), self._agent(agent), self._scope()
-        text = await memory.get(str(path), agent_id=agent_id, scope=scope, lines=LINES_LIMIT)
-        if not await may_be_trusted(memory, str(path), text, agent_id=agent_id, scope=scope):
+        text = await self._memory.require().get(
+            str(path), agent_id=self._agent(agent), scope=self._scope(), lines=LINES_LIMIT
+        )
+        if holds_outside_words(text):
             raise Forbidden(
                 f"{str(path)[:200]} holds words from outside, which a template does not read; "
                 "call the service memory.get with a response_variable instead"

@@ -13,7 +13,8 @@ from datetime import date
 from pathlib import PurePosixPath
 
 from hub.memory.dates import marks_in, marks_of_day
-from hub.memory.markdown import FrontMatter, Passage, front_matter, passages
+from hub.memory.front_matter import FrontMatter, front_matter
+from hub.memory.markdown import Passage, whole_items
 from hub.memory.outline import HEADING_LIMIT, Run, outline
 from hub.memory.packing import TOKEN_WEIGHT, Cut, Piece, atoms_of, pack, weight_of
 from hub.memory.places import day_of
@@ -157,14 +158,11 @@ class _Whole:
 
 
 def _entries(lines: Sequence[str]) -> dict[int, Passage]:
-    """Return entries and what was struck, by the line they begin at; an entry that was cut is put together again."""
+    """Return entries and what was struck, by the line they begin at."""
     # A heading is looked at with care for its end, which takes long for a long one.
     bounded = [line[:HEADING_LIMIT] if line.startswith("#") else line for line in lines]
-    pieces: dict[int, list[Passage]] = {}
-    for passage in passages("\n".join(bounded)):
-        if passage.kind is not None or passage.struck:
-            pieces.setdefault(passage.start_line, []).append(passage)
-    return {line: replace(some[0], text="\n".join(each.text for each in some)) for line, some in pieces.items()}
+    items = whole_items("\n".join(bounded))
+    return {each.start_line: each for each in items if each.kind is not None or each.struck}
 
 
 def _cut(entry: Passage, limit: int, repeated: int) -> list[str]:

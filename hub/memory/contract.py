@@ -362,7 +362,10 @@ class Memory(Protocol):
         ...
 
     async def get(self, path: str, *, agent_id: str, scope: Scope, start: int = 1, lines: int = 200) -> str:
-        """Return lines of a memory file.
+        """Return lines of a memory file, an entry never without the line that tells its source.
+
+        What came from outside as a whole says so in a line of its own at the end; see
+        `hub.memory.front_matter.holds_outside_words`.
 
         Raises:
             NotFound: There is no such file within `scope`.

@@ -9,12 +9,7 @@ An entry is a list item whose last line says where it came from; one that holds 
     - We sleep with the window open
       _preference · 2026-05-12 14:03 · from me in `agent:main:main` · also noted 2026-05-01, 2026-05-03_
 
-A file may begin with front matter, which holds for all of it:
-
-    ---
-    trusted: false
-    source: openclaw
-    ---
+What a file says of all that is in it stands before everything else, see `hub.memory.front_matter`.
 """
 
 from __future__ import annotations
@@ -25,6 +20,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, tzinfo
 
 from hub.memory.contract import Entry, Kind
+from hub.memory.front_matter import NO_FRONT_MATTER, FrontMatter, front_matter, on_one_line
 
 PASSAGE_LIMIT = 700
 """Characters of a passage; longer paragraphs are cut at their lines."""
@@ -41,14 +37,10 @@ _STRUCK = re.compile(r"\s+_superseded (?P<since>\d{4}-\d\d-\d\d)_\s*")
 ALSO_LIMIT = 5
 """Further days that an entry names, the latest."""
 _TILDES = re.compile(r"((?:>\s?)*)~~(.*)~~")
-_FRONT = re.compile(r"([a-z][a-z0-9_-]{0,40}):[ \t]*(.*)")
-FRONT_LINES = 30
-"""Lines that front matter may have; a file that never closes it has none."""
 _SAID = re.compile(r"(\s*(?:>\s?)*)(.*?)(\s*)\Z")
 NOBODY_NAMED = "someone"
 """Stands where it is not known who said something."""
 _NOT_PLAIN = re.compile(r"[\s`_]+")
-_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f\u2028\u2029\x85\ud800-\udfff]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,57 +78,6 @@ class Passage:
     superseded: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FrontMatter:
-    """What a file says of all that is in it.
-
-    Attributes:
-        trusted: False when it came from outside; a file can take trust away and never give it.
-        source: What brought it: `openclaw`, `conversation`, …
-        title, person, session: What it is about, and where it came from.
-    """
-
-    trusted: bool = True
-    source: str | None = None
-    title: str | None = None
-    person: str | None = None
-    session: str | None = None
-
-
-NO_FRONT_MATTER = FrontMatter()
-
-
-def front_matter(text: str) -> tuple[FrontMatter, int]:
-    """Return what a file says of itself, and the number of the line, from 1, at which the rest begins."""
-    if not text.startswith(("---", "\ufeff---")):
-        return NO_FRONT_MATTER, 1
-    first, *lines = text.split("\n", FRONT_LINES + 1)
-    if first.removeprefix("\ufeff").rstrip() != "---":
-        return NO_FRONT_MATTER, 1
-    said: dict[str, str] = {}
-    for number, line in enumerate(lines[:FRONT_LINES], start=2):
-        if line.rstrip() in ("---", "..."):
-            return _front_matter(said), number + 1
-        if field := _FRONT.match(line.rstrip()):
-            said.setdefault(field[1], field[2].strip().strip("\"'"))
-    return NO_FRONT_MATTER, 1
-
-
-def with_front_matter(front: FrontMatter, text: str) -> str:
-    """Return a file that begins with front matter; nothing in the text can add to it."""
-    said = {
-        "title": front.title,
-        "source": front.source,
-        "person": front.person,
-        "session": front.session,
-        "trusted": "true" if front.trusted else "false",
-    }
-    lines = [
-        f"{name}: {_CONTROL.sub(' ', value.replace(chr(10), ' ')).strip()}" for name, value in said.items() if value
-    ]
-    return "\n".join(["---", *lines, "---", "", text.lstrip("\n")])
-
-
 def passages(text: str) -> list[Passage]:
     """Take a memory file apart; headings are no passages but stand with those below them."""
     found: list[Passage] = []
@@ -161,9 +102,22 @@ def passages(text: str) -> list[Passage]:
     return found if front is NO_FRONT_MATTER else [_within(front, passage) for passage in found]
 
 
+def whole_items(text: str) -> list[Passage]:
+    """Return the list items of a file, each whole, also those that are longer than a passage."""
+    found: list[Passage] = []
+    for passage in passages(text):
+        if not passage.is_item:
+            continue
+        if found and (found[-1].start_line, found[-1].end_line) == (passage.start_line, passage.end_line):
+            found[-1] = replace(found[-1], text=f"{found[-1].text}\n{passage.text}")
+        else:
+            found.append(passage)
+    return found
+
+
 def format_entry(entry: Entry, zone: tzinfo) -> str:
     """Return an entry as Markdown; whatever its text holds, it is one item and its source is ours."""
-    lines = [_CONTROL.sub(" ", line).strip() for line in entry.text.split("\n")]
+    lines = [on_one_line(line).strip() for line in entry.text.split("\n")]
     lines = [_harmless(line) for line in lines if line] or ["(nothing)"]
     quote = "" if entry.provenance.trusted else "> "
     first, *others = [f"{quote}{line}" for line in lines]
@@ -253,17 +207,10 @@ def without_lines(text: str, spans: list[tuple[int, int]]) -> str:
 def _source(entry: Entry, zone: tzinfo) -> str:
     came = entry.provenance
     when = datetime.fromtimestamp(came.time, zone)
-    key = _CONTROL.sub(" ", came.session_key.replace("\n", " ")).replace("`", "'")
+    key = on_one_line(came.session_key).replace("`", "'")
     untrusted = "" if came.trusted else " · untrusted"
     person = _NOT_PLAIN.sub("-", came.person or "") or NOBODY_NAMED
     return f"_{entry.kind} · {when:%Y-%m-%d %H:%M} · from {person} in `{key}`{untrusted}_"
-
-
-def _front_matter(said: dict[str, str]) -> FrontMatter:
-    # Whoever writes `trusted: no` means it: only a plain yes is one.
-    trusted = said.get("trusted", "true").casefold() in ("true", "yes")
-    texts = (said.get(name) or None for name in ("source", "title", "person", "session"))
-    return FrontMatter(trusted, *texts)
 
 
 def _within(front: FrontMatter, passage: Passage) -> Passage:

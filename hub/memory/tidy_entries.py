@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, timedelta
 
 from hub.memory.alike import Gist, gist_of, text_key
 from hub.memory.contract import Kind
-from hub.memory.markdown import Passage, passages
+from hub.memory.markdown import Passage, whole_items
 from hub.memory.places import (
     CURATED,
     CURATED_TITLE,
@@ -150,19 +150,6 @@ def _is_struck_by_hand(text: str) -> bool:
     """Whether somebody put strokes through an entry and left its source as it was."""
     lines = [line for line in text.split("\n") if line.strip()]
     return bool(lines) and all(_TILDES.fullmatch(line) for line in lines)
-
-
-def whole_items(text: str) -> list[Passage]:
-    """Return the list items of a file, each whole, also those that are longer than a passage."""
-    found: list[Passage] = []
-    for passage in passages(text):
-        if not passage.is_item:
-            continue
-        if found and (found[-1].start_line, found[-1].end_line) == (passage.start_line, passage.end_line):
-            found[-1] = replace(found[-1], text=f"{found[-1].text}\n{passage.text}")
-        else:
-            found.append(passage)
-    return found
 
 
 def by_place(entries: Iterable[Standing]) -> Mapping[tuple[str, int], Standing]:

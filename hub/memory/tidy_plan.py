@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hub.memory.markdown import front_matter
+from hub.memory.front_matter import front_matter
 from hub.memory.places import CURATED_LIMIT_BYTES, PRIVATE_AREA
 from hub.memory.tidy_entries import Area, AreaFile, standing_in
 from hub.memory.tidy_marks import marks_in

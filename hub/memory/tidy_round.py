@@ -8,7 +8,7 @@ from datetime import date, timedelta
 
 from hub.memory.alike import Relation
 from hub.memory.contract import Kind
-from hub.memory.markdown import noted_also, struck, without_lines
+from hub.memory.markdown import noted_also, struck, whole_items, without_lines
 from hub.memory.places import CURATED, CURATED_LIMIT_BYTES, LASTING, PRIVATE_AREA
 from hub.memory.tidy_entries import (
     LOOK_BACK_DAYS,
@@ -16,7 +16,6 @@ from hub.memory.tidy_entries import (
     AreaFile,
     Standing,
     standing_in,
-    whole_items,
 )
 from hub.memory.tidy_marks import TO_BE_SETTLED, Mark, Side, marks_in, shown, with_marks
 from hub.memory.tidy_pairs import Pair, Statement, classes_of, pair_of, relations_by_rule, statements_of

@@ -9,14 +9,11 @@ from hypothesis import given, strategies as st
 
 from hub.memory.contract import Entry, Kind, Provenance
 from hub.memory.markdown import (
-    FrontMatter,
     format_entry,
-    front_matter,
     insert_under,
     noted_also,
     passages,
     struck,
-    with_front_matter,
     without_lines,
     without_sources,
 )
@@ -214,36 +211,6 @@ def test_striking_touches_its_own_lines_alone_and_can_be_read_back(text: str, tr
     assert all(each.struck for each in again)
     assert (again[0].trusted, again[0].kind, again[0].session) == (entry.trusted, entry.kind, entry.session)
     assert without_lines(now, [(first, again[0].end_line)]) == without_lines(whole, [(first, entry.end_line)])
-
-
-def test_front_matter_holds_for_all_of_a_file() -> None:
-    text = "---\ntitle: Old notes\nsource: openclaw\nperson: me\ntrusted: no\n---\n# A\n\n- one\n" + written("two")
-
-    front, first = front_matter(text)
-
-    assert front == FrontMatter(trusted=False, source="openclaw", title="Old notes", person="me")
-    assert text.split("\n")[first - 1] == "# A"
-    assert [(each.text, each.trusted, each.person, each.session) for each in passages(text)] == [
-        ("one", False, "me", None),
-        ("two", False, "me", "agent:main:main"),
-    ]
-
-
-@pytest.mark.parametrize(
-    "text", ["---\ntrusted: false\n", "--- \n" + "x: y\n" * 40 + "---\n", "----\n---\n", "\n---\na: b\n---\n"]
-)
-def test_what_is_no_front_matter_says_nothing(text: str) -> None:
-    assert front_matter(text) == (FrontMatter(), 1)
-
-
-@given(st.text(max_size=80), st.text(max_size=80), st.booleans(), st.text(max_size=200))
-def test_front_matter_is_read_back_and_nothing_can_add_to_it(source: str, title: str, trusted: bool, text: str) -> None:
-    made = with_front_matter(FrontMatter(trusted, source=source, title=title), text)
-
-    front, first = front_matter(made)
-
-    assert (front.trusted, front.person, front.session) == (trusted, None, None)
-    assert "\n".join(made.split("\n")[first - 1 :]).lstrip("\n") == text.lstrip("\n")
 
 
 @given(st.text(max_size=200))

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from hub.memory.alike import Relation, text_key
 from hub.memory.contract import Entry, Kind, Provenance
-from hub.memory.markdown import format_entry, passages, struck
+from hub.memory.markdown import format_entry, passages, struck, whole_items
 from hub.memory.places import CURATED_LIMIT_BYTES
-from hub.memory.tidy_entries import LOOK_BACK_DAYS, Area, AreaFile, whole_items
+from hub.memory.tidy_entries import LOOK_BACK_DAYS, Area, AreaFile
 from hub.memory.tidy_marks import HINT, TO_BE_SETTLED
 from hub.memory.tidy_pairs import pair_of
 from hub.memory.tidy_plan import Known, Plan, plan, questions

@@ -12,8 +12,8 @@ from hub.core.events import Unsubscribe
 from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, boolean, integer, slug, string
 from hub.core.services import AgentRule, ResponseMode, ServiceCall, ServiceRegistry
 from hub.memory.contract import Entry, Filters, Forget, Kind, Provenance
+from hub.memory.front_matter import holds_outside_words
 from hub.memory.own_scope import own_scope
-from hub.memory.read_trust import may_be_trusted
 from hub.memory.registry import MemoryRegistry
 from hub.memory.shapes import added_data, answer_data, hit_data, synced_data
 from hub.sessions.keys import cron_key
@@ -157,7 +157,7 @@ class MemoryServices:
         data, memory = call.data, self._memory.require()
         agent_id, scope = self._agent(call), own_scope(call.context.authority)
         text = await memory.get(data["path"], agent_id=agent_id, scope=scope, start=data["start"], lines=data["lines"])
-        if not await may_be_trusted(memory, data["path"], text, agent_id=agent_id, scope=scope):
+        if holds_outside_words(text):
             call.taint()
         return {"path": data["path"], "text": text}
 

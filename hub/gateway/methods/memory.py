@@ -21,7 +21,7 @@ from hub.gateway.methods.memory_door import (
     without_words,
 )
 from hub.memory.contract import Entry, Filters, Forget, Kind, Provenance
-from hub.memory.read_trust import may_be_trusted
+from hub.memory.front_matter import holds_outside_words
 from hub.memory.shapes import added_data, answer_data, hit_data, synced_data, verified_data
 from hub.tools.policy import belongs_here
 
@@ -129,11 +129,10 @@ class MemoryMethods:
 
     async def _get(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
-        memory, path = self._door.memory, params["path"]
+        path, start = params["path"], params["start"]
         agent_id, scope = self._door.agent(call), self._door.scope(call)
-        text = await memory.get(path, agent_id=agent_id, scope=scope, start=params["start"], lines=params["lines"])
-        trusted = await may_be_trusted(memory, path, text, agent_id=agent_id, scope=scope)
-        return self._shown({"path": path, "start": params["start"], "text": text, "trusted": trusted})
+        text = await self._door.memory.get(path, agent_id=agent_id, scope=scope, start=start, lines=params["lines"])
+        return self._shown({"path": path, "start": start, "text": text, "trusted": not holds_outside_words(text)})
 
     async def _status(self, call: MethodCall) -> Mapping[str, Any]:
         """Tell an owner all there is to know, and anybody else how much of it is theirs to see."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from hub.core.errors import InvalidRequest
 from hub.memory.contract import Forget, Hit, Scope
-from hub.memory.markdown import PASSAGE_LIMIT, Passage, front_matter, passages, without_lines
+from hub.memory.front_matter import front_matter
+from hub.memory.markdown import PASSAGE_LIMIT, Passage, passages, without_lines
 from hub.memory.places import PERSON_AREA, area_of, areas_of, may_strike, may_write
 from integrations.memory.notes.matching import Term, for_example, meant
 from integrations.memory.notes.shelf import shown

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -18,6 +17,7 @@ from hub.core.tasks import TaskOwner
 from hub.memory.chunking import chunk
 from hub.memory.contract import (
     NO_FILTERS,
+    UNTRUSTED_MARK,
     Added,
     Answer,
     Entry,
@@ -29,16 +29,9 @@ from hub.memory.contract import (
     Synced,
     Verified,
 )
-from hub.memory.markdown import front_matter, passages
+from hub.memory.front_matter import front_matter
+from hub.memory.markdown import passages
 from hub.memory.places import (
-    CURATED,
-    FOLDER,
-    GROUP_AREA,
-    GROUPS,
-    PEOPLE,
-    PERSON_AREA,
-    PRIVATE_AREA,
-    SHARED,
     area_of,
     areas_of,
     may_see,
@@ -52,7 +45,7 @@ from integrations.memory.notes.forgetting import FORGET_LIMIT, Doomed, areas_sea
 from integrations.memory.notes.matching import QUERY_LIMIT, terms_of
 from integrations.memory.notes.notebook import NotesNotebook, no_such_file
 from integrations.memory.notes.remembering import Remembering
-from integrations.memory.notes.shelf import FILE_LIMIT_BYTES, Draft, shown
+from integrations.memory.notes.shelf import FILE_LIMIT_BYTES, Draft, has_files, shown
 from integrations.memory.notes.worker_job import Job, Source
 
 _log = logging.getLogger(__name__)
@@ -210,7 +203,7 @@ class NotesMemory:
         if len(sources) > 1:
             return None
         root = Path(sources[0].root) if sources else self._root_of(agent_id).path
-        return not any(_has_files(root, area) for area in areas_of(scope))
+        return not any(has_files(root, area) for area in areas_of(scope))
 
     async def get(self, path: str, *, agent_id: str, scope: Scope, start: int = 1, lines: int = 200) -> str:
         """Return lines of a memory file; what came from outside as a whole says so in a line of its own at the end.
@@ -240,7 +233,7 @@ class NotesMemory:
         shown = "\n".join(text.split("\n")[start - 1 : max([last, *ends])])
         if trusted and front.trusted:
             return shown
-        return f"{shown}\n_from {'outside' if front.source is None else front.source} · untrusted_"
+        return f"{shown}\n_from {'outside' if front.source is None else front.source}{UNTRUSTED_MARK}"
 
     async def add(self, entry: Entry, *, agent_id: str, scope: Scope) -> Added:
         """Write an entry into the right file and return where it is; what is there already is not written again.
@@ -270,9 +263,7 @@ class NotesMemory:
             Unavailable: A file cannot be written.
         """
         terms = terms_of(what.query or "", self._today())
-        if (what.query and not terms and not what.query.strip()) or not (what.query or what.session or what.person):
-            raise InvalidRequest("say what to forget, with a word that stands in it")
-        if what.query and not terms:
+        if (what.query and not terms) or not (what.query or what.session or what.person):
             raise InvalidRequest("say what to forget, with a word that stands in it")
         areas = areas_searched(what, scope)
         if areas == ():
@@ -476,24 +467,3 @@ def _counted(desk: Desk) -> tuple[int, int, list[str]]:
     read = dict(desk.shelf.texts())
     skipped = sorted(each.path for each in entries if each.path not in read)
     return len(read), sum(len(passages(text)) for text in read.values()), skipped
-
-
-def _has_files(root: Path, area: str) -> bool:
-    """Whether there may be a file of an area: a look at a name or two."""
-    if area == PRIVATE_AREA:
-        return (root / CURATED).exists() or _has_own_files(root / FOLDER)
-    if area.startswith((PERSON_AREA, GROUP_AREA)):
-        is_person = area.startswith(PERSON_AREA)
-        folder, id = (PEOPLE, area.removeprefix(PERSON_AREA)) if is_person else (GROUPS, area.removeprefix(GROUP_AREA))
-        return (root / folder / f"{id}.md").exists() or (root / folder / id).exists()
-    return (root / SHARED).exists() or (root / SHARED.removesuffix(".md")).exists()
-
-
-def _has_own_files(folder: Path) -> bool:
-    try:
-        with os.scandir(folder) as entries:
-            return any(entry.name not in ("people", "groups", "shared", "shared.md") for entry in entries)
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True

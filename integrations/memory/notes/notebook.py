@@ -8,7 +8,8 @@ from datetime import datetime, tzinfo
 
 from hub.core.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from hub.memory.contract import Change, Edit, MemoryFile, MemoryText, Provenance, Scope
-from hub.memory.markdown import FrontMatter, with_front_matter, without_sources
+from hub.memory.front_matter import FrontMatter, with_front_matter
+from hub.memory.markdown import without_sources
 from hub.memory.places import (
     FOLDER,
     IMPORTED,

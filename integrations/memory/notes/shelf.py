@@ -7,10 +7,22 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from hub.core.durable import write_all
 from hub.core.errors import HubError, LimitExceeded
-from hub.memory.places import CURATED, FOLDER, area_of, day_of
+from hub.memory.places import (
+    CURATED,
+    FOLDER,
+    GROUP_AREA,
+    GROUPS,
+    PEOPLE,
+    PERSON_AREA,
+    PRIVATE_AREA,
+    SHARED,
+    area_of,
+    day_of,
+)
 from hub.security.jail_path import PathRefused
 from hub.security.root import Entry as FileEntry, Root
 
@@ -47,6 +59,17 @@ def hash_of(text: str | None) -> str | None:
 def shown(text: str) -> str:
     """Return a text as it can be shown: bytes that are no UTF-8 as U+FFFD."""
     return _bytes(text).decode("utf-8", "replace")
+
+
+def has_files(root: Path, area: str) -> bool:
+    """Whether there may be a file of an area: a look at a name or two."""
+    if area == PRIVATE_AREA:
+        return (root / CURATED).exists() or _has_own_files(root / FOLDER)
+    if area.startswith((PERSON_AREA, GROUP_AREA)):
+        is_person = area.startswith(PERSON_AREA)
+        folder, id = (PEOPLE, area.removeprefix(PERSON_AREA)) if is_person else (GROUPS, area.removeprefix(GROUP_AREA))
+        return (root / folder / f"{id}.md").exists() or (root / folder / id).exists()
+    return (root / SHARED).exists() or (root / SHARED.removesuffix(".md")).exists()
 
 
 class Shelf:
@@ -197,3 +220,13 @@ def _order(path: str) -> tuple[int, int, str]:
         return (0, 0, path)
     day = day_of(path)
     return (1, -day.toordinal(), path) if day else (2, 0, path)
+
+
+def _has_own_files(folder: Path) -> bool:
+    try:
+        with os.scandir(folder) as entries:
+            return any(entry.name not in ("people", "groups", "shared", "shared.md") for entry in entries)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True

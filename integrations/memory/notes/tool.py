@@ -9,7 +9,6 @@ import orjson
 
 from hub.core.schema import All, In, Length, Optional, Range, Required, boolean, integer, string
 from hub.memory.contract import (
-    UNTRUSTED_MARK,
     Answer,
     Entry,
     Filters,
@@ -20,6 +19,7 @@ from hub.memory.contract import (
     Provenance,
     Scope,
 )
+from hub.memory.front_matter import holds_outside_words
 from hub.security.people import People
 from hub.sessions.privacy import scope_of
 from hub.tools.contract import READS_HOME, Annotations, Tool, ToolCall, ToolResult
@@ -154,8 +154,7 @@ class MemoryTools:
         text = await self._memory.get(
             arguments["path"], agent_id=call.agent_id, scope=scope, start=arguments["start"], lines=arguments["lines"]
         )
-        # A part of a file may hold words from outside without the line that says so.
-        return ToolResult(text, details={"path": arguments["path"]}, trusted=UNTRUSTED_MARK not in text)
+        return ToolResult(text, details={"path": arguments["path"]}, trusted=not holds_outside_words(text))
 
     async def _forget(self, call: ToolCall) -> ToolResult:
         query, session = call.arguments.get("query"), call.arguments.get("session")

@@ -1,0 +1,89 @@
+"""Front matter: what a memory file says, before everything else, of all that is in it. Pure.
+
+---
+trusted: false
+source: openclaw
+---
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from hub.memory.contract import UNTRUSTED_MARK
+
+LINES_LIMIT = 30
+"""Lines that front matter may have; a file that never closes it has none."""
+
+_FIELD = re.compile(r"([a-z][a-z0-9_-]{0,40}):[ \t]*(.*)")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029\x85\ud800-\udfff]+")
+
+
+@dataclass(frozen=True, slots=True)
+class FrontMatter:
+    """What a file says of all that is in it.
+
+    Attributes:
+        trusted: False when it came from outside; a file can take trust away and never give it.
+        source: What brought it: `openclaw`, `conversation`, …
+        title, person, session: What it is about, and where it came from.
+    """
+
+    trusted: bool = True
+    source: str | None = None
+    title: str | None = None
+    person: str | None = None
+    session: str | None = None
+
+
+NO_FRONT_MATTER = FrontMatter()
+
+
+def front_matter(text: str) -> tuple[FrontMatter, int]:
+    """Return what a file says of itself, and the number of the line, from 1, at which the rest begins."""
+    if not text.startswith(("---", "\ufeff---")):
+        return NO_FRONT_MATTER, 1
+    first, *lines = text.split("\n", LINES_LIMIT + 1)
+    if first.removeprefix("\ufeff").rstrip() != "---":
+        return NO_FRONT_MATTER, 1
+    said: dict[str, str] = {}
+    for number, line in enumerate(lines[:LINES_LIMIT], start=2):
+        if line.rstrip() in ("---", "..."):
+            return _read(said), number + 1
+        if field := _FIELD.match(line.rstrip()):
+            said.setdefault(field[1], field[2].strip().strip("\"'"))
+    return NO_FRONT_MATTER, 1
+
+
+def with_front_matter(front: FrontMatter, text: str) -> str:
+    """Return a file that begins with front matter; nothing in the text can add to it."""
+    said = {
+        "title": front.title,
+        "source": front.source,
+        "person": front.person,
+        "session": front.session,
+        "trusted": "true" if front.trusted else "false",
+    }
+    lines = [f"{name}: {on_one_line(value).strip()}" for name, value in said.items() if value]
+    return "\n".join(["---", *lines, "---", "", text.lstrip("\n")])
+
+
+def holds_outside_words(text: str) -> bool:
+    """Whether words from outside are in a memory file, or in lines of one as `Memory.get` returns them.
+
+    A memory file says so itself: of one entry in the line that tells its source, of all of it in front matter.
+    """
+    return UNTRUSTED_MARK in text or not front_matter(text)[0].trusted
+
+
+def on_one_line(text: str) -> str:
+    """Return text without line ends and control characters."""
+    return _CONTROL.sub(" ", text)
+
+
+def _read(said: dict[str, str]) -> FrontMatter:
+    # Whoever writes `trusted: no` means it: only a plain yes is one.
+    trusted = said.get("trusted", "true").casefold() in ("true", "yes")
+    texts = (said.get(name) or None for name in ("source", "title", "person", "session"))
+    return FrontMatter(trusted, *texts)
