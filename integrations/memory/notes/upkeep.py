@@ -21,7 +21,8 @@ from integrations.memory.notes.worker_job import TRANSCRIPTS, WORKSPACE, Job
 _log = logging.getLogger(__name__)
 
 DEBOUNCE_MS = 200
-STEP_MS = 50
+STEP_MS = 200
+"""How often a watch looks whether something came: each look costs a little of an idle hub's time, day and night."""
 SETTLE_S = 3.0
 """How long after a turn its conversation is indexed, so that a lively one is not indexed at every word."""
 AGAIN_S = 60.0
