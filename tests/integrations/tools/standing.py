@@ -9,6 +9,7 @@ from typing import Any
 
 from hub.agent.agents import Agents
 from hub.agent.workspace import Workspaces
+from hub.config.store import ConfigStore
 from hub.core.clock import ManualClock
 from hub.core.context import Authority, Context
 from hub.core.events import EventBus
@@ -18,6 +19,7 @@ from hub.core.states import StateMachine
 from hub.core.tasks import TaskOwner
 from hub.memory.registry import MemoryRegistry
 from hub.models.registry import ModelRegistry
+from hub.sections import all_sections
 from hub.security.people import People, Person
 from hub.sessions.store import SessionStore
 from hub.storage.database import Database
@@ -66,7 +68,9 @@ class Standing:
         self.sessions = SessionStore(self.db, self.home, self.clock, self.bus)
         self.agents = Agents(None, self.home)
         self.workspaces = Workspaces(self.agents, lambda: self.people, self.home, self.clock)
-        self.models = ModelRegistry(None, self.bus, self.clock, Repairs(self.bus))
+        self.repairs = Repairs(self.bus)
+        self.models = ModelRegistry(None, self.bus, self.clock, self.repairs)
+        self.config = ConfigStore(self.home.path, all_sections(), self.bus, self.repairs)
         self.integrations = Owned()
         self.time_zone = "Europe/Berlin"
         self.owner = self.people.owner_authority()
@@ -79,6 +83,7 @@ class Standing:
         return self.agents.get("main").workspace
 
     async def set_up(self, integration: ModuleType) -> None:
+        self.config.load()
         await integration.setup(self, {})
 
     async def call(
