@@ -6,7 +6,6 @@ The model has no tools; what it is shown is data, and what it gives back is chec
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import re
 from collections.abc import Sequence
@@ -15,11 +14,11 @@ from dataclasses import dataclass
 from hub.agent.agents import Agent
 from hub.agent.parts import UsageLog
 from hub.agent.said import Line
-from hub.agent.small_call import SmallCall, real_candidates
+from hub.agent.small_call import SmallCall, asked_again, read_object, real_candidates
 from hub.agent.small_talk import naming_words
 from hub.core.clock import Clock
 from hub.core.errors import HubError
-from hub.models.contract import Message, Role, Text, user_message
+from hub.models.contract import Message, user_message
 from hub.models.registry import ModelRegistry
 from hub.models.resolved import Resolved
 from hub.tools.quoting import quote_untrusted
@@ -123,8 +122,7 @@ class Digester:
                 return read_reply(reply, lines, call.model)
             except ValueError as error:
                 problem = str(error)
-                again = f"That cannot be read: {problem}. Reply with exactly one JSON object with slug, title, points."
-                messages += [Message(Role.ASSISTANT, (Text(reply or "(nothing)"),)), user_message(again)]
+                messages += asked_again(reply, problem, "with slug, title, points")
         _log.warning("the notes that a model made of %s cannot be read: %s", session_key, problem)
         return plain_digest(lines)
 
@@ -140,14 +138,8 @@ def read_reply(reply: str, lines: Sequence[Line], model: str) -> Digest:
     Raises:
         ValueError: It is anything else; the message says what.
     """
-    text = reply.strip()
-    if text.startswith("```") and text.endswith("```") and len(text) > 6:
-        text = text[3:-3].removeprefix("json").strip()
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        raise ValueError("the reply is not one JSON object") from None
-    if not isinstance(found, dict) or not isinstance(found.get("points"), list):
+    found = read_object(reply)
+    if not isinstance(found.get("points"), list):
         raise ValueError('the reply is not an object with the keys "slug", "title" and "points"')
     if not all(isinstance(each, str) for each in found["points"]):
         raise ValueError("a point is not text")

@@ -1,13 +1,24 @@
-"""A small call of a model: rules and a few messages in, text out; no tools, no conversation, bounded."""
+"""A small call of a model: rules and a few messages in, text out, read strictly; no tools, no conversation, bounded."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import cast
+from typing import Any, cast
 
 from hub.agent.agents import Agent
-from hub.models.contract import Message, ModelEvent, ModelRequest, TextDelta, Usage, UsageEvent
+from hub.models.contract import (
+    Message,
+    ModelEvent,
+    ModelRequest,
+    Role,
+    Text,
+    TextDelta,
+    Usage,
+    UsageEvent,
+    user_message,
+)
 from hub.models.failover import Attempt, stream_with_failover
 from hub.models.registry import ModelRegistry
 from hub.models.resolved import Resolved
@@ -81,3 +92,33 @@ async def real_candidates(models: ModelRegistry, model: str | None) -> list[Reso
         HubError: The model is not known.
     """
     return [each for each in await models.candidates(model) if each.ref.partition("/")[0] != OFFLINE]
+
+
+def read_object(reply: str) -> dict[str, Any]:
+    """Return the one JSON object that a reply is; a code fence around it is taken off.
+
+    Raises:
+        ValueError: It is anything else.
+    """
+    text = reply.strip()
+    if text.startswith("```") and text.endswith("```") and len(text) > 6:
+        text = text[3:-3].removeprefix("json").strip()
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise ValueError("the reply is not one JSON object")
+    return found
+
+
+def asked_again(reply: str, problem: object, wanted: str) -> list[Message]:
+    """Return what is said to a model whose reply cannot be read, behind what was said before.
+
+    Args:
+        reply: What it said.
+        problem: Why it cannot be read.
+        wanted: What it is to reply with.
+    """
+    again = f"That cannot be read: {problem}. Reply with exactly one JSON object {wanted}."
+    return [Message(Role.ASSISTANT, (Text(reply or "(nothing)"),)), user_message(again)]

@@ -6,14 +6,13 @@ It has no tools. Words in a note can at worst choose one of the answers for that
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hub.agent.agents import Agent
 from hub.agent.parts import UsageLog
-from hub.agent.small_call import SmallCall, real_candidates
+from hub.agent.small_call import SmallCall, asked_again, read_object, real_candidates
 from hub.core.clock import Clock
 from hub.core.context import Context
 from hub.core.errors import HubError
@@ -22,7 +21,7 @@ from hub.core.ids import new_id
 from hub.memory.alike import Relation
 from hub.memory.tidy_marks import shown
 from hub.memory.tidy_pairs import Pair, Question
-from hub.models.contract import Message, Role, Text, Usage, user_message
+from hub.models.contract import Message, Usage, user_message
 from hub.models.registry import ModelRegistry
 from hub.models.resolved import Resolved
 from hub.tools.quoting import quote_untrusted
@@ -146,8 +145,7 @@ class NotesJudge:
             except ValueError as error:
                 if purse.is_empty():
                     break
-                again = f"That cannot be read: {error}. Reply with exactly one JSON object with {len(batch)} answers."
-                messages += [Message(Role.ASSISTANT, (Text(reply or "(nothing)"),)), user_message(again)]
+                messages += asked_again(reply, error, f"with {len(batch)} answers")
                 continue
             return {question.pair: answer for question, answer in zip(batch, answers, strict=True)}
         _log.warning("what a model said of the notes of %s cannot be read", agent.id)
@@ -187,14 +185,8 @@ def read_answers(reply: str, count: int) -> list[Relation]:
     Raises:
         ValueError: It is anything else; the message says what.
     """
-    text = reply.strip()
-    if text.startswith("```") and text.endswith("```") and len(text) > 6:
-        text = text[3:-3].removeprefix("json").strip()
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        raise ValueError("the reply is not one JSON object") from None
-    if not isinstance(found, dict) or not isinstance(found.get("answers"), list):
+    found = read_object(reply)
+    if not isinstance(found.get("answers"), list):
         raise ValueError('the reply is not an object with the key "answers"')
     answers = found["answers"]
     if len(answers) != count:

@@ -8,29 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
-from typing import Any, cast
+from collections.abc import Callable
+from typing import Any
 
 from hub.agent.agents import Agent, Agents
+from hub.agent.small_call import SmallCall, asked_again, read_object
 from hub.automation.contract import Answer, Question
 from hub.core.clock import Clock
 from hub.core.context import Context
 from hub.core.errors import HubError, TimedOut
 from hub.core.events import EventBus
 from hub.core.ids import new_id
-from hub.models.contract import (
-    Message,
-    ModelEvent,
-    ModelRequest,
-    Role,
-    Text,
-    TextDelta,
-    Usage,
-    UsageEvent,
-    user_message,
-)
-from hub.models.failover import Attempt, stream_with_failover
+from hub.models.contract import Message, Usage, user_message
 from hub.models.registry import ModelRegistry
 from hub.models.resolved import Resolved
 from hub.storage.history import History
@@ -43,7 +32,6 @@ PARALLEL = 4
 """Questions asked at the same time; others wait, within their own time."""
 ATTEMPTS = 2
 """The first answer, and one more when it was not in the form that was asked for."""
-REPLY_LIMIT = 8_000
 REASON_LIMIT = 500
 PERSONA_LIMIT = 8_000
 
@@ -141,47 +129,20 @@ class _Asked:
                 value, reason = parse_reply(reply, question.answers)
             except ValueError as error:
                 problem = str(error)
-                messages += [
-                    Message(Role.ASSISTANT, (Text(reply or "(nothing)"),)),
-                    user_message(_again(problem, question)),
-                ]
+                messages += asked_again(reply, problem, f"of this form: {_form(question.answers)}")
                 continue
             self._answered = True
             return Answer(value, reason, self._model, self._cost())
         raise NoAnswer(f"{self._model} did not answer in the form that was asked for: {problem}")
 
     async def _call(self, candidates: list[Resolved], agent: Agent, system: str, messages: tuple[Message, ...]) -> str:
-        def request(resolved: Resolved) -> ModelRequest:
-            return ModelRequest(
-                model=resolved.info.id,
-                system=system,
-                messages=messages,
-                timeout_s=min(resolved.timeout_s, self._question.timeout_s),
-                extra={**resolved.params, **agent.params},
-            )
-
-        def attempted(attempt: Attempt) -> None:
-            self._model = attempt.candidate.ref
-
-        text: list[str] = []
-        length = 0
-        usage: Usage | None = None
-        models = self._judge._models
-        stream = stream_with_failover(candidates, request, policy=models.retry_policy, on_attempt=attempted)
+        call = SmallCall(agent, system, messages, self._question.timeout_s)
         try:
-            async with aclosing(cast(AsyncGenerator[ModelEvent, None], stream)) as events:
-                async for event in events:
-                    if isinstance(event, TextDelta):
-                        text.append(event.text)
-                        length += len(event.text)
-                        if length > REPLY_LIMIT:
-                            break
-                    elif isinstance(event, UsageEvent):
-                        usage = event.usage
+            return await call.run(self._judge._models, candidates)
         finally:
-            if usage is not None:
-                self._calls.append((self._model, usage))
-        return "".join(text)[:REPLY_LIMIT]
+            self._model = call.model or self._model
+            if call.usage is not None:
+                self._calls.append((call.model, call.usage))
 
     def _cost(self) -> float | None:
         costs = [usage.cost_usd for _, usage in self._calls if usage.cost_usd is not None]
@@ -224,14 +185,8 @@ def parse_reply(reply: str, answers: str | tuple[str, ...]) -> tuple[bool | floa
     Raises:
         ValueError: It is anything else; the message says what.
     """
-    text = reply.strip()
-    if text.startswith("```") and text.endswith("```") and len(text) > 6:
-        text = text[3:-3].removeprefix("json").strip()
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        raise ValueError("the reply is not one JSON object") from None
-    if not isinstance(found, dict) or "answer" not in found or found.keys() - {"answer", "reason"}:
+    found = read_object(reply)
+    if "answer" not in found or found.keys() - {"answer", "reason"}:
         raise ValueError('the reply is not an object with the keys "answer" and "reason"')
     reason = found.get("reason", "")
     if not isinstance(reason, str):
@@ -271,7 +226,3 @@ def _asked_text(question: Question) -> str:
     if not question.data:
         return question.text
     return f"{question.text}\n\n{quote_untrusted(question.data, source='the data of the question')}"
-
-
-def _again(problem: str, question: Question) -> str:
-    return f"That cannot be read: {problem}. Reply with exactly one JSON object: {_form(question.answers)}"
