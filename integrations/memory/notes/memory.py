@@ -14,7 +14,6 @@ from typing import Any, Protocol, TypeVar
 
 from hub.core.errors import HubError, InvalidRequest, TimedOut
 from hub.core.tasks import TaskOwner
-from hub.memory.chunking import chunk
 from hub.memory.contract import (
     NO_FILTERS,
     UNTRUSTED_MARK,
@@ -202,7 +201,7 @@ class NotesMemory:
         sources = self._sources(agent_id)
         if len(sources) > 1:
             return None
-        root = Path(sources[0].root) if sources else self._root_of(agent_id).path
+        root = sources[0].root if sources else str(self._root_of(agent_id).path)
         return not any(has_files(root, area) for area in areas_of(scope))
 
     async def get(self, path: str, *, agent_id: str, scope: Scope, start: int = 1, lines: int = 200) -> str:
@@ -435,6 +434,8 @@ def _forget(desk: Desk, gone: Sequence[Doomed], *, who: str) -> None:
 
 def _embedded(gone: Sequence[Doomed], chunks: Mapping[str, Any]) -> list[str]:
     """Return the texts that were embedded of what is forgotten."""
+    from hub.memory.chunking import chunk
+
     found: dict[str, None] = {}
     for each in gone:
         lines = [(passage.start_line, passage.end_line) for passage in each.passages or ()]
