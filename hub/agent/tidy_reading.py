@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 
 from hub.core.errors import HubError, NotFound
-from hub.memory.alike import NEAR, text_key
+from hub.memory.alike import NEAR, fact_key
 from hub.memory.contract import Hit, Memory, MemoryFile, MemoryText, Scope
 from hub.memory.tidy_entries import LOOK_BACK_DAYS, Area, AreaFile, Standing, by_place, standing_in
 from hub.memory.tidy_pairs import Pair, pair_of
@@ -120,6 +120,6 @@ def _meant(hit: Hit, places: Mapping[tuple[str, int], Standing]) -> Standing | N
     entry = places.get((hit.path, hit.start_line))
     if entry is None:
         return None
-    said = text_key(hit.text)
+    said = fact_key(hit.text)
     is_it = said == entry.key or (len(said) >= CUT and entry.key.startswith(said[:CUT]))
     return entry if is_it else None

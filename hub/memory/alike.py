@@ -63,6 +63,8 @@ _BOUND = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
+_MARK = re.compile(r"\s*(?:(?:[-*+]|\d{1,9}[.)])\s+)?(?:>\s?)*")
+_TELLING = re.compile(r"\d+(?:[.,:/-]\d+)*|[^\W\d_]+|-(?=\d)|[+%°€$£¥#@]")
 _BEGINS = re.compile(r"(?:^|[.!?:;。！？：；“\"(])\s*\Z")
 
 
@@ -112,9 +114,9 @@ class Gist:
         return self.core, self.numbers, self.weekdays, self.days, self.negated
 
 
-def text_key(text: str) -> str:
-    """Return by what a text is known: without regard to case and spaces."""
-    return " ".join(fold(text).split())
+def fact_key(text: str) -> str:
+    """Return what two texts share that say the same word for word, but for case, punctuation and the mark of a list."""
+    return " ".join(_TELLING.findall(fold(_MARK.sub("", text, count=1))))
 
 
 def gist_of(text: str) -> Gist:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from hub.memory.alike import Gist, gist_of, text_key
+from hub.memory.alike import Gist, fact_key, gist_of
 from hub.memory.contract import Kind
 from hub.memory.markdown import Passage, whole_items
 from hub.memory.places import (
@@ -142,7 +142,7 @@ def standing_in(area: Area, files: Sequence[AreaFile], today: date) -> list[Stan
                 struck[gist.identity] = max(struck.get(gist.identity, ""), passage.superseded or _ALWAYS)
             elif gist.core and not gist.bound:
                 when = passage.noted or (f"{file.day} 00:00" if file.day else "")
-                found.append(Standing(file.path, passage, text_key(passage.text), gist, when, is_curated))
+                found.append(Standing(file.path, passage, fact_key(passage.text), gist, when, is_curated))
     return [each for each in found if each.curated or each.day > struck.get(each.gist.identity, "")]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from hub.memory.alike import text_key
+from hub.memory.alike import fact_key
 from hub.memory.contract import Entry, Kind, Provenance
 from hub.memory.markdown import format_entry, noted_also, whole_items
 from hub.memory.tidy_entries import Standing
@@ -32,7 +32,7 @@ def item_of(entry: Standing, text: str, days: Iterable[str]) -> str | None:
         return None
     made = whole_items(item)
     same = len(made) == 1 and made[0].kind is not None and made[0].trusted and not made[0].struck
-    return noted_also(item, days) if same and text_key(made[0].text) == entry.key else None
+    return noted_also(item, days) if same and fact_key(made[0].text) == entry.key else None
 
 
 def _as_fact(entry: Standing) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.memory.alike import ALIKE, Relation, gist_of, relation_of, text_key
+from hub.memory.alike import ALIKE, Relation, fact_key, gist_of, relation_of
 
 
 def relation(one: str, other: str, likeness: float = 0.0) -> Relation:
@@ -86,4 +86,17 @@ def test_where_one_word_stands_for_another_rules_do_not_tell(place: str) -> None
 @given(st.text(max_size=80), st.text(max_size=80), st.floats(0, 1))
 def test_any_two_texts_have_a_relation_and_it_is_the_same_either_way(one: str, other: str, likeness: float) -> None:
     assert relation(one, other, likeness) in Relation
-    assert text_key(text_key(one)) == text_key(one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("Anna lives in Bonn", "- anna lives in  Bonn.", True),
+        ("> The code is 4711", "The code is 4711", True),
+        ("It is -5 degrees", "It is 5 degrees", False),
+        ("The rate is 5%", "The rate is 5", False),
+        ("安娜住在波恩。", "安娜住在波恩", True),
+    ],
+)
+def test_what_says_the_same_word_for_word_has_one_key(one: str, other: str, same: bool) -> None:
+    assert (fact_key(one) == fact_key(other)) is same

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from hub.memory.alike import Relation, text_key
+from hub.memory.alike import Relation, fact_key
 from hub.memory.contract import Entry, Kind, Provenance
 from hub.memory.markdown import format_entry, passages, struck, whole_items
 from hub.memory.places import CURATED_LIMIT_BYTES
@@ -141,7 +141,7 @@ def test_a_file_that_says_it_is_from_outside_is_not_taken_for_true() -> None:
 def test_what_means_the_same_counts_as_noted_again() -> None:
     one, other = "Rubbish is collected Mondays", "The bins go out on Monday"
     files = [noted("2026-05-09", one), noted("2026-05-11", other)]
-    alike = {pair_of(text_key(one), text_key(other)): 0.93}
+    alike = {pair_of(fact_key(one), fact_key(other)): 0.93}
 
     without, _ = tidied(files)
     made, now = tidied(files, Known(TODAY, alike))
@@ -193,7 +193,7 @@ def test_what_somebody_wrote_by_hand_stays_and_the_other_goes() -> None:
 def test_a_model_may_say_that_two_are_the_same_and_the_clearer_stays() -> None:
     full, short = "Anna is allergic to nuts of all kinds", "Anna is allergic to nuts"
     files = [curated(entry(full, "2026-05-01"), entry(short, "2026-05-03"))]
-    known = Known(TODAY, judged={pair_of(text_key(full), text_key(short)): Relation.SAME})
+    known = Known(TODAY, judged={pair_of(fact_key(full), fact_key(short)): Relation.SAME})
 
     by_rule, _ = tidied(files)
     _, now = tidied(files, known)
@@ -248,7 +248,7 @@ def test_a_mark_stays_though_a_model_says_otherwise_later() -> None:
     files = [curated(entry(BOILER, "2026-05-01")), noted("2026-05-11", NOT_TUESDAY)]
     now = after(files, plan(PRIVATE, files, Known(TODAY)))
 
-    later = Known(TODAY, judged={pair_of(text_key(BOILER), text_key(NOT_TUESDAY)): Relation.DIFFERENT})
+    later = Known(TODAY, judged={pair_of(fact_key(BOILER), fact_key(NOT_TUESDAY)): Relation.DIFFERENT})
 
     assert plan(PRIVATE, now, later).texts == {}
 
@@ -320,7 +320,7 @@ def test_no_more_than_ten_stand_marked() -> None:
 def test_what_a_model_calls_outdated_gives_way_to_the_newer(is_curated: bool) -> None:
     older, newer = entry("Anna lives in Bonn", "2026-05-01"), noted("2026-05-11", "Anna lives in Kiel")
     files = [curated(older), newer] if is_curated else [a_day("2026-05-01", older), newer]
-    pair = pair_of(text_key("Anna lives in Bonn"), text_key("Anna lives in Kiel"))
+    pair = pair_of(fact_key("Anna lives in Bonn"), fact_key("Anna lives in Kiel"))
 
     made, now = tidied(files, Known(TODAY, judged={pair: Relation.UPDATED}))
 
@@ -330,7 +330,7 @@ def test_what_a_model_calls_outdated_gives_way_to_the_newer(is_curated: bool) ->
 
 def test_what_is_outdated_but_written_by_hand_is_a_question() -> None:
     files = [curated("- Anna lives in Bonn\n"), noted("2026-05-11", "Anna lives in Kiel")]
-    pair = pair_of(text_key("Anna lives in Bonn"), text_key("Anna lives in Kiel"))
+    pair = pair_of(fact_key("Anna lives in Bonn"), fact_key("Anna lives in Kiel"))
 
     made, now = tidied(files, Known(TODAY, judged={pair: Relation.UPDATED}))
 
@@ -414,7 +414,7 @@ def homes(draw: st.DrawFn) -> tuple[list[AreaFile], Known]:
     for day in draw(st.lists(st.sampled_from(DAYS), unique=True, max_size=4)):
         files.append(a_day(day, *draw(st.lists(items(), max_size=5))))
     pairs = st.tuples(st.sampled_from(TEXTS), st.sampled_from(TEXTS)).map(
-        lambda both: pair_of(text_key(both[0]), text_key(both[1]))
+        lambda both: pair_of(fact_key(both[0]), fact_key(both[1]))
     )
     said = st.sampled_from([Relation.SAME, Relation.UPDATED, Relation.CONTRADICTS, Relation.DIFFERENT])
     return files, Known(

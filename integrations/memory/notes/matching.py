@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 
 from hub.core.errors import InvalidRequest
+from hub.memory.alike import fact_key
 from hub.memory.contract import Filters
 from hub.memory.dates import asked_for, marks_in, marks_of_day
 from hub.memory.markdown import Passage
 from hub.memory.places import day_of
-from hub.memory.words import fold, words_asked, words_of
+from hub.memory.words import words_asked, words_of
 
 QUERY_LIMIT = 2_000
 EXAMPLES = 5
 EXAMPLE_LIMIT = 80
 Term = frozenset[str]
 """Words of which one must be there; mostly there is one."""
-
-_MARK = re.compile(r"\s*(?:(?:[-*+]|\d{1,9}[.)])\s+)?(?:>\s?)*")
-_TELLING = re.compile(r"\d+(?:[.,:/-]\d+)*|[^\W\d_]+|-(?=\d)|[+%°€$£¥#@]")
 
 
 def terms_of(query: str, today: date, words: Callable[[str], list[str]] = words_asked) -> list[Term]:
@@ -38,11 +35,6 @@ def terms_of(query: str, today: date, words: Callable[[str], list[str]] = words_
         raise InvalidRequest(f"a query has at most {QUERY_LIMIT} characters")
     rest, dates = asked_for(query, today)
     return [*(frozenset([word]) for word in words(rest)), *dates]
-
-
-def fact_key(text: str) -> str:
-    """Return what two texts share when they say the same, but for case, punctuation and how a list item is marked."""
-    return " ".join(_TELLING.findall(fold(_MARK.sub("", text, count=1))))
 
 
 def day_in(path: str, passage: Passage) -> date | None:

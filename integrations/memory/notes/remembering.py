@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, tzinfo
 
 from hub.core.errors import InvalidRequest
+from hub.memory.alike import fact_key
 from hub.memory.contract import Added, Entry, Hit, Scope
 from hub.memory.markdown import PASSAGE_LIMIT, Passage, format_entry, passages, struck
 from hub.memory.places import CURATED, areas_of, may_strike, place_for
 from integrations.memory.notes.desk import Desk
-from integrations.memory.notes.matching import Term, fact_key, for_example, meant
+from integrations.memory.notes.matching import Term, for_example, meant
 from integrations.memory.notes.shelf import shown
 
 STRUCK_LIMIT = 3
