@@ -25,9 +25,10 @@ from hub.automation.grammar import slugify
 from hub.automation.scheduled_wish import Wish, from_item, to_item
 from hub.config.store import ConfigStore
 from hub.core.clock import Clock
-from hub.core.context import Authority, Context
+from hub.core.context import Authority, Context, ToolPolicy
 from hub.core.errors import Forbidden, HubError, InvalidRequest, LimitExceeded, NotFound, Unavailable
 from hub.core.events import EventBus
+from hub.sessions.keys import SessionKey, SessionKind
 from hub.storage.database import Database
 
 _log = logging.getLogger(__name__)
@@ -38,6 +39,7 @@ PER_AGENT_LIMIT = 50
 ANSWERS_LIMIT = 400
 DISCARD_AGAIN_S = (1.0, 5.0, 30.0)
 """How long after one another it is tried again to take out what ran."""
+WITHOUT_MEMORY = ToolPolicy(deny=frozenset({"group:memory"}))
 ORPHANS_AFTER_S = 3_600.0
 """How long the authority of something that is not in the files is kept: a file may be broken for a while."""
 
@@ -370,6 +372,9 @@ class ScheduleDoor:
         authority = asker.context.authority
         if before is not None:
             authority = before.authority.narrow(tainted=authority.tainted)
+        elif asker.agent_id is not None and _is_room(asker.session_key):
+            # It answers in the room, from a session of its own that would see the memory of who asked.
+            authority = authority.narrow(policy=WITHOUT_MEMORY)
         now = int(self._clock.time() * 1000)
         known = {str(each.get("id")) for each in self._file.items() if isinstance(each, Mapping)} | {id}
         made_by = before.made_by if before is not None else asker.made_by or "person"
@@ -427,6 +432,10 @@ def _made_by(item: Any) -> str | None:
 
 def _forget(connection: sqlite3.Connection, id: str) -> None:
     connection.execute("DELETE FROM automation_authority WHERE id = ?", (id,))
+
+
+def _is_room(session_key: str | None) -> bool:
+    return session_key is not None and SessionKey.parse(session_key).kind in (SessionKind.GROUP, SessionKind.CHANNEL)
 
 
 def _digest(item: Mapping[str, Any]) -> str:

@@ -29,6 +29,7 @@ from tests.automation.ground import clock_of, make_parts
 
 MAIN = "agent:main:main"
 ANNAS = "agent:main:test:direct:8"
+FAMILY = "agent:main:test:group:5"
 ROOT = "hub: {name: Home, time_zone: Europe/Berlin}\nautomation: !include automations.yaml   # mine\n"
 FIRST = "# what happens by itself\n- id: mine   # by hand\n  triggers: []\n  actions: []\n"
 
@@ -84,6 +85,17 @@ class Rig:
     async def reload(self) -> None:
         await self.config.reload()
         await self.automations.apply(self.config.current)
+
+    async def heard(self, session: str) -> None:
+        """Have something said in a room, so that it is known where it is."""
+        row = ("i", "test", "default", session.rsplit(":", maxsplit=1)[-1], "m", 1, "done", session, "{}")
+        await self.db.write(
+            lambda connection: connection.execute(
+                "INSERT INTO inbox(id, channel, account, peer, message_id, received_ms, state, session_key, message)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                row,
+            ).rowcount
+        )
 
     def read(self, name: str = "automations.yaml") -> str:
         return (self.home / name).read_text(encoding="utf-8")

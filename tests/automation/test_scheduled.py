@@ -12,7 +12,7 @@ from hub.automation.scheduled import PER_AGENT_LIMIT
 from hub.automation.scheduled_wish import Do, Wish, at_trigger, cron_trigger, every_trigger
 from hub.core.errors import HubError, LimitExceeded, NotFound
 from tests.automation.ground import BERLIN, NEW_YEAR
-from tests.automation.rigged_schedule import ANNAS, FIRST, MAIN, Rig
+from tests.automation.rigged_schedule import ANNAS, FAMILY, FIRST, MAIN, Rig
 
 
 @pytest.fixture
@@ -170,6 +170,18 @@ async def test_it_acts_with_the_authority_of_who_asked_and_never_with_more(rig: 
 
     authority = rig.calls[0].context.authority
     assert (authority.person, authority.owner, authority.scopes) == ("anna", False, frozenset())
+
+
+async def test_what_is_scheduled_in_a_group_has_no_memory_of_who_asked(rig: Rig) -> None:
+    await rig.heard(FAMILY)
+    await rig.told("add", at="20m", text="what is planned", do="run", authority=rig.anna, within=FAMILY)
+    await rig.told("add", at="20m", text="hers", do="run", authority=rig.anna, within=ANNAS)
+
+    await rig.clock.advance(2_000)
+    await _until(lambda: len(rig.calls) == 2)
+
+    may = {call.data["message"]: call.context.authority.permits_tool("memory_search", "memory") for call in rig.calls}
+    assert may == {"what is planned": False, "hers": True}
 
 
 async def test_nobody_but_the_owner_reaches_the_main_conversation(rig: Rig) -> None:
