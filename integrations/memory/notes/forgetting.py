@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from hub.core.errors import InvalidRequest
 from hub.memory.contract import Forget, Hit, Scope
 from hub.memory.front_matter import front_matter
-from hub.memory.markdown import PASSAGE_LIMIT, Passage, passages, without_lines
+from hub.memory.markdown import Passage, passages, without_lines
 from hub.memory.places import PERSON_AREA, area_of, areas_of, may_strike, may_write
+from hub.memory.ranking import SNIPPET_LIMIT
+from integrations.memory.notes.hits import hit_of
 from integrations.memory.notes.matching import Term, for_example, meant
 from integrations.memory.notes.shelf import shown
 
@@ -50,22 +52,10 @@ class Doomed:
     def hits(self) -> list[Hit]:
         """Return it as results; without a text when the session does not see it."""
         if self.passages is None:
-            text = shown(self.text[:PASSAGE_LIMIT]) if self.is_seen else ""
+            text = shown(self.text[:SNIPPET_LIMIT]) if self.is_seen else ""
             return [Hit(self.path, 1, self.text.count("\n") + 1, text, 1.0, trusted=front_matter(self.text)[0].trusted)]
         return [
-            Hit(
-                self.path,
-                each.start_line,
-                each.end_line,
-                shown(each.text[:PASSAGE_LIMIT]) if self.is_seen else "",
-                1.0,
-                trusted=each.trusted,
-                kind=each.kind,
-                person=each.person,
-                session=each.session,
-                day=each.day,
-            )
-            for each in self.passages
+            hit_of(self.path, each, shown(each.text[:SNIPPET_LIMIT]) if self.is_seen else "") for each in self.passages
         ]
 
 

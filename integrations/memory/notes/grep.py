@@ -14,9 +14,11 @@ from datetime import date
 
 from hub.memory.contract import Filters, Hit
 from hub.memory.dates import marks_in, marks_of_day
-from hub.memory.markdown import PASSAGE_LIMIT, Passage, passages
+from hub.memory.markdown import Passage, passages
 from hub.memory.places import day_of
-from hub.memory.words import fold, positions, words_of
+from hub.memory.ranking import snippet
+from hub.memory.words import fold, words_of
+from integrations.memory.notes.hits import hit_of
 from integrations.memory.notes.matching import Term, day_in, passes
 
 TIME_LIMIT_S = 4.0
@@ -129,15 +131,6 @@ def similar(texts: Iterable[Text], threshold: float, limit: int) -> list[tuple[H
     ]
 
 
-def excerpt(text: str, words: frozenset[str]) -> str:
-    """Return at most 700 characters of a passage, around the first of the words."""
-    if len(text) <= PASSAGE_LIMIT:
-        return text
-    first = next(positions(text, words), 0)
-    begin = max(0, min(first - PASSAGE_LIMIT // 4, len(text) - PASSAGE_LIMIT))
-    return text[begin : begin + PASSAGE_LIMIT]
-
-
 def _scan(
     texts: Iterable[Text], terms: Sequence[Term], filters: Filters, limit: int, clock: Callable[[], float]
 ) -> Scan:
@@ -205,18 +198,10 @@ def _may_have(file: Text, terms: Sequence[Term]) -> bool:
 
 
 def _hit(found: Found, score: float, words: frozenset[str], rank: int | None) -> Hit:
-    passage = found.passage
-    return Hit(
-        found.path,
-        passage.start_line,
-        passage.end_line,
-        excerpt(passage.text, words),
-        score,
-        trusted=passage.trusted,
+    text, _ = snippet(found.passage.text, words)
+    return replace(
+        hit_of(found.path, found.passage, text, score),
         text_score=None if rank is None else round(1 / (1 + rank), 4),
-        kind=passage.kind,
-        person=passage.person,
-        session=passage.session,
         day=found.day.isoformat() if found.day else None,
     )
 

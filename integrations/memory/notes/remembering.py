@@ -9,9 +9,11 @@ from datetime import date, datetime, tzinfo
 from hub.core.errors import InvalidRequest
 from hub.memory.alike import fact_key
 from hub.memory.contract import Added, Entry, Hit, Scope
-from hub.memory.markdown import PASSAGE_LIMIT, Passage, format_entry, passages, struck
+from hub.memory.markdown import Passage, format_entry, passages, struck
 from hub.memory.places import CURATED, areas_of, may_strike, place_for
+from hub.memory.ranking import SNIPPET_LIMIT
 from integrations.memory.notes.desk import Desk
+from integrations.memory.notes.hits import hit_of
 from integrations.memory.notes.matching import Term, for_example, meant
 from integrations.memory.notes.shelf import shown
 
@@ -131,15 +133,4 @@ def _found_again(text: str, passage: Passage) -> Passage:
 
 
 def _hit(path: str, passage: Passage) -> Hit:
-    return Hit(
-        path,
-        passage.start_line,
-        passage.end_line,
-        shown(passage.text[:PASSAGE_LIMIT]),
-        1.0,
-        trusted=passage.trusted,
-        kind=passage.kind,
-        person=passage.person,
-        session=passage.session,
-        day=passage.day,
-    )
+    return hit_of(path, passage, shown(passage.text[:SNIPPET_LIMIT]))

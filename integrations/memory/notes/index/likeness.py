@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from hub.memory.contract import Hit
 from hub.memory.ranking import SNIPPET_LIMIT
+from integrations.memory.notes.hits import hit_of
 from integrations.memory.notes.index.catalog import Row
 from integrations.memory.notes.index.contract import EngineUnavailable
 from integrations.memory.notes.index.generations import UNSOUND, VECTORS, Generation
@@ -138,16 +139,4 @@ def _apart(pairs: Iterator[tuple[float, Row, Row]]) -> Iterator[Pair]:
 
 
 def _hit(row: Row) -> Hit:
-    chunk = row.chunk
-    return Hit(
-        path=row.path,
-        start_line=chunk.start_line,
-        end_line=chunk.end_line,
-        text=chunk.text[:SNIPPET_LIMIT],
-        score=1.0,
-        trusted=chunk.trusted,
-        kind=chunk.kind,
-        person=chunk.person,
-        session=chunk.session,
-        day=chunk.day,
-    )
+    return hit_of(row.path, row.chunk, row.chunk.text[:SNIPPET_LIMIT])

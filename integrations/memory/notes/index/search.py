@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from hub.memory.dates import asked_for
 from hub.memory.places import day_of
 from hub.memory.ranking import Candidate, Ranked, RankingRules, rank, snippet
 from hub.memory.words import words_asked
+from integrations.memory.notes.hits import hit_of
 from integrations.memory.notes.index.catalog import Row
 from integrations.memory.notes.index.contract import EngineUnavailable
 from integrations.memory.notes.index.generations import CATALOG, KEYWORDS, UNSOUND, VECTORS, Generation
@@ -255,19 +256,12 @@ def _hit(row: Row, ranked: Ranked, words: frozenset[str]) -> Hit:
     if text != chunk.text and not row.path.startswith(f"{TRANSCRIPTS}/"):
         start_line = min(chunk.start_line + before, chunk.end_line)
         end_line = min(start_line + text.count("\n"), chunk.end_line)
-    return Hit(
-        path=row.path,
+    return replace(
+        hit_of(row.path, chunk, text, ranked.score),
         start_line=start_line,
         end_line=end_line,
-        text=text,
-        score=ranked.score,
-        trusted=chunk.trusted,
         vector_score=ranked.vector_score,
         text_score=ranked.text_score,
-        kind=chunk.kind,
-        person=chunk.person,
-        session=chunk.session,
-        day=chunk.day,
         why=dict(ranked.why) or None,
     )
 
