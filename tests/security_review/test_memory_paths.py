@@ -16,9 +16,9 @@ from hub.security.people import People, Person
 from hub.sessions.keys import group_key
 from hub.sessions.privacy import scope_of
 from integrations.memory.notes import elsewhere
-from integrations.memory.notes.index.scan import FILE_LIMIT_BYTES, find, list_sources, read
+from integrations.memory.notes.index.scan import find, list_sources, read
 from integrations.memory.notes.index.settings import LibrarySettings
-from integrations.memory.notes.worker_job import Source
+from integrations.memory.notes.worker_job import FILE_LIMIT_BYTES, Source
 from tests.integrations.memory.notes_house import ANNA, OWNER, Notes
 
 SETTINGS = LibrarySettings.from_plain({})

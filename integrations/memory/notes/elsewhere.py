@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -13,16 +12,19 @@ import orjson
 from hub.core.errors import HubError
 from hub.memory.contract import MemoryFile
 from hub.security.root import Entry, Root
+from integrations.memory.notes.extra_path import ExtraPath
 from integrations.memory.notes.index.transcripts import is_of_the_hub, is_trusted
-from integrations.memory.notes.shelf import FILE_LIMIT_BYTES
-from integrations.memory.notes.worker_job import EXTRA_PREFIX, TRANSCRIPTS, Source, TranscriptFile
+from integrations.memory.notes.worker_job import (
+    EXTRA_PREFIX,
+    FILE_LIMIT_BYTES,
+    TRANSCRIPT_LIMIT_BYTES,
+    TRANSCRIPTS,
+    Source,
+    TranscriptFile,
+)
 
-FILES_LIMIT = 20_000
-TRANSCRIPT_LIMIT_BYTES = 16 * 1_048_576
 LINE_LIMIT = 20_000
 """Characters shown of one thing that was said."""
-
-_SUFFIX = ".md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +75,9 @@ def read(sources: Sequence[Source], path: str, areas: Sequence[str]) -> Outside 
                     return _conversation(source, each)
         elif source.name.startswith(EXTRA_PREFIX) and path.startswith(f"{source.name}/") and source.area in areas:
             rel = path.removeprefix(f"{source.name}/")
-            root, only = _root(source)
-            if only in (None, rel) and rel.endswith(_SUFFIX) and not _is_hidden(rel):
-                return Outside(path, root.read_text(rel, FILE_LIMIT_BYTES, errors="replace"), source.trusted)
+            extra = ExtraPath.of(source)
+            if extra.holds(rel):
+                return Outside(path, extra.root.read_text(rel, FILE_LIMIT_BYTES, errors="replace"), source.trusted)
     return None
 
 
@@ -98,23 +100,12 @@ def _listed(source: Source, areas: Sequence[str]) -> Iterator[MemoryFile]:
             if each.area in areas and root.is_file(each.path):
                 yield _file(root.stat(each.path), f"{TRANSCRIPTS}/{each.id}", each.area)
     elif source.name.startswith(EXTRA_PREFIX) and source.area in areas:
-        root, only = _root(source)
-        for entry in [root.stat(only)] if only is not None else root.walk(".", FILES_LIMIT):
-            if entry.is_file and entry.path.endswith(_SUFFIX) and not _is_hidden(entry.path):
-                yield _file(entry, f"{source.name}/{entry.path}", source.area or "")
+        for entry in ExtraPath.of(source).files():
+            yield _file(entry, f"{source.name}/{entry.path}", source.area or "")
 
 
 def _file(entry: Entry, path: str, area: str) -> MemoryFile:
     return MemoryFile(path, area, entry.size_bytes, entry.mtime_ns // 1_000_000, writable=False)
-
-
-def _root(source: Source) -> tuple[Root, str | None]:
-    path = Path(source.root)
-    return (Root(path.parent), path.name) if path.is_file() else (Root(path), None)
-
-
-def _is_hidden(path: str) -> bool:
-    return any(name.startswith(".") for name in path.split("/"))
 
 
 def _conversation(source: Source, file: TranscriptFile) -> Outside:

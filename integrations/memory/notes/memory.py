@@ -44,8 +44,8 @@ from integrations.memory.notes.forgetting import FORGET_LIMIT, Doomed, areas_sea
 from integrations.memory.notes.matching import QUERY_LIMIT, terms_of
 from integrations.memory.notes.notebook import NotesNotebook, no_such_file
 from integrations.memory.notes.remembering import Remembering
-from integrations.memory.notes.shelf import FILE_LIMIT_BYTES, Draft, has_files, shown
-from integrations.memory.notes.worker_job import Job, Source
+from integrations.memory.notes.shelf import Draft, has_files, shown
+from integrations.memory.notes.worker_job import FILE_LIMIT_BYTES, Job, Source
 
 _log = logging.getLogger(__name__)
 

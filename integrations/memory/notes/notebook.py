@@ -25,8 +25,8 @@ from integrations.memory.notes.desk import Desk, Desks
 from integrations.memory.notes.history import FileChange, Record
 from integrations.memory.notes.journal import text_before
 from integrations.memory.notes.patches import Hunk, Moved, taken_out
-from integrations.memory.notes.shelf import FILE_LIMIT_BYTES, Changed, Draft, Shelf, hash_of, shown
-from integrations.memory.notes.worker_job import Source
+from integrations.memory.notes.shelf import Changed, Draft, Shelf, hash_of, shown
+from integrations.memory.notes.worker_job import FILE_LIMIT_BYTES, Source
 
 EDITS_LIMIT = 500
 FILES_LIMIT = 1_000

@@ -24,10 +24,7 @@ from hub.memory.places import (
 )
 from hub.security.jail_path import PathRefused
 from hub.security.root import Entry as FileEntry, Root
-
-FILE_LIMIT = 20_000
-"""Entries below `memory/` that are looked at."""
-FILE_LIMIT_BYTES = 1_048_576
+from integrations.memory.notes.worker_job import FILE_LIMIT_BYTES, FILES_LIMIT
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 _BEING_WRITTEN = ".homarus-"
@@ -93,7 +90,7 @@ class Shelf:
         if self.root.is_file(CURATED):
             found.append(self.root.stat(CURATED))
         if self.root.is_dir(FOLDER):
-            found += self.root.walk(FOLDER, FILE_LIMIT)
+            found += self.root.walk(FOLDER, FILES_LIMIT)
         wanted = [
             (each, area)
             for each in found

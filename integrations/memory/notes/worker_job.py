@@ -10,6 +10,11 @@ WORKSPACE = ""
 TRANSCRIPTS = "transcripts"
 EXTRA_PREFIX = "extra/"
 
+FILES_LIMIT = 100_000
+"""Files and directories of one source that are looked at, by hub and worker alike: what is found can be forgotten."""
+FILE_LIMIT_BYTES = 1_048_576
+TRANSCRIPT_LIMIT_BYTES = 64 * 1_048_576
+
 
 @dataclass(frozen=True, slots=True)
 class TranscriptFile:

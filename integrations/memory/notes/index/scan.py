@@ -7,27 +7,30 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from hub.core.errors import HubError
 from hub.memory.chunking import chunk
 from hub.memory.places import CURATED, FOLDER, area_of
 from hub.security.root import Entry, Root
+from integrations.memory.notes.extra_path import ExtraPath
 from integrations.memory.notes.index.passages import Present, ReadFile, Stamp, passage_of
 from integrations.memory.notes.index.settings import LibrarySettings
 from integrations.memory.notes.index.transcripts import transcript_chunks
-from integrations.memory.notes.worker_job import TRANSCRIPTS, WORKSPACE, Source, TranscriptFile
+from integrations.memory.notes.worker_job import (
+    FILE_LIMIT_BYTES,
+    FILES_LIMIT,
+    TRANSCRIPT_LIMIT_BYTES,
+    TRANSCRIPTS,
+    WORKSPACE,
+    Source,
+    TranscriptFile,
+)
 
-FILES_LIMIT = 100_000
-"""Files and directories of one source that are looked at."""
-FILE_LIMIT_BYTES = 1_048_576
-TRANSCRIPT_LIMIT_BYTES = 64 * 1_048_576
 RACY_NS = 2_000_000_000
 """A file changed less than this before it was read may change again without its stamp showing it: clocks of file
 systems are as coarse as that."""
 READ_ATTEMPTS = 3
 
-_SUFFIX = ".md"
 _UNREADABLE = (OSError, HubError)
 
 
@@ -80,8 +83,8 @@ def find(sources: Sequence[Source], path: str) -> Present | None:
                 return _one(Root(source.root), path, path, area, source)
         elif path.startswith(f"{source.name}/"):
             rel = path.removeprefix(f"{source.name}/")
-            root, only = _extra_root(source)
-            return _one(root, rel, path, source.area or "", source) if only in (None, rel) else None
+            extra = ExtraPath.of(source)
+            return _one(extra.root, rel, path, source.area or "", source) if extra.holds(rel) else None
     return None
 
 
@@ -100,7 +103,7 @@ def read(
     if source is None:
         return None
     is_conversation = source.name == TRANSCRIPTS
-    root = _extra_root(source)[0] if not is_conversation and source.name != WORKSPACE else Root(source.root)
+    root = ExtraPath.of(source).root if not is_conversation and source.name != WORKSPACE else Root(source.root)
     limit = TRANSCRIPT_LIMIT_BYTES if is_conversation else FILE_LIMIT_BYTES
     try:
         data, stamp = _read_steadily(root, present.rel, limit)
@@ -136,22 +139,11 @@ def _present(source: Source) -> Iterator[Present]:
                 if entry.is_file and (area := area_of(entry.path)) is not None:
                     yield _entry(entry, entry.path, area, source)
         return
-    root, only = _extra_root(source)
-    entries = [root.stat(only)] if only is not None else root.walk(".", FILES_LIMIT)
-    for entry in entries:
-        if entry.is_file and entry.path.endswith(_SUFFIX) and not _is_hidden(entry.path):
-            yield _entry(entry, f"{source.name}/{entry.path}", source.area or "", source)
-
-
-def _extra_root(source: Source) -> tuple[Root, str | None]:
-    """Return the directory of an extra path, and the one file when it is a file."""
-    path = Path(source.root)
-    return (Root(path.parent), path.name) if path.is_file() else (Root(path), None)
+    for entry in ExtraPath.of(source).files():
+        yield _entry(entry, f"{source.name}/{entry.path}", source.area or "", source)
 
 
 def _one(root: Root, rel: str, path: str, area: str, source: Source) -> Present | None:
-    if not rel.endswith(_SUFFIX) or (source.name != WORKSPACE and _is_hidden(rel)):
-        return None
     try:
         entry = root.stat(rel)
     except (FileNotFoundError, NotADirectoryError):
@@ -207,10 +199,6 @@ def _read_steadily(root: Root, rel: str, limit: int) -> tuple[bytes, Stamp]:
 def _hash(data: bytes, present: Present) -> str:
     told = f"|{present.trusted}|{present.person or ''}|{present.area}|{present.source}"
     return hashlib.sha256(data + told.encode("utf-8", "replace")).hexdigest()
-
-
-def _is_hidden(path: str) -> bool:
-    return any(name.startswith(".") for name in path.split("/"))
 
 
 def _why(error: OSError | HubError) -> str:

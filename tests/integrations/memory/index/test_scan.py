@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from integrations.memory.notes.index.passages import Present, Stamp
-from integrations.memory.notes.index.scan import FILE_LIMIT_BYTES, find, list_sources, read
+from integrations.memory.notes.index.scan import find, list_sources, read
 from integrations.memory.notes.index.settings import LibrarySettings
 from integrations.memory.notes.index.transcripts import transcript_chunks
-from integrations.memory.notes.worker_job import Source, TranscriptFile
+from integrations.memory.notes.worker_job import FILE_LIMIT_BYTES, Source, TranscriptFile
 
 SETTINGS = LibrarySettings.from_plain({})
 

@@ -1,0 +1,44 @@
+"""An extra path: a directory or a single file beside the workspace, and which of its files are memory. It blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from hub.security.root import Entry, Root
+from integrations.memory.notes.worker_job import FILES_LIMIT, Source
+
+
+@dataclass(frozen=True, slots=True)
+class ExtraPath:
+    """Where an extra path leads now.
+
+    Attributes:
+        root: The directory.
+        only: The one file, when it is a file.
+    """
+
+    root: Root
+    only: str | None
+
+    @classmethod
+    def of(cls, source: Source) -> ExtraPath:
+        """Return where the extra path of a source leads."""
+        path = Path(source.root)
+        return cls(Root(path.parent), path.name) if path.is_file() else cls(Root(path), None)
+
+    def holds(self, rel: str) -> bool:
+        """Whether a name below the directory is that of memory: Markdown, and not hidden."""
+        is_hidden = any(name.startswith(".") for name in rel.split("/"))
+        return self.only in (None, rel) and rel.endswith(".md") and not is_hidden
+
+    def files(self) -> Iterator[Entry]:
+        """Yield its files.
+
+        Raises:
+            OSError, HubError: It cannot be looked through.
+        """
+        for entry in [self.root.stat(self.only)] if self.only is not None else self.root.walk(".", FILES_LIMIT):
+            if entry.is_file and self.holds(entry.path):
+                yield entry
