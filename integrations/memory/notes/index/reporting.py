@@ -29,9 +29,9 @@ async def status(library: Library) -> dict[str, Any]:
     index: dict[str, Any] = {"files": 0, "chunks": 0, "areas": {}, "engines": [], "waiting": 0, "refused": 0}
     if generation is not None:
         index |= await library.in_thread(partial(_index, generation))
-    if not library.wants_vectors:
-        index["waiting"] = 0  # for nobody
     chosen = library.shared.embedders.known(library.settings)
+    if not library.settings.wants_vectors or (chosen is not None and chosen.embedder is None):
+        index["waiting"] = 0  # for nobody
     embedder = chosen.embedder if chosen is not None else None
     built = library.building
     return {
