@@ -97,7 +97,7 @@ class Worker(Protocol):
         """Return pairs that are alike."""
         ...
 
-    async def drop(self, job: Job, digests_or_texts: Sequence[str]) -> None:
+    async def drop(self, job: Job, texts: Sequence[str]) -> None:
         """Take texts out of the cache of vectors."""
         ...
 

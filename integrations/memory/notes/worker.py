@@ -16,10 +16,8 @@ from hub.core.errors import Unavailable
 from hub.core.tasks import TaskOwner
 from hub.memory.contract import NO_FILTERS, Answer, Filters, Hit, Synced, Verified
 from integrations.memory.notes.answers import answer_of, facts_of, pairs_of, synced_of, verified_of
-from integrations.memory.notes.worker_job import Job, Source, TranscriptFile
+from integrations.memory.notes.worker_job import Job
 from integrations.memory.notes.worker_process import WorkerProcess, start
-
-__all__ = ["IndexWorker", "Job", "Source", "TranscriptFile"]
 
 _log = logging.getLogger(__name__)
 
@@ -82,18 +80,6 @@ class IndexWorker:
         """Its process id, None while it is not there."""
         return self._process.pid if self._process is not None and self._process.alive else None
 
-    @property
-    def rss(self) -> int | None:
-        """Bytes of memory it holds, None while it is not there or when the system does not tell."""
-        if (pid := self.pid) is None:
-            return None
-        try:
-            status = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
-            line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
-            return int(line.split()[1]) * 1_024
-        except (OSError, ValueError, IndexError, StopIteration):
-            return None
-
     async def search(
         self,
         job: Job,
@@ -148,12 +134,12 @@ class IndexWorker:
         args = {"areas": list(areas), "threshold": threshold, "limit": limit}
         return pairs_of(await self._call(job, "similar", args, SIMILAR_S))
 
-    async def drop(self, job: Job, digests_or_texts: Sequence[str]) -> None:
+    async def drop(self, job: Job, texts: Sequence[str]) -> None:
         """Take what was forgotten out of the cache of vectors: each passage that holds one of these texts.
 
         Best called right after the `sync` that took it out of the index, or before.
         """
-        await self._call(job, "drop", {"texts": list(digests_or_texts)}, DROP_S)
+        await self._call(job, "drop", {"texts": list(texts)}, DROP_S)
 
     async def close(self) -> None:
         """End the process and wait for its end; nothing is started any more."""

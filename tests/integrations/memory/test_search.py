@@ -60,8 +60,8 @@ class KeptWorker:
         self._ask("similar", tuple(areas), threshold, limit)
         return []
 
-    async def drop(self, job: Job, digests_or_texts: Sequence[str]) -> None:
-        self._ask("drop", tuple(digests_or_texts))
+    async def drop(self, job: Job, texts: Sequence[str]) -> None:
+        self._ask("drop", tuple(texts))
 
     async def close(self) -> None:
         self._ask("close")

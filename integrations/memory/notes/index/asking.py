@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hub.memory.contract import Answer, Filters
-from hub.memory.ranking import rules_for
+from hub.memory.ranking import RankingRules, rules_for
 from integrations.memory.notes.index.contract import EmbeddingFailed
 from integrations.memory.notes.index.engine_thread import Urgency
 from integrations.memory.notes.index.generations import Generation
@@ -52,7 +52,7 @@ async def search(
     rules = rules_of(library.settings.search)
     asked = ask(query, areas, filters, limit or rules.limit, today)
     try:
-        found = await _found(library, asked)
+        found = await _found(library, asked, rules)
     except NothingLeft as error:
         raise IndexUnavailable(str(error)) from error
     finally:
@@ -73,9 +73,8 @@ async def _wait_for_index(library: Library) -> None:
         return
 
 
-async def _found(library: Library, asked: Asked) -> Found:
+async def _found(library: Library, asked: Asked, rules: RankingRules) -> Found:
     """Search in the index in force; once more when another one took its place meanwhile."""
-    rules = rules_of(library.settings.search)
     meaning: asyncio.Task[_Meaning] | None = None
     try:
         for _ in range(ATTEMPTS):

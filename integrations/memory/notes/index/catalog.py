@@ -18,7 +18,7 @@ from typing import Any
 from hub.memory.chunking import Chunk
 from hub.memory.contract import Filters
 from integrations.memory.notes.index.contract import IndexDamaged, KeywordDocument
-from integrations.memory.notes.index.passages import Outline, Passage, ReadFile, Stamp
+from integrations.memory.notes.index.passages import IndexedChunk, Outline, ReadFile, Stamp
 from integrations.memory.notes.index.sqlite_file import Layout, SqliteFile
 
 FILE = "catalog.db"
@@ -116,13 +116,6 @@ class Catalog:
 
     def __init__(self, directory: Path) -> None:
         self._file = SqliteFile(directory / FILE, Layout(_SCHEMA, VERSION))
-        try:
-            with self._file.reading() as connection:
-                # What is forgotten is gone from the disk, not only from the tables.
-                connection.execute("PRAGMA secure_delete = ON")
-        except BaseException:
-            self._file.close()
-            raise
 
     # --- what is known ---
 
@@ -238,11 +231,6 @@ class Catalog:
         """Note whether passages have a vector."""
         with self._file.changing() as connection:
             connection.executemany("UPDATE chunks SET vector = ? WHERE id = ?", ((value, id_) for id_ in ids))
-
-    def forget_vectors(self) -> None:
-        """Let every passage wait for a vector."""
-        with self._file.changing() as connection:
-            connection.execute("UPDATE chunks SET vector = 0 WHERE vector != 0")
 
     # --- what is asked ---
 
@@ -386,7 +374,7 @@ class Catalog:
             # Passages of another area are other passages: who sees them is part of what they are.
             known[each[1] if each[4] == present.area else ""].append(each)
         kept: set[int] = set()
-        fresh: list[Passage] = []
+        fresh: list[IndexedChunk] = []
         for passage in file.passages:
             chunk = passage.chunk
             if same := known.get(passage.digest):
@@ -437,7 +425,7 @@ def _withdraw(connection: sqlite3.Connection, standing: Iterable[_Standing]) -> 
     return ids
 
 
-def _insert(connection: sqlite3.Connection, path: str, area: str, passage: Passage) -> KeywordDocument:
+def _insert(connection: sqlite3.Connection, path: str, area: str, passage: IndexedChunk) -> KeywordDocument:
     chunk = passage.chunk
     cursor = connection.execute(
         "INSERT INTO chunks (state, path, start_line, end_line, area, title, headings, text, kind, person, session, "
@@ -478,12 +466,12 @@ def _row(found: Sequence[object]) -> Row:
         marks=tuple(str(marks).split(_PARTS)) if marks else (),
     )
     row = Row(id_, str(path), str(area), chunk, str(digest), str(words))
-    if kept != _sum(id_, row.path, row.area, Passage(chunk, row.digest, row.words)):
+    if kept != _sum(id_, row.path, row.area, IndexedChunk(chunk, row.digest, row.words)):
         raise IndexDamaged(f"passage {id_} of the catalog is not what was written")
     return row
 
 
-def _sum(id_: int, path: str, area: str, passage: Passage) -> bytes:
+def _sum(id_: int, path: str, area: str, passage: IndexedChunk) -> bytes:
     chunk = passage.chunk
     # The digest is made of the text and all that is said about it; it is checked anew with each sum.
     parts = (str(id_), path, area, str(chunk.start_line), str(chunk.end_line), passage.words, passage.digest)

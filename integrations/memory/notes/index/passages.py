@@ -48,7 +48,7 @@ class Present:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class IndexedChunk:
     """A chunk, and what is worked out of it before it is stored: the words it is compared by, in no order."""
 
     chunk: Chunk
@@ -85,10 +85,10 @@ class ReadFile:
 
     present: Present
     hash: str
-    passages: tuple[Passage, ...] = ()
+    passages: tuple[IndexedChunk, ...] = ()
     problem: str | None = None
 
 
-def passage_of(chunk: Chunk) -> Passage:
+def indexed(chunk: Chunk) -> IndexedChunk:
     """Work out what is stored of a chunk."""
-    return Passage(chunk, chunk.digest, " ".join(sorted(set(words_of(chunk.text)))))
+    return IndexedChunk(chunk, chunk.digest, " ".join(sorted(set(words_of(chunk.text)))))

@@ -13,7 +13,7 @@ from hub.memory.chunking import chunk
 from hub.memory.places import CURATED, FOLDER, area_of
 from hub.security.root import Entry, Root
 from integrations.memory.notes.extra_path import ExtraPath
-from integrations.memory.notes.index.passages import Present, ReadFile, Stamp, passage_of
+from integrations.memory.notes.index.passages import Present, ReadFile, Stamp, indexed
 from integrations.memory.notes.index.settings import LibrarySettings
 from integrations.memory.notes.index.transcripts import transcript_chunks
 from integrations.memory.notes.worker_job import (
@@ -121,7 +121,7 @@ def read(
     else:
         text = data.decode("utf-8", "replace").removeprefix("\ufeff")
         chunks = chunk(present.path, text, tokens=settings.tokens, overlap=settings.overlap, trusted=present.trusted)
-    return ReadFile(present, hash_, tuple(passage_of(each) for each in chunks))
+    return ReadFile(present, hash_, tuple(indexed(each) for each in chunks))
 
 
 def _present(source: Source) -> Iterator[Present]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hub.core.errors import HubError, InvalidRequest, Unavailable
-from hub.memory.contract import Filters, Hit, Kind, Synced
+from hub.memory.contract import Filters, Kind, Synced
 from integrations.memory.notes.index import frames
 from integrations.memory.notes.index.asking import search
 from integrations.memory.notes.index.checking import verify
@@ -157,13 +157,7 @@ async def _search(library: Library, args: dict[str, Any]) -> dict[str, Any]:
     kind = stored.get("kind")
     filters = Filters(**{**stored, "kind": Kind(kind) if kind is not None else None})
     today = date.fromisoformat(args["today"])
-    answer = await search(library, args["query"], args["areas"], filters, args.get("limit"), today)
-    return {
-        "hits": [asdict(hit) for hit in answer.hits],
-        "engines": list(answer.engines),
-        "took_ms": answer.took_ms,
-        "degraded": answer.degraded,
-    }
+    return asdict(await search(library, args["query"], args["areas"], filters, args.get("limit"), today))
 
 
 async def _sync(library: Library, args: dict[str, Any]) -> dict[str, Any]:
@@ -195,15 +189,11 @@ async def _status(library: Library, args: dict[str, Any]) -> dict[str, Any]:
 
 async def _similar(library: Library, args: dict[str, Any]) -> list[Any]:
     pairs = await similar(library, args["areas"], float(args["threshold"]), int(args["limit"]))
-    return [[_plain(one), _plain(other), likeness] for one, other, likeness in pairs]
+    return [[asdict(one), asdict(other), likeness] for one, other, likeness in pairs]
 
 
 async def _drop(library: Library, args: dict[str, Any]) -> int:
     return await drop(library, args["texts"])
-
-
-def _plain(hit: Hit) -> dict[str, Any]:
-    return asdict(hit)
 
 
 def _error(code: str, message: str) -> dict[str, str]:

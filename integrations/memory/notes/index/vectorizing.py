@@ -59,7 +59,7 @@ async def vectorize(thread: EngineThread, generation: Generation, chosen: Chosen
         return Outcome()
     if generation.embedder not in (None, fingerprint):
         return Outcome(other_vectors=True)
-    at_once = JOB_AT_ONCE if getattr(embedder, "look_again_s", None) is not None else AT_ONCE
+    at_once = JOB_AT_ONCE if embedder.takes_jobs else AT_ONCE
     while not generation.closed:
         rows = await thread.run(lambda: generation.catalog.waiting(at_once))
         if not rows:
@@ -88,13 +88,13 @@ async def _some(
         by_text.setdefault(row.chunk.embed_text, []).append(row)
     made, spent = await embedder.documents(list(by_text))
     tally.requests += spent.requests
-    embedded = _sorted_out(by_text, made, is_refused=not getattr(embedder, "pending", 0))
+    embedded = _sorted_out(by_text, made, is_refused=not embedder.pending)
     if embedded.vectors:
         dimensions = len(embedded.vectors[0][2])
         if not await thread.run(lambda: generation.use_embedder(fingerprint, dimensions)):
             return Outcome(other_vectors=True)
     elif not embedded.refused:
-        waits = getattr(embedder, "look_again_s", None)
+        waits = embedder.look_again_s
         return Outcome(f"{len(rows)} passages wait for a job at {embedder.id.provider}", waits)
     tally.embedded += len(embedded.vectors)
     for at in range(0, max(1, len(embedded.vectors)), KEPT_AT_ONCE):

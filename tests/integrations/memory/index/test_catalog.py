@@ -17,7 +17,7 @@ from integrations.memory.notes.index.catalog import HAS_VECTOR, WAITING, Catalog
 from integrations.memory.notes.index.contract import IndexDamaged
 from integrations.memory.notes.index.engines import Engines
 from integrations.memory.notes.index.generations import CATALOG, Generation
-from integrations.memory.notes.index.passages import Present, ReadFile, Stamp, passage_of
+from integrations.memory.notes.index.passages import Present, ReadFile, Stamp, indexed
 from integrations.memory.notes.index.search import Search, ask
 from integrations.memory.notes.index.settings import LibrarySettings
 
@@ -30,7 +30,7 @@ def file(path: str, *texts: str, area: str = "private", kind: str | None = None)
         Chunk(number, number, text, path, kind=kind, marks=(f"@{text}",)) for number, text in enumerate(texts, start=1)
     ]
     present = Present(path, area, "", path, STAMP)
-    return ReadFile(present, "|".join([*texts, area]), tuple(passage_of(each) for each in chunks))
+    return ReadFile(present, "|".join([*texts, area]), tuple(indexed(each) for each in chunks))
 
 
 def put(catalog: Catalog, *files: ReadFile, gone: tuple[str, ...] = ()) -> tuple[list[int], list[int]]:

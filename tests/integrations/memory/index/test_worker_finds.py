@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from hub.memory.contract import Filters, Kind
-from integrations.memory.notes.worker import Source, TranscriptFile
+from integrations.memory.notes.worker_job import Source, TranscriptFile
 from tests.integrations.memory.index.conftest import Notes
 from tests.servers.embedding_server import EmbeddingServer
 

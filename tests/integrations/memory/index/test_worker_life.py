@@ -14,7 +14,8 @@ import pytest
 from hub.core.clock import Clock, ManualClock
 from hub.core.errors import InvalidRequest, Unavailable
 from hub.core.tasks import TaskOwner
-from integrations.memory.notes.worker import IndexWorker, Source
+from integrations.memory.notes.worker import IndexWorker
+from integrations.memory.notes.worker_job import Source
 from tests.integrations.memory.index.conftest import TODAY, Notes
 
 
@@ -28,12 +29,12 @@ async def ended(worker: IndexWorker) -> None:
 
 
 async def test_nothing_is_started_before_it_is_needed(notes: Notes) -> None:
-    assert (notes.worker.running, notes.worker.pid, notes.worker.rss) == (False, None, None)
+    assert (notes.worker.running, notes.worker.pid) == (False, None)
 
     await notes.worker.sync(notes.job)
 
     assert notes.worker.running
-    assert (notes.worker.rss or 0) > 1_000_000
+    assert (await notes.worker.status(notes.job))["worker"]["rss_bytes"] > 1_000_000
 
 
 async def test_the_hub_loads_nothing_that_the_worker_needs(notes: Notes) -> None:

@@ -90,7 +90,8 @@ import asyncio, sys
 from pathlib import Path
 from hub.core.clock import Clock
 from hub.core.tasks import TaskOwner
-from integrations.memory.notes.worker import IndexWorker, Job, Source
+from integrations.memory.notes.worker import IndexWorker
+from integrations.memory.notes.worker_job import Job, Source
 async def main():
     worker = IndexWorker(Path({str(notes.directory.parent)!r}), Clock(), TaskOwner("t"))
     job = Job("main", {str(notes.directory)!r}, (Source("", {str(notes.workspace)!r}),), {dict(notes.job.settings)!r})

@@ -72,6 +72,11 @@ class CachingEmbedder:
         """Texts that got no vector, or one that is not finite, since the start."""
 
     @property
+    def takes_jobs(self) -> bool:
+        """Whether very many texts go through the provider's batch API."""
+        return self._batch is not None
+
+    @property
     def pending(self) -> int:
         """Texts that are in a batch job; `documents` gives None for them until it is done."""
         return self._batch.pending if self._batch is not None else 0
