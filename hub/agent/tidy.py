@@ -1,4 +1,4 @@
-"""Tidying up: what `hub/memory/tidy_plan.py` decides, done in the files of a memory, each area by itself.
+"""Tidying up: what `hub/memory/tidy/plan.py` decides, done in the files of a memory, each area by itself.
 
 For whoever asks, all of it is one change of the notebook, which can be undone. When an owner asks, the memories of
 other people and of groups are tidied up too, each in a change of its own that they alone see.
@@ -23,7 +23,7 @@ from hub.core.errors import Forbidden, HubError
 from hub.memory.contract import NOBODY, Edit, Memory, Scope
 from hub.memory.own_scope import own_scope
 from hub.memory.registry import MemoryRegistry
-from hub.memory.tidy_plan import Known, Plan, plan, questions
+from hub.memory.tidy.plan import Known, Plan, plan, questions
 from hub.security.people import People
 from hub.sessions.keys import SessionKey, SessionKind
 from hub.sessions.privacy import scope_of

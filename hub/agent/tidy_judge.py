@@ -19,8 +19,8 @@ from hub.core.errors import HubError
 from hub.core.events import EventBus
 from hub.core.ids import new_id
 from hub.memory.alike import Relation
-from hub.memory.tidy_marks import shown
-from hub.memory.tidy_pairs import Pair, Question
+from hub.memory.tidy.marks import shown
+from hub.memory.tidy.pairs import Pair, Question
 from hub.models.contract import Message, Usage, user_message
 from hub.models.registry import ModelRegistry
 from hub.models.resolved import Resolved

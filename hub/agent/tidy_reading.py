@@ -11,9 +11,9 @@ from datetime import date, timedelta
 from hub.core.errors import HubError, NotFound
 from hub.memory.alike import NEAR, fact_key
 from hub.memory.contract import Hit, Memory, MemoryFile, MemoryText, Scope
-from hub.memory.tidy_entries import LOOK_BACK_DAYS, Area, AreaFile, Standing, by_place, standing_in
-from hub.memory.tidy_pairs import Pair, pair_of
-from hub.memory.tidy_undone import undone_in
+from hub.memory.tidy.entries import LOOK_BACK_DAYS, Area, AreaFile, Standing, by_place, standing_in
+from hub.memory.tidy.pairs import Pair, pair_of
+from hub.memory.tidy.undone import undone_in
 
 _log = logging.getLogger(__name__)
 

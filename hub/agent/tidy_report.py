@@ -9,9 +9,9 @@ from typing import Any
 
 from hub.memory.markdown import passages
 from hub.memory.places import CURATED_LIMIT_BYTES
-from hub.memory.tidy_entries import Standing
-from hub.memory.tidy_marks import shown
-from hub.memory.tidy_plan import Plan
+from hub.memory.tidy.entries import Standing
+from hub.memory.tidy.marks import shown
+from hub.memory.tidy.plan import Plan
 
 CONTEXT_LINES = 3
 DIFF_LIMIT = 200_000

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hub.core.errors import HubError
 from hub.memory.alike import Relation
-from hub.memory.tidy_pairs import Pair
+from hub.memory.tidy.pairs import Pair
 from hub.storage.versioned_file import VersionedFile
 
 _log = logging.getLogger(__name__)

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 from hub.memory.front_matter import front_matter
 from hub.memory.places import CURATED_LIMIT_BYTES, PRIVATE_AREA
-from hub.memory.tidy_entries import Area, AreaFile, standing_in
-from hub.memory.tidy_marks import marks_in
-from hub.memory.tidy_pairs import Question, questions_in, relations_by_rule, statements_of
-from hub.memory.tidy_round import Known, Merged, Plan, Round
+from hub.memory.tidy.entries import Area, AreaFile, standing_in
+from hub.memory.tidy.marks import marks_in
+from hub.memory.tidy.pairs import Question, questions_in, relations_by_rule, statements_of
+from hub.memory.tidy.round import Known, Merged, Plan, Round
 
 __all__ = ["Known", "Merged", "Plan", "plan", "questions"]
 ROUNDS = 5

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hub.memory.alike import Gist, Relation, relation_of
-from hub.memory.tidy_entries import Standing
+from hub.memory.tidy.entries import Standing
 
 STATEMENTS_LIMIT = 2_000
 """Statements that are compared with each other: the curated ones, and the newest."""

@@ -27,7 +27,7 @@ from hub.memory.places import (
     Place,
     section_for,
 )
-from hub.memory.tidy_marks import TO_BE_SETTLED
+from hub.memory.tidy.marks import TO_BE_SETTLED
 
 LOOK_BACK_DAYS = 90
 """Days that are looked at. What was struck is kept as long, so that what holds no longer is not taken up once more."""

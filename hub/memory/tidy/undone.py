@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from hub.memory.tidy_marks import shown
+from hub.memory.tidy.marks import shown
 
 _ITEM = re.compile(r"\+(?:[-*+]|\d{1,9}[.)])\s+(?:~~)?(.*?)(?:~~)?\s*")
 _SIDE = re.compile(r"\+\s+(“.*”) \(.*\)\s*")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.memory.tidy_marks import HINT, SHOWN_LIMIT, TO_BE_SETTLED, Side, marks_in, shown, with_marks
+from hub.memory.tidy.marks import HINT, SHOWN_LIMIT, TO_BE_SETTLED, Side, marks_in, shown, with_marks
 
 ONE = Side("Anna eats meat", "MEMORY.md, 2026-05-01")
 OTHER = Side("安娜不吃肉", "memory/2026-05-02.md, 2026-05-02")

@@ -12,10 +12,10 @@ from hub.memory.alike import Relation, fact_key
 from hub.memory.contract import Entry, Kind, Provenance
 from hub.memory.markdown import format_entry, passages, struck, whole_items
 from hub.memory.places import CURATED_LIMIT_BYTES
-from hub.memory.tidy_entries import LOOK_BACK_DAYS, Area, AreaFile
-from hub.memory.tidy_marks import HINT, TO_BE_SETTLED
-from hub.memory.tidy_pairs import pair_of
-from hub.memory.tidy_plan import Known, Plan, plan, questions
+from hub.memory.tidy.entries import LOOK_BACK_DAYS, Area, AreaFile
+from hub.memory.tidy.marks import HINT, TO_BE_SETTLED
+from hub.memory.tidy.pairs import pair_of
+from hub.memory.tidy.plan import Known, Plan, plan, questions
 
 TODAY = date(2026, 5, 12)
 PRIVATE = Area("private", "MEMORY.md", "MEMORY.md", "# Memory", has_sections=True)

@@ -10,16 +10,16 @@ from hub.memory.alike import Relation
 from hub.memory.contract import Kind
 from hub.memory.markdown import noted_also, struck, whole_items, without_lines
 from hub.memory.places import CURATED, CURATED_LIMIT_BYTES, LASTING, PRIVATE_AREA
-from hub.memory.tidy_entries import (
+from hub.memory.tidy.entries import (
     LOOK_BACK_DAYS,
     Area,
     AreaFile,
     Standing,
     standing_in,
 )
-from hub.memory.tidy_marks import TO_BE_SETTLED, Mark, Side, marks_in, shown, with_marks
-from hub.memory.tidy_pairs import Pair, Statement, classes_of, pair_of, relations_by_rule, statements_of
-from hub.memory.tidy_promotion import item_of
+from hub.memory.tidy.marks import TO_BE_SETTLED, Mark, Side, marks_in, shown, with_marks
+from hub.memory.tidy.pairs import Pair, Statement, classes_of, pair_of, relations_by_rule, statements_of
+from hub.memory.tidy.promotion import item_of
 
 RECURS_DAYS = 2
 """On so many different days something has to be noted to be kept for good."""

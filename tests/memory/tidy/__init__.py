@@ -1,0 +1,4 @@
+"""Tests of `hub/memory/tidy`.
+
+Nothing here is imported by the program.
+"""
