@@ -57,9 +57,11 @@ class LoopWatch:
         """Say where the loop is while it is held, from a thread beside it."""
         while not self._ended.wait(STEP_S):
             late_s = time.perf_counter() - self._due
-            if late_s > WATCHED_S and len(self.places) < PLACES_LIMIT:
-                frame = sys._current_frames().get(self._thread_id)
-                stack = traceback.extract_stack(frame, limit=6) if frame else []
+            frame = sys._current_frames().get(self._thread_id)
+            if late_s < WATCHED_S or frame is None or frame.f_code.co_name == "select":
+                continue  # in time, or nobody holds it: the machine does other things
+            if len(self.places) < PLACES_LIMIT:
+                stack = traceback.extract_stack(frame, limit=6)
                 told = " > ".join(f"{each.filename.rpartition('/')[2]}:{each.lineno} {each.name}" for each in stack)
                 self.places.append(f"{late_s * 1_000:.0f} ms in {told}")
 
