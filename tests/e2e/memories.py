@@ -12,6 +12,7 @@ import orjson
 import psutil
 
 from tests.e2e.talk import until
+from tests.servers.embedding_script import EmbeddingScript
 from tests.servers.hub_process import HubProcess
 
 WORKER = "integrations.memory.notes.index"
@@ -150,6 +151,11 @@ class Memories:
         return () if self.agent == "main" or "--agent" in arguments else ("--agent", self.agent)
 
 
+def paid_for(server: EmbeddingScript) -> int:
+    """How many passages were embedded in requests of several; a search asks for one text at a time."""
+    return sum(each.texts for each in server.asked() if each.texts > 1)
+
+
 def workers(hub_pid: int) -> list[int]:
     """The index workers that a hub started and that live."""
     try:
@@ -186,4 +192,4 @@ def corpus(files: int, passages_each: int) -> dict[str, str]:
 _THINGS = ("boiler", "roof", "bicycle", "piano", "garden pump", "kitchen lamp", "cellar door")
 _PEOPLE = ("Kessler", "Anna", "Mei", "Ben", "the neighbour")
 
-__all__ = ["WORDS_ALONE", "Memories", "at_server", "corpus", "is_worker", "workers"]
+__all__ = ["WORDS_ALONE", "Memories", "at_server", "corpus", "is_worker", "paid_for", "workers"]

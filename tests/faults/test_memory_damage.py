@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.memories import Memories, at_server, corpus
+from tests.e2e.memories import Memories, at_server, corpus, paid_for
 from tests.servers.embedding_server import EmbeddingServer
 from tests.servers.hub_process import HubProcess
 
@@ -70,6 +70,13 @@ def empty(path: Path) -> None:
     os.truncate(path, 0)
 
 
+def delete(path: Path) -> None:
+    """Delete a directory in which somebody may be writing."""
+    gone = path.with_name(f"{path.name}.gone")
+    path.rename(gone)
+    shutil.rmtree(gone, ignore_errors=True)
+
+
 SPOILS: tuple[Callable[[Path], None], ...] = (flip, cut, empty)
 
 
@@ -80,7 +87,7 @@ def parts(home: Memories) -> list[str]:
 
 
 def test_an_index_deleted_under_a_running_hub_is_searched_on_and_made_anew(home: Memories) -> None:
-    shutil.rmtree(home.index)
+    delete(home.index)
 
     assert home.paths(QUESTION)[0] == PLACE
     home.write(NEW, "# A day\n\n- The zebrafish likes algae\n")
@@ -91,7 +98,7 @@ def test_an_index_deleted_under_a_running_hub_is_searched_on_and_made_anew(home:
 
 
 def test_all_indexes_and_caches_deleted_under_a_running_hub_are_made_anew(home: Memories) -> None:
-    shutil.rmtree(home.index.parent)
+    delete(home.index.parent)
 
     assert home.verified()["ok"] is False
 
@@ -104,12 +111,12 @@ def test_an_index_deleted_while_the_hub_is_down_is_made_anew_without_paying_agai
 ) -> None:
     home.hub.stop()
     shutil.rmtree(home.index)
-    asked = server.texts
+    paid = paid_for(server)
 
     home.hub.start()
 
     is_right(home)
-    assert server.texts - asked < 20
+    assert paid_for(server) == paid
 
 
 @pytest.mark.slow
@@ -152,7 +159,7 @@ def test_files_of_an_index_spoilt_under_a_running_hub_never_fail_a_search_and_ar
 
 
 @pytest.mark.parametrize(
-    ("spoil", "running"), [(flip, True), (cut, True), (empty, True), (flip, False)], ids=["0", "1", "2", "down"]
+    ("spoil", "running"), [(flip, True), (empty, True), (cut, False)], ids=["flipped", "emptied", "cut while down"]
 )
 def test_a_damaged_cache_of_vectors_costs_money_and_nothing_else(
     home: Memories, server: EmbeddingServer, spoil: Callable[[Path], None], running: bool
@@ -190,4 +197,16 @@ def test_what_is_no_index_at_all_where_the_index_should_be_is_put_aside_or_told(
     assert answer["engines"] == ["grep"]
     assert str(home.index) in answer["degraded"]
     home.index.unlink()
+    is_right(home)
+
+
+def test_a_damaged_engine_under_a_catalog_that_has_no_vectors_yet_does_not_stay_without_them(home: Memories) -> None:
+    home.hub.stop()
+    with sqlite3.connect(home.generation() / "catalog.db") as connection:
+        connection.execute("DELETE FROM meta WHERE key IN ('embedder', 'dimensions')")
+        connection.execute("UPDATE chunks SET vector = 0")
+    (home.generation() / "vectors" / "exact.db").write_bytes(b"no database" * 1_000)
+
+    home.hub.start()
+
     is_right(home)

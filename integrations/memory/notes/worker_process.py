@@ -110,7 +110,8 @@ class WorkerProcess:
             listening.cancel()
             code = await asyncio.shield(self._end())
             if code != 0:
-                last = f": {self._last_lines[-1]}" if self._last_lines else ""
+                told = [line for line in self._last_lines if not line.startswith("INFO")]
+                last = f": {told[-1]}" if told else ""
                 why = f"{_ENDED} (exit code {code}){last}"
             self._fail_all(why)
             self._on_end(why)

@@ -170,7 +170,7 @@ class Generation:
         if self.embedder not in (None, fingerprint) or self.dimensions not in (None, dimensions):
             return False
         if self._vectors is None and self.away is None:
-            self._vectors = self._engines.vectors(self.directory / VECTORS, dimensions)
+            self._vectors = self._in(VECTORS, lambda: self._engines.vectors(self.directory / VECTORS, dimensions))
         if self.embedder is None or self.dimensions is None:
             self.catalog.put("embedder", fingerprint)
             self.catalog.put("dimensions", str(dimensions))

@@ -290,8 +290,8 @@ class Library:
             outcome = await self._embed(generation, chosen, tally)
             if outcome.other_vectors:
                 why = f"vectors are made by {chosen.fingerprint} now"
-            elif VECTORS in generation.broken:
-                why = generation.broken[VECTORS]
+            elif generation.broken:
+                why = "; ".join(generation.broken.values())
         if why is not None:
             self._start_rebuild(why)
 
@@ -301,7 +301,9 @@ class Library:
         except OSError as error:
             outcome = Outcome(f"vectors cannot be written: {_text(error)}")
         except UNSOUND as error:
-            return Outcome(str(error))
+            if generation.broken:
+                return Outcome(str(error))  # it is built anew
+            outcome = Outcome(f"vectors cannot be kept: {_text(error)}")
         if outcome.problem is None:
             self._succeeded(EMBEDDINGS)
         else:
