@@ -8,15 +8,14 @@ from urllib.parse import quote
 
 from hub.agent.agents import Agents
 from hub.core.errors import InvalidRequest
-from hub.gateway.methods.memory import BY_HAND
+from hub.memory.contract import BY_HAND
+from hub.memory.markdown import NOBODY_NAMED
 from hub.security.people import People
 from hub.sessions.keys import SessionKey, SessionKind
 from hub.sessions.store import SessionStore
 from web.session_titles import session_title
 
 CONVERSATIONS_LIMIT = 200
-SOMEONE = "someone"
-"""Stands in a memory file where nobody known said it."""
 
 
 class MemoryNames:
@@ -35,7 +34,7 @@ class MemoryNames:
 
     def person(self, id: str | None) -> str | None:
         """Return the name of a person; the id of one who is not known here, None for nobody."""
-        if not id or id == SOMEONE:
+        if not id or id == NOBODY_NAMED:
             return None
         found = self._people().by_id(id)
         return (found.name or id) if found is not None else id

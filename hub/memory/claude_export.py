@@ -20,18 +20,18 @@ from typing import Any
 import orjson
 
 from hub.core.errors import InvalidRequest
+from hub.memory.file_names import free_name, slug_of
 from hub.memory.markdown import without_sources
 
 TEXT_LIMIT = 800_000
 """Characters of one file that is made; a longer conversation is cut at its end."""
-_SLUG_LIMIT = 60
 _DAMAGED = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
     *(RuntimeError, EOFError, ValueError, IndexError),
 )
 """What the standard library raises for archives that are damaged, encrypted, or packed in ways it does not know."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_NOT_SLUG = re.compile(r"[\W_]+")
+UNTITLED = "untitled"
 _SPEAKERS = {"human": "You", "assistant": "Claude"}
 
 
@@ -86,7 +86,7 @@ def read_zip(path: Path) -> tuple[dict[str, str], list[tuple[str, str]]]:
                         continue
                     left -= len(data)
                     for name, text in read_export(info.filename, data).items():
-                        texts[_free(texts, name)] = text
+                        texts[free_name(texts, name)] = text
                 except _DAMAGED as error:
                     left_out.append((info.filename, f"it cannot be unpacked ({error})"))
                 except InvalidRequest as error:
@@ -111,7 +111,7 @@ def read_export(name: str, data: bytes) -> dict[str, str]:
     for entry in entries:
         for wanted, text in _files(entry):
             if text.strip():
-                texts[_free(texts, wanted)] = f"{without_sources(_plain(text))[:TEXT_LIMIT].rstrip()}\n"
+                texts[free_name(texts, wanted)] = f"{without_sources(_plain(text))[:TEXT_LIMIT].rstrip()}\n"
     known = any(
         {"chat_messages", "conversations_memory", "project_memories", "prompt_template", "docs"} & each.keys()
         for each in entries
@@ -130,7 +130,10 @@ def _files(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if isinstance(projects, dict):
         for id, text in projects.items():
             if said := _text(text):
-                yield f"projects/{_slug(str(id))}-memory.md", f"# What Claude remembered of a project\n\n{said}"
+                yield (
+                    f"projects/{slug_of(str(id), UNTITLED)}-memory.md",
+                    f"# What Claude remembered of a project\n\n{said}",
+                )
     if "prompt_template" in entry or isinstance(entry.get("docs"), list):
         yield from _project(entry)
 
@@ -147,7 +150,7 @@ def _conversation(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     ]
     if said:
         body = "\n\n".join(said)
-        name = "-".join(part for part in (day, _slug(title)) if part)
+        name = "-".join(part for part in (day, slug_of(title, UNTITLED)) if part)
         yield f"conversations/{name}.md", f"# {title}\n\n{body}"
 
 
@@ -156,13 +159,13 @@ def _project(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     parts = [_text(entry.get(key)) for key in ("description", "prompt_template")]
     if any(parts):
         body = "\n\n".join(part for part in parts if part)
-        yield f"projects/{_slug(title)}.md", f"# {title}\n\n{body}"
+        yield f"projects/{slug_of(title, UNTITLED)}.md", f"# {title}\n\n{body}"
     docs = entry.get("docs")
     for doc in docs if isinstance(docs, list) else []:
         if isinstance(doc, dict) and (content := _text(doc.get("content"))):
             name = _text(doc.get("filename")) or "document"
-            stem = _slug(name.rpartition("/")[2].removesuffix(".md"))
-            yield f"projects/{_slug(title)}/{stem}.md", f"# {' '.join(name.split())}\n\n{content}"
+            stem = slug_of(name.rpartition("/")[2].removesuffix(".md"), UNTITLED)
+            yield f"projects/{slug_of(title, UNTITLED)}/{stem}.md", f"# {' '.join(name.split())}\n\n{content}"
 
 
 def _message(message: Mapping[str, Any]) -> str:
@@ -186,15 +189,3 @@ def _plain(text: str) -> str:
 def _day(value: Any) -> str:
     found = _DATE.match(value) if isinstance(value, str) else None
     return found[0] if found else ""
-
-
-def _slug(text: str) -> str:
-    return _NOT_SLUG.sub("-", text.lower()).strip("-")[:_SLUG_LIMIT].strip("-") or "untitled"
-
-
-def _free(taken: Mapping[str, str], name: str) -> str:
-    stem, number, free = name.removesuffix(".md"), 1, name
-    while free in taken:
-        number += 1
-        free = f"{stem}-{number}.md"
-    return free

@@ -13,6 +13,9 @@ UNTRUSTED_MARK = " · untrusted_"
 EVENT_CHANGED = "memory_changed"
 """Fired after the files or the index of an agent's memory changed, whoever changed them; data: `agent`."""
 
+BY_HAND = "by hand"
+"""The session key of an entry that nobody said in a conversation."""
+
 
 class Kind(StrEnum):
     """What sort of thing is remembered."""

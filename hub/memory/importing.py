@@ -13,6 +13,7 @@ from pathlib import Path
 
 from hub.core.errors import HubError, InvalidRequest, NotFound
 from hub.memory.claude_export import EXPORT_FILES, is_export_name, read_export, read_zip
+from hub.memory.file_names import free_name
 from hub.security.root import Root
 
 FILES_LIMIT = 5_000
@@ -208,15 +209,7 @@ def _merge(found: BroughtIn, texts: Mapping[str, str]) -> None:
             found.leave_out(name, f"more than {TOTAL_LIMIT} characters do not come in at once")
         else:
             size += len(text)
-            found.files[_free(found.files, name)] = text
-
-
-def _free(taken: Mapping[str, str], name: str) -> str:
-    stem, number, free = name.removesuffix(".md"), 1, name
-    while free in taken:
-        number += 1
-        free = f"{stem}-{number}.md"
-    return free
+            found.files[free_name(found.files, name)] = text
 
 
 def _folder(path: Path) -> Root:

@@ -20,7 +20,7 @@ from hub.gateway.methods.memory_door import (
     told,
     without_words,
 )
-from hub.memory.contract import Entry, Filters, Forget, Kind, Provenance
+from hub.memory.contract import BY_HAND, Entry, Filters, Forget, Kind, Provenance
 from hub.memory.front_matter import holds_outside_words
 from hub.memory.shapes import added_data, answer_data, hit_data, synced_data, verified_data
 from hub.tools.policy import belongs_here
@@ -32,8 +32,6 @@ SHOWN_LIMIT = 500
 """Entries that `memory.forget` shows; how many there were, it always tells."""
 INDEX_LIMIT_S = 3_600.0
 """How long bringing an index up to date may take: with a paid provider and years of notes it is minutes."""
-BY_HAND = "by hand"
-"""Where an entry came from that nobody said in a conversation."""
 
 _KIND = In([each.value for each in Kind])
 _FROM: Mapping[Any, Any] = {
@@ -125,20 +123,20 @@ class MemoryMethods:
                 params.get("trusted"),
             ),
         )
-        return self._shown(answer_data(answer))
+        return self._door.shown(answer_data(answer))
 
     async def _get(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
         path, start = params["path"], params["start"]
         agent_id, scope = self._door.agent(call), self._door.scope(call)
         text = await self._door.memory.get(path, agent_id=agent_id, scope=scope, start=start, lines=params["lines"])
-        return self._shown({"path": path, "start": start, "text": text, "trusted": not holds_outside_words(text)})
+        return self._door.shown({"path": path, "start": start, "text": text, "trusted": not holds_outside_words(text)})
 
     async def _status(self, call: MethodCall) -> Mapping[str, Any]:
         """Tell an owner all there is to know, and anybody else how much of it is theirs to see."""
         agent_id, scope = self._door.agent(call), self._door.scope(call)
         if scope.private:
-            return self._shown({"agent": agent_id, **await self._door.memory.status(agent_id=agent_id)})
+            return self._door.shown({"agent": agent_id, **await self._door.memory.status(agent_id=agent_id)})
         files = await self._door.memory.notebook.files(agent_id=agent_id, scope=scope)
         return {"agent": agent_id, "files": len(files)}
 
@@ -149,7 +147,7 @@ class MemoryMethods:
         source = Provenance(BY_HAND, authority.person, self._door.clock.time(), trusted)
         entry = Entry(params["text"], Kind(params["kind"]), source, params.get("replaces"), params["shared"])
         added = await self._door.memory.add(entry, agent_id=self._door.agent(call), scope=scope)
-        return self._shown(added_data(added))
+        return self._door.shown(added_data(added))
 
     async def _forget(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
@@ -160,7 +158,7 @@ class MemoryMethods:
             what, agent_id=self._door.agent(call), scope=self._door.whose(call), dry_run=params["dry_run"]
         )
         forgotten = [hit_data(each) for each in hits[:SHOWN_LIMIT]]
-        return self._shown({"forgotten": forgotten, "count": len(hits), "dry_run": params["dry_run"]})
+        return self._door.shown({"forgotten": forgotten, "count": len(hits), "dry_run": params["dry_run"]})
 
     async def _index(self, call: MethodCall) -> Mapping[str, Any]:
         self._door.owners(call)
@@ -173,7 +171,7 @@ class MemoryMethods:
                 f"the index of {agent_id} was not done within {INDEX_LIMIT_S:g} s; what is there can be searched, and "
                 "memory.status tells how it stands"
             ) from None
-        return self._shown(synced_data(synced))
+        return self._door.shown(synced_data(synced))
 
     async def _verify(self, call: MethodCall) -> Mapping[str, Any]:
         self._door.owners(call)
@@ -183,8 +181,4 @@ class MemoryMethods:
                 verified = await self._door.memory.verify(agent_id=agent_id)
         except TimeoutError:
             raise TimedOut(f"files and index of {agent_id} were not compared within {INDEX_LIMIT_S:g} s") from None
-        return self._shown(verified_data(verified))
-
-    def _shown(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
-        shown: dict[str, Any] = self._door.shown(data)
-        return shown
+        return self._door.shown(verified_data(verified))

@@ -124,9 +124,10 @@ class MemoryDoor:
         authority = call.context.authority
         return authority.person or authority.principal
 
-    def shown(self, data: Any) -> Any:
+    def shown(self, data: Mapping[str, Any]) -> dict[str, Any]:
         """Return data as JSON can hold it, without secrets."""
-        return as_json(self._redactor.redact_data(data))
+        shown: dict[str, Any] = as_json(self._redactor.redact_data(data))
+        return shown
 
     def redact(self, text: str) -> str:
         """Return text without secrets."""

@@ -126,7 +126,7 @@ class MemoryFileMethods:
         # Ten years have thousands of files: their names are looked over together, and one by one only if need be.
         paths = "\n".join(each.path for each in files)
         if self._door.redact(paths) != paths:
-            return self._shown({"files": rows})
+            return self._door.shown({"files": rows})
         return {"files": [row if row["path"].isascii() else as_json(row) for row in rows]}
 
     async def _read(self, call: MethodCall) -> Mapping[str, Any]:
@@ -136,7 +136,7 @@ class MemoryFileMethods:
         text = self._door.redact(found.text)
         # Who writes back what was taken out of the text would lose it; without the hash that is refused.
         whole = text == found.text
-        return self._shown(
+        return self._door.shown(
             {"path": found.path, "text": text, "hash": found.hash if whole else None, "redacted": not whole}
         )
 
@@ -152,7 +152,7 @@ class MemoryFileMethods:
             who=self._door.who(call),
             summary=summary,
         )
-        return self._shown(change_data(change))
+        return self._door.shown(change_data(change))
 
     async def _changes(self, call: MethodCall) -> Mapping[str, Any]:
         changes = await self._door.memory.notebook.changes(
@@ -164,7 +164,7 @@ class MemoryFileMethods:
             room = min(left, DIFF_LIMIT)
             left -= min(room, len(each.diff))
             told_of.append({**change_data(each), "diff": each.diff[:room], "diff_cut": len(each.diff) > room})
-        return self._shown({"changes": told_of})
+        return self._door.shown({"changes": told_of})
 
     async def _undo(self, call: MethodCall) -> Mapping[str, Any]:
         change = await self._door.memory.notebook.undo(
@@ -173,7 +173,7 @@ class MemoryFileMethods:
             scope=self._door.whose(call),
             who=self._door.who(call),
         )
-        return self._shown(change_data(change))
+        return self._door.shown(change_data(change))
 
     async def _import(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
@@ -184,7 +184,7 @@ class MemoryFileMethods:
             agent_id=self._door.agent(call),
             scope=self._door.owners(call),
         )
-        return self._shown({"written": written})
+        return self._door.shown({"written": written})
 
     async def _export(self, call: MethodCall) -> Mapping[str, Any]:
         """Hand out the owner's files, as many as fit into a frame; `next` is given back for those behind."""
@@ -198,7 +198,7 @@ class MemoryFileMethods:
         last = None
         for path in paths:
             if len(files) >= BATCH_FILES or size >= BATCH_LIMIT - FILE_LIMIT:
-                return self._shown({"files": files, "notes": notes, "next": last})
+                return self._door.shown({"files": files, "notes": notes, "next": last})
             last = path
             try:
                 found = await notebook.read(path, agent_id=agent_id, scope=scope)
@@ -212,8 +212,4 @@ class MemoryFileMethods:
                 notes.append(f"{path} held a secret of the configuration, which was taken out of it")
             size += len(text)
             files.append({"path": path, "text": text})
-        return self._shown({"files": files, "notes": notes, "next": None})
-
-    def _shown(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
-        shown: dict[str, Any] = self._door.shown(data)
-        return shown
+        return self._door.shown({"files": files, "notes": notes, "next": None})

@@ -16,9 +16,8 @@ from hub.agent.intents import (
 )
 from hub.core.schema import All, Length, Optional, Range, Required, Schema, integer, number
 from hub.gateway.contract import READ, WRITE, Method, MethodCall
-from hub.gateway.methods.memory import BY_HAND
 from hub.gateway.methods.memory_door import AGENT, MemoryDoor, told, without_words
-from hub.memory.contract import NOBODY, Provenance
+from hub.memory.contract import BY_HAND, NOBODY, Provenance
 from hub.tools.policy import belongs_here
 
 OWNER = "gateway"
@@ -66,7 +65,7 @@ class IntentMethods:
         scope = self._door.scope(call)
         agent_id = self._door.agent(call)
         found = [] if scope == NOBODY else self._intents.list(agent_id=agent_id, scope=scope)
-        return self._shown({"intents": [each.as_dict() for each in found]})
+        return self._door.shown({"intents": [each.as_dict() for each in found]})
 
     async def _add(self, call: MethodCall) -> Mapping[str, Any]:
         params, authority = call.params, call.context.authority
@@ -75,13 +74,9 @@ class IntentMethods:
         source = Provenance(BY_HAND, authority.person, self._door.clock.time(), trusted)
         scope, agent_id = self._door.whose(call), self._door.agent(call)
         intent = await self._intents.add(new, source, call.context, agent_id=agent_id, scope=scope)
-        return self._shown(intent.as_dict())
+        return self._door.shown(intent.as_dict())
 
     async def _remove(self, call: MethodCall) -> Mapping[str, Any]:
         scope, agent_id = self._door.whose(call), self._door.agent(call)
         intent = await self._intents.remove(call.params["id"], call.context, agent_id=agent_id, scope=scope)
-        return self._shown(intent.as_dict())
-
-    def _shown(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
-        shown: dict[str, Any] = self._door.shown(data)
-        return shown
+        return self._door.shown(intent.as_dict())

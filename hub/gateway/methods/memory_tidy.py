@@ -41,5 +41,4 @@ class TidyMethods:
         self._door.whose(call)
         agent = self._agents.get(self._door.agent(call))
         wish = Wish(agent, call.context, call.params["dry_run"], call.params.get("cost_usd"))
-        shown: dict[str, Any] = self._door.shown((await self._tidy.tidy(wish)).as_data())
-        return shown
+        return self._door.shown((await self._tidy.tidy(wish)).as_data())

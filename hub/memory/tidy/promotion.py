@@ -6,12 +6,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from hub.memory.alike import fact_key
-from hub.memory.contract import Entry, Kind, Provenance
+from hub.memory.contract import BY_HAND, Entry, Kind, Provenance
 from hub.memory.markdown import format_entry, noted_also, whole_items
 from hub.memory.tidy.entries import Standing
-
-BY_HAND = "by hand"
-"""Where an entry came from that nobody said in a conversation."""
 
 
 def item_of(entry: Standing, text: str, days: Iterable[str]) -> str | None:

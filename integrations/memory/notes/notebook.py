@@ -8,6 +8,7 @@ from datetime import datetime, tzinfo
 
 from hub.core.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from hub.memory.contract import Change, Edit, MemoryFile, MemoryText, Provenance, Scope
+from hub.memory.file_names import free_name, slug_of
 from hub.memory.front_matter import FrontMatter, with_front_matter
 from hub.memory.markdown import without_sources
 from hub.memory.places import (
@@ -34,13 +35,12 @@ BRING_IN_LIMIT = 16 * 1_048_576
 """Characters that come in at once."""
 NOTE_LIMIT = 200_000
 NAMES_TRIED = 1_000
-SLUG_LIMIT = 60
+NO_SLUG = "notes"
 NAME_LIMIT = 100
 DEPTH_LIMIT = 8
 CHANGES_LIMIT = 200
 REASONS = frozenset({"add", "edit", "tidy", "import", "undo", "note", "forget"})
 
-_NOT_SLUG = re.compile(r"[\W_]+")
 _ORIGIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _NOT_NAME = re.compile(r"[^\w.-]+")
 
@@ -139,7 +139,7 @@ class NotesNotebook:
         _check_text(text)
         folder = FOLDER if scope.private else own_folder(scope)
         day = datetime.fromtimestamp(provenance.time, self._zone()).date()
-        name = f"{folder}/{day:%Y-%m-%d}-{_slug(slug)}"
+        name = f"{folder}/{day:%Y-%m-%d}-{slug_of(slug, NO_SLUG)}"
         front = FrontMatter(
             trusted=provenance.trusted, source="conversation", person=provenance.person, session=provenance.session_key
         )
@@ -320,11 +320,6 @@ def _without_title(hunk: Hunk) -> Hunk:
     return Hunk(0, 0, (), tuple(lines))
 
 
-def _slug(text: str) -> str:
-    plain = _NOT_SLUG.sub("-", text.lower()).strip("-")[:SLUG_LIMIT].strip("-")
-    return plain or "notes"
-
-
 def _free(shelf: Shelf, name: str) -> str:
     """Return a path that is not taken."""
     for number in range(1, NAMES_TRIED):
@@ -338,8 +333,4 @@ def _imported(origin: str, name: str, taken: Mapping[str, str]) -> str:
     """Return where a file that comes in is put; its name is made harmless, and never that of another."""
     parts = [_NOT_NAME.sub("-", part).strip(".-")[:NAME_LIMIT] for part in name.removesuffix(".md").split("/")]
     plain = "/".join([part for part in parts if part][-DEPTH_LIMIT:]) or "notes"
-    number, path = 1, f"{IMPORTED}/{origin}/{plain}.md"
-    while path in taken:
-        number += 1
-        path = f"{IMPORTED}/{origin}/{plain}-{number}.md"
-    return path
+    return free_name(taken, f"{IMPORTED}/{origin}/{plain}.md")
