@@ -95,7 +95,7 @@ def test_the_first_run_makes_an_environment_and_installs_the_extras_of_the_docum
 
     assert "python -m venv --clear --prompt homarus .venv" in calls
     assert "uv sync --locked" in calls[-1]
-    assert calls[-1].count("--extra") == 8
+    assert calls[-1].count("--extra") == 9
     assert "--group dev" not in calls[-1]
 
 
@@ -155,7 +155,7 @@ def test_the_same_again_stays_minimal_when_the_lock_changes(machine: Machine) ->
 def test_the_same_on_a_new_checkout_is_the_default(machine: Machine) -> None:
     machine.install_python()
 
-    assert machine.setup("--same")[-1].count("--extra") == 8
+    assert machine.setup("--same")[-1].count("--extra") == 9
 
 
 def test_an_environment_for_tests_serves_the_hub_too(machine: Machine) -> None:

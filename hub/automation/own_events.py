@@ -8,7 +8,18 @@ from __future__ import annotations
 from hub.core.context import Authority
 from hub.core.errors import InvalidRequest
 
-OWN_PREFIXES = ("approval_", "automation_", "config_", "device_pair_", "hub_", "run_", "script_", "session_")
+OWN_PREFIXES = (
+    "approval_",
+    "automation_",
+    "config_",
+    "device_pair_",
+    "hub_",
+    "memory_",
+    "run_",
+    "script_",
+    "session_",
+    "standing_intent",
+)
 OWN_EVENTS = frozenset(
     {
         "channel_added",

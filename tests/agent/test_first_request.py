@@ -46,7 +46,7 @@ class Furnished(AgentHouse):
         self.time_zone = "Europe/Berlin"
         section = self.config.current.or_default
         self.remembering = Remembering(
-            Needs(self.db, self.runner, self.lanes, self.services, self.memory, lambda: self.people, section)
+            Needs(self.home, self.db, self.runner, self.lanes, self.services, self.memory, lambda: self.people, section)
         )
         self._releases: list[Callable[[], Any]] = []
 
