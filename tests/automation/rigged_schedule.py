@@ -90,11 +90,13 @@ class Rig:
         """Have something said in a room, so that it is known where it is."""
         row = ("i", "test", "default", session.rsplit(":", maxsplit=1)[-1], "m", 1, "done", session, "{}")
         await self.db.write(
-            lambda connection: connection.execute(
-                "INSERT INTO inbox(id, channel, account, peer, message_id, received_ms, state, session_key, message)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                row,
-            ).rowcount
+            lambda connection: (
+                connection.execute(
+                    "INSERT INTO inbox(id, channel, account, peer, message_id, received_ms, state, session_key, message)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    row,
+                ).rowcount
+            )
         )
 
     def read(self, name: str = "automations.yaml") -> str:

@@ -1,4 +1,4 @@
-"""What is searched by the configuration: workspaces, further paths under names of their own, and whose conversations."""
+"""What is searched by the configuration: workspaces, further paths under their own names, and whose conversations."""
 
 from __future__ import annotations
 
@@ -81,7 +81,8 @@ def test_further_paths_are_private_and_from_outside_unless_the_owner_vouches_for
 
 
 def test_two_paths_never_share_a_name_and_each_name_can_stand_in_a_result(tmp_path: Path) -> None:
-    given = ["a/notes", "b/notes", {"path": "c", "name": "notes"}, {"path": "d", "name": "notes-2"}, "笔记", "Übung 1.md"]
+    named: list[str | dict[str, str]] = [{"path": "c", "name": "notes"}, {"path": "d", "name": "notes-2"}]
+    given = ["a/notes", "b/notes", *named, "笔记", "Übung 1.md"]
 
     names = [source.name for source in extra_sources(tmp_path, given)]
 
