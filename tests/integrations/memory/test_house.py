@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.e2e.memories import WORDS_ALONE, Memories, is_worker
+from tests.e2e.memories import WORDS_ALONE, Memories, at_server, corpus, is_worker
 from tests.e2e.talk import ask, chat, integration, until
+from tests.servers.embedding_server import EmbeddingServer
 from tests.servers.hub_process import HubProcess
 
 
@@ -58,3 +60,23 @@ def test_the_tools_are_there_in_every_home(tmp_path: Path) -> None:
         names = {each["name"] for each in hub.rpc("tools.catalog")["tools"]}
 
     assert {"remember", "memory_search", "memory_get", "forget"} <= names
+
+
+def test_settings_that_change_while_it_is_indexed_neither_hold_it_up_nor_lose_the_answer(tmp_path: Path) -> None:
+    hub = HubProcess(tmp_path / "home")
+    with EmbeddingServer() as server, ThreadPoolExecutor(1) as pool:
+        server.set(delay_s=1)
+        home = Memories(hub, {"memory": {"embeddings": at_server(server.base_url, timeout=60)}})
+        for path, text in corpus(5, 10).items():
+            home.write(path, text)
+        with hub:
+            until(lambda: server.requests)
+            indexing = pool.submit(home.indexed)
+            home.configure(keywords="whoosh")
+            until(lambda: home.engines()[-1] == "keywords:whoosh", 60)
+            server.set(delay_s=0)
+
+            assert indexing.result(60)["chunks"] == 50
+            home.write("memory/2026-01-01.md", "# A day\n\n- The zebrafish likes algae\n")
+            home.until_found("zebrafish", "memory/2026-01-01.md", by="keywords:whoosh")
+            assert home.until_whole()["chunks"] == 51

@@ -108,6 +108,11 @@ class Library:
         self._closed = False
 
     @property
+    def closed(self) -> bool:
+        """Whether another one has taken its place, or the worker ends."""
+        return self._closed
+
+    @property
     def busy(self) -> bool:
         """Whether something goes on that should not be cut off."""
         return any(task is not self._retrying for task in self._tasks)

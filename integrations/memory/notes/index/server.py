@@ -34,6 +34,7 @@ _log = logging.getLogger(__name__)
 READERS = 2
 CLOSE_LIMIT_S = 3.0
 CACHE = "embeddings.db"
+ATTEMPTS = 3
 
 Send = Callable[[dict[str, Any]], None]
 
@@ -112,8 +113,19 @@ class Server:
         }
         if not isinstance(op, str) or op not in operations:
             raise InvalidRequest(f"the index worker knows no {op!r}")
-        library = await self._library(str(message.get("agent")))
-        return await operations[op](library, args)
+        for _ in range(ATTEMPTS):
+            library = await self._library(str(message.get("agent")))
+            try:
+                return await operations[op](library, args)
+            except asyncio.CancelledError:
+                task = asyncio.current_task()
+                if not library.closed or (task is not None and task.cancelling()):
+                    raise
+            except Exception:
+                if not library.closed:
+                    raise
+            # It was closed meanwhile, because of other settings: the one that takes its place is asked.
+        raise Unavailable("the settings of the memory changed several times while it was asked; try again")
 
     async def _job(self, job: Job) -> None:
         """Take up what the hub says of an agent; another place or other settings make another library."""
