@@ -21,7 +21,7 @@ from integrations.memory.notes.worker_process import WorkerProcess, start
 
 _log = logging.getLogger(__name__)
 
-IDLE_S = 600.0
+IDLE_S = 3_600.0
 SEARCH_S = 10.0
 STATUS_S = 30.0
 SIMILAR_S = 120.0
