@@ -92,7 +92,9 @@ RECALL_SCHEMA = {
     Optional("direct", default=True, description="Before a turn of a direct conversation."): boolean,
     Optional("groups", default=False, description="Before a turn in a group."): boolean,
     Optional("limit", default=3, description="Passages at most."): All(integer, Range(min=1, max=20)),
-    Optional("min_score", default=0.45, description="Least score of what is recalled unasked."): _SHARE,
+    Optional(
+        "min_score", default=0.45, description="Least score of what is recalled unasked, its age left out."
+    ): _SHARE,
     Optional("timeout", default=0.3, description="Seconds it may take; then the turn begins without."): All(
         positive_seconds, Range(max=10)
     ),
