@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -14,6 +15,13 @@ from tests.servers.openai_server import OpenAIServer
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _what_earlier_tests_left_is_not_searched() -> Iterator[None]:
+    """Keep the collector off what libraries and earlier tests left: looked through again and again, it cost minutes."""
+    gc.freeze()
+    yield
 
 
 @pytest.fixture

@@ -81,6 +81,9 @@ def spellings(told: Canaries) -> list[str]:
     return [*told.files, *some]
 
 
+NAMES_OF_FILES = frozenset({"path", "glob", "query"})
+
+
 def attacks(tool: Tool, told: Canaries) -> Iterator[dict[str, Any]]:
     properties: dict[str, Any] = dict(tool.parameters.json_schema.get("properties", {}))
     required = {name: _plain(properties[name]) for name in tool.parameters.json_schema.get("required", ())}
@@ -89,7 +92,9 @@ def attacks(tool: Tool, told: Canaries) -> Iterator[dict[str, Any]]:
             for value in told_of["enum"]:
                 yield required | {name: value}
         elif told_of.get("type") == "string":
-            for value in (*LOOKS, *spellings(told), SESSION, ANNAS_SESSION, GROUP):
+            # Odd spellings are for what names a file; to the rest a path is one more word.
+            paths = spellings(told) if name in NAMES_OF_FILES else list(told.files)[:1]
+            for value in (*LOOKS, *paths, SESSION, ANNAS_SESSION, GROUP):
                 yield required | {name: value}
     yield required
 

@@ -184,8 +184,10 @@ async def test_changed_settings_change_what_is_watched(rig: Rig) -> None:
 async def test_an_agent_that_is_gone_is_not_looked_over(rig: Rig) -> None:
     rig.upkeep.start()
     await until(lambda: bool(rig.looked))
-    rig.looked.clear()
     rig.agents = ["cook"]
+    rig.upkeep.look(["cook"])
+    await until(lambda: "cook" in rig.looked)  # what was begun before is over
+    rig.looked.clear()
 
     rig.upkeep.look(["main", "cook"])
 
