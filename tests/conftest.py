@@ -18,10 +18,9 @@ if os.environ.get("CI"):
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _what_earlier_tests_left_is_not_searched() -> Iterator[None]:
+def _what_earlier_tests_left_is_not_searched() -> None:
     """Keep the collector off what libraries and earlier tests left: looked through again and again, it cost minutes."""
     gc.freeze()
-    yield
 
 
 @pytest.fixture
