@@ -17,6 +17,7 @@ LINES_LIMIT = 30
 """Lines that front matter may have; a file that never closes it has none."""
 
 _FIELD = re.compile(r"([a-z][a-z0-9_-]{0,40}):[ \t]*(.*)")
+_ANY_FIELD = re.compile(r"[^\W\d][\w .-]{0,60}:(?:\s|$)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029\x85\ud800-\udfff]+")
 
 
@@ -48,9 +49,11 @@ def front_matter(text: str) -> tuple[FrontMatter, int]:
     if first.removeprefix("\ufeff").rstrip() != "---":
         return NO_FRONT_MATTER, 1
     said: dict[str, str] = {}
+    is_prose = True  # what stands between two rules, unless some line of it is a field
     for number, line in enumerate(lines[:LINES_LIMIT], start=2):
         if line.rstrip() in ("---", "..."):
-            return _read(said), number + 1
+            return (NO_FRONT_MATTER, 1) if is_prose else (_read(said), number + 1)
+        is_prose = is_prose and not _ANY_FIELD.match(line)
         if field := _FIELD.match(line.rstrip()):
             said.setdefault(field[1], field[2].strip().strip("\"'"))
     return NO_FRONT_MATTER, 1

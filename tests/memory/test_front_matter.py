@@ -25,7 +25,14 @@ def test_front_matter_holds_for_all_of_a_file() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["---\ntrusted: false\n", "--- \n" + "x: y\n" * 40 + "---\n", "----\n---\n", "\n---\na: b\n---\n"]
+    "text",
+    [
+        "---\ntrusted: false\n",
+        "--- \n" + "x: y\n" * 40 + "---\n",
+        "----\n---\n",
+        "\n---\na: b\n---\n",
+        "---\nprose\n---\n",
+    ],
 )
 def test_what_is_no_front_matter_says_nothing(text: str) -> None:
     assert front_matter(text) == (FrontMatter(), 1)
