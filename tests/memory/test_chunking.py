@@ -296,7 +296,7 @@ def test_any_text_can_be_cut(text: str) -> None:
         pytest.param("\n".join("`" * length for length in range(1_400, 2, -1)), id="fences of every length"),
         pytest.param("- a\n  " + " " * MIB + "_x\n", id="spaces before a source"),
         pytest.param(
-            "- " + "a b\n  " * (MIB // 6) + "\n  _fact · 2026-05-12 14:03 · from me in `k`_\n", id="one entry"
+            "- " + "a b\n  " * (MIB // 24) + "\n  _fact · 2026-05-12 14:03 · from me in `k`_\n", id="one entry"
         ),
         pytest.param("." * MIB, id="ends of sentences"),
         pytest.param("1 " * (MIB // 2), id="digits"),
