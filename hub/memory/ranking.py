@@ -14,8 +14,6 @@ from hub.memory.words import count_cjk, positions
 
 RECIPROCAL_K = 60
 """What reciprocal-rank fusion adds to each rank, so that the first places do not outweigh all."""
-RECENCY_LEAST = 0.5
-"""What age can take from a score at most: what is older than one half-life is told by what it says."""
 PLACES_OF_AGE = 10
 """With rank fusion, by how many places something falls whose age would leave nothing of it."""
 UNREAD_SHARE = 0.1
@@ -58,6 +56,8 @@ class RankingRules:
         vector_weight, text_weight: Shares of the two scores; only their ratio counts.
         min_score: Least cosine of what is not among the first by word.
         half_life_days: Days after which a dated passage counts half; 0 for never.
+        recency_least: What age leaves of a score at least: what is older is told by what it says, and of equals the
+            newer comes first.
         diversity: MMR's λ, 1 for relevance alone.
         vector_share: How much of what the vectors say counts for this query, see `rules_for`.
     """
@@ -68,6 +68,7 @@ class RankingRules:
     text_weight: float = 0.3
     min_score: float = 0.35
     half_life_days: float = 30.0
+    recency_least: float = 0.5
     diversity: float = 0.7
     vector_share: float = 1.0
 
@@ -227,7 +228,7 @@ def _recency(candidate: Candidate, rules: RankingRules, today: date) -> float | 
     if candidate.day is None or rules.half_life_days <= 0:
         return None
     age_days = max(0, (today - candidate.day).days)
-    return float(max(RECENCY_LEAST, 0.5 ** (age_days / rules.half_life_days)))
+    return float(max(rules.recency_least, 0.5 ** (age_days / rules.half_life_days)))
 
 
 def _scored(candidate: Candidate, score: float, recency: float | None) -> _Scored:

@@ -84,8 +84,13 @@ SEARCH_SCHEMA = {
     Optional(
         "half_life_days",
         default=30,
-        description="Days in which a dated passage comes to count half, never less; 0: it always counts whole.",
+        description="Days after which a dated passage counts half; 0: it always counts whole.",
     ): All(number, Range(min=0, max=36_500)),
+    Optional(
+        "recency_least",
+        default=0.5,
+        description="What age leaves of a score at least; 0: it halves with every half-life, without end.",
+    ): _SHARE,
     Optional("diversity", default=0.7, description="MMR's λ: 1 is relevance alone, less avoids repetition."): _SHARE,
 }
 RECALL_SCHEMA = {

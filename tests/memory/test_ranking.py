@@ -9,7 +9,7 @@ from datetime import date, timedelta
 import pytest
 from hypothesis import assume, given, strategies as st
 
-from hub.memory.ranking import RECENCY_LEAST, UNREAD_SHARE, Candidate, Ranked, RankingRules, rank, rules_for, snippet
+from hub.memory.ranking import UNREAD_SHARE, Candidate, Ranked, RankingRules, rank, rules_for, snippet
 from hub.memory.words import words_asked
 
 TODAY = date(2026, 11, 21)
@@ -132,13 +132,19 @@ def test_by_rank_one_engine_alone_gives_whole_scores() -> None:
 
 
 @pytest.mark.parametrize(
-    ("age", "factor"),
-    [(0, 1.0), (15, 0.5**0.5), (30, 0.5), (60, RECENCY_LEAST), (3_650, RECENCY_LEAST), (-5, 1.0)],
+    ("least", "age", "factor"),
+    [
+        *(
+            (0.5, age, factor)
+            for age, factor in ((0, 1.0), (15, 0.5**0.5), (30, 0.5), (60, 0.5), (3_650, 0.5), (-5, 1))
+        ),
+        *((0.0, age, factor) for age, factor in ((15, 0.5**0.5), (30, 0.5), (60, 0.25), (300, 0.5**10))),
+    ],
 )
-def test_what_is_dated_counts_half_after_the_half_life(age: int, factor: float) -> None:
+def test_what_is_dated_counts_half_after_the_half_life(least: float, age: int, factor: float) -> None:
     dated, evergreen = candidate(1, 0.8, age=age), candidate(2, 0.8)
 
-    ranked = {each.id: each for each in rank([dated, evergreen], RULES, TODAY, 6)}
+    ranked = {each.id: each for each in rank([dated, evergreen], replace(RULES, recency_least=least), TODAY, 6)}
 
     assert ranked[1].score == pytest.approx(ranked[2].score * factor)
     assert ranked[1].why["recency"] == pytest.approx(factor)

@@ -49,6 +49,9 @@ CREATE INDEX marks_by_id ON marks (id)
 """
 LIVE, ADDING, REMOVING = 0, 1, 2
 WAITING, HAS_VECTOR, REFUSED = 0, 1, 2
+# SQLite takes the index over what is staged only where its own condition stands in the query.
+_ADDING = f"state != {LIVE} AND state = {ADDING}"
+_REMOVING = f"state != {LIVE} AND state = {REMOVING}"
 
 _FIELDS = (
     "id, path, start_line, end_line, area, title, headings, text, kind, person, session, day, trusted, marks, words, "
@@ -210,20 +213,20 @@ class Catalog:
 
     def staged(self) -> Staged:
         """Return what was staged and not finished."""
-        added = f"SELECT {_FIELDS} FROM chunks WHERE state != 0 AND state = 1"  # noqa: S608
+        added = f"SELECT {_FIELDS} FROM chunks WHERE {_ADDING}"  # noqa: S608
         with self._file.reading() as connection:
-            removed = [id_ for (id_,) in connection.execute("SELECT id FROM chunks WHERE state != 0 AND state = 2")]
+            removed = [id_ for (id_,) in connection.execute(f"SELECT id FROM chunks WHERE {_REMOVING}")]  # noqa: S608
             rows = [_row(each) for each in connection.execute(added)]
         return Staged(removed, [document_of(row) for row in rows])
 
     def finish(self) -> list[str]:
         """Mark what was staged as done, and return what was embedded of the passages that are gone now."""
-        query = "SELECT text, title, headings FROM chunks WHERE state != 0 AND state = 2 ORDER BY id DESC LIMIT ?"
+        query = f"SELECT text, title, headings FROM chunks WHERE {_REMOVING} ORDER BY id DESC LIMIT ?"  # noqa: S608
         with self._file.changing() as connection:
             rows = connection.execute(query, (TOLD_LIMIT,)).fetchall()
-            connection.execute("DELETE FROM marks WHERE id IN (SELECT id FROM chunks WHERE state != 0 AND state = 2)")
-            connection.execute("DELETE FROM chunks WHERE state != 0 AND state = 2")
-            connection.execute("UPDATE chunks SET state = 0 WHERE state != 0 AND state = 1")
+            connection.execute(f"DELETE FROM marks WHERE id IN (SELECT id FROM chunks WHERE {_REMOVING})")  # noqa: S608
+            connection.execute(f"DELETE FROM chunks WHERE {_REMOVING}")  # noqa: S608
+            connection.execute(f"UPDATE chunks SET state = {LIVE} WHERE {_ADDING}")  # noqa: S608
         gone = (Chunk(1, 1, text, title, tuple(above.split(_PARTS)) if above else ()) for text, title, above in rows)
         return [each.embed_text for each in gone]
 
