@@ -195,7 +195,7 @@ def test_killed_in_a_delay_it_goes_on_when_the_delay_is_over(hub: HubProcess) ->
           actions:
             - action: message.send
               data: {text: "before {{ trigger.event.data.n }}", channel: webchat, to: owner}
-            - delay: 3
+            - delay: "02:00:00"
             - action: message.send
               data: {text: "after {{ trigger.event.data.n }}", channel: webchat, to: owner}
         """,
@@ -207,6 +207,7 @@ def test_killed_in_a_delay_it_goes_on_when_the_delay_is_over(hub: HubProcess) ->
     hub.start()
     assert status(hub, "delayed")["current"] == 1
     hub.kill()
+    age(hub.home, 3 * HOUR)
     hub.start()
 
     trace = traces(hub, "delayed")[0]

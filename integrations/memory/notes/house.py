@@ -20,7 +20,7 @@ from hub.sessions.keys import main_key
 from hub.sessions.store import EVENT_SESSION_CHANGED
 from integrations.memory.notes.jobs import Jobs
 from integrations.memory.notes.memory import NotesMemory
-from integrations.memory.notes.sources import Ground, cache_directory, index_directory
+from integrations.memory.notes.sources import Ground, cache_directory
 from integrations.memory.notes.tool import MemoryTools
 from integrations.memory.notes.upkeep import Upkeep
 from integrations.memory.notes.worker import IndexWorker
@@ -65,14 +65,11 @@ def stand(hub: Hub, domain: str) -> None:
         tasks=tasks,
     )
 
-    def anything(agent_id: str) -> bool:
-        return _anything(job(agent_id), index_directory(hub.home, agent_id))
-
     upkeep = Upkeep(
         lambda: [agent.id for agent in hub.agents.all()],
         job,
         lambda agent_id: memory.sync(agent_id=agent_id),
-        anything,
+        _anything,
         hub.clock,
         hub.repairs,
         tasks,
@@ -106,7 +103,7 @@ async def _begin(upkeep: Upkeep, bus: EventBus) -> None:
     upkeep.start()
 
 
-def _anything(job: Job, index: Path) -> bool:
+def _anything(job: Job) -> bool:
     """Whether an agent has anything to index, or an index that may hold what is gone."""
     workspace = Path(job.sources[0].root)
     folder = workspace / FOLDER
@@ -114,5 +111,5 @@ def _anything(job: Job, index: Path) -> bool:
         len(job.sources) > 1
         or (workspace / CURATED).exists()
         or (folder.is_dir() and any(folder.iterdir()))
-        or index.exists()
+        or Path(job.directory).exists()
     )

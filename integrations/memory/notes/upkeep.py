@@ -56,7 +56,7 @@ class Upkeep:
         agents: Ids of the agents there are now.
         job: Makes what the worker has to know of one.
         sync: Brings the index of one up to date.
-        has_files: Whether there is anything to index for one; may block, called in a thread.
+        has_files: Whether there is anything to index; may block, called in a thread.
         clock: Time.
         repairs: Told what keeps an index from being complete.
         tasks: Owner of what goes on here.
@@ -67,7 +67,7 @@ class Upkeep:
         agents: Callable[[], Collection[str]],
         job: Callable[[str], Job],
         sync: Callable[[str], Awaitable[Synced]],
-        has_files: Callable[[str], bool],
+        has_files: Callable[[Job], bool],
         clock: Clock,
         repairs: Repairs,
         tasks: TaskOwner,
@@ -139,7 +139,7 @@ class Upkeep:
 
     async def _bring_up(self, agent_id: str) -> None:
         try:
-            if not await asyncio.to_thread(self._has_files, agent_id):
+            if not await asyncio.to_thread(self._has_files, self._job(agent_id)):
                 self._done_at[agent_id] = self._clock.monotonic()
                 return
             synced = await self._sync(agent_id)

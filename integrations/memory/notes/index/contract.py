@@ -164,9 +164,14 @@ class EmbedderId:
     dimensions: int | None = None
 
     @property
+    def maker(self) -> str:
+        """Who makes them, whatever their length."""
+        return f"{self.provider}|{self.model}|{self.endpoint}"
+
+    @property
     def fingerprint(self) -> str:
         """What of it must be equal, as one string."""
-        return f"{self.provider}|{self.model}|{self.endpoint}|{self.dimensions or ''}"
+        return f"{self.maker}|{self.dimensions or ''}"
 
 
 @dataclass(frozen=True, slots=True)

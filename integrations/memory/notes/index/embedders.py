@@ -28,10 +28,7 @@ class Chosen:
     @property
     def fingerprint(self) -> str | None:
         """What vectors depend on, beside their length."""
-        if self.embedder is None:
-            return None
-        found = self.embedder.id
-        return f"{found.provider}|{found.model}|{found.endpoint}"
+        return None if self.embedder is None else self.embedder.id.maker
 
 
 Choose = Callable[[LibrarySettings, Path], Awaitable[Chosen]]
