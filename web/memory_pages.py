@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from hub.agent.intents import EVENT_CHANGED as INTENTS_CHANGED, EVENT_FIRED as INTENT_FIRED
+from hub.agent.intents.intents import EVENT_CHANGED as INTENTS_CHANGED, EVENT_FIRED as INTENT_FIRED
 from hub.core.events import Event, Unsubscribe
 from hub.core.tasks import TaskOwner
 from hub.memory.contract import EVENT_CHANGED

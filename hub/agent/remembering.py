@@ -8,13 +8,13 @@ from typing import Any
 
 from hub.agent.digest import Digester
 from hub.agent.flush import Flush, FlushNeeds
-from hub.agent.intent_tool import IntentTool
-from hub.agent.intents import StandingIntents
+from hub.agent.intents.intents import StandingIntents
+from hub.agent.intents.tool import IntentTool
 from hub.agent.recall import Recall, RecallNeeds
 from hub.agent.runner import AgentRunner
-from hub.agent.tidy import Tidy, TidyNeeds
-from hub.agent.tidy_judge import NotesJudge
-from hub.agent.tidy_service import register_tidy
+from hub.agent.tidy.judge import NotesJudge
+from hub.agent.tidy.service import register_tidy
+from hub.agent.tidy.tidy import Tidy, TidyNeeds
 from hub.core.errors import InvalidRequest
 from hub.core.events import Unsubscribe
 from hub.core.lanes import Lanes

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hub.agent.tidy_judge import EVENT_MEMORY_JUDGED
+from hub.agent.tidy.judge import EVENT_MEMORY_JUDGED
 from hub.automation.judge import EVENT_JUDGED
 from hub.core.context import Context
 from hub.core.events import Event, EventBus

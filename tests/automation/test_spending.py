@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.agent.tidy_judge import EVENT_MEMORY_JUDGED
+from hub.agent.tidy.judge import EVENT_MEMORY_JUDGED
 from hub.automation.contract import Parts
 from hub.automation.evaluate import evaluate
 from hub.automation.fields import conditions

@@ -8,7 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
-from hub.agent.intents import COOLDOWN_HOURS, COOLDOWN_HOURS_LIMIT, EXPIRES_DAYS, EXPIRES_DAYS_LIMIT, TEXT_LIMIT
+from hub.agent.intents.intents import COOLDOWN_HOURS, COOLDOWN_HOURS_LIMIT, EXPIRES_DAYS, EXPIRES_DAYS_LIMIT, TEXT_LIMIT
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.schema import All, AnyOf, Length, Optional, Required, Schema, number, string
 from hub.gateway.contract import HttpCall

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.agent.intents import (
+from hub.agent.intents.intents import (
     COOLDOWN_HOURS,
     COOLDOWN_HOURS_LIMIT,
     EXPIRES_DAYS,

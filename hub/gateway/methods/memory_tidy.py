@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.agent.agents import Agents
-from hub.agent.tidy import Tidy, Wish
-from hub.agent.tidy_service import TIDY_KEYS
+from hub.agent.tidy.service import TIDY_KEYS
+from hub.agent.tidy.tidy import Tidy, Wish
 from hub.core.schema import Schema
 from hub.gateway.contract import WRITE, Method, MethodCall
 from hub.gateway.methods.memory_door import AGENT, MemoryDoor, without_words

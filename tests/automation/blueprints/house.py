@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hub.agent.tidy_service import TIDY_SCHEMA
+from hub.agent.tidy.service import TIDY_SCHEMA
 from hub.automation.blueprints.blueprints import Blueprints
 from hub.automation.contract import Parts
 from hub.automation.services.agent_run import AGENT_RUN_SCHEMA

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.agent.intent_match import IntentIndex, checked_topics, split_topics, topic_words
+from hub.agent.intents.match import IntentIndex, checked_topics, split_topics, topic_words
 from hub.core.errors import InvalidRequest
 from hub.memory.words import words_of
 

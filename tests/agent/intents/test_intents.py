@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hub.agent.intents import AREA_LIMIT, TOLD_LIMIT, NewIntent
+from hub.agent.intents.intents import AREA_LIMIT, TOLD_LIMIT, NewIntent
 from hub.core.clock import ManualClock
 from hub.core.context import Authority, Context
 from hub.core.errors import Forbidden, InvalidRequest, LimitExceeded, NotFound

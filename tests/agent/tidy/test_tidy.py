@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.agent.tidy_judge import ATTEMPTS, BATCH, EVENT_MEMORY_JUDGED, PAIRS_LIMIT, read_answers
-from hub.agent.tidy_verdicts import KEPT_LIMIT, Verdicts
+from hub.agent.tidy.judge import ATTEMPTS, BATCH, EVENT_MEMORY_JUDGED, PAIRS_LIMIT, read_answers
+from hub.agent.tidy.verdicts import KEPT_LIMIT, Verdicts
 from hub.core.context import Authority
 from hub.core.errors import Conflict, Forbidden, InvalidRequest
 from hub.memory.alike import Relation
 from hub.memory.contract import Kind, Scope
 from hub.sessions.keys import group_key
 from hub.sessions.privacy import scope_of
-from tests.agent.tidy_house import ANNA, ANNAS, Meaning, TidyHouse, day, entry, tidying
+from tests.agent.tidy.house import ANNA, ANNAS, Meaning, TidyHouse, day, entry, tidying
 from tests.servers.openai_server import OpenAIServer
 
 BOX = "The wifi box hangs in the hall"

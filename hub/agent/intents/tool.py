@@ -8,9 +8,9 @@ from typing import Any
 
 import orjson
 
-from hub.agent.intent_match import split_topics
-from hub.agent.intent_store import Intent
-from hub.agent.intents import EXPIRES_DAYS, EXPIRES_DAYS_LIMIT, NewIntent, StandingIntents
+from hub.agent.intents.intents import EXPIRES_DAYS, EXPIRES_DAYS_LIMIT, NewIntent, StandingIntents
+from hub.agent.intents.match import split_topics
+from hub.agent.intents.store import Intent
 from hub.core.clock import Clock
 from hub.core.errors import InvalidRequest
 from hub.core.schema import All, In, Length, Optional, Range, Required, integer, string

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 
 from hub.agent.agents import Agent
-from hub.agent.tidy_judge import NotesJudge, Purse
-from hub.agent.tidy_reading import REASON, Reading, alike_in, read_areas, undone_for
-from hub.agent.tidy_report import Others, Tidied, diff_of, summary_of
-from hub.agent.tidy_verdicts import Verdicts
+from hub.agent.tidy.judge import NotesJudge, Purse
+from hub.agent.tidy.reading import REASON, Reading, alike_in, read_areas, undone_for
+from hub.agent.tidy.report import Others, Tidied, diff_of, summary_of
+from hub.agent.tidy.verdicts import Verdicts
 from hub.core.clock import Clock
 from hub.core.context import Authority, Context
 from hub.core.errors import Forbidden, HubError

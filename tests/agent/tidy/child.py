@@ -1,4 +1,4 @@
-"""Tidying up in a process of its own, for tests that kill it: `python -m tests.agent.tidy_child FOLDER`."""
+"""Tidying up in a process of its own, for tests that kill it: `python -m tests.agent.tidy.child FOLDER`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from tests.agent.tidy_house import tidying
+from tests.agent.tidy.house import tidying
 
 NO_SERVER = "http://127.0.0.1:9/v1"
 

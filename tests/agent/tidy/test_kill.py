@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 from hub.memory.markdown import passages
-from tests.agent.tidy_child import NO_SERVER
-from tests.agent.tidy_house import TidyHouse, entry, tidying
+from tests.agent.tidy.child import NO_SERVER
+from tests.agent.tidy.house import TidyHouse, entry, tidying
 from tests.servers.openai_server import REPOSITORY
 
 KILLS = 8
@@ -26,7 +26,7 @@ def a_mess(house: TidyHouse) -> None:
 def killed_after(folder: Path, delay_s: float) -> None:
     """Begin to tidy up in another process, and kill it a moment later."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.agent.tidy_child", str(folder)],
+        [sys.executable, "-m", "tests.agent.tidy.child", str(folder)],
         cwd=REPOSITORY,
         stdout=subprocess.PIPE,
         text=True,

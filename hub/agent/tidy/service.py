@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.agent.agents import Agents
-from hub.agent.tidy import Tidy, Wish
+from hub.agent.tidy.tidy import Tidy, Wish
 from hub.core.events import Unsubscribe
 from hub.core.schema import All, Optional, Range, Schema, boolean, number, slug
 from hub.core.services import ResponseMode, ServiceCall, ServiceRegistry

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 
 from hub.agent.audience import common_scope
-from hub.agent.intent_match import IntentIndex, checked_topics
-from hub.agent.intent_store import Intent, IntentStore
+from hub.agent.intents.match import IntentIndex, checked_topics
+from hub.agent.intents.store import Intent, IntentStore
 from hub.agent.parts import Store
 from hub.agent.run_request import RunRequest
 from hub.agent.side_note import REMINDER, is_said_by_a_person, quoted_lines, side_note
