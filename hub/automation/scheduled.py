@@ -112,6 +112,7 @@ class _Row:
     text_hash: str
     made_by: str
     created_ms: int
+    session_key: str | None
 
 
 class ScheduleDoor:
@@ -300,13 +301,14 @@ class ScheduleDoor:
         if wish.agent_id != asker.agent_id:
             raise Forbidden("an agent schedules only what it does itself")
         here = await self._here(asker)
-        if old is None or wish.address != old.address:
+        # What sees more than it did is not told where it was told until now.
+        if old is None or wish.address != old.address or wish.session != old.session:
             wish = replace(wish, address=_narrow(wish.address, here))
         if wish.session in {"isolated", asker.session_key} or (old is not None and wish.session == old.session):
             return wish
-        if wish.session == "main" and authority.owner:
+        if wish.session == "main" and authority.owner and not _is_room(asker.session_key):
             return wish
-        raise Forbidden("session: isolated, or this conversation; main is the owner's")
+        raise Forbidden("session: isolated, or this conversation; main is the owner's, in a conversation of their own")
 
     async def _here(self, asker: Asker) -> Place:
         """Return where the conversation is held that is scheduled from.
@@ -323,11 +325,16 @@ class ScheduleDoor:
         raise InvalidRequest("nobody is in this conversation who could be told anything later")
 
     def _may_see(self, each: Scheduled, rows: Mapping[str, _Row], asker: Asker) -> bool:
-        """Whether somebody may see it: a person all of it, an agent what it made for the one it serves now."""
+        """Whether somebody may see it: a person all of it, an agent what it made for the one it serves now.
+
+        In a room others read along, so there it is what was made there.
+        """
         if asker.agent_id is None:
             return True
         row = rows.get(each.id)
         if each.made_by != asker.made_by or row is None:
+            return False
+        if _is_room(asker.session_key) and row.session_key != asker.session_key:
             return False
         mine, theirs = asker.context.authority, row.authority
         if mine.owner:
@@ -383,7 +390,7 @@ class ScheduleDoor:
             json.dumps(authority.as_dict()),
             _digest(item),
             made_by,
-            asker.session_key,
+            asker.session_key if before is None else before.session_key,
             now if before is None else before.created_ms,
         )
 
@@ -401,7 +408,7 @@ class ScheduleDoor:
     async def _rows(self) -> dict[str, _Row]:
         rows = await self._db.read(
             lambda connection: connection.execute(
-                "SELECT id, authority, text_hash, made_by, created_ms FROM automation_authority"
+                "SELECT id, authority, text_hash, made_by, created_ms, session_key FROM automation_authority"
             ).fetchall()
         )
         return {id: _Row(Authority.from_dict(json.loads(text)), *rest) for id, text, *rest in rows}

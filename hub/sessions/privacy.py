@@ -15,6 +15,7 @@ _ROOMS = (SessionKind.GROUP, SessionKind.CHANNEL)
 _NOT_PLAIN = re.compile(r"[^a-z0-9_-]+")
 _ROOM_LIMIT = 40
 _HASH_DIGITS = 20
+DENIED = "group:memory"
 _PERSONAL = (SessionKind.MAIN, SessionKind.DIRECT, SessionKind.SUBAGENT, SessionKind.CRON)
 
 
@@ -23,7 +24,8 @@ def scope_of(session_key: str, authority: Authority, people: People | None = Non
 
     A room has a memory of its own, since others read along; what a hook or a node set off has none. A direct
     conversation with one person is not another's, even when the other types into it from the dashboard. What the home
-    shares is seen wherever one of its people speaks.
+    shares is seen wherever one of its people speaks. Whoever is denied the group `memory` sees none in any way: what
+    was set off in a room answers there, from a session of its own that would see the memory of who asked.
 
     Args:
         session_key: The session.
@@ -36,7 +38,7 @@ def scope_of(session_key: str, authority: Authority, people: People | None = Non
         return NOBODY
     if key.kind in _ROOMS and key.id is not None:
         return Scope(person=None, private=False, group=_room(key), shared=authority.person is not None)
-    if key.kind not in _PERSONAL:
+    if key.kind not in _PERSONAL or any(DENIED in policy.deny for policy in authority.tool_policies):
         return NOBODY
     if key.kind is SessionKind.DIRECT and people is not None and not _may_be_with(key, authority.person, people):
         return NOBODY
