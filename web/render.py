@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import orjson
@@ -17,12 +17,11 @@ from web.assets import Assets
 from web.headers import new_nonce, page_headers
 from web.i18n import LANGUAGES, catalogue
 from web.preferences import THEMES, Preferences, read_preferences
+from web.template_loader import Templates
 from web.texts import NAVIGATION, SCRIPT_TEXTS
 
-if TYPE_CHECKING:
-    from jinja2 import Environment
-
-TEMPLATE_DIR = Path(__file__).parent / "templates"
+FRAME = "base/page.html"
+"""The template around every page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ class Page:
 
 
 class Renderer:
-    """Turns pages into responses; the templates are loaded with the first one.
+    """Turns pages into responses; what one takes is loaded in a thread when it is first shown.
 
     Args:
         assets: The static files.
@@ -69,20 +68,35 @@ class Renderer:
         self._hub_language = hub_language
         self._zone = zone
         self._wall_time = wall_time
-        self._environment: Environment | None = None
+        self._templates = Templates(assets.url)
+        self._loaded: set[tuple[str, str]] = set()
+        self._loading = asyncio.Lock()
 
     def preferences(self, call: HttpCall) -> Preferences:
         """Return what the browser that asks prefers."""
         return read_preferences(call.request, self._hub_language())
 
-    def respond(self, call: HttpCall, page: Page) -> web.Response:
+    async def prepare(self, language: str, template: str = FRAME) -> None:
+        """Load the texts of a language, the static files' names and a template, without holding the loop.
+
+        Cancelling it loses nothing: the thread ends its work, and the next call waits for what is left.
+        """
+        if (language, template) in self._loaded:
+            return
+        async with self._loading:
+            await asyncio.to_thread(self._load, language, template)
+        self._loaded.add((language, template))
+
+    async def respond(self, call: HttpCall, page: Page) -> web.Response:
         """Answer with the page as HTML, or as JSON when that was asked for."""
         if wants_json(call.request):
             return json_response(page.data, status=page.status)
         preferences = self.preferences(call)
+        template = f"pages/{page.name}.html"
+        await self.prepare(preferences.language, template)
         nonce = new_nonce()
         translate = catalogue(preferences.language).gettext
-        html = self._template(f"pages/{page.name}.html").render(
+        html = self._templates.get(template).render(
             **self._words(preferences.language),
             page={**page.data, "title": page.title, "path": page.path, "name": page.name},
             here=call.request.path_qs if call.request.method == "GET" else page.path or "/",
@@ -101,8 +115,7 @@ class Renderer:
 
     def fragment(self, name: str, language: str, **data: Any) -> str:
         """Return one fragment as HTML."""
-        html: str = self._template(f"fragments/{name}.html").render(**self._words(language), **data)
-        return html
+        return self._templates.get(f"fragments/{name}.html").render(**self._words(language), **data)
 
     def when(self, ts_ms: int | None, *, seconds: bool = False) -> str:
         """Return a time for people: hours and minutes (and seconds) today, with the date on other days."""
@@ -124,22 +137,10 @@ class Renderer:
         texts = catalogue(language)
         return {"_": texts.gettext, "ngettext": texts.ngettext, "language": language}
 
-    def _template(self, name: str) -> Any:
-        if self._environment is None:
-            from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-            environment = Environment(
-                loader=FileSystemLoader(TEMPLATE_DIR),
-                autoescape=True,
-                undefined=StrictUndefined,
-                trim_blocks=True,
-                lstrip_blocks=True,
-                auto_reload=False,
-            )
-            environment.globals["asset"] = self.assets.url
-            environment.globals["icon"] = environment.get_template("base/icons.html").module.icon  # type: ignore[attr-defined]
-            self._environment = environment
-        return self._environment.get_template(name)
+    def _load(self, language: str, template: str) -> None:
+        catalogue(language)
+        self.assets.names()
+        self._templates.load(template)
 
 
 def wants_json(request: web.BaseRequest) -> bool:

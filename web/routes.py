@@ -76,6 +76,10 @@ def _routes(renderer: Renderer, assets: Assets, live: Live, pages: Pages) -> lis
         store_preferences(response, chosen, secure=call.request.secure)
         return response
 
+    async def live_tab(call: HttpCall) -> web.StreamResponse:
+        await renderer.prepare(renderer.preferences(call).language)  # a tab that outlived a hub comes without its page
+        return await live.serve(call)
+
     async def live_state(call: HttpCall) -> web.StreamResponse:
         return json_response({"tabs": live.client_count})
 
@@ -93,7 +97,7 @@ def _routes(renderer: Renderer, assets: Assets, live: Live, pages: Pages) -> lis
             body_limit=FORM_LIMIT_BYTES,
         ),
         Route("POST", "/preferences", preferences, OWNER, scope=Open.PUBLIC, body_limit=FORM_LIMIT_BYTES),
-        Route("GET", "/live", live.serve, OWNER, scope=READ, cookie=True, websocket=True),
+        Route("GET", "/live", live_tab, OWNER, scope=READ, cookie=True, websocket=True),
         Route("GET", "/live/state", live_state, OWNER, scope=READ, cookie=True),
         _page("/", front),
         _page("/overview", pages.overview.show),
@@ -237,6 +241,6 @@ def _told(route: Route, renderer: Renderer) -> Route:
                 raise
             back = local_path(call.request.path) if call.request.method == "GET" else "/"
             data = {"error": error.as_dict(), "back": "/" if back == route.path else back}
-            return renderer.respond(call, Page("error", "That did not work", data, status=error.http_status))
+            return await renderer.respond(call, Page("error", "That did not work", data, status=error.http_status))
 
     return replace(route, handler=handler)

@@ -84,7 +84,7 @@ class AutomationPage:
         data["variables"] = call.request.query.get("variables", "")[:20_000]
         data["tested"] = None if test is None else self._redact(await self._test(id, test, data["variables"]))
         data["backtested"] = None if since is None else self._redact(await self._backtest(id, since))
-        return self._renderer.respond(call, Page("automation", str(data["automation"]["alias"]), data, PATH))
+        return await self._renderer.respond(call, Page("automation", str(data["automation"]["alias"]), data, PATH))
 
     async def traces(self, call: HttpCall) -> web.StreamResponse:
         """`GET /automations/{id}/traces[?run=ID]`: its runs, one of them in all its steps, and what did not run."""
@@ -101,7 +101,7 @@ class AutomationPage:
             "topic": f"automation-runs:{status.id}",
             "state_texts": STEP_STATES,
         }
-        return self._renderer.respond(call, Page("automation_traces", status.alias, data | rights_of(call), PATH))
+        return await self._renderer.respond(call, Page("automation_traces", status.alias, data | rights_of(call), PATH))
 
     async def trace_file(self, call: HttpCall) -> web.StreamResponse:
         """`GET /automations/trace-file?run=ID`: a trace as a file."""

@@ -101,13 +101,13 @@ class AutomationEditPage:
         id = self._automations.status(call.params["id"]).id
         written = await self._editor.read_yaml(id)
         desk = _Desk(id, Draft(written.text, {}), written.hash, _mode(call.request.query))
-        return self._page(call, desk, _Told(changed=False))
+        return await self._page(call, desk, _Told(changed=False))
 
     async def new(self, call: HttpCall) -> web.StreamResponse:
         """`GET /automations/new[?as=yaml]`: the editor of an automation that is not there yet."""
         mode = _mode(call.request.query)
         desk = _Desk("", Draft(STARTER if mode == YAML else "", {}), "", mode)
-        return self._page(call, desk, _Told(problems=(), changed=False))
+        return await self._page(call, desk, _Told(problems=(), changed=False))
 
     async def check(self, call: HttpCall) -> web.StreamResponse:
         """`POST /automations/check`: what is wrong with a text; nothing is written."""
@@ -129,13 +129,13 @@ class AutomationEditPage:
                 if wish == FORM:
                     read_item(draft.text)
                 shown = Draft(STARTER, {}) if wish == YAML and not draft.text.strip() else draft
-                return self._page(call, _Desk(id, shown, base, wish), _Told())
+                return await self._page(call, _Desk(id, shown, base, wish), _Told())
             if mode == FORM and wish and not draft.errors:
                 draft = perform(draft, wish, fields)
         except HubError as error:
             told = _Told(notice=error.message, status=400)
-            return self._page(call, _Desk(id, Draft(text, {}), base, mode), told)
-        return self._page(call, _Desk(id, draft, base, mode), _Told(problems=()))
+            return await self._page(call, _Desk(id, Draft(text, {}), base, mode), told)
+        return await self._page(call, _Desk(id, draft, base, mode), _Told(problems=()))
 
     # --- inside ---
 
@@ -143,24 +143,24 @@ class AutomationEditPage:
         text = desk.draft.text
         problems = problems_of(text)
         if problems or desk.draft.errors:
-            return self._page(call, desk, _Told(problems, status=400))
+            return await self._page(call, desk, _Told(problems, status=400))
         try:
             saved = await self._editor.save_yaml(desk.id or None, text, desk.base or None)
         except Conflict as conflict:
             found = str(conflict.details.get("hash") or desk.base)
             told = _Told(problems, conflict=conflict.message, status=409)
-            return self._page(call, replace(desk, base=found), told)
+            return await self._page(call, replace(desk, base=found), told)
         except ConfigInvalid as error:
-            return self._page(call, desk, _Told(problems_in_file(error.errors, text), status=400))
+            return await self._page(call, desk, _Told(problems_in_file(error.errors, text), status=400))
         except HubError as error:
-            return self._page(call, desk, _Told(problems, notice=error.message, status=400))
+            return await self._page(call, desk, _Told(problems, notice=error.message, status=400))
         written = saved.written
         path = automation_path(written.id, f"/edit?as={desk.mode}&saved=1")
         if wants_json(call.request):
             return json_response({"id": written.id, "hash": written.hash, "text": written.text, "path": path})
         return see_other(path)
 
-    def _page(self, call: HttpCall, desk: _Desk, told: _Told) -> web.Response:
+    async def _page(self, call: HttpCall, desk: _Desk, told: _Told) -> web.Response:
         id, draft, mode, notice = desk.id, desk.draft, desk.mode, told.notice
         problems = problems_of(draft.text) if told.problems is None else told.problems
         form, others = None, [each.as_dict() for each in problems if mode == YAML]
@@ -196,7 +196,7 @@ class AutomationEditPage:
             "list_titles": CARD_LISTS,
         }
         title = str(automation["alias"]) if automation else "New automation"
-        return self._renderer.respond(call, Page("automation_edit", title, data, PATH, told.status))
+        return await self._renderer.respond(call, Page("automation_edit", title, data, PATH, told.status))
 
 
 def _one(fields: Fields, name: str) -> str:

@@ -111,12 +111,12 @@ class AutomationsPage:
         """`GET /automations[?q=…&state=…&page=N]`."""
         rights = rights_of(call)
         data = await self._list(Wanted.of(call.request.query), may_run=rights["may_run"]) | rights
-        return self._renderer.respond(call, Page("automations", "Automations", data, PATH))
+        return await self._renderer.respond(call, Page("automations", "Automations", data, PATH))
 
     async def history(self, call: HttpCall) -> web.StreamResponse:
         """`GET /automations/history[?outcome=…&q=…]`: what ran and what did not, of all automations."""
         data = await self._history(dict(call.request.query))
-        return self._renderer.respond(call, Page("automation_history", "History", data, f"{PATH}/history"))
+        return await self._renderer.respond(call, Page("automation_history", "History", data, f"{PATH}/history"))
 
     async def turn(self, call: HttpCall) -> web.StreamResponse:
         """`POST /automations/turn`: turn one on or off; on also ends a pause."""

@@ -93,7 +93,7 @@ class BlueprintsPage:
             "draft": {**_about(draft), "text": draft["text"], "exists": draft["exists"]},
             "sections": draft["sections"],
         }
-        return self._renderer.respond(call, Page("blueprint_import", "Import a blueprint", data, PATH))
+        return await self._renderer.respond(call, Page("blueprint_import", "Import a blueprint", data, PATH))
 
     async def update(self, call: HttpCall) -> web.StreamResponse:
         """`POST /blueprints/update`: show what a newer version changes; with `confirm`, its hash, write it."""
@@ -106,7 +106,7 @@ class BlueprintsPage:
             "newer": update,
             "diff": [line.as_dict() for line in diff_lines(update["diff"])],
         }
-        return self._renderer.respond(call, Page("blueprint_update", "Update a blueprint", data, PATH))
+        return await self._renderer.respond(call, Page("blueprint_update", "Update a blueprint", data, PATH))
 
     async def remove(self, call: HttpCall) -> web.StreamResponse:
         """`POST /blueprints/remove`: take one off the shelf; refused while something uses it."""
@@ -136,7 +136,7 @@ class BlueprintsPage:
         given = (item.get("use_blueprint") or {}).get("input") or {}
         form = blueprint_form(shown["sections"], self._known, given)
         about = {"alias": str(item.get("alias") or shown["name"]), "automation": id, "base_hash": base_hash}
-        return self._form(call, shown, form, about)
+        return await self._form(call, shown, form, about)
 
     async def make(self, call: HttpCall) -> web.StreamResponse:
         """`POST /blueprints/use`: show what it becomes, or with `wish=save` make it."""
@@ -152,7 +152,7 @@ class BlueprintsPage:
                 if _one(fields, "wish") == "save":
                     return await self._save(call, shown, item, about)
                 about["becomes"] = await asyncio.to_thread(self._becomes, shown, item)
-                return self._form(call, shown, form, about)
+                return await self._form(call, shown, form, about)
             except SchemaError as error:
                 about["error"] = "; ".join(form.place_errors(error))
             except HubError as error:
@@ -161,7 +161,7 @@ class BlueprintsPage:
                 about["error"] = error.message
         if not about.get("error"):
             about["error"] = words.gettext("Some fields are not right yet.")
-        return self._form(call, shown, form, about, status=422)
+        return await self._form(call, shown, form, about, status=422)
 
     async def _save(
         self, call: HttpCall, shown: Mapping[str, Any], item: dict[str, Any], about: Mapping[str, str]
@@ -218,9 +218,9 @@ class BlueprintsPage:
             "told": told or None,
             "import": {"url": url, "text": text},
         }
-        return self._renderer.respond(call, Page("blueprints", "Blueprints", data, PATH, status))
+        return await self._renderer.respond(call, Page("blueprints", "Blueprints", data, PATH, status))
 
-    def _form(
+    async def _form(
         self,
         call: HttpCall,
         shown: Mapping[str, Any],
@@ -239,7 +239,7 @@ class BlueprintsPage:
             "becomes": about.get("becomes"),
             "error": about.get("error"),
         }
-        return self._renderer.respond(call, Page("blueprint_use", "Use a blueprint", data, PATH, status))
+        return await self._renderer.respond(call, Page("blueprint_use", "Use a blueprint", data, PATH, status))
 
     def _words(self, call: HttpCall) -> Catalogue:
         return catalogue(self._renderer.preferences(call).language)

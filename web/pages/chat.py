@@ -72,15 +72,17 @@ class ChatPage:
         key = self._key(call.request.query.get("session"))
         before = call.request.query.get("before")
         if before is None:
-            return self._renderer.respond(call, Page("chat", "Chat", await self._conversation(key), "/chat"))
+            return await self._renderer.respond(call, Page("chat", "Chat", await self._conversation(key), "/chat"))
         if not before.isdigit() or len(before) > 9:
             raise InvalidRequest("`before` is the number of a turn")
-        return self._renderer.respond(call, Page("earlier", "Chat", await self._earlier(key, int(before)), "/chat"))
+        return await self._renderer.respond(
+            call, Page("earlier", "Chat", await self._earlier(key, int(before)), "/chat")
+        )
 
     async def list(self, call: HttpCall) -> web.StreamResponse:
         """`GET /chat/sessions`: the conversations alone, for narrow screens."""
         data = self._sessions_data() | {"session": None}
-        return self._renderer.respond(call, Page("sessions", "Conversations", data, "/chat"))
+        return await self._renderer.respond(call, Page("sessions", "Conversations", data, "/chat"))
 
     async def send(self, call: HttpCall) -> web.StreamResponse:
         """`POST /chat/send`: say something; the key makes it one message however often it is posted."""

@@ -65,7 +65,7 @@ class ConfigurationPage:
         """`GET /config[?file=NAME]`: the files, and one of them in the editor."""
         name = call.request.query.get("file", ROOT_FILE)
         text, base_hash = self._read(name)
-        return self._editor(call, name, text, base_hash)
+        return await self._editor(call, name, text, base_hash)
 
     async def history(self, call: HttpCall) -> web.StreamResponse:
         """`GET /config/history?file=NAME[&version=ID]`: earlier versions, and what changed since one of them."""
@@ -83,7 +83,7 @@ class ConfigurationPage:
             "version": None if chosen is None else self._version(chosen),
             "diff": [line.as_dict() for line in diff],
         }
-        return self._renderer.respond(call, Page("history", "History", data, "/config"))
+        return await self._renderer.respond(call, Page("history", "History", data, "/config"))
 
     async def check(self, call: HttpCall) -> web.StreamResponse:
         """`POST /config/check`: what is wrong when one file is as posted; nothing is written."""
@@ -120,7 +120,7 @@ class ConfigurationPage:
                 raise
             told = words.gettext("The file changed meanwhile. Nothing was saved; your text is still here.")
             found = str(conflict.details.get("hash") or "")
-            return self._editor(call, name, text, found, {"kind": "bad", "text": told}, status=409)
+            return await self._editor(call, name, text, found, {"kind": "bad", "text": told}, status=409)
         told = _outcome(saved, await self._put_into_force(), words)
         if wants_json(call.request):
             return json_response({"hash": saved.hash, "valid": not saved.errors, "message": told})
@@ -134,7 +134,7 @@ class ConfigurationPage:
                 raise
             return "", ""
 
-    def _editor(
+    async def _editor(
         self,
         call: HttpCall,
         name: str,
@@ -164,7 +164,7 @@ class ConfigurationPage:
             "problems": problems,
             "notice": notice,
         }
-        return self._renderer.respond(call, Page("config", "Configuration", data, "/config", status))
+        return await self._renderer.respond(call, Page("config", "Configuration", data, "/config", status))
 
     def _version(self, version: Version) -> dict[str, Any]:
         ts_ms = int(datetime.fromisoformat(version.time).timestamp() * 1000)

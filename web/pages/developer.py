@@ -77,7 +77,7 @@ class DeveloperPage:
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /developer[?q=…&entity_id=…]`: the states, and one of them in the form."""
-        return self._show_states(call, {})
+        return await self._show_states(call, {})
 
     async def set(self, call: HttpCall) -> web.StreamResponse:
         """`POST /developer/set`: set a state by hand."""
@@ -90,7 +90,7 @@ class DeveloperPage:
         except HubError as error:
             if wants_json(call.request):
                 raise
-            return self._show_states(call, {**fields, "error": error.message}, status=error.http_status)
+            return await self._show_states(call, {**fields, "error": error.message}, status=error.http_status)
         if wants_json(call.request):
             return json_response(answer)
         return see_other(f"{PATH}?{urlencode({'entity_id': params['entity_id']})}")
@@ -103,7 +103,7 @@ class DeveloperPage:
         except HubError as error:
             if wants_json(call.request):
                 raise
-            return self._show_states(call, {**fields, "error": error.message}, status=error.http_status)
+            return await self._show_states(call, {**fields, "error": error.message}, status=error.http_status)
         return json_response(answer) if wants_json(call.request) else see_other(PATH)
 
     async def state_rows(self, topic: str, language: str) -> Sequence[Frame]:
@@ -115,7 +115,7 @@ class DeveloperPage:
 
     async def events(self, call: HttpCall) -> web.StreamResponse:
         """`GET /developer/events[?type=…]`: what happens, of one type or all."""
-        return self._show_events(call, {})
+        return await self._show_events(call, {})
 
     async def fire(self, call: HttpCall) -> web.StreamResponse:
         """`POST /developer/fire`: fire an event."""
@@ -127,11 +127,11 @@ class DeveloperPage:
         except HubError as error:
             if wants_json(call.request):
                 raise
-            return self._show_events(call, {**fields, "error": error.message}, status=error.http_status)
+            return await self._show_events(call, {**fields, "error": error.message}, status=error.http_status)
         if wants_json(call.request):
             return json_response(answer)
         told = self._words(call).gettext("The event was fired.")
-        return self._show_events(call, {**fields, "note": told})
+        return await self._show_events(call, {**fields, "note": told})
 
     async def event_rows(self, topic: str, language: str) -> Sequence[Frame]:
         """Return the frame that shows the events that a topic, `events:TYPE`, is about."""
@@ -146,7 +146,7 @@ class DeveloperPage:
         query = call.request.query
         found = await self._services(call)
         form = service_form(found.get(query.get("service", "")), self._known, as_yaml=query.get("as") == "yaml")
-        return self._show_services(call, found, form, {}, name=query.get("service", ""))
+        return await self._show_services(call, found, form, {}, name=query.get("service", ""))
 
     async def call(self, call: HttpCall) -> web.StreamResponse:
         """`POST /developer/services`: call a service, or with `wish=yaml` or `wish=form` see its data the other way."""
@@ -160,29 +160,31 @@ class DeveloperPage:
         try:
             data = form.take(fields, words)
         except InvalidRequest as error:
-            return self._show_services(call, found, form, {"error": error.message}, name=name, status=422)
+            return await self._show_services(call, found, form, {"error": error.message}, name=name, status=422)
         if wish in ("yaml", "form"):
             other = service_form(found.get(name), self._known, data, as_yaml=wish == "yaml")
-            return self._show_services(call, found, other, {}, name=name)
+            return await self._show_services(call, found, other, {}, name=name)
         if form.has_errors:
             told = {"error": words.gettext("Some fields are not right yet.")}
-            return self._show_services(call, found, form, told, name=name, status=422)
+            return await self._show_services(call, found, form, told, name=name, status=422)
         try:
             async with asyncio.timeout(ANSWER_LIMIT_S):
                 answer = await self._door.ask(call, "service.call", {"service": name, "data": data})
         except TimeoutError:
             told = {"note": words.gettext("It goes on; it took too long to wait for here.")}
-            return self._show_services(call, found, form, told, name=name)
+            return await self._show_services(call, found, form, told, name=name)
         except HubError as error:
             if wants_json(call.request):
                 raise
-            return self._show_services(call, found, form, {"error": error.message}, name=name, status=error.http_status)
+            return await self._show_services(
+                call, found, form, {"error": error.message}, name=name, status=error.http_status
+            )
         if wants_json(call.request):
             return json_response(answer)
         response = answer["response"]
         shown = "" if response is None else json.dumps(response, ensure_ascii=False, indent=2, default=str)
         told = {"note": words.gettext("The service was called."), "response": shown}
-        return self._show_services(call, found, form, told, name=name)
+        return await self._show_services(call, found, form, told, name=name)
 
     # --- templates ---
 
@@ -204,18 +206,18 @@ class DeveloperPage:
 
     async def mqtt(self, call: HttpCall) -> web.StreamResponse:
         """`GET /developer/mqtt`: where publishing and subscribing will be."""
-        return self._renderer.respond(call, Page("developer_mqtt", "MQTT", {"set_up": False}, MQTT))
+        return await self._renderer.respond(call, Page("developer_mqtt", "MQTT", {"set_up": False}, MQTT))
 
     # --- below ---
 
-    def _show_states(self, call: HttpCall, form: Mapping[str, str], *, status: int = 200) -> web.Response:
+    async def _show_states(self, call: HttpCall, form: Mapping[str, str], *, status: int = 200) -> web.Response:
         query = call.request.query
         id = form.get("entity_id") or query.get("entity_id", "")
         chosen = self._states.form(id) | {"error": "", **form}
         data = {**self._states.page(Wanted.of_query(query.get("q", ""))), "form": chosen}
-        return self._renderer.respond(call, Page("developer_states", "States", data, PATH, status))
+        return await self._renderer.respond(call, Page("developer_states", "States", data, PATH, status))
 
-    def _show_events(self, call: HttpCall, form: Mapping[str, str], *, status: int = 200) -> web.Response:
+    async def _show_events(self, call: HttpCall, form: Mapping[str, str], *, status: int = 200) -> web.Response:
         self._events.begin()
         type = call.request.query.get("type", "").strip()[:128]
         data = {
@@ -225,13 +227,13 @@ class DeveloperPage:
             "types": self._events.types(),
             "form": {"type": "", "data": "", "error": "", "note": "", **form},
         }
-        return self._renderer.respond(call, Page("developer_events", "Events", data, EVENTS, status))
+        return await self._renderer.respond(call, Page("developer_events", "Events", data, EVENTS, status))
 
     async def _services(self, call: HttpCall) -> dict[str, Any]:
         found = await self._door.ask(call, "service.list")
         return {each["service"]: each for each in found["services"]}
 
-    def _show_services(
+    async def _show_services(
         self,
         call: HttpCall,
         found: Mapping[str, Any],
@@ -254,12 +256,12 @@ class DeveloperPage:
             "service": None if form is None else form.as_dict(),
             "told": {"error": "", "note": "", "response": "", **told},
         }
-        return self._renderer.respond(call, Page("developer_services", "Services", data, SERVICES, status))
+        return await self._renderer.respond(call, Page("developer_services", "Services", data, SERVICES, status))
 
     async def _show_template(self, call: HttpCall, text: str, variables: str) -> web.Response:
         shown = await self._rendered(text, variables)
         data = {"template": text, "variables": variables, "preview": shown}
-        return self._renderer.respond(call, Page("developer_templates", "Templates", data, TEMPLATES))
+        return await self._renderer.respond(call, Page("developer_templates", "Templates", data, TEMPLATES))
 
     async def _rendered(self, text: str, variables: str) -> dict[str, Any]:
         return await self._preview.render(text, variables)

@@ -38,7 +38,7 @@ class LoginPage:
         """`GET /login`: the form; who is signed in already is sent on."""
         if call.caller is not None and not wants_json(call.request):
             return see_other("/")
-        return self._form(call)
+        return await self._form(call)
 
     async def sign_in(self, call: HttpCall) -> web.StreamResponse:
         """`POST /login`: trade a code or the password for a cookie; what is wrong shows the form again."""
@@ -47,7 +47,7 @@ class LoginPage:
         except HubError as error:
             if wants_json(call.request):
                 raise
-            return self._form(call, error)
+            return await self._form(call, error)
         return _with_cookies(signed, json_response({"ok": True}) if wants_json(call.request) else see_other("/"))
 
     async def sign_out(self, call: HttpCall) -> web.StreamResponse:
@@ -55,9 +55,11 @@ class LoginPage:
         signed = await self._sign_out(replace(call, body={}))
         return _with_cookies(signed, json_response({"ok": True}) if wants_json(call.request) else see_other("/login"))
 
-    def _form(self, call: HttpCall, error: HubError | None = None) -> web.Response:
+    async def _form(self, call: HttpCall, error: HubError | None = None) -> web.Response:
         data = {"error": self._told(call, error), "with_password": self._with_password()}
-        return self._renderer.respond(call, Page("login", "Sign in", data, status=error.http_status if error else 200))
+        return await self._renderer.respond(
+            call, Page("login", "Sign in", data, status=error.http_status if error else 200)
+        )
 
     def _told(self, call: HttpCall, error: HubError | None) -> str | None:
         texts = catalogue(self._renderer.preferences(call).language)

@@ -121,7 +121,7 @@ class MemoryPage:
         choice = self._tools.choice(asked)
         found = await self._tools.door.ask(call, "memory.list", self._tools.whose(asked))
         data = self._shelf(found["files"], query, choice["agent"])
-        return self._tools.renderer.respond(
+        return await self._tools.renderer.respond(
             call, Page("memory", "Memory", {**choice, **data, **told_of(query), "may_write": may_write(call)}, PATH)
         )
 
@@ -146,7 +146,7 @@ class MemoryPage:
             "edit_path": memory_place("edit", agent, path=path),
             "may_write": may_write(call) and is_writable(path),
         }
-        return self._tools.renderer.respond(
+        return await self._tools.renderer.respond(
             call, Page("memory_file", "Memory", {**choice, **data, **told_of(query)}, PATH)
         )
 

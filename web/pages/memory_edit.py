@@ -87,15 +87,15 @@ class MemoryEditPage:
         read = await self._read(call, path, asked)
         draft = {"path": path, "text": read["text"], "base_hash": read["hash"] or "", "summary": "", "new": ""}
         if read["redacted"]:
-            return self._draft(call, asked, draft, {"redacted": True})
-        return self._draft(call, asked, draft)
+            return await self._draft(call, asked, draft, {"redacted": True})
+        return await self._draft(call, asked, draft)
 
     async def new(self, call: HttpCall) -> web.StreamResponse:
         """`GET /memory/new[?path=…][&agent=ID]`: a file that is not there yet."""
         path = call.request.query.get("path", "")[:512] or f"memory/{self._tools.today().isoformat()}.md"
         day = path.removeprefix("memory/").removesuffix(".md")
         draft = {"path": path, "text": f"# {day}\n\n", "base_hash": "", "summary": "", "new": "true"}
-        return self._draft(call, call.request.query.get("agent", ""), draft)
+        return await self._draft(call, call.request.query.get("agent", ""), draft)
 
     async def save(self, call: HttpCall) -> web.StreamResponse:
         """`POST /memory/save`: write a file, if nobody changed it since it was read."""
@@ -111,7 +111,7 @@ class MemoryEditPage:
                 raise
             if isinstance(error, Conflict):
                 return await self._conflict(call, asked, fields)
-            return self._draft(call, asked, fields, {"error": error.message}, status=error.http_status)
+            return await self._draft(call, asked, fields, {"error": error.message}, status=error.http_status)
         self._tools.pulse.beat()
         if wants_json(call.request):
             return json_response(change)
@@ -155,7 +155,7 @@ class MemoryEditPage:
         """`GET /memory/forget[?agent=ID][&session=KEY]`: what is to be forgotten?"""
         query = call.request.query
         fields = {"query": "", "person": "", "session": query.get("session", "")[:512]}
-        return self._forget_page(call, query.get("agent", ""), fields)
+        return await self._forget_page(call, query.get("agent", ""), fields)
 
     async def forget(self, call: HttpCall) -> web.StreamResponse:
         """`POST /memory/forget`: show what would go; with `wish=forget` it goes. `path` and `line` name one entry."""
@@ -171,7 +171,7 @@ class MemoryEditPage:
         except HubError as error:
             if wants_json(call.request):
                 raise
-            return self._forget_page(call, asked, fields, {"error": error.message}, status=error.http_status)
+            return await self._forget_page(call, asked, fields, {"error": error.message}, status=error.http_status)
         if wish == "forget":
             self._tools.pulse.beat()
         if wants_json(call.request):
@@ -182,7 +182,7 @@ class MemoryEditPage:
             "count": answer["count"],
             "done": wish == "forget",
         }
-        return self._forget_page(call, asked, fields, {"found": found})
+        return await self._forget_page(call, asked, fields, {"found": found})
 
     # --- below ---
 
@@ -212,9 +212,9 @@ class MemoryEditPage:
             read = {"text": "", "hash": "", "redacted": False}
         diff = await asyncio.to_thread(_difference, read["text"], draft["text"])
         told = {"changed": True, "diff": diff, "redacted": read["redacted"]}
-        return self._draft(call, asked, {**draft, "base_hash": read["hash"] or ""}, told, status=409)
+        return await self._draft(call, asked, {**draft, "base_hash": read["hash"] or ""}, told, status=409)
 
-    def _draft(
+    async def _draft(
         self,
         call: HttpCall,
         asked: str,
@@ -237,9 +237,9 @@ class MemoryEditPage:
             "redacted": False,
             **(told or {}),
         }
-        return self._tools.renderer.respond(call, Page("memory_edit", "Edit the memory", data, PATH, status))
+        return await self._tools.renderer.respond(call, Page("memory_edit", "Edit the memory", data, PATH, status))
 
-    def _forget_page(
+    async def _forget_page(
         self,
         call: HttpCall,
         asked: str,
@@ -260,7 +260,7 @@ class MemoryEditPage:
             "found": None,
             **(told or {}),
         }
-        return self._tools.renderer.respond(call, Page("memory_forget", "Forget", data, PATH, status))
+        return await self._tools.renderer.respond(call, Page("memory_forget", "Forget", data, PATH, status))
 
 
 def _difference(theirs: str, mine: str) -> list[dict[str, str]]:

@@ -87,7 +87,7 @@ class MemoryHistoryPage:
             "told": told,
             "error": error,
         }
-        return self._tools.renderer.respond(call, Page("memory_history", "Changes", data, PATH, status))
+        return await self._tools.renderer.respond(call, Page("memory_history", "Changes", data, PATH, status))
 
     def _change(self, change: Mapping[str, Any], agent: str | None) -> dict[str, Any]:
         kept = {name: change[name] for name in ("id", "time_ms", "reason", "summary", "undone", "can_undo")}

@@ -61,7 +61,7 @@ class MemoryIndexPage:
             "outcome": self._outcomes.get(choice["chosen"]) if may_change else None,
             "may_change": may_change,
         }
-        return self._tools.renderer.respond(call, Page("memory_index", "Index of the memory", data, PATH))
+        return await self._tools.renderer.respond(call, Page("memory_index", "Index of the memory", data, PATH))
 
     async def act(self, call: HttpCall) -> web.StreamResponse:
         """`POST /memory/index`: bring it up to date, build it anew, or compare it with the files."""

@@ -105,7 +105,9 @@ class MemoryIntentsPage:
             "told": told,
             "error": error,
         }
-        return self._tools.renderer.respond(call, Page("memory_intents", "Standing reminders", data, PATH, status))
+        return await self._tools.renderer.respond(
+            call, Page("memory_intents", "Standing reminders", data, PATH, status)
+        )
 
     def _intent(self, intent: Mapping[str, Any]) -> dict[str, Any]:
         fired = intent["last_fired_ms"]

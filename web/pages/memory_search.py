@@ -62,7 +62,7 @@ class MemorySearchPage:
                 if wants_json(call.request):
                     raise
                 data["error"], status = error.message, error.http_status
-        return self._tools.renderer.respond(call, Page("memory_search", "Search the memory", data, PATH, status))
+        return await self._tools.renderer.respond(call, Page("memory_search", "Search the memory", data, PATH, status))
 
     async def _found(
         self, call: HttpCall, asked: Mapping[str, str], agent: str | None, whose: str

@@ -39,7 +39,7 @@ class OverviewPage:
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /overview`."""
         data = await self._data() | {"approvals": await self._approvals(call)}
-        return self._renderer.respond(call, Page("overview", "Overview", data, "/overview"))
+        return await self._renderer.respond(call, Page("overview", "Overview", data, "/overview"))
 
     async def state(self, topic: str, language: str) -> Sequence[Frame]:
         """Return the frame that shows the overview."""

@@ -85,7 +85,7 @@ class ScriptsPage:
         """`GET /scripts`."""
         found = await self._door.ask(call, "script.list")
         data = {"scripts": await self._listed(found["scripts"]), "may_change": _may(call, ADMIN)}
-        return self._renderer.respond(call, Page("scripts", "Scripts", data, PATH))
+        return await self._renderer.respond(call, Page("scripts", "Scripts", data, PATH))
 
     async def one(self, call: HttpCall) -> web.StreamResponse:
         """`GET /scripts/show?id=KEY[&run=ID]`: its form, its runs, and one of them in all its steps."""
@@ -124,11 +124,11 @@ class ScriptsPage:
         """`GET /scripts/edit?id=KEY`: its YAML."""
         written = await self._editor.read(call.request.query.get("id", ""))
         draft = {"id": written.key, "text": written.text, "base_hash": written.hash, "new_id": ""}
-        return self._draft(call, draft)
+        return await self._draft(call, draft)
 
     async def new(self, call: HttpCall) -> web.StreamResponse:
         """`GET /scripts/new`: the YAML of one that is not there yet."""
-        return self._draft(call, {"id": "", "text": NEW, "base_hash": "", "new_id": ""})
+        return await self._draft(call, {"id": "", "text": NEW, "base_hash": "", "new_id": ""})
 
     async def check(self, call: HttpCall) -> web.StreamResponse:
         """`POST /scripts/check`: what is wrong with a text; nothing is written."""
@@ -148,7 +148,7 @@ class ScriptsPage:
                 raise
             problems = await asyncio.to_thread(self._problems, draft["text"])
             status = 409 if isinstance(error, Conflict) else 422
-            return self._draft(call, draft, problems, "" if problems else error.message, status=status)
+            return await self._draft(call, draft, problems, "" if problems else error.message, status=status)
         return json_response({"id": key}) if wants_json(call.request) else see_other(script_place(key))
 
     async def delete(self, call: HttpCall) -> web.StreamResponse:
@@ -209,7 +209,7 @@ class ScriptsPage:
             "may_run": _may(call, WRITE),
             "may_change": _may(call, ADMIN),
         }
-        return self._renderer.respond(call, Page("script", "Script", data, PATH, status))
+        return await self._renderer.respond(call, Page("script", "Script", data, PATH, status))
 
     def _run(self, script: Mapping[str, Any], trace: Mapping[str, Any]) -> dict[str, Any]:
         run = self._view.run(trace)
@@ -218,7 +218,7 @@ class ScriptsPage:
     def _problems(self, text: str) -> list[dict[str, Any]]:
         return [each.as_dict() for each in problems_of(text, self._editor.judge, SCRIPT)]
 
-    def _draft(
+    async def _draft(
         self,
         call: HttpCall,
         draft: Mapping[str, Any],
@@ -228,7 +228,7 @@ class ScriptsPage:
         status: int = 200,
     ) -> web.Response:
         data = {"draft": dict(draft), "problems": list(problems), "told": told}
-        return self._renderer.respond(call, Page("script_edit", "Edit a script", data, PATH, status))
+        return await self._renderer.respond(call, Page("script_edit", "Edit a script", data, PATH, status))
 
     async def state(self, topic: str, language: str) -> Sequence[Frame]:
         """Return the frame that shows the list."""
