@@ -82,7 +82,12 @@ async def test_the_owners_own_conversation_is_told_in_no_room(
 async def test_what_was_scheduled_in_private_is_neither_shown_nor_touched_in_a_room(
     remembering: Besieged, openai_server: OpenAIServer, action: str
 ) -> None:
-    present = {"name": "look", "text": f"a present for {CODE}", "every": "2h", "do": "run", "announce": False}
+    present = {
+        "text": f"tell me how long it is until the party of {CODE}",
+        "every": "2h",
+        "do": "run",
+        "announce": False,
+    }
     assert not (await scheduled(remembering, openai_server, None, action="add", **present)).is_error
     id = only_id(remembering)
     before = (remembering.hub.home.path / "automations.yaml").read_text()
