@@ -40,7 +40,9 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.lower()
     plain = unicodedata.normalize("NFKD", text.casefold())
-    return unicodedata.normalize("NFC", "".join(each for each in plain if not unicodedata.combining(each)))
+    # Looked at once for each character there is, not for each time it occurs: files are folded whole.
+    marks = {ord(each): None for each in set(plain) if unicodedata.combining(each)}
+    return unicodedata.normalize("NFC", plain.translate(marks) if marks else plain)
 
 
 def count_cjk(text: str) -> int:
