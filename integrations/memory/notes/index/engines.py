@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hub.memory.chunking import CUT_VERSION
 from integrations.memory.notes.index.contract import EngineMissing, KeywordIndex, VectorIndex
 from integrations.memory.notes.index.keywords import open_keywords
 from integrations.memory.notes.index.settings import LibrarySettings
@@ -12,7 +13,8 @@ from integrations.memory.notes.index.vectors import ChromaSettings, discard_vect
 KEYWORDS_ALWAYS_THERE = "fts5"
 VECTORS_ALWAYS_THERE = "exact"
 FORMAT = 1
-"""Goes up when passages are cut or indexed in another way; every index is then built anew."""
+"""Goes up when conversations are cut, or passages indexed, in another way than before; every index is then built anew.
+How files are cut has a version of its own, `hub.memory.chunking.CUT_VERSION`."""
 
 
 class Engines:
@@ -36,7 +38,8 @@ class Engines:
         """What an index depends on, beside who makes its vectors."""
         wanted = self._settings
         server = self._chroma.url or "" if wanted.vectors == "chroma" else ""
-        return f"{FORMAT}|{wanted.keywords}|{wanted.vectors}|{server}|{wanted.tokens}|{wanted.overlap}"
+        rules = f"{FORMAT}|{CUT_VERSION}"
+        return f"{rules}|{wanted.keywords}|{wanted.vectors}|{server}|{wanted.tokens}|{wanted.overlap}"
 
     def keywords(self, directory: Path) -> KeywordIndex:
         """Open the engine for words.

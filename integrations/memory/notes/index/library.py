@@ -127,6 +127,10 @@ class Library:
         """Take up other sources; the settings are the same."""
         self.job = job
 
+    def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Let work go on until it is done or the library is closed, also when nobody waits for it any longer."""
+        return self._spawn(work)
+
     async def in_thread(self, call: Callable[[], T], urgency: Urgency = Urgency.WORK) -> T:
         """Run blocking work on the engines."""
         return await self.shared.thread.run(call, urgency)
@@ -218,7 +222,7 @@ class Library:
         except UNSOUND as error:
             return f"it is damaged: {error}"
         if current.fingerprint != self.engines.fingerprint:
-            return "the settings changed"
+            return "its settings, or how passages are cut, changed"
         if self.generation.broken:
             return "; ".join(self.generation.broken.values())
         return None
