@@ -8,13 +8,15 @@ from hashlib import sha256
 from hub.core.context import Authority
 from hub.core.errors import InvalidRequest
 from hub.memory.contract import NOBODY, Scope
-from hub.security.people import People
+from hub.security.people import People, is_identity
 from hub.sessions.keys import SessionKey, SessionKind
 
 _ROOMS = (SessionKind.GROUP, SessionKind.CHANNEL)
 _NOT_PLAIN = re.compile(r"[^a-z0-9_-]+")
 _ROOM_LIMIT = 40
 _HASH_DIGITS = 20
+_OWN_CHANNELS = frozenset({"webchat", "api"})
+"""Whose conversations are called as whoever holds them likes: those of the dashboard, and of `/v1`."""
 DENIED = "group:memory"
 _PERSONAL = (SessionKind.MAIN, SessionKind.DIRECT, SessionKind.SUBAGENT, SessionKind.CRON)
 
@@ -65,8 +67,9 @@ def _may_be_with(key: SessionKey, person_id: str | None, people: People) -> bool
     for identity in identities:
         if (other := people.by_identity(identity)) is not None:
             return other.id == person_id
-    if key.channel is None and (other := people.by_id(peer)) is not None:
+    if key.channel is not None:
+        # On a platform, whoever is known by no name of this home is somebody else.
+        return key.channel in _OWN_CHANNELS
+    if (other := people.by_id(peer)) is not None:
         return other.id == person_id
-    person = people.by_id(person_id) if person_id is not None else None
-    # On a platform where the person is known by another id, this peer is somebody else.
-    return person is None or not any(known.startswith(f"{key.channel}:") for known in person.identities)
+    return not is_identity(peer)

@@ -30,7 +30,7 @@ memory:
 ROOM = "-100"
 GROUP = "agent:main:platform:group:-100"
 ANNAS_SESSION = "agent:main:platform:direct:2"
-READING = "agent:main:web:direct:reading"
+READING = "agent:main:webchat:direct:reading"
 """The owner's conversation in which words from outside were read."""
 OUTSIDE_NOTE = "notes_of_others/letter.md"
 
@@ -81,6 +81,8 @@ def viewers(house: Besieged) -> list[Viewer]:
         Viewer("anna", ANNAS_SESSION, anna, of(ANNA, SHARED)),
         Viewer("anna in the owner's conversation", SESSION, anna, of(ANNA, SHARED)),
         Viewer("owner in anna's conversation", ANNAS_SESSION, owner, frozenset()),
+        Viewer("owner in a stranger's conversation", "agent:main:direct:platform%3Auser%3A9", owner, frozenset()),
+        Viewer("owner on another platform", "agent:main:telegram:direct:9", owner, frozenset()),
         Viewer("owner in the group", GROUP, owner, of(OF_GROUP, SHARED)),
         Viewer("anna in the group", GROUP, anna, of(OF_GROUP, SHARED)),
         Viewer("a stranger in the group", GROUP, stranger, of(OF_GROUP)),

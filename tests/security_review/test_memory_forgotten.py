@@ -132,12 +132,12 @@ async def test_what_is_forgotten_while_there_is_no_worker_is_in_no_file(house: B
 async def test_a_whole_file_and_what_was_told_of_it_goes(house: Besieged) -> None:
     memory = house_memory(house)
     scope = own_scope(house.hub.people.owner_authority())
-    said = Provenance("agent:main:web:direct:x", "me", house.hub.clock.time(), trusted=True)
+    said = Provenance("agent:main:webchat:direct:x", "me", house.hub.clock.time(), trusted=True)
     long = f"- {with_word(0)}\n" + "- and so on and on\n" * 5_000
     await memory.notebook.note("some", with_word(1), long, said, agent_id="main", scope=scope)
     assert SECRET_WORD in str(await memory.notebook.changes(agent_id="main", scope=scope))
 
-    await memory.forget(Forget(session="agent:main:web:direct:x"), agent_id="main", scope=scope)
+    await memory.forget(Forget(session="agent:main:webchat:direct:x"), agent_id="main", scope=scope)
 
     assert await left(house, SECRET_WORD) == []
 

@@ -219,8 +219,8 @@ async def test_words_from_outside_never_stand_before_a_model_unquoted(told: Cana
     house, server = told.house, told.server
     server.reset()
     server.queue("I see", "I see")
-    await house.run("What about that boiler at home and what to remember?", "agent:main:web:direct:fresh")
-    await house.run("The gardener is coming over today", "agent:main:web:direct:fresh")
+    await house.run("What about that boiler at home and what to remember?", "agent:main:webchat:direct:fresh")
+    await house.run("The gardener is coming over today", "agent:main:webchat:direct:fresh")
 
     systems = [message for each in told.prompts() for message in each["messages"] if message["role"] == "system"]
     assert seen(systems) <= of(OWNER)
@@ -230,7 +230,7 @@ async def test_words_from_outside_never_stand_before_a_model_unquoted(told: Cana
             for outside in seen(text) & of(TAINTED, OUTSIDE):
                 assert text.index("<<<outside ") < text.casefold().index(outside) < text.rindex(">>>outside ")
     assert word(TAINTED, "intent") in seen(told.prompts())
-    found = house.hub.sessions.get("agent:main:web:direct:fresh")
+    found = house.hub.sessions.get("agent:main:webchat:direct:fresh")
     assert found is not None
     assert found.tainted
 
