@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -39,6 +40,15 @@ def home(tmp_path: Path, server: EmbeddingServer) -> Iterator[Memories]:
     assert {path: text for path, text in home.texts().items() if path != NEW} == before
     hub.__exit__(None, None, None)
     assert "Traceback" not in hub.log.read_text(), hub.log.read_text()[-4000:]
+
+
+def kill_both(home: Memories) -> None:
+    """Kill hub and worker so that neither closes anything."""
+    worker = home.worker()
+    assert worker is not None
+    os.kill(worker, signal.SIGSTOP)
+    home.hub.kill()
+    os.kill(worker, signal.SIGKILL)
 
 
 def is_right(home: Memories, by: str = "vectors:exact") -> None:
@@ -128,7 +138,7 @@ def test_files_of_an_index_spoilt_while_the_hub_is_down_are_replaced(
     for number, spoil in enumerate(SPOILS):
         home.until_found(QUESTION, PLACE, by=f"vectors:{vectors}")
         home.until_whole()
-        home.hub.kill()  # its logs are left beside the databases
+        kill_both(home)  # its logs are left beside the databases
         for name in parts(home)[number :: len(SPOILS)]:
             spoil(home.generation() / name)
 

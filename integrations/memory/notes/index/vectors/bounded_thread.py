@@ -15,7 +15,8 @@ _Work = tuple[Callable[[], Any], "Future[Any]"]
 class BoundedThread:
     """Runs calls one at a time, each for a limited time; after one that did not come back it is of no use any longer.
 
-    The thread keeps no process alive.
+    The thread keeps no process alive. A call that holds the interpreter's lock while it waits stops this whole process,
+    limit or not: that is for whoever watches the process, as the hub does.
 
     Args:
         name: Of the thread, by which one that is stuck is known again.
