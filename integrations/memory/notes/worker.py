@@ -76,6 +76,11 @@ class IndexWorker:
         return self._process is not None and self._process.alive
 
     @property
+    def awake(self) -> bool:
+        """Whether the process is there and has started: what it is asked now, it may answer at once."""
+        return self._process is not None and self._process.alive and self._process.has_answered
+
+    @property
     def pid(self) -> int | None:
         """Its process id, None while it is not there."""
         return self._process.pid if self._process is not None and self._process.alive else None
@@ -88,6 +93,7 @@ class IndexWorker:
         filters: Filters = NO_FILTERS,
         limit: int | None = None,
         today: date | None = None,
+        within_s: float | None = None,
     ) -> Answer:
         """Return the passages of some areas that answer a query best.
 
@@ -98,6 +104,7 @@ class IndexWorker:
             filters: What a passage must be.
             limit: How many at most; as configured without it.
             today: The day from which age and words such as `yesterday` are counted.
+            within_s: After which it answers by words alone when vectors are late; the process has to be there for that.
 
         Raises:
             Unavailable: See the class; whoever asks looks through the files instead.
@@ -108,6 +115,7 @@ class IndexWorker:
             "filters": asdict(filters),
             "limit": limit,
             "today": (today or self._clock.now().date()).isoformat(),
+            "within_s": within_s,
         }
         return answer_of(await self._call(job, "search", args, SEARCH_S))
 
@@ -199,14 +207,14 @@ class IndexWorker:
                 raise Unavailable("the memory index is closed")
             if self._process is not None and self._process.alive:
                 return self._process
+            if self._attending is not None:  # it has ended, and how is not told before this
+                await asyncio.wait([self._attending])
             left_s = self._not_before - self._clock.monotonic()
             if left_s > 0:
                 raise Unavailable(f"{self._why}; it is started again in {left_s:.0f} s", retry_after_s=left_s)
             return await self._start()
 
     async def _start(self) -> WorkerProcess:
-        if self._attending is not None:
-            await asyncio.wait([self._attending])
         try:
             self._cache_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
             process = await start([str(self._cache_dir)], self._on_end)
