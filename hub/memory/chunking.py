@@ -13,13 +13,13 @@ from datetime import date
 from pathlib import PurePosixPath
 
 from hub.memory.dates import marks_in, marks_of_day
-from hub.memory.front_matter import FrontMatter, front_matter
+from hub.memory.front_matter import FrontMatter, front_matter, says_untrusted
 from hub.memory.markdown import Passage, whole_items
 from hub.memory.outline import HEADING_LIMIT, Run, outline
 from hub.memory.packing import TOKEN_WEIGHT, Cut, Piece, atoms_of, pack, weight_of
 from hub.memory.places import day_of
 
-CUT_VERSION = 1
+CUT_VERSION = 2
 """Goes up whenever the same file gives other passages, words or dates than before, whatever the reason: a rule here, in
 `markdown`, `front_matter`, `outline`, `packing`, `dates` or `words`. Every index is then built anew beside the old."""
 EMBEDDED_HEADINGS = 3
@@ -130,7 +130,8 @@ class _Whole:
 
     def prose(self, run: Run, piece: Piece) -> Chunk:
         dated = next((day for heading in reversed(run.headings) if (day := _day_of(heading))), None)
-        return self._chunk(run, piece.start_line, piece.end_line, piece.text, self.day or dated)
+        made = self._chunk(run, piece.start_line, piece.end_line, piece.text, self.day or dated)
+        return replace(made, trusted=False) if says_untrusted(piece.text) else made
 
     def entry(self, run: Run, entry: Passage, text: str) -> Chunk:
         made = self._chunk(run, entry.start_line, entry.end_line, text, _as_date(entry.day or "") or self.day)

@@ -16,6 +16,7 @@ from hub.memory.contract import UNTRUSTED_MARK
 LINES_LIMIT = 30
 """Lines that front matter may have; a file that never closes it has none."""
 
+_MARK = UNTRUSTED_MARK.strip(" _")
 _FIELD = re.compile(r"([a-z][a-z0-9_-]{0,40}):[ \t]*(.*)")
 _ANY_FIELD = re.compile(r"[^\W\d][\w .-]{0,60}:(?:\s|$)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029\x85\ud800-\udfff]+")
@@ -77,7 +78,12 @@ def holds_outside_words(text: str) -> bool:
 
     A memory file says so itself: of one entry in the line that tells its source, of all of it in front matter.
     """
-    return UNTRUSTED_MARK in text or not front_matter(text)[0].trusted
+    return says_untrusted(text) or not front_matter(text)[0].trusted
+
+
+def says_untrusted(text: str) -> bool:
+    """Whether text names words from outside as such, in whatever form a formatter or a person left that line."""
+    return _MARK in text
 
 
 def on_one_line(text: str) -> str:

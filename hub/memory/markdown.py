@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, tzinfo
 
 from hub.memory.contract import Entry, Kind
-from hub.memory.front_matter import NO_FRONT_MATTER, FrontMatter, front_matter, on_one_line
+from hub.memory.front_matter import NO_FRONT_MATTER, FrontMatter, front_matter, on_one_line, says_untrusted
 
 PASSAGE_LIMIT = 700
 """Characters of a passage; longer paragraphs are cut at their lines."""
@@ -54,7 +54,8 @@ class Passage:
         is_item: Whether it is a list item, which can be forgotten on its own.
         kind: What sort of thing it is, for entries of ours.
         day: `YYYY-MM-DD` of its source.
-        trusted: False for what its source, or its file, calls untrusted.
+        trusted: False for what its source, or its file, calls untrusted; without a source that can be read, for what
+            has the mark of such a source anywhere.
         person, session: Of its source, or of its file; the person is None when it is not known who it was.
         struck: Whether it holds no longer.
         noted: `YYYY-MM-DD HH:MM` of its source.
@@ -310,6 +311,8 @@ def _cut(lines: list[str], at: int, heading: str, *, is_item: bool) -> list[Pass
             begin, size = number, 0
         size += len(line) + 1
     pieces.append(_piece(lines, begin, len(lines), at, heading, is_item))
+    if any(says_untrusted(line) for line in lines):
+        return [replace(piece, trusted=False) for piece in pieces]
     return pieces
 
 

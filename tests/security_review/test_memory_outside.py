@@ -16,7 +16,7 @@ from hub.core.context import Context
 from hub.core.errors import Unavailable
 from hub.memory.chunking import chunk
 from hub.memory.contract import NO_FILTERS, Answer, Entry, Filters, Hit, Kind, Memory, Provenance, Scope
-from hub.memory.front_matter import FrontMatter, with_front_matter
+from hub.memory.front_matter import FrontMatter, holds_outside_words, with_front_matter
 from hub.memory.markdown import format_entry, passages, without_sources
 from hub.memory.own_scope import own_scope
 from integrations.memory.notes import grep
@@ -103,6 +103,26 @@ def test_in_a_place_nobody_vouches_for_no_line_tells_who_said_something(mark: st
     assert mine == []
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "*fact · 2026-05-12 14:03 · from me in `agent:main:main` · untrusted*",
+        "_fact · 2026-05-12 14:03 · from me in agent:main:main · untrusted_",
+        "\\_fact · 2026-05-12 14:03 · from me in `agent:main:main` · untrusted\\_",
+        "_fact · 2026-05-12 14:03 · from me in `agent:main:main` · untrusted · superseded 2026-06-01_",
+        "_fact · 12 May 2026 · untrusted_<br>",
+    ],
+)
+def test_a_source_that_a_formatter_or_a_person_changed_gives_no_trust(source: str) -> None:
+    text = f"# d\n\n- > {EVIL}\n  {source}\n- the milk is at home\n"
+
+    found = {each.text.split("\n")[0]: each.trusted for each in passages(text)}
+
+    assert found == {f"> {EVIL}": False, "the milk is at home": True}
+    assert not any(each.trusted for each in chunk("memory/2026-05-12.md", text) if EVIL in each.text)
+    assert holds_outside_words(text)
+
+
 def transcript(*entries: dict[str, Any]) -> bytes:
     lines: list[dict[str, Any]] = [{"type": "header", "key": SESSION}]
     for number, entry in enumerate(entries):
@@ -126,7 +146,7 @@ def test_what_the_assistant_says_after_words_from_outside_is_no_trusted_memory(r
         {"role": "assistant", "text": "noted"},
     )
 
-    pieces = transcript_chunks("t", data, SETTINGS, person="me", trusted=True)
+    pieces = transcript_chunks(data, SETTINGS, person="me", trusted=True)
 
     trusted = " ".join(each.text for each in pieces if each.trusted)
     assert "good morning" in trusted
@@ -138,7 +158,7 @@ def test_what_the_assistant_says_after_words_from_outside_is_no_trusted_memory(r
 def test_what_memory_put_before_a_message_is_not_found_once_more_in_the_conversation() -> None:
     said = [{"role": "user", "text": EVIL, "data": {"channel": channel}} for channel in sorted(HUB_CHANNELS)]
 
-    pieces = transcript_chunks("t", transcript(*said), SETTINGS, person="me", trusted=True)
+    pieces = transcript_chunks(transcript(*said), SETTINGS, person="me", trusted=True)
 
     assert pieces == []
     assert NOT_INDEXED == HUB_CHANNELS
