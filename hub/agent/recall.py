@@ -114,6 +114,7 @@ class Recall:
                     scope=asked.scope,
                     limit=asked.settings["limit"] + SPARE,
                     filters=TRUSTED,
+                    within_s=asked.settings["timeout"],
                 )
             self._late = 0
             found = answer.hits
@@ -130,9 +131,10 @@ class Recall:
         facts = {"run_id": request.run_id, "session_key": request.session_key, "agent_id": request.agent_id}
         ts_ms = int(clock.time() * 1_000)
         if hits:
-            shown = {"run_id": request.run_id, "took_ms": told["took_ms"], "hits": [_kept(hit) for hit in hits]}
+            how = {name: told[name] for name in ("took_ms", "engines", "problem")}
+            shown = {"run_id": request.run_id, **how, "hits": [_kept(hit) for hit in hits]}
             await store([side_note(f"{request.run_id}-memory", _text(hits), ts_ms, channel=MEMORY, data=shown)])
-        elif told["timed_out"]:
+        elif not told["engines"]:
             await store([event_entry(EVENT_RECALLED, ts_ms, {**told, "run_id": request.run_id})])
         self._needs.bus.fire(EVENT_RECALLED, {**facts, **told}, request.context)
 

@@ -342,7 +342,14 @@ class Memory(Protocol):
     notebook: Notebook
 
     async def search(
-        self, query: str, *, agent_id: str, scope: Scope, limit: int | None = None, filters: Filters = NO_FILTERS
+        self,
+        query: str,
+        *,
+        agent_id: str,
+        scope: Scope,
+        limit: int | None = None,
+        filters: Filters = NO_FILTERS,
+        within_s: float | None = None,
     ) -> Answer:
         """Return the passages that answer `query` best, within `scope`, best first.
 
@@ -354,6 +361,7 @@ class Memory(Protocol):
             scope: What may be seen.
             limit: How many at most; as configured without it.
             filters: What a passage must be.
+            within_s: For who cannot wait: an engine that takes longer counts as one that cannot be asked.
 
         Raises:
             InvalidRequest: The query is too long.

@@ -45,7 +45,14 @@ class PlainMemory:
         return not any(self.texts(area) for area in _areas(scope))
 
     async def search(
-        self, query: str, *, agent_id: str, scope: Scope, limit: int | None = None, filters: Filters = NO_FILTERS
+        self,
+        query: str,
+        *,
+        agent_id: str,
+        scope: Scope,
+        limit: int | None = None,
+        filters: Filters = NO_FILTERS,
+        within_s: float | None = None,
     ) -> Answer:
         self.searches.append(query)
         if self.delay is not None:

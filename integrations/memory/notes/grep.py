@@ -71,6 +71,7 @@ def search(
     today: date,
     limit: int,
     *,
+    limit_s: float = TIME_LIMIT_S,
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[list[Hit], bool]:
     """Return the passages that have the most telling of the words, the best first, and whether all files were read.
@@ -84,9 +85,10 @@ def search(
         filters: What a passage must be.
         today: By which the age is counted.
         limit: How many passages at most.
+        limit_s: After which no further file is read.
         clock: Seconds, by which the time is bounded.
     """
-    scan = _scan(texts, terms, filters, limit, clock)
+    scan = _scan(texts, terms, filters, limit, limit_s, clock)
     if not terms:
         newest = sorted(scan.found, key=lambda each: (_age(each.day, today), each.path, -each.passage.start_line))
         return [_hit(each, LATEST_SCORE, frozenset(), None) for each in newest[:limit]], scan.is_whole
@@ -132,10 +134,15 @@ def similar(texts: Iterable[Text], threshold: float, limit: int) -> list[tuple[H
 
 
 def _scan(
-    texts: Iterable[Text], terms: Sequence[Term], filters: Filters, limit: int, clock: Callable[[], float]
+    texts: Iterable[Text],
+    terms: Sequence[Term],
+    filters: Filters,
+    limit: int,
+    limit_s: float,
+    clock: Callable[[], float],
 ) -> Scan:
     scan = Scan()
-    until = clock() + TIME_LIMIT_S
+    until = clock() + limit_s
     size = 0
     for file in texts:
         if clock() > until or size > SIZE_LIMIT:

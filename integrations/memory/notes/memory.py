@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, tzinfo
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from hub.core.errors import HubError, InvalidRequest, TimedOut
 from hub.core.tasks import TaskOwner
@@ -41,10 +41,12 @@ from hub.security.root import Root
 from integrations.memory.notes import elsewhere, grep
 from integrations.memory.notes.desk import Desk, Desks
 from integrations.memory.notes.forgetting import FORGET_LIMIT, Doomed, areas_searched, doomed
+from integrations.memory.notes.in_time import IN_TIME_SHARE, in_time
 from integrations.memory.notes.matching import QUERY_LIMIT, terms_of
 from integrations.memory.notes.notebook import NotesNotebook, no_such_file
 from integrations.memory.notes.remembering import Remembering
 from integrations.memory.notes.shelf import Draft, has_files, shown
+from integrations.memory.notes.worker_contract import Attendant, Worker
 from integrations.memory.notes.worker_job import FILE_LIMIT_BYTES, Job, Source
 
 _log = logging.getLogger(__name__)
@@ -63,59 +65,6 @@ SEEN_LIMIT_S = 1.0
 """How long a write waits until the index has it."""
 
 T = TypeVar("T")
-
-
-class Worker(Protocol):
-    """The hub's side of the index, as far as it is needed here; see `notes/worker.py`."""
-
-    @property
-    def running(self) -> bool:
-        """Whether there is a process now."""
-        ...
-
-    async def search(
-        self, job: Job, query: str, areas: Sequence[str], filters: Filters, limit: int | None, today: date
-    ) -> Answer:
-        """Search; raises Unavailable when the worker cannot be had."""
-        ...
-
-    async def sync(self, job: Job, paths: Sequence[str] | None = None, *, force: bool = False) -> Synced:
-        """Bring the index up to date."""
-        ...
-
-    async def verify(self, job: Job) -> Verified:
-        """Compare files and index."""
-        ...
-
-    async def status(self, job: Job) -> Mapping[str, Any]:
-        """Return facts."""
-        ...
-
-    async def similar(
-        self, job: Job, areas: Sequence[str], threshold: float, limit: int
-    ) -> list[tuple[Hit, Hit, float]]:
-        """Return pairs that are alike."""
-        ...
-
-    async def drop(self, job: Job, texts: Sequence[str]) -> None:
-        """Take texts out of the cache of vectors."""
-        ...
-
-    async def close(self) -> None:
-        """End the process."""
-        ...
-
-
-class Attendant(Protocol):
-    """Who keeps the index up to date; see `notes/upkeep.py`."""
-
-    def searched(self, agent_id: str) -> None:
-        """Note that an index was asked."""
-        ...
-
-    def stop(self) -> None:
-        """Do nothing more; the index's process is about to be ended."""
-        ...
 
 
 class NotesMemory:
@@ -160,7 +109,14 @@ class NotesMemory:
         self._attendant = attendant
 
     async def search(
-        self, query: str, *, agent_id: str, scope: Scope, limit: int | None = None, filters: Filters = NO_FILTERS
+        self,
+        query: str,
+        *,
+        agent_id: str,
+        scope: Scope,
+        limit: int | None = None,
+        filters: Filters = NO_FILTERS,
+        within_s: float | None = None,
     ) -> Answer:
         """Return the passages that answer `query` best, the best first; without an index the files are read.
 
@@ -177,24 +133,35 @@ class NotesMemory:
         most = None if limit is None else max(1, min(limit, HITS_LIMIT))
 
         async def ask(worker: Worker, job: Job) -> Answer:
-            return await worker.search(job, query, areas, filters, most, self._today())
+            left_s = None if within_s is None else within_s * IN_TIME_SHARE - (time.monotonic() - began)
+            return await worker.search(job, query, areas, filters, most, self._today(), left_s)
 
-        answer, why = await self._asked(agent_id, ask)
-        if answer is not None:
+        async def index() -> tuple[Answer | None, str | None]:
+            answer, why = await self._asked(agent_id, ask)
+            if answer is None:
+                return None, why
             if self._attendant is not None:
                 self._attendant.searched(agent_id)
             is_seen = self._sight(agent_id, areas)
-            return replace(answer, hits=[hit for hit in answer.hits if is_seen(hit.path)])
-        sources = self._sources(agent_id)
-        most = most or self._usual_limit(agent_id)
+            return replace(answer, hits=[hit for hit in answer.hits if is_seen(hit.path)]), None
 
-        def read(desk: Desk) -> tuple[list[Hit], bool]:
-            return grep.search(_texts(desk, sources, areas), terms, filters, self._today(), most)
+        async def files(limit_s: float, why: str | None) -> Answer:
+            sources, wanted = self._sources(agent_id), most or self._usual_limit(agent_id)
 
-        hits, is_whole = await self._desks.look(agent_id, read)
-        if not is_whole:
-            why = f"{f'{why}; ' if why else ''}there are more files than could be read in time: the newest were"
-        return Answer(hits, ("grep",), round((time.monotonic() - began) * 1_000, 1), why)
+            def read(desk: Desk) -> tuple[list[Hit], bool]:
+                texts = _texts(desk, sources, areas)
+                return grep.search(texts, terms, filters, self._today(), wanted, limit_s=limit_s)
+
+            hits, is_whole = await self._desks.look(agent_id, read)
+            if not is_whole:
+                why = f"{f'{why}; ' if why else ''}there are more files than could be read in time: the newest were"
+            return Answer(hits, ("grep",), round((time.monotonic() - began) * 1_000, 1), why)
+
+        if within_s is not None and self._worker is not None and not self._tasks.closed:
+            asking = self._tasks.spawn(index(), name="search the index")
+            return await in_time(asking, files, within_s, awake=self._worker.awake)
+        answer, why = await index()
+        return await files(grep.TIME_LIMIT_S, why) if answer is None else answer
 
     def is_empty(self, *, agent_id: str, scope: Scope) -> bool | None:
         """Whether there is nothing to find in a scope; None when that would take a look into files."""

@@ -48,6 +48,7 @@ class WorkerProcess:
         self._calls: dict[int, asyncio.Future[Any]] = {}
         self._last_id = 0
         self._ended = False
+        self._has_answered = False
         self._last_lines: deque[str] = deque(maxlen=LAST_LINES)
 
     @property
@@ -59,6 +60,11 @@ class WorkerProcess:
     def alive(self) -> bool:
         """Whether it runs and can be asked."""
         return not self._ended and self._process.returncode is None
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether it has answered anything: until then it is starting."""
+        return self._has_answered
 
     @property
     def in_flight(self) -> int:
@@ -146,6 +152,7 @@ class WorkerProcess:
             stdin.write(frames.encode(message))
 
     def _settle(self, message: Mapping[str, Any]) -> None:
+        self._has_answered = True
         id_, error = message.get("id"), message.get("error")
         future = self._calls.get(id_) if isinstance(id_, int) else None
         if future is None or future.done():

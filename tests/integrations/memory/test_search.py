@@ -15,6 +15,7 @@ from hub.core.errors import Forbidden, InvalidRequest, NotFound, Unavailable
 from hub.memory.contract import NO_FILTERS, Answer, Filters, Forget, Hit, Kind, Scope, Synced, Verified
 from hub.security.root import Root
 from integrations.memory.notes import grep
+from integrations.memory.notes.in_time import LATE
 from integrations.memory.notes.matching import terms_of
 from integrations.memory.notes.shelf import Shelf
 from integrations.memory.notes.worker_job import Job, Source, TranscriptFile
@@ -27,7 +28,7 @@ class KeptWorker:
     """A worker that answers what it is told to, and keeps what it was asked."""
 
     def __init__(self, *, fails: bool = False) -> None:
-        self.running = True
+        self.running = self.awake = True
         self.asked: list[tuple[Any, ...]] = []
         self._fails = fails
 
@@ -37,7 +38,14 @@ class KeptWorker:
             raise Unavailable("the index is away")
 
     async def search(
-        self, job: Job, query: str, areas: Sequence[str], filters: Filters, limit: int | None, today: date
+        self,
+        job: Job,
+        query: str,
+        areas: Sequence[str],
+        filters: Filters,
+        limit: int | None,
+        today: date,
+        within_s: float | None = None,
     ) -> Answer:
         self._ask("search", query, tuple(areas), filters, limit, today)
         return Answer([Hit("memory/shared.md", 1, 1, "from the index", 0.9)], ["keywords:fts5"], 1.0)
@@ -98,6 +106,73 @@ async def test_without_the_index_the_files_are_read_and_it_is_said_why(tmp_path:
         None,
         "the index is away",
     )
+
+
+class SleepingWorker(KeptWorker):
+    """A worker that is long in waking."""
+
+    def __init__(self, *, awake: bool) -> None:
+        super().__init__()
+        self.awake = awake
+        self.left_s: list[float | None] = []
+        self.woke, self.has_told = asyncio.Event(), asyncio.Event()
+
+    async def search(
+        self,
+        job: Job,
+        query: str,
+        areas: Sequence[str],
+        filters: Filters,
+        limit: int | None,
+        today: date,
+        within_s: float | None = None,
+    ) -> Answer:
+        self.left_s.append(within_s)
+        await self.woke.wait()
+        self.has_told.set()
+        return await super().search(job, query, areas, filters, limit, today)
+
+
+@pytest.mark.parametrize("awake", [True, False])
+async def test_who_cannot_wait_is_answered_from_the_files_and_the_index_wakes_meanwhile(
+    tmp_path: Path, awake: bool
+) -> None:
+    worker = SleepingWorker(awake=awake)
+    notes = Notes(tmp_path, worker=worker)
+    await notes.put("the boiler was serviced")
+
+    found = await notes.memory.search("boiler", agent_id="main", scope=OWNER, within_s=1.0)
+
+    assert [hit.text for hit in found.hits] == ["the boiler was serviced"]
+    assert (found.engines, found.degraded) == (("grep",), LATE)
+    assert [left_s is not None and left_s < 1.0 for left_s in worker.left_s] == [True]
+    worker.woke.set()
+    await worker.has_told.wait()
+
+
+async def test_in_a_hurry_too_nothing_is_seen_of_others_or_from_outside_or_that_holds_no_longer(tmp_path: Path) -> None:
+    notes = Notes(tmp_path, worker=SleepingWorker(awake=False))
+    await notes.put("the boiler is mine")
+    await notes.put("the boiler of Anna", scope=ANNA)
+    await notes.put("the boiler was in the web", scope=ANNA, trusted=False)
+    await notes.put("the boiler is old", scope=ANNA)
+    await notes.put("the boiler is new", scope=ANNA, replaces="the boiler is old")
+
+    found = await notes.memory.search(
+        "boiler", agent_id="main", scope=ANNA, filters=Filters(trusted=True), within_s=5.0
+    )
+
+    assert {hit.text for hit in found.hits} == {"the boiler of Anna", "the boiler is new"}
+
+
+async def test_a_memory_that_was_closed_answers_in_time_too(tmp_path: Path) -> None:
+    notes = Notes(tmp_path, worker=SleepingWorker(awake=True))
+    await notes.put("the boiler was serviced")
+    await notes.memory.close()
+
+    found = await notes.memory.search("boiler", agent_id="main", scope=OWNER, within_s=5.0)
+
+    assert [hit.text for hit in found.hits] == ["the boiler was serviced"]
 
 
 async def test_a_write_is_told_to_the_index_before_it_is_answered(tmp_path: Path) -> None:
@@ -179,11 +254,12 @@ def elsewhere(tmp_path: Path) -> Notes:
     (tmp_path / "vault" / "link.md").symlink_to(tmp_path / "home" / "wifi.md")
     lines = [
         {"type": "header", "key": "agent:main:main"},
-        {"type": "message", "message": {"role": "user", "content": [{"type": "text", "text": "canary\nsaid"}]},
-         "provenance": {"trusted": True}},
-        {"type": "message", "message": {"role": "toolResult", "content": "canary-tool"},
-         "provenance": {"trusted": True}},
-        {"type": "message", "message": {"role": "assistant", "content": "ok"}, "provenance": {"trusted": True}},
+        {"id": "e1", "type": "message", "ts_ms": 1_795_000_000_000, "provenance": {"trusted": True},
+         "message": {"role": "user", "content": [{"type": "text", "text": "canary\nsaid"}]}},
+        {"id": "e2", "type": "message", "ts_ms": 1_795_000_000_000, "provenance": {"trusted": True},
+         "message": {"role": "tool", "content": "canary-tool"}},
+        {"id": "e3", "type": "message", "ts_ms": 1_795_000_000_000, "provenance": {"trusted": True},
+         "message": {"role": "assistant", "content": "ok"}},
     ]  # fmt: skip
     sessions = tmp_path / "sessions"
     sessions.mkdir()

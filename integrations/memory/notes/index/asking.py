@@ -27,6 +27,8 @@ LOOK_WAIT_S = 0.25
 """How long it waits for the first look at the files after a start, when there is an index already."""
 CHOICE_WAIT_S = 1.0
 QUERY_WAIT_S = 4.0
+RANKING_S = 0.02
+"""What is left for the ranking of the time within which an answer is wanted."""
 ATTEMPTS = 3
 
 
@@ -39,20 +41,27 @@ class _Meaning:
 
 
 async def search(
-    library: Library, query: str, areas: Sequence[str], filters: Filters, limit: int | None, today: date
+    library: Library,
+    query: str,
+    areas: Sequence[str],
+    filters: Filters,
+    limit: int | None,
+    today: date,
+    within_s: float | None = None,
 ) -> Answer:
-    """Return the passages of some areas that answer a query best.
+    """Return the passages of some areas that answer a query best; after `within_s` without what is still missing.
 
     Raises:
         IndexUnavailable: There is no index yet, or none of its engines can be asked.
     """
     began = time.perf_counter()
+    until = None if within_s is None else began + within_s - RANKING_S
     await library.open()
-    await _wait_for_index(library)
+    await _wait_for_index(library, until)
     rules = rules_of(library.settings.search)
     asked = ask(query, areas, filters, limit or rules.limit, today)
     try:
-        found = await _found(library, asked, rules)
+        found = await _found(library, asked, rules, until)
     except NothingLeft as error:
         raise IndexUnavailable(str(error)) from error
     finally:
@@ -62,10 +71,12 @@ async def search(
     return Answer(found.hits, found.engines, round(took_ms, 3), "; ".join(missing) or None)
 
 
-async def _wait_for_index(library: Library) -> None:
+async def _wait_for_index(library: Library, until: float | None) -> None:
     if library.first_look.is_set():
         return
     wait_s = BUILD_WAIT_S if library.generation is None else LOOK_WAIT_S
+    if until is not None:
+        wait_s = min(wait_s, (until - time.perf_counter()) / 2)
     try:
         async with asyncio.timeout(wait_s):
             await library.first_look.wait()
@@ -73,7 +84,7 @@ async def _wait_for_index(library: Library) -> None:
         return
 
 
-async def _found(library: Library, asked: Asked, rules: RankingRules) -> Found:
+async def _found(library: Library, asked: Asked, rules: RankingRules, until: float | None) -> Found:
     """Search in the index in force; once more when another one took its place meanwhile."""
     meaning: asyncio.Task[_Meaning] | None = None
     try:
@@ -83,18 +94,19 @@ async def _found(library: Library, asked: Asked, rules: RankingRules) -> Found:
                 raise IndexUnavailable(_why_none(library))
             one = Search(generation, asked)
             if meaning is None and asked.words and asked.areas:
-                meaning = asyncio.ensure_future(_meaning(library, asked.text))
+                meaning = library.begin(_meaning(library, asked.text))
             if not await library.in_thread(partial(_unless_closed, generation, one.by_word), Urgency.SEARCH):
                 continue
             vector, why_not = None, None
             if meaning is not None:
-                result = await meaning
+                result = await _by_then(meaning, until)
                 vector, why_not = _fitting(result, generation, library)
             finish = partial(one.by_meaning, vector, why_not, rules_for(rules, asked.text, _model(library)))
             if await library.in_thread(partial(_unless_closed, generation, finish), Urgency.SEARCH):
                 return one.found
     finally:
-        if meaning is not None:
+        # A vector that comes too late is kept for the next time, and the connection stays warm.
+        if meaning is not None and until is None:
             meaning.cancel()
     raise IndexUnavailable("the index was built anew several times while it was searched; try again")
 
@@ -109,6 +121,13 @@ def _unless_closed(generation: Generation, call: Callable[[], None]) -> bool:
         return False
     call()
     return True
+
+
+async def _by_then(meaning: asyncio.Task[_Meaning], until: float | None) -> _Meaning:
+    if until is None:
+        return await meaning
+    done, _ = await asyncio.wait([meaning], timeout=max(0.0, until - time.perf_counter()))
+    return meaning.result() if done else _Meaning(why_not="who makes them did not answer in time")
 
 
 async def _meaning(library: Library, text: str) -> _Meaning:

@@ -169,7 +169,8 @@ async def _search(library: Library, args: dict[str, Any]) -> dict[str, Any]:
     kind = stored.get("kind")
     filters = Filters(**{**stored, "kind": Kind(kind) if kind is not None else None})
     today = date.fromisoformat(args["today"])
-    return asdict(await search(library, args["query"], args["areas"], filters, args.get("limit"), today))
+    within_s = args.get("within_s")
+    return asdict(await search(library, args["query"], args["areas"], filters, args.get("limit"), today, within_s))
 
 
 async def _sync(library: Library, args: dict[str, Any]) -> dict[str, Any]:

@@ -142,9 +142,9 @@ class Shelf:
         await self.library.close()
         self.library = self._opened()
 
-    async def search(self, query: str, filters: Filters = NO_FILTERS) -> Answer:
+    async def search(self, query: str, filters: Filters = NO_FILTERS, within_s: float | None = None) -> Answer:
         """Search on the day of these tests."""
-        return await search(self.library, query, AREAS, filters, None, TODAY)
+        return await search(self.library, query, AREAS, filters, None, TODAY, within_s)
 
     async def settled(self, query: str) -> Answer:
         """Search until there is nothing to complain of."""

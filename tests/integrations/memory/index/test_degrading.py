@@ -35,6 +35,22 @@ async def test_a_query_that_cannot_be_embedded_is_answered_by_word_with_the_reas
     assert answer.hits[0].path == "MEMORY.md"
 
 
+async def test_who_cannot_wait_for_a_vector_is_answered_by_word_and_the_vector_is_kept_for_the_next_time(
+    shelf: Shelf, server: EmbeddingServer
+) -> None:
+    shelf.notes.write("MEMORY.md", "The boiler\n")
+    await shelf.library.sync()
+    server.set(delay_s=1.0)
+
+    answer = await shelf.search("boiler works", within_s=0.1)
+
+    assert (answer.engines, [hit.path for hit in answer.hits]) == (["keywords:fts5"], ["MEMORY.md"])
+    assert "in time" in (answer.degraded or "")
+    while answer.degraded is not None:
+        answer = await shelf.search("boiler works", within_s=0.1)
+    assert set(answer.engines) == {"vectors:exact", "keywords:fts5"}
+
+
 async def test_what_could_not_be_embedded_is_embedded_later(shelf: Shelf, server: EmbeddingServer) -> None:
     server.queue({"status": 401, "message": "not today", "always": True})
     shelf.notes.write("MEMORY.md", "The boiler\n")

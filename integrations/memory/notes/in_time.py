@@ -1,0 +1,48 @@
+"""An answer in time: the index's when it is there by then, else what a look through the files found meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from hub.memory.contract import Answer
+
+USUAL_SHARE = 0.25
+"""Of the time: an index that is awake mostly answers in it, and nothing is read beside."""
+IN_TIME_SHARE = 0.9
+"""Of the time: what is not there by then is gone without, so that whoever asked gets what is there."""
+LATE = "the index did not answer in time"
+
+
+async def in_time(
+    index: asyncio.Future[tuple[Answer | None, str | None]],
+    files: Callable[[float, str | None], Awaitable[Answer]],
+    within_s: float,
+    *,
+    awake: bool,
+) -> Answer:
+    """Return what the index answers, or what is found in the files when it does not within the time.
+
+    Args:
+        index: Its answer, or None and why there is none. It is left alone when it is late: so a sleeping index wakes.
+        files: Looks through the files for so many seconds, and says why that was done.
+        within_s: The time.
+        awake: Whether the index may answer at once; one that starts is not waited for when the files have told.
+    """
+    loop = asyncio.get_running_loop()
+    until = loop.time() + within_s * IN_TIME_SHARE
+    if awake:
+        await asyncio.wait([index], timeout=within_s * USUAL_SHARE)
+    answer, why = index.result() if index.done() else (None, LATE)
+    if answer is not None:
+        return answer
+    looking = asyncio.ensure_future(files(until - loop.time(), why))
+    try:
+        if not index.done():
+            waiting: list[asyncio.Future[Any]] = [index] if awake else [index, looking]
+            await asyncio.wait(waiting, timeout=until - loop.time(), return_when=asyncio.FIRST_COMPLETED)
+            answer = index.result()[0] if index.done() else None
+        return await looking if answer is None else answer
+    finally:
+        looking.cancel()
