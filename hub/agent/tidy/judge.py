@@ -1,6 +1,6 @@
 """The judge of notes: a model says of pairs of notes how they stand to each other, out of a closed set of answers.
 
-It has no tools. Words in a note can at worst choose one of the answers for that note.
+It has no tools. Words in a note can at worst choose among the answers for the notes of the same memory.
 """
 
 from __future__ import annotations

@@ -161,10 +161,11 @@ class _Run:
     async def _planned(self, reading: Reading, known: Known) -> Plan:
         """Return what changes in one area, with what a model says of pairs that rules cannot tell."""
         asked = await asyncio.to_thread(questions, reading.area, reading.files, known)
-        judged = await asyncio.to_thread(self._verdicts.of, [each.pair for each in asked])
+        area = reading.area.name
+        judged = await asyncio.to_thread(self._verdicts.of, area, [each.pair for each in asked])
         fresh = [each for each in asked if each.pair not in judged]
         if said := await self._needs.judge.judge(fresh, self._wish.agent, self._wish.context, self._purse):
-            await asyncio.to_thread(self._verdicts.keep, said)
+            await asyncio.to_thread(self._verdicts.keep, area, said)
         return await asyncio.to_thread(plan, reading.area, reading.files, replace(known, judged={**judged, **said}))
 
     async def _write(

@@ -19,7 +19,7 @@ VERSION = 1
 
 
 class Verdicts:
-    """The verdicts on one agent's notes; disposable. Everything here blocks.
+    """The verdicts on one agent's notes, each for the area it was given in; disposable. Everything here blocks.
 
     Args:
         path: The file.
@@ -28,14 +28,14 @@ class Verdicts:
     def __init__(self, path: Path) -> None:
         self._file = VersionedFile(path, VERSION)
 
-    def of(self, pairs: Iterable[Pair]) -> dict[Pair, Relation]:
+    def of(self, area: str, pairs: Iterable[Pair]) -> dict[Pair, Relation]:
         """Return what was said of those pairs of which something was."""
         kept = self._read()
-        return {pair: Relation(kept[name]) for pair in pairs if (name := _name(pair)) in kept}
+        return {pair: Relation(kept[name]) for pair in pairs if (name := _name(area, pair)) in kept}
 
-    def keep(self, judged: Mapping[Pair, Relation]) -> None:
+    def keep(self, area: str, judged: Mapping[Pair, Relation]) -> None:
         """Keep what was said; of very many, the newest. What cannot be written is asked again some day."""
-        kept = self._read() | {_name(pair): relation.value for pair, relation in judged.items()}
+        kept = self._read() | {_name(area, pair): relation.value for pair, relation in judged.items()}
         newest = dict(list(kept.items())[-KEPT_LIMIT:])
         try:
             self._file.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -54,5 +54,6 @@ class Verdicts:
         return {str(name): said for name, said in kept.items() if isinstance(said, str) and said in frozenset(Relation)}
 
 
-def _name(pair: Pair) -> str:
-    return sha256("\x00".join(pair).encode("utf-8", "surrogatepass")).hexdigest()
+def _name(area: str, pair: Pair) -> str:
+    # Notes beside a pair may sway what is said of it: it decides nothing in somebody else's memory.
+    return sha256("\x00".join((area, *pair)).encode("utf-8", "surrogatepass")).hexdigest()

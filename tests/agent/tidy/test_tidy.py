@@ -275,6 +275,21 @@ async def test_a_pair_is_asked_about_once_also_by_the_next_hub(tmp_path: Path, o
     assert len(asked(openai_server)) == 1
 
 
+async def test_what_was_said_of_a_pair_in_one_memory_decides_nothing_in_anothers(
+    tmp_path: Path, openai_server: OpenAIServer
+) -> None:
+    answering(openai_server, "updated")
+    async with tidying(tmp_path, openai_server.base_url) as house:
+        for folder, person in (("memory/people/anna", "anna"), ("memory", "me")):
+            house.write(f"{folder}/{day(2)}.md", entry(BOILER, 2, person=person))
+            house.write(f"{folder}/{day(1)}.md", entry(NOT_TUESDAY, 1, person=person))
+
+        await house.tidy(ANNAS)
+        await house.tidy()
+
+    assert len(asked(openai_server)) == 2
+
+
 async def test_what_judging_cost_is_told_with_what_led_to_it(tmp_path: Path, openai_server: OpenAIServer) -> None:
     answering(openai_server, "different")
     async with tidying(tmp_path, openai_server.base_url) as house:
@@ -392,21 +407,21 @@ def test_whatever_is_replied_is_taken_or_refused(reply: str, count: int) -> None
 @pytest.mark.parametrize("damage", [b"", b"{", b'{"version": 1, "data": [1]}', b'{"version": 1, "data": {"a": [2]}}'])
 def test_kept_verdicts_that_are_damaged_are_asked_for_again(tmp_path: Path, damage: bytes) -> None:
     verdicts = Verdicts(tmp_path / "agent" / "tidy.json")
-    verdicts.keep({("a", "b"): Relation.SAME})
-    kept = verdicts.of([("a", "b"), ("a", "c")])
+    verdicts.keep("private", {("a", "b"): Relation.SAME})
+    kept = verdicts.of("private", [("a", "b"), ("a", "c")])
     (tmp_path / "agent" / "tidy.json").write_bytes(damage)
 
     assert kept == {("a", "b"): Relation.SAME}
-    assert verdicts.of([("a", "b")]) == {}
+    assert verdicts.of("private", [("a", "b")]) == {}
 
 
 def test_of_very_many_verdicts_the_newest_are_kept(tmp_path: Path) -> None:
     verdicts = Verdicts(tmp_path / "tidy.json")
-    verdicts.keep({(str(number), "x"): Relation.SAME for number in range(KEPT_LIMIT)})
+    verdicts.keep("private", {(str(number), "x"): Relation.SAME for number in range(KEPT_LIMIT)})
 
-    verdicts.keep({("new", "x"): Relation.DIFFERENT})
+    verdicts.keep("private", {("new", "x"): Relation.DIFFERENT})
 
-    assert verdicts.of([("0", "x"), ("1", "x"), ("new", "x")]) == {
+    assert verdicts.of("private", [("0", "x"), ("1", "x"), ("new", "x")]) == {
         ("1", "x"): Relation.SAME,
         ("new", "x"): Relation.DIFFERENT,
     }
