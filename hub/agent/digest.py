@@ -169,7 +169,9 @@ def slug_of(text: str) -> str:
 
 
 def _shown(lines: Sequence[Line]) -> str:
-    text = "\n".join(f"{line.speaker or 'Assistant'}: {line.text[:LINE_LIMIT]}" for line in lines)
+    # Further lines are set in, so that nobody writes a line that looks like somebody else's.
+    said = ((line.speaker or "Assistant", "\n  ".join(line.text[:LINE_LIMIT].splitlines())) for line in lines)
+    text = "\n".join(f"{speaker}: {words}" for speaker, words in said)
     return text if len(text) <= TEXT_LIMIT else f"[…]\n{text[-TEXT_LIMIT:]}"
 
 
