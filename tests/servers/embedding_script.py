@@ -20,10 +20,13 @@ SCALE = 1.7
 """Its vectors are not of length one, so that it is seen whether somebody makes them so."""
 _WORD = re.compile(r"[a-z0-9]+|[\u4e00-\u9fff]")
 
+_FOR_VECTORS = re.compile(r"/embeddings$|:batchEmbedContents$")
+
 Fault = dict[str, Any]
 """One answer that goes wrong. `status` with `message`, `code`, `headers`; or `kind`: `nan`, `infinity`, `zero`, `short`
 (a vector of another length), `fewer`, `more`, `twice` (an index), `shuffled`, `html`, `null`, `disconnect`, `redirect`,
-`flood` (an answer without end); `delay_s` before either; `match`: only when a text holds this."""
+`flood` (an answer without end); `delay_s` before either; `match`: only when a text holds this. For the beginning
+of a batch job, `match` is `/batches`, and `kind` also `lost` (it never came) or `null` (an answer without an id)."""
 
 
 @dataclass(slots=True)
@@ -55,6 +58,18 @@ class Manner:
     file_delay_s: float = 0.0
     batch_share: float = 1.0
     """The share of its lines that a job gets done."""
+    batch_reason: str = "Enqueued token limit reached"
+    """Why jobs fail."""
+    batch_shuffled: bool = True
+    """Whether results come in another order than the requests."""
+    batch_foreign: bool = False
+    """Whether there are results that nobody asked for."""
+    batch_forgets: bool = False
+    """Whether jobs are not known any more."""
+    batch_page: int = 100
+    """Jobs on one page of a list at most."""
+    batch_moved: str = "no"
+    """Where a file of results lies instead: `no`, `here` (the same server), `plain` (another, without TLS), `round`."""
 
 
 @dataclass(slots=True)
@@ -97,10 +112,14 @@ class EmbeddingScript:
             self._asked.clear()
             self.busiest = 0
 
-    def asked(self, part: str = "mbed") -> list[Asked]:
-        """Return the requests whose path has this in it, the first first."""
+    def asked(self, part: str | None = None) -> list[Asked]:
+        """Return the requests whose method and path have this in them, those for vectors without it, in order."""
         with self._lock:
-            return [each for each in self._asked if part in each.path]
+            return [
+                each
+                for each in self._asked
+                if (part in each.path if part is not None else _FOR_VECTORS.search(each.path))
+            ]
 
     @property
     def requests(self) -> int:

@@ -1,4 +1,4 @@
-"""A scripted server for embeddings: OpenAI's, Gemini's and Voyage's APIs, and OpenAI's files and batches.
+"""A scripted server for embeddings: OpenAI's, Gemini's and Voyage's APIs, and the batch APIs of each.
 
 In a test: `with EmbeddingServer() as server:`, in a thread of this process. As a process: `python -m
 tests.servers.embedding_server --port 0` prints its addresses as one line of JSON; `POST /control/queue` {"faults":
@@ -23,22 +23,13 @@ from typing import Any, Self
 import orjson
 from aiohttp import web
 
+from tests.servers.embedding_batches import FileBatches, RequestRefused, broken_off
+from tests.servers.embedding_batches_gemini import GeminiBatches
 from tests.servers.embedding_script import Asked, EmbeddingScript, Fault, encoded, tokens_of, vector_of
 
 BODY_LIMIT_BYTES = 256 * 1024 * 1024
 START_LIMIT_S = 20.0
 REPOSITORY = Path(__file__).resolve().parents[2]
-_SHOULD_BE_OPEN = frozenset({"validating", "in_progress", "finalizing"})
-
-
-class _Refused(Exception):
-    """The request is answered with an error."""
-
-    def __init__(self, status: int, message: str, code: str = "invalid_request_error") -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
-        self.code = code
 
 
 class _Handlers:
@@ -46,10 +37,17 @@ class _Handlers:
 
     def __init__(self, script: EmbeddingScript) -> None:
         self._script = script
-        self._files: dict[str, bytes] = {}
-        self._batches: dict[str, dict[str, Any]] = {}
-        self._looks: dict[str, int] = {}
-        self._number = 0
+        self._openai_batches = FileBatches(
+            script, voyage=False, make=self._line_made, error=lambda status, text: _error("openai", status, text, "")
+        )
+        self._voyage_batches = FileBatches(
+            script, voyage=True, make=self._line_made, error=lambda status, text: _error("voyage", status, text, "")
+        )
+        self._gemini_batches = GeminiBatches(
+            script,
+            make=lambda body, fault: self._one_made_gemini(body["model"].removeprefix("models/"), body, fault),
+            error=lambda status, text, code: _error("gemini", status, text, code),
+        )
 
     def application(self) -> web.Application:
         application = web.Application(client_max_size=BODY_LIMIT_BYTES)
@@ -58,14 +56,10 @@ class _Handlers:
             routes.add_post(f"{base}/embeddings", self._openai)
             routes.add_get(f"{base}/models", self._models)
         routes.add_post("/voyage/v1/embeddings", self._voyage)
+        self._gemini_batches.add_to(routes)
         routes.add_post("/v1beta/models/{model}", self._gemini)
-        routes.add_post("/v1/files", self._upload)
-        routes.add_get("/v1/files/{id}/content", self._content)
-        routes.add_delete("/v1/files/{id}", self._delete)
-        routes.add_post("/v1/batches", self._begin)
-        routes.add_get("/v1/batches", self._list)
-        routes.add_get("/v1/batches/{id}", self._look)
-        routes.add_post("/v1/batches/{id}/cancel", self._cancel)
+        self._openai_batches.add_to(routes, "/v1")
+        self._voyage_batches.add_to(routes, "/voyage/v1")
         routes.add_get("/control/counts", self._counts)
         routes.add_post("/control/{what}", self._control)
         return application
@@ -104,7 +98,7 @@ class _Handlers:
                 else json.dumps(self._made(api, request, body, texts, fault)).encode(),
                 content_type="application/json",
             )
-        except _Refused as error:
+        except RequestRefused as error:
             return _error(api, error.status, error.message, error.code)
         finally:
             self._script.end()
@@ -122,12 +116,12 @@ class _Handlers:
         manner = self._script.manner
         self._check(body.get("model"), texts, limit)
         if body.get("encoding_format") == "base64" and manner.base64 == "refused":
-            raise _Refused(400, "encoding_format base64 is not supported")
+            raise RequestRefused(400, "encoding_format base64 is not supported")
         as_base64 = body.get("encoding_format") == "base64" and manner.base64 == "yes"
         length = manner.dimensions
         if size in body:
             if manner.sizes == "refused":
-                raise _Refused(400, "This model does not support specifying dimensions.")
+                raise RequestRefused(400, "This model does not support specifying dimensions.")
             length = body[size] if manner.sizes == "yes" else length
         rows = _spoilt([vector_of(text, length) for text in texts], fault.get("kind"))
         data = [
@@ -154,29 +148,41 @@ class _Handlers:
     def _made_gemini(self, request: web.Request, body: Any, texts: list[str], fault: Fault) -> Any:
         model, _, method = request.match_info["model"].partition(":")
         if method != "batchEmbedContents":
-            raise _Refused(404, f"{method} is not found", "NOT_FOUND")
+            raise RequestRefused(404, f"{method} is not found", "NOT_FOUND")
         if any(each.get("model") != f"models/{model}" for each in body["requests"]):
-            raise _Refused(400, "the model of a request differs", "INVALID_ARGUMENT")
+            raise RequestRefused(400, "the model of a request differs", "INVALID_ARGUMENT")
         self._check(model, texts, 100)
         length = body["requests"][0].get("outputDimensionality", 3_072)
         rows = _spoilt([vector_of(text, length) for text in texts], fault.get("kind"))
         return {"embeddings": [{"values": None if row is None else row.tolist()} for _, row in rows]}
 
+    def _line_made(self, body: Any, fault: Fault) -> Any:
+        """Return the answer to one line of a file of requests."""
+        size = "output_dimension" if "output_dimension" in body else "dimensions"
+        return self._made_list(body, list(body["input"]), fault, size, 1)
+
+    def _one_made_gemini(self, model: str, body: Any, fault: Fault) -> Any:
+        """Return the answer to one request of a batch job."""
+        text = body["content"]["parts"][0]["text"]
+        self._check(model, [text], 1)
+        row = _spoilt([vector_of(text, body.get("outputDimensionality", 3_072))], fault.get("kind"))[0][1]
+        return {"embedding": {"values": row}, "usageMetadata": {"promptTokenCount": tokens_of(text)}}
+
     def _check(self, model: Any, texts: list[str], limit: int) -> None:
         manner = self._script.manner
         if not isinstance(model, str) or (not manner.any_model and model not in manner.models):
-            raise _Refused(404, f'model "{model}" not found, try pulling it first', "model_not_found")
+            raise RequestRefused(404, f'model "{model}" not found, try pulling it first', "model_not_found")
         if not texts or any(text == "" for text in texts):
-            raise _Refused(400, "'$.input' is invalid. Please check the API reference.")
+            raise RequestRefused(400, "'$.input' is invalid. Please check the API reference.")
         if len(texts) > limit:
-            raise _Refused(400, f"at most {limit} requests can be in one batch")
+            raise RequestRefused(400, f"at most {limit} requests can be in one batch")
         if any(tokens_of(text) > manner.text_tokens_limit for text in texts):
-            raise _Refused(
+            raise RequestRefused(
                 manner.text_status, "input is too large to process. increase the physical batch size", "server_error"
             )
         total = sum(map(tokens_of, texts))
         if total > manner.tokens_limit:
-            raise _Refused(
+            raise RequestRefused(
                 400, f"Requested {total} tokens, max {manner.tokens_limit} tokens per request", "max_tokens_per_request"
             )
 
@@ -188,95 +194,6 @@ class _Handlers:
         return web.json_response(
             {"object": "list", "data": [{"id": name, "object": "model"} for name in manner.models]}
         )
-
-    async def _upload(self, request: web.Request) -> web.Response:
-        self._script.record(Asked(request.path, dict(request.headers.items()), None))
-        if not self._script.manner.batches:
-            return web.Response(status=404, text="404 page not found")
-        data, purpose = b"", ""
-        async for part in await request.multipart():
-            if part.name == "purpose":  # type: ignore[union-attr]
-                purpose = await part.text()  # type: ignore[union-attr]
-            else:
-                data = bytes(await part.read())  # type: ignore[union-attr]
-        if purpose != "batch":
-            return _error("openai", 400, "purpose must be batch", "invalid_request_error")
-        return web.json_response({"id": self._kept("file", data), "bytes": len(data), "purpose": purpose})
-
-    async def _content(self, request: web.Request) -> web.Response:
-        self._script.record(Asked(request.path, {}, None))
-        await asyncio.sleep(self._script.manner.file_delay_s)
-        data = self._files.get(request.match_info["id"])
-        return _error("openai", 404, "No such File object", "") if data is None else web.Response(body=data)
-
-    async def _delete(self, request: web.Request) -> web.Response:
-        self._script.record(Asked(f"DELETE {request.path}", {}, None))
-        gone = self._files.pop(request.match_info["id"], None)
-        return web.json_response({"id": request.match_info["id"], "deleted": gone is not None})
-
-    async def _begin(self, request: web.Request) -> web.StreamResponse:
-        body = await _json(request)
-        self._script.record(Asked(request.path, dict(request.headers.items()), body))
-        fault = self._script.next_fault(["/batches"]) or {}
-        if "status" in fault:
-            return _error("openai", fault["status"], fault.get("message", "scripted"), "")
-        if body.get("endpoint") != "/v1/embeddings" or body.get("completion_window") != "24h":
-            return _error("openai", 400, "endpoint and completion_window are wrong", "invalid_request_error")
-        lines = self._files[body["input_file_id"]].splitlines()
-        id = self._kept("batch", b"")
-        self._batches[id] = {**body, "id": id, "object": "batch", "status": "in_progress", "lines": len(lines)}
-        if fault.get("kind") == "disconnect":
-            return await _broken(request, "disconnect") or web.Response()
-        return web.json_response(self._batches[id])
-
-    async def _list(self, request: web.Request) -> web.Response:
-        self._script.record(Asked(f"GET {request.path}", {}, None))
-        return web.json_response({"object": "list", "data": [*self._batches.values()]})
-
-    async def _look(self, request: web.Request) -> web.Response:
-        self._script.record(Asked(request.path, {}, None))
-        batch = self._batches.get(request.match_info["id"])
-        if batch is None:
-            return _error("openai", 404, "No batch found", "")
-        manner = self._script.manner
-        self._looks[batch["id"]] = self._looks.get(batch["id"], 0) + 1
-        if batch["status"] in _SHOULD_BE_OPEN and self._looks[batch["id"]] >= manner.batch_looks:
-            batch["status"] = manner.batch_end
-            if manner.batch_end == "failed":
-                batch["errors"] = {"data": [{"message": "Enqueued token limit reached"}]}
-            elif manner.batch_end != "in_progress":
-                self._finish(batch)
-        return web.json_response(batch)
-
-    async def _cancel(self, request: web.Request) -> web.Response:
-        self._script.record(Asked(request.path, {}, None))
-        batch = self._batches[request.match_info["id"]]
-        batch["status"] = "cancelled"
-        return web.json_response(batch)
-
-    def _finish(self, batch: dict[str, Any]) -> None:
-        lines = self._files[batch["input_file_id"]].splitlines()
-        results = []
-        for line in lines[: round(len(lines) * self._script.manner.batch_share)]:
-            asked = orjson.loads(line)
-            texts = asked["body"]["input"]
-            fault = self._script.next_fault(texts) or {}
-            if "status" in fault:
-                answer: dict[str, Any] = {"status_code": fault["status"], "body": {"error": {"message": "scripted"}}}
-            else:
-                made = self._made_list(asked["body"], texts, fault, "dimensions", 1)
-                answer = {"status_code": 200, "request_id": "r", "body": made}
-            results.append(
-                orjson.dumps({"id": "x", "custom_id": asked["custom_id"], "response": answer, "error": None})
-            )
-        batch["output_file_id"] = self._kept("file", b"\n".join(reversed(results)) + b"\n")
-
-    def _kept(self, kind: str, data: bytes) -> str:
-        self._number += 1
-        id = f"{kind}-{self._number}"
-        if kind == "file":
-            self._files[id] = data
-        return id
 
     async def _counts(self, request: web.Request) -> web.Response:
         script = self._script
@@ -336,9 +253,7 @@ async def _broken(request: web.Request, kind: str) -> web.StreamResponse | None:
         case "redirect":
             return web.Response(status=307, headers={"Location": "http://127.0.0.1:9/elsewhere"})
         case "disconnect":
-            if request.transport is not None:
-                request.transport.abort()
-            raise ConnectionResetError("scripted disconnect")
+            broken_off(request)
         case "flood":
             response = web.StreamResponse(headers={"Content-Type": "application/json"})
             await response.prepare(request)

@@ -65,3 +65,16 @@ def test_nothing_was_spent_before_anything_was_asked(tmp_path: Path) -> None:
 def test_a_price_is_per_million_tokens() -> None:
     assert price_usd("voyage", "voyage-4-large", 500_000) == pytest.approx(0.06)
     assert price_usd("local", "all-MiniLM-L6-v2", 500_000) is None
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "usd"),
+    [
+        ("openai", "text-embedding-3-small", 0.01),
+        ("gemini", "gemini-embedding-001", 0.075),
+        ("voyage", "voyage-4", 0.0402),
+        ("openai", "unheard-of", None),
+    ],
+)
+def test_a_batch_job_costs_a_share_of_the_price(provider: str, model: str, usd: float | None) -> None:
+    assert price_usd(provider, model, 1_000_000, batch=True) == (None if usd is None else pytest.approx(usd))

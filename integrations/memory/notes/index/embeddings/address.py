@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urljoin, urlsplit, urlunsplit
 
 from hub.core.secret import Secret
 
@@ -15,9 +15,11 @@ class Where:
     base_url: str
 
     def endpoint(self, path: str) -> str:
-        """Return the address of an endpoint; a query in the base is kept."""
+        """Return the address of an endpoint, which may have a query; one in the base is kept."""
         parts = urlsplit(self.base_url)
-        return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/{path}", fragment=""))
+        path, _, query = path.partition("?")
+        query = "&".join(filter(None, (parts.query, query)))
+        return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/{path}", query=query, fragment=""))
 
     @property
     def shown(self) -> str:
@@ -41,3 +43,19 @@ class Where:
     def host(self) -> str:
         """The name of the machine."""
         return (urlsplit(self.base_url).hostname or "").lower()
+
+
+def moved(url: str, location: str) -> tuple[str | None, bool]:
+    """Return where an answer from `url` sends on to, and whether that is the same server.
+
+    Only under TLS another server may be meant: None for anything else, and for what is no address.
+    """
+    try:
+        there = urljoin(url, location)
+        old, new = urlsplit(url), urlsplit(there)
+        same = (old.scheme, old.hostname, old.port) == (new.scheme, new.hostname, new.port)
+    except ValueError:
+        return None, False
+    if not new.hostname or not (same or new.scheme == "https"):
+        return None, False
+    return there, same

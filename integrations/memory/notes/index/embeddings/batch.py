@@ -1,21 +1,21 @@
-"""Large jobs through OpenAI's batch API: half the price, done within a day, remembered through every restart."""
+"""Large jobs through a provider's batch API: cheaper, done within a day, remembered through every restart."""
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
-import json
 import logging
 import secrets
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from integrations.memory.notes.index.embeddings.batch_api import BatchApi, JobState
 from integrations.memory.notes.index.embeddings.cache import Cache, text_hash
 from integrations.memory.notes.index.embeddings.jobs import Job, Jobs
-from integrations.memory.notes.index.embeddings.openai_api import OpenAI, rows_of, tokens_of
-from integrations.memory.notes.index.embeddings.provider import OURS, PASSING, Fault, ProviderFailed
+from integrations.memory.notes.index.embeddings.packing import pack_jobs
+from integrations.memory.notes.index.embeddings.provider import PASSING, Fault, Provider, ProviderFailed
 from integrations.memory.notes.index.embeddings.vectors import normalise
 
 if TYPE_CHECKING:
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 
 LEAST_TEXTS = 500
 """Fewer are sent at once: who wrote a page wants to find it now."""
-JOB_TEXTS = 5_000
 GIVEN_UP_S = 26 * 3_600
 KEEP_AT_ONCE = 256
-UPLOAD_TIMEOUT_S = 600.0
 
-_ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
+_MAY_HAVE_BEGUN = frozenset({Fault.AWAY, Fault.SLOW, Fault.BUSY, Fault.NONSENSE})
+"""After anything else the provider has said no."""
+_TOLD_BY_REQUESTS = PASSING | {Fault.KEY, Fault.CREDIT}
+"""What ordinary requests run into as well, or what is gone at the next job."""
 _log = logging.getLogger(__name__)
 _DISK = (sqlite3.Error, OSError)
 
@@ -48,12 +49,15 @@ class Batch:
 
     Args:
         provider: Whom.
+        api: Its batch API.
         jobs: Where they are remembered.
         cache: Where results go.
     """
 
-    def __init__(self, provider: OpenAI, jobs: Jobs, cache: Cache) -> None:
-        self._provider = provider
+    def __init__(self, provider: Provider, api: BatchApi, jobs: Jobs, cache: Cache) -> None:
+        self._name = provider.id.provider
+        self._text_chars = provider.limits.text_chars
+        self._api = api
         self._jobs = jobs
         self._cache = cache
         self._busy = asyncio.Lock()
@@ -66,10 +70,9 @@ class Batch:
         return None if self._look_at is None else self._jobs.until_s(self._look_at)
 
     async def take(self, texts: Sequence[str]) -> list[str]:
-        """Put many texts into a job, and return those that are to be sent at once instead.
+        """Put many texts into jobs, and return those that are to be sent at once instead.
 
-        Raises:
-            ProviderFailed: The key is refused, or there is no credit.
+        Nothing of the provider's is raised: what no job takes is sent at once, and meets the same refusal there.
         """
         async with self._busy:
             try:
@@ -99,151 +102,87 @@ class Batch:
 
     async def _submit_all(self, texts: Sequence[str]) -> None:
         try:
-            for start in range(0, len(texts), JOB_TEXTS):
-                await self._submit(texts[start : start + JOB_TEXTS])
+            for hashes, requests in pack_jobs(self._requests(texts), self._api.limits):
+                await self._submit(hashes, requests)
         except ProviderFailed as error:
-            if error.fault in OURS:
-                raise
             _log.warning("a batch job could not be begun: %s", error.text)
-            if error.fault not in PASSING:
+            if error.fault not in _TOLD_BY_REQUESTS:
                 await self._not_again(f"its batch API does not work: {error.text}")
 
-    async def _look(self, job: Job) -> Collected:
-        client = self._provider.client
-        try:
-            state = await self._state_of(job)
-            if state is None:
-                await self._jobs.remove(job.nonce)
-                await self._delete(job.input_file)
-                return Collected()
-            if state.get("status") not in _ENDED:
-                if self._jobs.age_s(job) > GIVEN_UP_S:
-                    await self._give_up(job, "it did not end within a day")
-                return Collected()
-            got = await self._results(job, state.get("output_file_id"))
-            if state["status"] != "completed" or not got.texts:
-                await self._not_again(f"a batch job ended as {state['status']}: {_why(state)}")
-            await self._jobs.remove(job.nonce)
-            for file in (
-                state.get("input_file_id") or job.input_file,
-                state.get("output_file_id"),
-                state.get("error_file_id"),
-            ):
-                await self._delete(file)
-            return got
-        except ProviderFailed as error:
-            _log.warning("the batch job %s cannot be looked at: %s", job.id, error.text)
-            if error.fault is Fault.REFUSED or error.fault is Fault.MODEL:
-                await self._give_up(job, f"{client.name} does not know the job any more")
-            elif self._jobs.age_s(job) > GIVEN_UP_S:
-                await self._give_up(job, "it could not be looked at for a day")
-            return Collected()
-
-    async def _state_of(self, job: Job) -> dict[str, Any] | None:
-        """Return what the provider says of a job; None when it never began."""
-        client = self._provider.client
-        id = job.id or await self._adopted(job)
-        if id is None:
-            return None
-        state = await client.call("GET", self._provider.endpoint(f"batches/{id}"))
-        return state if isinstance(state, dict) else {}
-
-    async def _adopted(self, job: Job) -> str | None:
-        """Return the id of a job that was begun without an answer; None when it was not begun."""
-        listed = await self._provider.client.call("GET", self._provider.endpoint("batches"))
-        entries = listed.get("data") if isinstance(listed, dict) else None
-        for entry in entries if isinstance(entries, list) else []:
-            metadata = entry.get("metadata") if isinstance(entry, dict) else None
-            if isinstance(metadata, dict) and metadata.get("homarus") == job.nonce and _is_id(entry.get("id")):
-                await self._jobs.name(job.nonce, entry["id"])
-                return str(entry["id"])
-        return None
-
-    async def _submit(self, texts: Sequence[str]) -> None:
-        provider, client = self._provider, self._provider.client
-        nonce = secrets.token_hex(16)
-        hashes = [text_hash(text) for text in texts]
-        file = await self._upload(_lines(provider, zip(hashes, texts, strict=True)))
+    async def _submit(self, hashes: Sequence[bytes], requests: Sequence[bytes]) -> None:
+        api, nonce = self._api, secrets.token_hex(16)
+        file = await api.upload(requests)
         # First the note, then the job: what is begun is never forgotten.
         try:
             await self._jobs.add(nonce, file, hashes)
         except _DISK:
-            await self._delete(file)
+            await self._delete(None, _files(file))
             raise
-        body = {
-            "input_file_id": file,
-            "endpoint": "/v1/embeddings",
-            "completion_window": "24h",
-            "metadata": {"homarus": nonce},
-        }
         try:
-            state = await client.post(provider.endpoint("batches"), body)
+            id = await api.begin(nonce, file, requests)
         except ProviderFailed as error:
-            if error.fault not in {Fault.AWAY, Fault.SLOW}:
-                # It said no; otherwise it may have begun, and the next look finds out.
+            if error.fault not in _MAY_HAVE_BEGUN:
                 await self._jobs.remove(nonce)
-                await self._delete(file)
+                await self._delete(None, _files(file))
             raise
-        id = state.get("id") if isinstance(state, dict) else None
-        if not _is_id(id):
-            await self._jobs.remove(nonce)
-            raise client.failed(Fault.NONSENSE, "began a batch job without an id")
-        await self._jobs.name(nonce, str(id))
-        _log.info("%d texts wait in the batch job %s", len(texts), id)
+        await self._jobs.name(nonce, id)
+        _log.info("%d texts wait in the batch job %s", len(hashes), id)
 
-    async def _upload(self, data: bytes) -> str:
-        import aiohttp
-
-        form = aiohttp.FormData()
-        form.add_field("purpose", "batch")
-        form.add_field("file", data, filename="embeddings.jsonl", content_type="application/jsonl")
-        answer = await self._provider.client.call(
-            "POST", self._provider.endpoint("files"), data=form, timeout_s=UPLOAD_TIMEOUT_S
-        )
-        id = answer.get("id") if isinstance(answer, dict) else None
-        if not _is_id(id):
-            raise self._provider.client.failed(Fault.NONSENSE, "took a file without an id")
-        return str(id)
-
-    async def _results(self, job: Job, file: Any) -> Collected:
-        """Take the lines of a file of results into the cache, as far as their texts are still wanted."""
-        if not _is_id(file):
+    async def _look(self, job: Job) -> Collected:
+        try:
+            if job.id is None and (job := await self._found(job)).id is None:
+                await self._jobs.remove(job.nonce)
+                await self._delete(None, _files(job.input_file))
+                return Collected()
+            state = await self._api.look(job.id)
+            if not state.ended:
+                if self._jobs.age_s(job) > GIVEN_UP_S:
+                    await self._give_up(job, "it did not end within a day")
+                return Collected()
+            return await self._take_in(job, state)
+        except ProviderFailed as error:
+            _log.warning("the batch job %s cannot be looked at: %s", job.id, error.text)
+            if error.fault is Fault.REFUSED or error.fault is Fault.MODEL:
+                await self._give_up(dataclasses.replace(job, id=None), f"{self._name} does not know the job any more")
+            elif self._jobs.age_s(job) > GIVEN_UP_S:
+                await self._give_up(job, "it could not be looked at for a day")
             return Collected()
+
+    async def _found(self, job: Job) -> Job:
+        """Return a job whose beginning was not answered, with its id if it began."""
+        id = await self._api.find(job.nonce)
+        if id is not None:
+            await self._jobs.name(job.nonce, id)
+        return dataclasses.replace(job, id=id)
+
+    async def _take_in(self, job: Job, state: JobState) -> Collected:
+        """Bring the results of a job that ended into the cache, and clean up behind it."""
+        got = await self._results(job, state)
+        if not state.completed or not got.texts:
+            await self._not_again(f"a batch job ended as {state.word}: {state.reason or 'without a reason'}")
+        await self._jobs.remove(job.nonce)
+        await self._delete(job.id, state.files or _files(job.input_file))
+        return got
+
+    async def _results(self, job: Job, state: JobState) -> Collected:
+        """Take results into the cache, as far as their texts are still wanted."""
         wanted = await self._jobs.texts_of(job.nonce)
         total, ready = Collected(), dict[bytes, "Vector"]()
-        async for line in self._provider.client.lines(self._provider.endpoint(f"files/{file}/content")):
-            digest, vector, tokens = self._result(line)
-            if digest is None or digest not in wanted:
+        async for result in self._api.results(state):
+            if result.digest is None or result.digest not in wanted:
                 continue
-            wanted.discard(digest)
+            wanted.discard(result.digest)
+            vector = _vector(result.row)
             if vector is None:
                 total = dataclasses.replace(total, refused=total.refused + 1)
                 continue
-            ready[digest] = vector
-            total = dataclasses.replace(total, texts=total.texts + 1, tokens=total.tokens + tokens, requests=1)
+            ready[result.digest] = vector
+            total = Collected(total.texts + 1, total.refused, total.tokens + result.tokens, 1)
             if len(ready) >= KEEP_AT_ONCE:
                 await self._cache.put_hashed(ready)
                 ready = {}
         await self._cache.put_hashed(ready)
         return total
-
-    def _result(self, line: bytes) -> tuple[bytes | None, Vector | None, int]:
-        """Return hash, vector and tokens of a line of results; no hash when it is not one of ours."""
-        try:
-            entry = json.loads(line)
-            digest = bytes.fromhex(entry["custom_id"])
-        except (ValueError, TypeError, KeyError, RecursionError):
-            return None, None, 0
-        response = entry.get("response")
-        body = response.get("body") if isinstance(response, dict) and response.get("status_code") == 200 else None
-        if not isinstance(body, dict):
-            return digest, None, 0
-        try:
-            vector = normalise(rows_of(self._provider.client, body, 1))[0]
-        except ProviderFailed as error:
-            _log.warning("a result of a batch job is no vector: %s", error.text)
-            return digest, None, 0
-        return digest, vector, tokens_of(body, "prompt_tokens") or 0
 
     async def _waiting(self) -> set[bytes]:
         """Return the hashes of texts that are in jobs, and bring `pending` up to date."""
@@ -260,48 +199,39 @@ class Batch:
         await self._jobs.remove(job.nonce)
         if job.id is not None:
             try:
-                await self._provider.client.call("POST", self._provider.endpoint(f"batches/{job.id}/cancel"))
+                await self._api.cancel(job.id)
             except ProviderFailed as error:
                 _log.info("the batch job %s cannot be cancelled: %s", job.id, error.text)
-        await self._delete(job.input_file)
+        await self._delete(job.id, _files(job.input_file))
 
-    async def _delete(self, file: Any) -> None:
-        """Delete a file at the provider: what it holds is somebody's memory."""
-        if not _is_id(file):
-            return
-        try:
-            await self._provider.client.call("DELETE", self._provider.endpoint(f"files/{file}"))
-        except ProviderFailed as error:
-            _log.warning("the file %s of a batch job stays at the provider: %s", file, error.text)
+    async def _delete(self, id: str | None, files: Sequence[str]) -> None:
+        """Delete what a job leaves at the provider: it holds somebody's memory."""
+        for what in self._api.leftovers(id, files):
+            try:
+                await self._api.delete(what)
+            except ProviderFailed as error:
+                _log.warning("%s of a batch job stays at the provider: %s", what, error.text)
+
+    def _requests(self, texts: Iterable[str]) -> Iterator[tuple[bytes, bytes]]:
+        for text in texts:
+            digest = text_hash(text)
+            # A lone surrogate is no text and can be sent nowhere.
+            yield digest, self._api.request(digest, text[: self._text_chars].encode("utf-8", "replace").decode())
 
 
-def _lines(provider: OpenAI, texts: Iterable[tuple[bytes, str]]) -> bytes:
-    limit = provider.limits.text_chars
-    lines = (
-        {
-            "custom_id": digest.hex(),
-            "method": "POST",
-            "url": "/v1/embeddings",
-            "body": provider.request_body([text[:limit].encode("utf-8", "replace").decode()]),
-        }
-        for digest, text in texts
-    )
-    return "".join(f"{json.dumps(line)}\n" for line in lines).encode()
+def _vector(row: object) -> Vector | None:
+    try:
+        return normalise([row])[0]
+    except ProviderFailed as error:
+        _log.warning("a result of a batch job is no vector: %s", error.text)
+        return None
+
+
+def _files(file: str | None) -> list[str]:
+    return [] if file is None else [file]
 
 
 def _sum(one: Collected, other: Collected) -> Collected:
     return Collected(
         one.texts + other.texts, one.refused + other.refused, one.tokens + other.tokens, one.requests + other.requests
     )
-
-
-def _why(state: dict[str, Any]) -> str:
-    errors = state.get("errors")
-    entries = errors.get("data") if isinstance(errors, dict) else None
-    first = entries[0] if isinstance(entries, list) and entries else None
-    return str(first.get("message"))[:300] if isinstance(first, dict) else "without a reason"
-
-
-def _is_id(value: Any) -> bool:
-    """Whether it can stand in an address."""
-    return isinstance(value, str) and 0 < len(value) <= 128 and all(each.isalnum() or each in "-_." for each in value)

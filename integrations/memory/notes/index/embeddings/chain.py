@@ -20,6 +20,10 @@ from integrations.memory.notes.index.contract import Embedder
 from integrations.memory.notes.index.embeddings import gemini, openai_api, voyage
 from integrations.memory.notes.index.embeddings.address import Where
 from integrations.memory.notes.index.embeddings.batch import Batch
+from integrations.memory.notes.index.embeddings.batch_api import BatchApi
+from integrations.memory.notes.index.embeddings.batch_gemini import GeminiJobs
+from integrations.memory.notes.index.embeddings.batch_openai import OpenAIJobs
+from integrations.memory.notes.index.embeddings.batch_voyage import VoyageJobs
 from integrations.memory.notes.index.embeddings.cache import Cache
 from integrations.memory.notes.index.embeddings.client import Client
 from integrations.memory.notes.index.embeddings.embedder import CachingEmbedder
@@ -262,14 +266,13 @@ class _Choice:
         name = _cache_name(provider, settings)
         cache = Cache(self._store, name, settings.cache)
         await self._settle_length(provider, cache)
-        batch = None
-        if settings.batch and isinstance(provider, OpenAI):
-            if settings.cache:
-                batch = Batch(provider, Jobs(self._store, name, provider.id.endpoint), cache)
-            else:
-                self.notes.append("The batch API is not used: its results need memory.embeddings.cache.")
+        batch, api = None, _batch_api(provider) if settings.batch else None
+        if api is not None and settings.cache:
+            batch = Batch(provider, api, Jobs(self._store, name, provider.id.endpoint), cache)
+        elif api is not None:
+            self.notes.append("The batch API is not used: its results need memory.embeddings.cache.")
         elif settings.batch:
-            self.notes.append(f"The batch API is not used: {provider.id.provider} has none that is supported.")
+            self.notes.append(f"The batch API is not used: {provider.id.provider} has none.")
         return CachingEmbedder(
             provider,
             self._store,
@@ -333,6 +336,19 @@ class _Choice:
             )
         except (sqlite3.Error, OSError) as error:
             _log.warning("the model chosen cannot be kept: %s", error)
+
+
+def _batch_api(provider: Provider) -> BatchApi | None:
+    """Return the batch API of a provider; None when it has none."""
+    match provider:
+        case OpenAI():
+            return OpenAIJobs(provider)
+        case Gemini():
+            return GeminiJobs(provider)
+        case Voyage():
+            return VoyageJobs(provider)
+        case _:
+            return None
 
 
 def _owner_of(model: str | None) -> str | None:

@@ -1,4 +1,4 @@
-"""The one HTTP client of embeddings: calls only the address of the configuration, and reads bounded answers."""
+"""The one HTTP client of embeddings: the key goes to the address of the configuration alone, answers are bounded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hub import __version__
 from hub.core.secret import Secret
 from hub.models.classify import clean_message
 from hub.models.retry_after import retry_after_s
-from integrations.memory.notes.index.embeddings.address import Where
+from integrations.memory.notes.index.embeddings.address import Where, moved
 from integrations.memory.notes.index.embeddings.faults import fault_of, sentence, words_of
 from integrations.memory.notes.index.embeddings.provider import Fault, ProviderFailed
 
@@ -26,6 +26,8 @@ ERROR_LIMIT_BYTES = 64 * 1024
 ANSWER_LIMIT_BYTES = 64 * 1024 * 1024
 LINE_LIMIT_BYTES = 2 * 1024 * 1024
 FILE_LIMIT_BYTES = 1024 * 1024 * 1024
+MOVES_LIMIT = 3
+_MOVED = frozenset({301, 302, 303, 307, 308})
 
 
 class Client:
@@ -55,7 +57,8 @@ class Client:
         self.model = model
         self.where = where
         self.timeout_s = timeout_s
-        self._headers = {"User-Agent": f"homarus/{__version__}", "Accept": "application/json", **headers}
+        self._plain_headers = {"User-Agent": f"homarus/{__version__}", "Accept": "application/json"}
+        self._headers = {**self._plain_headers, **headers}
         self._secrets = (*secrets, *where.secrets)
         self._clock = clock
         self._session: aiohttp.ClientSession | None = None
@@ -76,41 +79,67 @@ class Client:
         data: Any = None,
         headers: Mapping[str, str] | None = None,
         timeout_s: float | None = None,
+        grows: bool = False,
     ) -> Any:
-        """Send a request and return the JSON that comes back, within `timeout_s` instead of the usual when it is given.
+        """Send a request and return the JSON that comes back.
+
+        Args:
+            method, url, data, headers: Of the request.
+            timeout_s: Instead of the usual.
+            grows: Whether the answer may be so long that it is the silence that is bounded, and not the whole.
 
         Raises:
             ProviderFailed: With a text for people; `Fault.NONSENSE` when what comes is no JSON or too long.
         """
-        raw = await self._whole(method, url, data, headers, timeout_s or self.timeout_s)
+        raw = await self._whole(method, url, data, headers, timeout_s or self.timeout_s, grows=grows)
         try:
             return orjson.loads(raw)
         except ValueError as error:
             # Python's reader takes NaN, which some servers send and JSON does not have.
             return self._lenient(raw, error)
 
-    async def lines(self, url: str) -> AsyncIterator[bytes]:
+    async def lines(self, url: str, *, elsewhere: bool = False) -> AsyncIterator[bytes]:
         """Give the lines of a file, of 2 MiB at most each; longer ones are left out.
+
+        Args:
+            url: Where it is.
+            elsewhere: Whether the provider may send on to where it lies; another server does not get the key.
 
         Raises:
             ProviderFailed: It cannot be had, or is longer than 1 GiB.
         """
         import aiohttp
+        from yarl import URL
 
+        at: str | URL = url
+        headers: Mapping[str, str] = self._headers
         try:
             async with asyncio.timeout(self.timeout_s) as limit:
-                async with self._opened().get(url, headers=self._headers, allow_redirects=False) as response:
-                    if response.status != 200:
-                        raise self._refusal(response, await _read(response, ERROR_LIMIT_BYTES))
-                    # It is the silence that is bounded: a long file takes its time.
-                    async for line in _lines(response, lambda: limit.reschedule(_in(self.timeout_s))):
-                        yield line
+                for moves in range(MOVES_LIMIT + 1):
+                    async with self._opened().get(at, headers=headers, allow_redirects=False) as response:
+                        if elsewhere and moves < MOVES_LIMIT and response.status in _MOVED:
+                            there, same = moved(url, response.headers.get("Location", ""))
+                            if there is None:
+                                raise self.failed(Fault.NONSENSE, "sends for a file to where none is fetched from")
+                            # As it stands: what is signed must not be quoted anew.
+                            url, at, headers = there, URL(there, encoded=True), headers if same else self._plain_headers
+                            continue
+                        if response.status != 200:
+                            raise self._refusal(response, await _read(response, ERROR_LIMIT_BYTES))
+                        # It is the silence that is bounded: a long file takes its time.
+                        async for line in _lines(response, lambda: limit.reschedule(_in(self.timeout_s))):
+                            yield line
+                        return
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise self._away(error) from error
 
     def failed(self, fault: Fault, what: str, *, retry_after_s: float | None = None, said: str = "") -> ProviderFailed:
         """Return an error that begins with who failed."""
         return ProviderFailed(fault, f"{self.name} {what}", retry_after_s=retry_after_s, said=said)
+
+    def cleaned(self, text: str) -> str:
+        """Return what a provider said, without keys and not too long."""
+        return clean_message(text, self._secrets)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -119,21 +148,24 @@ class Client:
             await session.close()
 
     async def _whole(
-        self, method: str, url: str, data: Any, headers: Mapping[str, str] | None, timeout_s: float
+        self, method: str, url: str, data: Any, headers: Mapping[str, str] | None, timeout_s: float, *, grows: bool
     ) -> bytes:
         import aiohttp
 
         try:
-            async with asyncio.timeout(timeout_s):
-                return await self._answered(method, url, data, {**self._headers, **(headers or {})})
+            async with asyncio.timeout(timeout_s) as limit:
+                came = (lambda: limit.reschedule(_in(timeout_s))) if grows else _nothing
+                return await self._answered(method, url, data, {**self._headers, **(headers or {})}, came)
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise self._away(error) from error
 
-    async def _answered(self, method: str, url: str, data: Any, headers: Mapping[str, str]) -> bytes:
+    async def _answered(
+        self, method: str, url: str, data: Any, headers: Mapping[str, str], came: Callable[[], None]
+    ) -> bytes:
         async with self._opened().request(method, url, data=data, headers=headers, allow_redirects=False) as response:
             if response.status not in {200, 201}:
                 raise self._refusal(response, await _read(response, ERROR_LIMIT_BYTES))
-            raw = await _read(response, ANSWER_LIMIT_BYTES + 1)
+            raw = await _read(response, ANSWER_LIMIT_BYTES + 1, came)
         if len(raw) > ANSWER_LIMIT_BYTES:
             raise self.failed(Fault.NONSENSE, f"answered with more than {ANSWER_LIMIT_BYTES // 2**20} MiB")
         return raw
@@ -151,7 +183,7 @@ class Client:
     def _refusal(self, response: aiohttp.ClientResponse, raw: bytes) -> ProviderFailed:
         status = response.status
         code, words = words_of(raw)
-        said = clean_message(words, self._secrets)
+        said = self.cleaned(words)
         if 300 <= status < 400:
             return self.failed(
                 Fault.MODEL, f"at {self.where.shown} redirects, which is not followed; set memory.embeddings.base_url"
@@ -173,7 +205,7 @@ class Client:
                 Fault.SLOW,
                 f"at {self.where.shown} did not answer within {self.timeout_s:g} s (memory.embeddings.timeout)",
             )
-        said = clean_message(str(error) or type(error).__name__, self._secrets)
+        said = self.cleaned(str(error) or type(error).__name__)
         if not isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
             return self.failed(Fault.AWAY, f"at {self.where.shown} broke off its answer ({said})")
         return self.failed(
@@ -193,9 +225,14 @@ class Client:
         return self._session
 
 
-async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
+def _nothing() -> None:
+    """Take no notice of a piece that came."""
+
+
+async def _read(response: aiohttp.ClientResponse, limit: int, came: Callable[[], None] = _nothing) -> bytes:
     raw = bytearray()
     while len(raw) < limit and (piece := await response.content.readany()):
+        came()
         raw += piece
     return bytes(raw[:limit])
 

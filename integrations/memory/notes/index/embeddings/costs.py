@@ -32,8 +32,8 @@ _PRICES_USD = {
     ("voyage", "voyage-finance-2"): 0.12,
     ("voyage", "voyage-law-2"): 0.12,
 }
-BATCH_SHARE = 0.5
-"""Of the price, through OpenAI's batch API."""
+BATCH_SHARES = {"openai": 0.5, "gemini": 0.5, "voyage": 0.67}
+"""Of the price, through the provider's batch API: the same pages, and docs.voyageai.com/docs/batch-inference."""
 
 _log = logging.getLogger(__name__)
 
@@ -41,7 +41,8 @@ _log = logging.getLogger(__name__)
 def price_usd(provider: str, model: str, tokens: int, *, batch: bool = False) -> float | None:
     """Return what tokens cost at a provider's own address; None when that is not known."""
     price = _PRICES_USD.get((provider, model))
-    return None if price is None else price * tokens / 1_000_000 * (BATCH_SHARE if batch else 1.0)
+    share = BATCH_SHARES.get(provider, 1.0) if batch else 1.0
+    return None if price is None else price * tokens / 1_000_000 * share
 
 
 class Costs:

@@ -38,19 +38,20 @@ class Gemini:
     async def embed(self, texts: Sequence[str], role: Role) -> Made:
         """See `Provider.embed`."""
         url = self.client.where.endpoint(f"models/{quote(self.id.model, safe='')}:batchEmbedContents")
-        answer = await self.client.post(url, {"requests": [self._request(text, role) for text in texts]})
+        answer = await self.client.post(url, {"requests": [self.request(text, role) for text in texts]})
         entries = answer.get("embeddings") if isinstance(answer, dict) else None
         if not isinstance(entries, list) or len(entries) != len(texts):
             count = len(entries) if isinstance(entries, list) else "no"
             raise self.client.failed(Fault.NONSENSE, f"sent {count} vectors for {len(texts)} texts")
         rows = [entry.get("values") if isinstance(entry, dict) else None for entry in entries]
-        return Made(rows, _tokens(answer))
+        return Made(rows, usage_of(answer))
 
     async def close(self) -> None:
         """See `Provider.close`."""
         await self.client.close()
 
-    def _request(self, text: str, role: Role) -> dict[str, Any]:
+    def request(self, text: str, role: Role) -> dict[str, Any]:
+        """Return what is asked for one text."""
         words = _WORDS[role] if self._in_words else ""
         request: dict[str, Any] = {
             "model": f"models/{self.id.model}",
@@ -60,7 +61,8 @@ class Gemini:
         return request if self._in_words else {**request, "taskType": _TASKS[role]}
 
 
-def _tokens(answer: dict[str, Any]) -> int | None:
+def usage_of(answer: dict[str, Any]) -> int | None:
+    """Return the tokens that an answer says it took; None when it says nothing."""
     usage = answer.get("usageMetadata")
     count = usage.get("promptTokenCount") if isinstance(usage, dict) else None
     return count if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 2**53 else None

@@ -22,7 +22,7 @@ class Job:
     Attributes:
         nonce: By which it is found at the provider when its id is not known.
         id: The provider's; None when its beginning was not answered.
-        input_file: The file that was uploaded for it.
+        input_file: The file that was uploaded for it; None where there is none.
         created: Seconds since the epoch.
     """
 
@@ -56,7 +56,7 @@ class Jobs:
         """Return seconds until a moment, 0 when it has come."""
         return max(0.0, moment - self._clock())
 
-    async def add(self, nonce: str, file: str, hashes: Sequence[bytes]) -> None:
+    async def add(self, nonce: str, file: str | None, hashes: Sequence[bytes]) -> None:
         """Remember a job that is about to begin."""
         now = int(self._clock())
 

@@ -45,17 +45,16 @@ class Voyage:
 
     async def embed(self, texts: Sequence[str], role: Role) -> Made:
         """See `Provider.embed`."""
-        body: dict[str, Any] = {
-            "model": self.id.model,
-            "input": list(texts),
-            "input_type": role.value,
-            "truncation": True,
-            "encoding_format": "base64",
-        }
-        if self.length is not None:
-            body["output_dimension"] = self.length
+        body = {**self.parameters(role), "input": list(texts), "encoding_format": "base64"}
         answer = await self.client.post(self.client.where.endpoint("embeddings"), body)
         return Made(rows_of(self.client, answer, len(texts)), tokens_of(answer))
+
+    def parameters(self, role: Role) -> dict[str, Any]:
+        """Return what is said of all texts of a request, or of a batch job."""
+        parameters: dict[str, Any] = {"model": self.id.model, "input_type": role.value, "truncation": True}
+        if self.length is not None:
+            parameters["output_dimension"] = self.length
+        return parameters
 
     async def close(self) -> None:
         """See `Provider.close`."""
