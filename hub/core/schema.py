@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -98,7 +99,19 @@ _USER = re.compile(r"(?<=//)[^/?#]*@")
 
 
 class Schema(_BaseSchema):
-    """A schema that tells the errors of all items of a list, not only those of the first item that has any."""
+    """A schema that tells the errors of all items of a list, not only those of the first item that has any.
+
+    It is compiled when it first judges something: a hub has hundreds, and most never do.
+    """
+
+    def __init__(self, schema: Any, required: bool = False, extra: int = PREVENT_EXTRA) -> None:
+        self.schema = schema
+        self.required = required
+        self.extra = int(extra)
+
+    @cached_property
+    def _compiled(self) -> Callable[[list[Any], Any], Any]:
+        return self._compile(self.schema)  # type: ignore[no-any-return, no-untyped-call]
 
     def _compile_sequence(self, schema: Any, seq_type: type) -> Callable[[list[Any], Any], Any]:
         first_error_only = super()._compile_sequence(schema, seq_type)  # type: ignore[no-untyped-call]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from hub.core.schema import (
+    ALLOW_EXTRA,
     AnyOf,
     Invalid,
     Required,
@@ -125,3 +126,30 @@ def test_a_schema_error_fits_on_a_line() -> None:
 
     assert describe_error(raised.value).count("expected a whole number") == 2
     assert "\n" not in describe_error(raised.value)
+
+
+class Compiled:
+    """A validator that counts how often it is compiled."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __voluptuous_compile__(self, schema: Any) -> Any:
+        self.count += 1
+        return lambda path, value: value
+
+
+def test_a_schema_is_compiled_once_and_not_before_it_judges() -> None:
+    validator = Compiled()
+
+    schema = Schema({Required("a"): validator})
+    before = validator.count
+    schema({"a": 1})
+    schema({"a": 2})
+
+    assert (before, validator.count) == (0, 1)
+
+
+def test_a_schema_keeps_what_it_was_told_of_keys_that_are_not_in_it() -> None:
+    assert Schema({"a": integer}, extra=ALLOW_EXTRA)({"b": 1}) == {"b": 1}
+    assert Schema({"a": integer}, required=True).extend({"b": integer}).required
