@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
-
-import orjson
 
 from hub.core.errors import HubError
 from hub.memory.contract import MemoryFile
 from hub.security.root import Entry, Root
 from integrations.memory.notes.extra_path import ExtraPath
-from integrations.memory.notes.index.transcripts import is_of_the_hub, is_trusted
+from integrations.memory.notes.index.transcripts import said_in
 from integrations.memory.notes.worker_job import (
     EXTRA_PREFIX,
     FILE_LIMIT_BYTES,
@@ -110,33 +107,9 @@ def _file(entry: Entry, path: str, area: str) -> MemoryFile:
 
 def _conversation(source: Source, file: TranscriptFile) -> Outside:
     """Return a conversation as text: line for line what the transcript holds, so that the lines of a hit are these."""
-    data = Root(source.root).read_bytes(file.path, TRANSCRIPT_LIMIT_BYTES)
-    shown: list[str] = []
-    trusted = source.trusted and file.trusted
-    for line in data.split(b"\n"):
-        text, is_trusted = _said(line)
-        shown.append(text)
-        trusted = trusted and is_trusted
+    found = said_in(Root(source.root).read_bytes(file.path, TRANSCRIPT_LIMIT_BYTES), file.left_out)
+    shown = [""] * found.lines
+    for each in found.said:
+        shown[each.line - 1] = f"{each.role}: {' '.join(each.text.split())[:LINE_LIMIT]}"
+    trusted = source.trusted and file.trusted and found.trusted
     return Outside(f"{TRANSCRIPTS}/{file.id}", "\n".join(shown), trusted)
-
-
-def _said(line: bytes) -> tuple[str, bool]:
-    """Return what a line of a transcript says, on one line, and whether it is to be trusted."""
-    try:
-        stored: Any = orjson.loads(line) if line else None
-        if not isinstance(stored, dict) or stored.get("type") != "message":
-            return "", True
-        message = stored["message"]
-        role, content = str(message["role"]), message.get("content")
-        trusted = is_trusted(stored)
-        if role not in ("user", "assistant") or is_of_the_hub(stored):
-            return "", trusted  # what a tool brought in is not shown, and may be what the assistant says next
-        blocks = [content] if isinstance(content, str) else [_text(each) for each in content]
-        text = " ".join(" ".join(blocks).split())
-        return f"{role}: {text[:LINE_LIMIT]}" if text else "", trusted or not text
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return "", True  # a damaged line is the transcript's affair
-
-
-def _text(block: Any) -> str:
-    return str(block.get("text", "")) if isinstance(block, dict) and block.get("type") == "text" else ""

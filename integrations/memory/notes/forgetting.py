@@ -16,7 +16,7 @@ from integrations.memory.notes.matching import Term, for_example, meant
 from integrations.memory.notes.shelf import shown
 
 FORGET_LIMIT = 5
-"""Entries that words alone may name."""
+"""Entries, and things that were said, that words alone may name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,6 @@ def doomed(texts: Iterable[tuple[str, str]], what: Forget, terms: list[Term], sc
         what: What is asked for.
         terms: What its query asks for.
         scope: Who asks.
-
-    Raises:
-        InvalidRequest: The words name too many entries.
     """
     whole: list[Doomed] = []
     entries: dict[str, tuple[str, list[Passage]]] = {}
@@ -94,12 +91,23 @@ def doomed(texts: Iterable[tuple[str, str]], what: Forget, terms: list[Term], sc
             entries[path] = (text, found)
     if what.query:
         matches = meant(((path, each) for path, (_, found) in entries.items() for each in found), what.query, terms)
-        if len(matches) > FORGET_LIMIT and what.session is None and what.person is None:
-            raise _too_many([each for _, each in matches])
         chosen = {path: [each for at, each in matches if at == path] for path, _ in matches}
         entries = {path: (entries[path][0], found) for path, found in chosen.items()}
     parts = [Doomed(path, text, tuple(found), area_of(path) in seen) for path, (text, found) in entries.items()]
     return [*parts, *whole]
+
+
+def within_limit(hits: Sequence[Hit], what: Forget) -> None:
+    """See that words alone do not name too much.
+
+    Raises:
+        InvalidRequest: They do.
+    """
+    if what.query and what.session is None and what.person is None and len(hits) > FORGET_LIMIT:
+        raise InvalidRequest(
+            f"{len(hits)} entries match, and nothing was forgotten. Say more exactly which, or of which session or "
+            f"person, {for_example(hits)}"
+        )
 
 
 def _is_from(path: str, passage: Passage, what: Forget) -> bool:
@@ -116,9 +124,3 @@ def _is_whole(path: str, text: str, what: Forget) -> bool:
     theirs = area_of(path) == f"{PERSON_AREA}{what.person}"
     person = what.person is None or front.person == what.person or theirs
     return person and (what.session is None or front.session == what.session)
-
-
-def _too_many(matches: Sequence[Passage]) -> InvalidRequest:
-    return InvalidRequest(
-        f"{len(matches)} entries match, and nothing was forgotten. Say more exactly which, {for_example(matches)}"
-    )

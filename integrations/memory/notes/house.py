@@ -18,8 +18,10 @@ from hub.models.provider_config import ProviderConfig, read_providers
 from hub.security.root import Root
 from hub.sessions.keys import main_key
 from hub.sessions.store import EVENT_SESSION_CHANGED
+from integrations.memory.notes.conversations import Conversations
 from integrations.memory.notes.jobs import Jobs
 from integrations.memory.notes.memory import NotesMemory
+from integrations.memory.notes.omissions import Omissions
 from integrations.memory.notes.sources import Ground, cache_directory
 from integrations.memory.notes.tool import MemoryTools
 from integrations.memory.notes.upkeep import Upkeep
@@ -49,7 +51,14 @@ def stand(hub: Hub, domain: str) -> None:
         return Root(hub.workspaces.view(agent_id, main_key(agent_id), SYSTEM).path)
 
     ground = Ground(
-        hub.home, hub.agents, hub.sessions, lambda: hub.people, lambda: section("memory"), providers, os.environ
+        hub.home,
+        hub.agents,
+        hub.sessions,
+        lambda: hub.people,
+        lambda: section("memory"),
+        providers,
+        os.environ,
+        Omissions(hub.home),
     )
 
     job = Jobs(ground, lambda: hub.config.current)
@@ -64,6 +73,7 @@ def stand(hub: Hub, domain: str) -> None:
         changed=lambda agent_id: hub.bus.fire(EVENT_CHANGED, {"agent": agent_id}),
         tasks=tasks,
     )
+    memory.converse(Conversations(ground, hub.db))
 
     upkeep = Upkeep(
         lambda: [agent.id for agent in hub.agents.all()],

@@ -39,7 +39,9 @@ class Jobs:
         Raises:
             NotFound: There is no such agent.
         """
-        made_from = (self._configuration(), self._ground.agents.get(agent_id), self._ground.people())
+        ground = self._ground
+        left_out = ground.omissions.of(agent_id)
+        made_from = (self._configuration(), ground.agents.get(agent_id), ground.people(), left_out)
         kept = self._kept.get(agent_id)
         if kept is None or any(one is not other for one, other in zip(kept.made_from, made_from, strict=True)):
             kept = self._kept[agent_id] = _Kept(job_for(self._ground, agent_id), made_from)

@@ -7,11 +7,11 @@ from datetime import date
 
 from hub.core.errors import InvalidRequest
 from hub.memory.alike import fact_key
-from hub.memory.contract import Filters
+from hub.memory.contract import Filters, Hit
 from hub.memory.dates import asked_for, marks_in, marks_of_day
 from hub.memory.markdown import Passage
 from hub.memory.places import day_of
-from hub.memory.words import words_asked, words_of
+from hub.memory.words import fold, words_asked, words_of
 
 QUERY_LIMIT = 2_000
 EXAMPLES = 5
@@ -52,12 +52,21 @@ def meant(passages: Iterable[tuple[str, Passage]], query: str, terms: list[Term]
     exact = [(path, each) for path, each in items if wanted and fact_key(each.text) == wanted]
     if exact or not terms:
         return exact
-    return [(path, each) for path, each in items if _has_all(path, each, terms)]
+    return [(path, each) for path, each in items if has_all(each.text, day_in(path, each), terms)]
 
 
-def for_example(passages: Sequence[Passage]) -> str:
+def has_all(text: str, day: date | None, terms: Sequence[Term]) -> bool:
+    """Whether a text that belongs to a day has one word of each term."""
+    folded = fold(text)
+    if not all(_may_have(folded, term) for term in terms):
+        return False
+    own = {*words_of(text), *marks_in(text), *(marks_of_day(day) if day else ())}
+    return all(term & own for term in terms)
+
+
+def for_example(named: Sequence[Passage | Hit]) -> str:
     """Return how an error names some of these, in the words of this home alone: a model reads errors unquoted."""
-    ours = [each.text[:EXAMPLE_LIMIT] for each in passages if each.trusted]
+    ours = [each.text[:EXAMPLE_LIMIT] for each in named if each.trusted]
     if not ours:
         return "with more of its words"
     return f"for example: {'; '.join(ours[:EXAMPLES])}".encode("utf-8", "replace").decode()
@@ -73,7 +82,7 @@ def passes(passage: Passage, filters: Filters) -> bool:
     )
 
 
-def _has_all(path: str, passage: Passage, terms: list[Term]) -> bool:
-    day = day_in(path, passage)
-    own = {*words_of(passage.text), *marks_in(passage.text), *(marks_of_day(day) if day else ())}
-    return all(term & own for term in terms)
+def _may_have(folded: str, term: Term) -> bool:
+    """Whether taking a text apart may find one of these words: cheap, and never wrongly no."""
+    # A stem is how all forms of its word begin, but for a last y that became i.
+    return any(word.startswith("@") or word.removesuffix("i") in folded for word in term)

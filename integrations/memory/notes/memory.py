@@ -39,13 +39,15 @@ from hub.memory.places import (
 from hub.memory.words import words_searched
 from hub.security.root import Root
 from integrations.memory.notes import elsewhere, grep
+from integrations.memory.notes.conversations import Conversations
 from integrations.memory.notes.desk import Desk, Desks
-from integrations.memory.notes.forgetting import FORGET_LIMIT, Doomed, areas_searched, doomed
+from integrations.memory.notes.forgetting import FORGET_LIMIT
 from integrations.memory.notes.in_time import IN_TIME_SHARE, in_time
 from integrations.memory.notes.matching import QUERY_LIMIT, terms_of
 from integrations.memory.notes.notebook import NotesNotebook, no_such_file
 from integrations.memory.notes.remembering import Remembering
-from integrations.memory.notes.shelf import Draft, has_files, shown
+from integrations.memory.notes.shelf import has_files, shown
+from integrations.memory.notes.taking_out import Gone, Spoken, TakingOut, embedded
 from integrations.memory.notes.worker_contract import Attendant, Worker
 from integrations.memory.notes.worker_job import FILE_LIMIT_BYTES, Job, Source
 
@@ -99,6 +101,7 @@ class NotesMemory:
         self._now = now
         self._zone = zone
         self._tell = changed
+        self._conversations: Conversations | None = None
         self._attendant: Attendant | None = None
         self._tasks = tasks or TaskOwner("memory")
         self._desks = Desks(root_of, history_of, now, self._changed)
@@ -107,6 +110,10 @@ class NotesMemory:
     def attended_by(self, attendant: Attendant) -> None:
         """Let somebody know of searches, and of the end."""
         self._attendant = attendant
+
+    def converse(self, conversations: Conversations) -> None:
+        """Let what was said in conversations be forgotten too."""
+        self._conversations = conversations
 
     async def search(
         self,
@@ -221,36 +228,28 @@ class NotesMemory:
 
         By words only list items go, and at most 5 at once. By session and person all that came from there goes, with
         the notes of that session and that person's own files. Of what the session does not see, no text is returned.
+        Conversations that are searched stay as they are, and memory leaves out of them what is forgotten, for good.
 
         Raises:
             InvalidRequest: It names nothing, or words name too many; nothing is removed then.
             Forbidden: The session belongs to nobody who could have a memory.
             Conflict: Somebody else writes to the files meanwhile; nothing was removed.
+            LimitExceeded: Too much was left out of conversations by now; nothing was removed.
             Unavailable: A file cannot be written.
         """
         terms = terms_of(what.query or "", self._today())
         if (what.query and not terms) or not (what.query or what.session or what.person):
             raise InvalidRequest("say what to forget, with a word that stands in it")
-        areas = areas_searched(what, scope)
-        if areas == ():
+        if not areas_of(scope):
             own_file(scope)
-
-        def find(desk: Desk) -> list[Doomed]:
-            return doomed(desk.shelf.texts(areas), what, terms, scope)
-
+        spoken = await self._spoken(agent_id, what)
+        work = TakingOut(agent_id, what, terms, scope, spoken)
         if dry_run:
-            return [hit for each in await self._desks.look(agent_id, find) for hit in each.hits()]
-        gone: list[Doomed] = []
-
-        def cut(desk: Desk) -> tuple[list[Hit], Sequence[str]]:
-            gone.extend(find(desk))
-            _forget(desk, gone, who=scope.person or "owner")
-            return [hit for each in gone for hit in each.hits()], [each.path for each in gone]
-
-        hits = await self._desks.change(agent_id, cut)
-        if gone:
-            await self._drop(agent_id, gone)
-        return hits
+            return (await self._desks.look(agent_id, work.find)).hits
+        gone = await self._desks.change(agent_id, work.do)
+        if gone.paths:
+            await self._drop(agent_id, gone, spoken)
+        return gone.hits
 
     async def similar(
         self, *, agent_id: str, scope: Scope, threshold: float, limit: int = 200
@@ -336,17 +335,26 @@ class NotesMemory:
             await asyncio.wait([task], timeout=SEEN_LIMIT_S)
         self._tell(agent_id)
 
-    async def _drop(self, agent_id: str, gone: Sequence[Doomed]) -> None:
+    async def _spoken(self, agent_id: str, what: Forget) -> Spoken | None:
+        """Return the conversations that are looked through for what is to be forgotten."""
+        known = self._conversations
+        if known is None or (source := known.all(agent_id)) is None:
+            return None
+        runs = await known.runs_of(agent_id, what.person) if what.person is not None else {}
+        return Spoken(source, known.omissions, runs)
+
+    async def _drop(self, agent_id: str, gone: Gone, spoken: Spoken | None) -> None:
         """Have the index forget it: passages, and vectors that were kept."""
         if self._worker is None or self._jobs is None:
             return
         job = self._jobs(agent_id)
-        texts = await asyncio.to_thread(_embedded, gone, job.settings.get("chunks") or {})
+        texts = await asyncio.to_thread(lambda: list(embedded(gone, spoken, job.settings)))
         with suppress(TimeoutError):
             async with asyncio.timeout(OUT_LIMIT_S):
                 # What is still in the index cannot be taken out of its files.
-                await self._quietly(self._worker.sync(job, [each.path for each in gone]))
-        await self._quietly(self._worker.drop(job, texts))
+                await self._quietly(self._worker.sync(job, gone.paths))
+        for portion in texts:
+            await self._quietly(self._worker.drop(job, portion))
 
     async def _quietly(self, work: Awaitable[Any]) -> None:
         try:
@@ -384,33 +392,6 @@ def _texts(desk: Desk, sources: Sequence[Source], areas: Sequence[str]) -> Itera
         yield grep.Text(path, shown(text))
     for found in elsewhere.texts(sources, areas):
         yield grep.Text(found.path, found.text, found.trusted)
-
-
-def _forget(desk: Desk, gone: Sequence[Doomed], *, who: str) -> None:
-    """Take what is forgotten out of the history, then out of the files."""
-    lines = [line for each in gone for line in each.lines]
-    desk.journal.heal()
-    desk.history.scrub(lines, [each.path for each in gone if each.passages is None])
-    by_area: dict[str, list[Doomed]] = {}
-    for each in gone:
-        by_area.setdefault(area_of(each.path) or "", []).append(each)
-    for area in by_area.values():
-        # One record for each area: who sees all of it learns that something was forgotten there, and by whom.
-        desk.journal.forget([Draft(each.path, each.text, each.rest) for each in area], who=who)
-
-
-def _embedded(gone: Sequence[Doomed], chunks: Mapping[str, Any]) -> list[str]:
-    """Return the texts that were embedded of what is forgotten."""
-    from hub.memory.chunking import chunk
-
-    found: dict[str, None] = {}
-    for each in gone:
-        lines = [(passage.start_line, passage.end_line) for passage in each.passages or ()]
-        for piece in chunk(each.path, shown(each.text).removeprefix("\ufeff"), **chunks):
-            touched = each.passages is None or any(a <= piece.end_line and piece.start_line <= b for a, b in lines)
-            if touched:
-                found[piece.embed_text] = None
-    return list(found)
 
 
 def _facts(desk: Desk, *, counting: bool) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from hub.sessions.privacy import scope_of
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
 from hub.storage.homedir import Home
+from integrations.memory.notes.omissions import Omissions
 from integrations.memory.notes.worker_job import EXTRA_PREFIX, TRANSCRIPTS, WORKSPACE, Job, Source, TranscriptFile
 
 KEYED = ("openai", "gemini", "voyage")
@@ -41,6 +42,7 @@ class Ground:
         section: The section `memory`.
         providers: The providers of models that are known, by name.
         environment: Where further keys may be.
+        omissions: What is left out of conversations.
     """
 
     home: Home
@@ -50,6 +52,7 @@ class Ground:
     section: Callable[[], Mapping[str, Any]]
     providers: Callable[[], Mapping[str, ProviderConfig]]
     environment: Mapping[str, str]
+    omissions: Omissions
 
 
 def job_for(ground: Ground, agent_id: str) -> Job:
@@ -62,7 +65,7 @@ def job_for(ground: Ground, agent_id: str) -> Job:
     workspace = ground.agents.get(agent_id).workspace
     sources = [Source(WORKSPACE, str(workspace)), *extra_sources(ground.home.path, section["extra_paths"])]
     if section["transcripts"]:
-        sources.append(_transcripts(ground, agent_id))
+        sources.append(_searched(conversations(ground, agent_id)))
     settings: dict[str, Any] = _plain({key: section[key] for key in _SETTINGS})
     settings["embeddings"] |= keys_elsewhere(ground)
     return Job(agent_id, str(index_directory(ground.home, agent_id)), tuple(sources), settings)
@@ -111,18 +114,30 @@ def keys_elsewhere(ground: Ground) -> dict[str, Any]:
     return {"keys": keys, "urls": urls}
 
 
-def _transcripts(ground: Ground, agent_id: str) -> Source:
-    root = ground.home.sessions(agent_id)
-    sessions = sorted(ground.sessions.list(agent_id), key=lambda each: each.updated_ms, reverse=True)
+def conversations(ground: Ground, agent_id: str) -> Source:
+    """Return all conversations that were not forgotten, those that were used last first; nobody's have the area ""."""
     files = []
-    for session in sessions[:TRANSCRIPTS_LIMIT]:
+    left_out = ground.omissions.of(agent_id)
+    for session in sorted(ground.sessions.list(agent_id), key=lambda each: each.updated_ms, reverse=True):
+        if (entries := left_out.of(session.session_id)) is None:
+            continue
         scope = _scope(session, ground.people())
-        area = next(iter(areas_of(scope)), None)
-        if area is not None:
-            path = ground.sessions.transcript_path(session)
-            files.append(TranscriptFile(session.session_id, path.name, area, scope.person, trusted=True))
-    # In an order that does not change with each word that is said: the worker is told of every change.
-    return Source(TRANSCRIPTS, str(root), None, True, tuple(sorted(files, key=lambda each: each.id)))
+        area = next(iter(areas_of(scope)), "")
+        name = ground.sessions.transcript_path(session).name
+        file = TranscriptFile(
+            session.session_id, name, area, scope.person, key=session.key, left_out=tuple(sorted(entries))
+        )
+        files.append(file)
+    return Source(TRANSCRIPTS, str(ground.home.sessions(agent_id)), files=tuple(files))
+
+
+def _searched(source: Source) -> Source:
+    """Return the conversations that are searched, in an order that does not change with each word that is said.
+
+    The worker is told of every change.
+    """
+    files = [each for each in source.files if each.area][:TRANSCRIPTS_LIMIT]
+    return replace(source, files=tuple(sorted(files, key=lambda each: each.id)))
 
 
 def _scope(session: Session, people: People) -> Scope:

@@ -26,6 +26,8 @@ class TranscriptFile:
         area: Who sees it.
         person: Who speaks in it, when it is one of this home's people.
         trusted: Whether what is said in it is; an entry that came from outside never is.
+        key: Of the session.
+        left_out: Ids of entries that were forgotten, in order: nothing of them is indexed or shown.
     """
 
     id: str
@@ -33,6 +35,8 @@ class TranscriptFile:
     area: str
     person: str | None = None
     trusted: bool = True
+    key: str = ""
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,11 @@ class Job:
             KeyError, TypeError, ValueError: It is no job.
         """
         sources = tuple(
-            Source(**{**source, "files": tuple(TranscriptFile(**file) for file in source["files"])})
+            Source(**{**source, "files": tuple(_transcript_file(file) for file in source["files"])})
             for source in plain["sources"]
         )
         return cls(str(plain["agent_id"]), str(plain["directory"]), sources, dict(plain["settings"]))
+
+
+def _transcript_file(plain: Mapping[str, Any]) -> TranscriptFile:
+    return TranscriptFile(**{**plain, "left_out": tuple(plain["left_out"])})

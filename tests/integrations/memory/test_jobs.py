@@ -21,9 +21,10 @@ from hub.storage.database import Database
 from hub.storage.homedir import Home
 from hub.storage.migrations import HUB_MIGRATIONS
 from integrations.memory.notes.jobs import Jobs
+from integrations.memory.notes.omissions import Omissions
 from integrations.memory.notes.sources import Ground
 
-OWNER = {"id": "me", "name": "Me", "owner": True, "identities": []}
+OWNER = {"id": "me", "name": "Me", "owner": True, "identities": [f"telegram:user:{number}" for number in range(8)]}
 KEY = "agent:main:main"
 
 
@@ -37,7 +38,14 @@ class House:
         self.people = People.from_config([OWNER])
         self.section: dict[str, Any] = MEMORY_SCHEMA({"transcripts": transcripts})
         ground = Ground(
-            home, self.agents, self.sessions, lambda: self.people, lambda: self.section, dict, {"OPENAI_API_KEY": "sk"}
+            home,
+            self.agents,
+            self.sessions,
+            lambda: self.people,
+            lambda: self.section,
+            dict,
+            {"OPENAI_API_KEY": "sk"},
+            Omissions(home),
         )
         self.jobs = Jobs(ground, lambda: self.section)
         bus.listen(EVENT_SESSION_CHANGED, self.jobs.session_changed)
@@ -94,7 +102,7 @@ async def test_other_people_make_another_job(tmp_path: Path) -> None:
         await home.sessions.ensure("agent:main:telegram:direct:7", person="me")
         before = [file.area for source in home.jobs("main").sources for file in source.files]
 
-        home.people = People.from_config([{**OWNER, "owner": False}, {**OWNER, "id": "ada"}])
+        home.people = People.from_config([{**OWNER, "owner": False}, {**OWNER, "id": "ada", "identities": []}])
 
         after = [file.area for source in home.jobs("main").sources for file in source.files]
         assert (before, after) == (["private"], ["person-me"])

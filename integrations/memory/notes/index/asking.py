@@ -92,7 +92,7 @@ async def _found(library: Library, asked: Asked, rules: RankingRules, until: flo
             generation = library.generation
             if generation is None:
                 raise IndexUnavailable(_why_none(library))
-            one = Search(generation, asked)
+            one = Search(generation, asked, library.leaving_out)
             if meaning is None and asked.words and asked.areas:
                 meaning = library.begin(_meaning(library, asked.text))
             if not await library.in_thread(partial(_unless_closed, generation, one.by_word), Urgency.SEARCH):

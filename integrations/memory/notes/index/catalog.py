@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -22,13 +22,14 @@ from integrations.memory.notes.index.passages import IndexedChunk, Outline, Read
 from integrations.memory.notes.index.sqlite_file import Layout, SqliteFile
 
 FILE = "catalog.db"
-VERSION = 1
+VERSION = 2
 
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE files (
     path TEXT PRIMARY KEY, source TEXT NOT NULL, area TEXT NOT NULL, mtime_ns INTEGER NOT NULL,
-    size_bytes INTEGER NOT NULL, inode INTEGER NOT NULL, racy INTEGER NOT NULL, hash TEXT NOT NULL, problem TEXT
+    size_bytes INTEGER NOT NULL, inode INTEGER NOT NULL, racy INTEGER NOT NULL, hash TEXT NOT NULL, told TEXT NOT NULL,
+    problem TEXT
 ) WITHOUT ROWID;
 CREATE TABLE chunks (
     id INTEGER PRIMARY KEY AUTOINCREMENT, state INTEGER NOT NULL, vector INTEGER NOT NULL DEFAULT 0,
@@ -69,13 +70,14 @@ _SLICE = 500
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """A file as it was read."""
+    """A file as it was read; `told` as of `Present`, nothing while not all of it is in the engines."""
 
     path: str
     source: str
     area: str
     stamp: Stamp
     hash: str
+    told: str
     problem: str | None
 
 
@@ -135,15 +137,15 @@ class Catalog:
 
     def files(self, paths: Collection[str] | None = None) -> dict[str, FileRow]:
         """Return what is known of all files, or of some."""
-        query = "SELECT path, source, area, mtime_ns, size_bytes, inode, racy, hash, problem FROM files"
+        query = "SELECT path, source, area, mtime_ns, size_bytes, inode, racy, hash, told, problem FROM files"
         with self._file.reading() as connection:
             if paths is None:
                 rows: Iterable[sqlite3.Row] = connection.execute(query)
             else:
                 rows = (row for each in paths for row in connection.execute(f"{query} WHERE path = ?", (each,)))
             return {
-                path: FileRow(path, source, area, Stamp(mtime_ns, size_bytes, inode, bool(racy)), hash_, problem)
-                for path, source, area, mtime_ns, size_bytes, inode, racy, hash_, problem in rows
+                path: FileRow(path, source, area, Stamp(mtime_ns, size_bytes, inode, bool(racy)), hash_, told, problem)
+                for path, source, area, mtime_ns, size_bytes, inode, racy, hash_, told, problem in rows
             }
 
     def counts(self) -> dict[str, tuple[int, int]]:
@@ -342,6 +344,12 @@ class Catalog:
         with self._file.reading() as connection:
             return [_row(each) for each in connection.execute(query, (path,))]
 
+    def others(self, told: Mapping[str, str]) -> set[str]:
+        """Return those of these files whose passages were made of other facts than what is told of them now."""
+        query = "SELECT told FROM files WHERE path = ?"
+        with self._file.reading() as connection:
+            return {path for path, now in told.items() if connection.execute(query, (path,)).fetchone() != (now,)}
+
     def having(self, texts: Sequence[str]) -> list[Row]:
         """Return passages that hold one of these texts, or have it for a digest; looks at all of them."""
         query = f"SELECT {_FIELDS} FROM chunks WHERE instr(text, ?) > 0 OR digest = ? LIMIT ?"  # noqa: S608
@@ -396,10 +404,11 @@ class Catalog:
         room -= len(leaving[:room])
         staged.added.extend(_insert(connection, present.path, present.area, each) for each in fresh[:room])
         connection.execute(
-            "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 *(present.path, present.source, present.area, stamp.mtime_ns, stamp.size_bytes, stamp.inode),
-                *(int(stamp.racy or not is_whole), file.hash if is_whole else "", file.problem),
+                *(int(stamp.racy or not is_whole), file.hash if is_whole else ""),
+                *(present.told if is_whole else "", file.problem),
             ),
         )
         return is_whole

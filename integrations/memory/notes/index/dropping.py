@@ -11,6 +11,9 @@ from hub.core.errors import Unavailable
 from integrations.memory.notes.index.generations import UNSOUND, Generation
 from integrations.memory.notes.index.library import Library
 
+LOOKED_UP = 200
+"""Texts of which is looked for passages that hold them; a whole conversation has more, and comes as it was embedded."""
+
 
 async def drop(library: Library, texts: Sequence[str]) -> int:
     """Take every passage out of the cache that holds one of these texts, now or a moment ago; return how many went.
@@ -31,7 +34,7 @@ async def drop(library: Library, texts: Sequence[str]) -> int:
     embedded = set(wanted)
     generation = library.generation
     if generation is not None:
-        embedded |= await library.in_thread(partial(_embedded, generation, wanted))
+        embedded |= await library.in_thread(partial(_embedded, generation, wanted[:LOOKED_UP]))
     try:
         count = await asyncio.to_thread(drop_from_cache, library.shared.embedders.cache_path, embedded)
     except (sqlite3.Error, OSError) as error:

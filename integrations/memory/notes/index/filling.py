@@ -206,7 +206,8 @@ class Filling:
 def _differs(present: Present, known: FileRow | None) -> bool:
     if known is None or known.problem is not None:
         return True
-    return (known.stamp, known.area, known.source) != (present.stamp, present.area, present.source)
+    before = (known.stamp, known.area, known.source, known.told)
+    return before != (present.stamp, present.area, present.source, present.told)
 
 
 def _is_same(file: ReadFile, known: FileRow | None) -> bool:

@@ -8,7 +8,7 @@ import logging
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -207,6 +207,24 @@ class Generation:
             with contextlib.suppress(*UNSOUND):
                 sound.update(self.catalog.rows([id_]))
         return sound
+
+    def without_forgotten(self, rows: Iterable[Row], leaving_out: Mapping[str, str]) -> list[Row]:
+        """Return passages without those of conversations in which there may still be what was forgotten since.
+
+        Args:
+            rows: The passages.
+            leaving_out: What is told of conversations that something is left out of, by path.
+        """
+        found = list(rows)
+        told = {row.path: leaving_out[row.path] for row in found if row.path in leaving_out}
+        if not told:
+            return found
+        try:
+            others: Collection[str] = self.catalog.others(told)
+        except UNSOUND as error:
+            self.note_damage(CATALOG, error)
+            others = told
+        return [row for row in found if row.path not in others]
 
     def numbers(self) -> tuple[int, int, int]:
         """Return how many files and passages there are, and how many of them wait for a vector."""

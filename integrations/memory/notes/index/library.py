@@ -30,6 +30,7 @@ from integrations.memory.notes.index.in_force import (
     take_lock,
     write_current,
 )
+from integrations.memory.notes.index.scan import leaving_out
 from integrations.memory.notes.index.settings import LibrarySettings
 from integrations.memory.notes.index.vectorizing import Outcome, Tally, take_over, vectorize
 from integrations.memory.notes.worker_job import Job
@@ -79,12 +80,14 @@ class Library:
         generation: The index in force, None while there is none.
         problems: What is amiss, by what it concerns.
         synced_ms: When all files were last looked through, milliseconds since the epoch.
+        leaving_out: What is told of conversations that something is left out of, by path (`scan.leaving_out`).
         building: How far a new index is, None when none is being built.
         first_look: Ends when the files were looked through for the first time.
     """
 
     def __init__(self, job: Job, shared: Shared) -> None:
         self.job = job
+        self.leaving_out = leaving_out(job.sources)
         self.settings = LibrarySettings.from_plain(job.settings)
         self.shared = shared
         self.directory = Path(job.directory)
@@ -126,6 +129,7 @@ class Library:
     def use(self, job: Job) -> None:
         """Take up other sources; the settings are the same."""
         self.job = job
+        self.leaving_out = leaving_out(job.sources)
 
     def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Let work go on until it is done or the library is closed, also when nobody waits for it any longer."""

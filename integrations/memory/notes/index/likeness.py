@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -42,7 +42,7 @@ async def similar(library: Library, areas: Sequence[str], threshold: float, limi
         raise IndexUnavailable("there is no index yet")
     found: list[tuple[Hit, Hit, float]] = []
     for area in dict.fromkeys(areas):
-        rows = await library.in_thread(partial(_rows_of, generation, area))
+        rows = await library.in_thread(partial(_rows_of, generation, area, library.leaving_out))
         vectors = await _vectors(library, generation, rows)
         compare = partial(_by_vectors, rows, vectors) if vectors is not None else partial(_by_words, rows)
         work = asyncio.get_running_loop().run_in_executor(library.shared.readers, compare, threshold, limit)
@@ -52,11 +52,11 @@ async def similar(library: Library, areas: Sequence[str], threshold: float, limi
     return found[:limit]
 
 
-def _rows_of(generation: Generation, area: str) -> list[Row]:
+def _rows_of(generation: Generation, area: str, leaving_out: Mapping[str, str]) -> list[Row]:
     if generation.closed:
         raise IndexUnavailable("the index was built anew meanwhile; try again")
     try:
-        return generation.catalog.all_rows([area], LOOKED_AT)
+        return generation.without_forgotten(generation.catalog.all_rows([area], LOOKED_AT), leaving_out)
     except UNSOUND as error:
         generation.note_damage("catalog", error)
         raise IndexUnavailable(f"the catalog is damaged and built anew: {error}") from error

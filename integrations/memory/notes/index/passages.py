@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import NamedTuple
 
 from hub.memory.chunking import Chunk
@@ -36,6 +38,7 @@ class Present:
         stamp: As it is now.
         trusted: What holds for what says nothing itself.
         person: Whose conversation it is.
+        left_out: Ids of entries of it that were forgotten.
     """
 
     path: str
@@ -45,6 +48,12 @@ class Present:
     stamp: Stamp
     trusted: bool = True
     person: str | None = None
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> str:
+        """What its passages depend on beside its bytes and its place, as one string."""
+        return told_of(self.person, self.left_out, trusted=self.trusted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +96,12 @@ class ReadFile:
     hash: str
     passages: tuple[IndexedChunk, ...] = ()
     problem: str | None = None
+
+
+def told_of(person: str | None, left_out: Sequence[str], *, trusted: bool) -> str:
+    """Return what the passages of a file depend on beside its bytes and its place; see `Present`."""
+    ids = sha256("\n".join(left_out).encode("utf-8", "replace")).hexdigest() if left_out else ""
+    return f"{trusted}|{person or ''}|{ids}"
 
 
 def indexed(chunk: Chunk) -> IndexedChunk:

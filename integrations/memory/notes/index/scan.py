@@ -13,7 +13,7 @@ from hub.memory.chunking import chunk
 from hub.memory.places import CURATED, FOLDER, area_of
 from hub.security.root import Entry, Root
 from integrations.memory.notes.extra_path import ExtraPath
-from integrations.memory.notes.index.passages import Present, ReadFile, Stamp, indexed
+from integrations.memory.notes.index.passages import Present, ReadFile, Stamp, indexed, told_of
 from integrations.memory.notes.index.settings import LibrarySettings
 from integrations.memory.notes.index.transcripts import transcript_chunks
 from integrations.memory.notes.worker_job import (
@@ -88,6 +88,16 @@ def find(sources: Sequence[Source], path: str) -> Present | None:
     return None
 
 
+def leaving_out(sources: Sequence[Source]) -> dict[str, str]:
+    """Return of each conversation that something is left out of, by path, its `Present.told`."""
+    return {
+        f"{TRANSCRIPTS}/{file.id}": told_of(file.person, file.left_out, trusted=source.trusted and file.trusted)
+        for source in sources
+        for file in source.files
+        if file.left_out
+    }
+
+
 def read(
     present: Present, sources: Sequence[Source], settings: LibrarySettings, known_hash: str | None = None
 ) -> ReadFile | None:
@@ -116,8 +126,9 @@ def read(
     if hash_ == known_hash:
         return ReadFile(present, hash_)
     if is_conversation:
-        person = present.person
-        chunks = transcript_chunks(present.rel, data, settings, person=person, trusted=present.trusted)
+        chunks = transcript_chunks(
+            data, settings, person=present.person, trusted=present.trusted, left_out=present.left_out
+        )
     else:
         text = data.decode("utf-8", "replace").removeprefix("\ufeff")
         chunks = chunk(present.path, text, tokens=settings.tokens, overlap=settings.overlap, trusted=present.trusted)
@@ -159,7 +170,8 @@ def _conversation(source: Source, file: TranscriptFile) -> Present | None:
     if not entry.is_file:
         return None
     found = _entry(entry, f"{TRANSCRIPTS}/{file.id}", file.area, source)
-    return replace(found, rel=file.path, trusted=source.trusted and file.trusted, person=file.person)
+    trusted = source.trusted and file.trusted
+    return replace(found, rel=file.path, trusted=trusted, person=file.person, left_out=file.left_out)
 
 
 def _entry(entry: Entry, path: str, area: str, source: Source) -> Present:
@@ -197,7 +209,7 @@ def _read_steadily(root: Root, rel: str, limit: int) -> tuple[bytes, Stamp]:
 
 
 def _hash(data: bytes, present: Present) -> str:
-    told = f"|{present.trusted}|{present.person or ''}|{present.area}|{present.source}"
+    told = f"|{present.told}|{present.area}|{present.source}"
     return hashlib.sha256(data + told.encode("utf-8", "replace")).hexdigest()
 
 

@@ -82,14 +82,16 @@ class Search:
     Args:
         generation: Where.
         asked: What.
+        leaving_out: What is told of conversations that something is left out of, by path.
 
     Attributes:
         found: What it brought, once `by_word` and `by_meaning` were called.
     """
 
-    def __init__(self, generation: Generation, asked: Asked) -> None:
+    def __init__(self, generation: Generation, asked: Asked, leaving_out: Mapping[str, str]) -> None:
         self._generation = generation
         self._asked = asked
+        self._leaving_out = leaving_out
         self.found = Found()
         self._allowed: set[int] | None = None
         self._by_word: list[int] = []
@@ -232,7 +234,8 @@ class Search:
         """Return what was found, of the areas asked for alone, whatever an engine says."""
         areas = set(self._asked.areas)
         rows = self._generation.rows(dict.fromkeys(ids))
-        return {id_: row for id_, row in rows.items() if row.area in areas}
+        there = self._generation.without_forgotten(rows.values(), self._leaving_out)
+        return {row.id: row for row in there if row.area in areas}
 
     def _note_damage(self) -> None:
         if CATALOG in self._generation.broken:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 
 import orjson
@@ -16,22 +16,52 @@ HUB_CHANNELS = frozenset({"memory", "reminder", "system", "automation"})
 """Channels of words in the place of a person's that nobody said (`hub.agent.side_note`). What memory itself put before
 a message lies in its own area, and is not to be found once more in that of the conversation."""
 
+_TITLE = "Conversation"
 _SPEAKERS = {"user": "", "assistant": "Assistant: "}
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What one line of a transcript says: who, what, on which day, and whether all of it came from this home."""
+    """What one line of a transcript says.
+
+    Attributes:
+        line: From 1.
+        id: Of the entry.
+        run_id: Of the run that wrote it.
+        role: Who: `user` or `assistant`.
+        text: What.
+        day: `YYYY-MM-DD`.
+        trusted: Whether all of it came from this home.
+    """
 
     line: int
+    id: str
+    run_id: str | None
     role: str
     text: str
     day: str
     trusted: bool
 
 
+@dataclass(slots=True)
+class Conversation:
+    """What was said in a conversation, by line.
+
+    Attributes:
+        session: Its key.
+        said: In order.
+        lines: Of the file.
+        trusted: Whether no words from outside stand anywhere in it.
+    """
+
+    session: str | None = None
+    said: list[Said] = field(default_factory=list)
+    lines: int = 0
+    trusted: bool = True
+
+
 def transcript_chunks(
-    path: str, data: bytes, settings: LibrarySettings, *, person: str | None, trusted: bool
+    data: bytes, settings: LibrarySettings, *, person: str | None, trusted: bool, left_out: Collection[str] = ()
 ) -> list[Chunk]:
     """Cut a transcript into passages of about the usual length; whatever its bytes are, nothing is raised.
 
@@ -39,24 +69,24 @@ def transcript_chunks(
     says once words from outside were before it may be theirs; only what people said themselves is trusted after that.
 
     Args:
-        path: Its name, for the title.
         data: Its lines.
         settings: How long a passage is.
         person: Who speaks in it.
         trusted: False when none of it came from this home's people.
+        left_out: Ids of entries that were forgotten.
     """
-    title, session, said = _read(data)
+    conversation = said_in(data, left_out)
     found: list[Chunk] = []
-    for group in _groups(said, settings.tokens):
+    for group in _groups(conversation.said, settings.tokens):
         first = group[0]
         text = "\n".join(_SPEAKERS[each.role] + each.text for each in group)
         whole = Chunk(
             start_line=first.line,
             end_line=group[-1].line,
             text=text,
-            title=title,
+            title=_TITLE,
             person=person,
-            session=session,
+            session=conversation.session,
             day=first.day,
             trusted=trusted and first.trusted,
             marks=tuple(dict.fromkeys([*marks_of_day(date.fromisoformat(first.day)), *marks_in(text)])),
@@ -65,27 +95,42 @@ def transcript_chunks(
     return found
 
 
-def _read(data: bytes) -> tuple[str, str | None, list[Said]]:
-    session: str | None = None
-    said: list[Said] = []
+def said_in(data: bytes, left_out: Collection[str] = ()) -> Conversation:
+    """Return what a transcript says; whatever its bytes are, nothing is raised.
+
+    Nothing without an id is taken for something that was said: it could not be left out.
+
+    Args:
+        data: Its lines.
+        left_out: Ids of entries that were forgotten; what they brought from outside is remembered all the same.
+    """
+    found = Conversation()
     seen: set[str] = set()
-    outside = False
     for number, line in enumerate(data.split(b"\n"), start=1):
+        found.lines = number
         try:
             stored = orjson.loads(line) if line else {}
             if not isinstance(stored, dict):
                 continue
             if stored.get("type") == "header":
-                session = session or str(stored.get("key") or "") or None
-            elif stored.get("type") == "message" and stored.get("id") not in seen:
-                seen.add(stored.get("id", ""))
-                outside = outside or not is_trusted(stored)
-                if (found := _said(stored, number)) is not None:
-                    is_ours = found.trusted and not (outside and found.role == "assistant")
-                    said.append(replace(found, trusted=is_ours))
+                found.session = found.session or str(stored.get("key") or "") or None
+            elif stored.get("type") == "message" and (id_ := _id(stored)) not in seen:
+                seen.add(id_)
+                found.trusted = found.trusted and is_trusted(stored)
+                said = _said(stored, number) if id_ not in left_out else None
+                if said is not None:
+                    is_ours = said.trusted and (found.trusted or said.role != "assistant")
+                    found.said.append(replace(said, trusted=is_ours))
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, OSError):
             continue  # a damaged line is the transcript's affair
-    return "Conversation", session, said
+    return found
+
+
+def _id(stored: Mapping[str, object]) -> str:
+    id_ = stored["id"]
+    if not isinstance(id_, str) or not id_:
+        raise TypeError("an id is a text that is not empty")
+    return id_
 
 
 def _said(stored: dict[str, object], number: int) -> Said | None:
@@ -106,7 +151,9 @@ def _said(stored: dict[str, object], number: int) -> Said | None:
     if isinstance(ts_ms, bool) or not isinstance(ts_ms, int):
         return None
     day = datetime.fromtimestamp(ts_ms / 1_000, UTC).date().isoformat()
-    return Said(number, str(message["role"]), text.strip(), day, is_trusted(stored))
+    run_id = stored.get("run_id")
+    role, whose = str(message["role"]), run_id if isinstance(run_id, str) else None
+    return Said(number, _id(stored), whose, role, text.strip(), day, is_trusted(stored))
 
 
 def is_of_the_hub(stored: Mapping[str, object]) -> bool:

@@ -166,7 +166,7 @@ def test_what_is_damaged_is_not_found_and_makes_room_for_the_next(tmp_path: Path
     first = generation.catalog.passages_of("a.md")[0].id
     with sqlite3.connect(tmp_path / "catalog.db") as other:
         other.execute(f"UPDATE chunks SET {column} = x'07' WHERE id = ?", (first,))
-    search = Search(generation, ask("blue boat", ["private"], Filters(), 2, date(2026, 11, 21)))
+    search = Search(generation, ask("blue boat", ["private"], Filters(), 2, date(2026, 11, 21)), {})
 
     search.by_word()
     search.by_meaning(None, None, RankingRules())

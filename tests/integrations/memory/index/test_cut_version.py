@@ -42,7 +42,7 @@ def conversation() -> bytes:
 
 def test_what_conversations_are_cut_into_is_not_changed_without_a_new_version() -> None:
     whole = hashlib.sha256()
-    chunks = transcript_chunks("s1", conversation(), LibrarySettings.from_plain({}), person="me", trusted=True)
+    chunks = transcript_chunks(conversation(), LibrarySettings.from_plain({}), person="me", trusted=True)
     for each in chunks:
         terms = terms_of(KeywordDocument(1, "private", each.title, "\n".join(each.headings), each.text, each.marks))
         whole.update(repr((each.start_line, each.end_line, each.digest, each.embed_text, terms)).encode())

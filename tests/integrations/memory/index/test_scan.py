@@ -165,7 +165,7 @@ def _stamp(path: Path) -> Stamp:
 
 @given(st.lists(st.binary(max_size=80), max_size=12))
 def test_no_bytes_of_a_conversation_raise(lines: list[bytes]) -> None:
-    transcript_chunks("s.jsonl", b"\n".join(lines), SETTINGS, person=None, trusted=True)
+    transcript_chunks(b"\n".join(lines), SETTINGS, person=None, trusted=True)
 
 
 JSON = st.recursive(
@@ -181,4 +181,4 @@ def test_no_json_of_a_conversation_raises(entries: list[dict[str, object]]) -> N
 
     data = "\n".join(json.dumps(each) for each in entries).encode()
 
-    transcript_chunks("s.jsonl", data, SETTINGS, person=None, trusted=True)
+    transcript_chunks(data, SETTINGS, person=None, trusted=True)

@@ -1,0 +1,57 @@
+"""The conversations of agents as forgetting needs them: all of them, who spoke in which run, and what is left out."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hub.storage.database import Database
+from integrations.memory.notes.omissions import Omissions
+from integrations.memory.notes.sources import Ground, conversations
+from integrations.memory.notes.worker_job import Source
+
+Runs = Mapping[str, frozenset[str]]
+"""Ids of runs by the id of the conversation they were in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversations:
+    """See the module.
+
+    Attributes:
+        ground: Where they are.
+        db: The hub database, which knows on whose behalf each run was.
+    """
+
+    ground: Ground
+    db: Database
+
+    @property
+    def omissions(self) -> Omissions:
+        """What is left out."""
+        return self.ground.omissions
+
+    def all(self, agent_id: str) -> Source | None:
+        """Return an agent's conversations; None when they are no part of its memory."""
+        return conversations(self.ground, agent_id) if self.ground.section()["transcripts"] else None
+
+    async def runs_of(self, agent_id: str, person: str) -> Runs:
+        """Return the runs in which a person spoke.
+
+        Raises:
+            HubError: The database cannot be read.
+        """
+
+        def read(connection: sqlite3.Connection) -> list[tuple[str, str]]:
+            return connection.execute(
+                "SELECT session_id, id FROM runs WHERE agent_id = ? AND session_id IS NOT NULL"
+                " AND json_extract(authority, '$.person') = ?",
+                (agent_id, person),
+            ).fetchall()
+
+        found: dict[str, set[str]] = defaultdict(set)
+        for session_id, run_id in await self.db.read(read):
+            found[session_id].add(run_id)
+        return {session_id: frozenset(runs) for session_id, runs in found.items()}

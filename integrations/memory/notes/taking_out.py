@@ -1,0 +1,146 @@
+"""Takes what is forgotten out of files, their history and conversations. It blocks; done at the desk of an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hub.memory.chunking import chunk
+from hub.memory.contract import Forget, Hit, Scope
+from hub.memory.places import area_of
+from integrations.memory.notes.conversations import Runs
+from integrations.memory.notes.desk import Desk
+from integrations.memory.notes.forgetting import Doomed, areas_searched, doomed, within_limit
+from integrations.memory.notes.index.settings import LibrarySettings
+from integrations.memory.notes.matching import Term
+from integrations.memory.notes.omissions import Omissions
+from integrations.memory.notes.shelf import Draft, shown
+from integrations.memory.notes.unsaid import Unsaid, embedded_of, unsaid
+from integrations.memory.notes.worker_job import Source
+
+PORTION = 4_000_000
+"""Characters of texts that the worker is told of in one go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """The conversations that are looked through.
+
+    Attributes:
+        source: All of them.
+        omissions: What is left out.
+        runs: Those in which the person spoke that is to be forgotten.
+    """
+
+    source: Source
+    omissions: Omissions
+    runs: Runs = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """What is, or would be, forgotten of files and conversations."""
+
+    files: Sequence[Doomed]
+    said: Sequence[Unsaid]
+
+    @property
+    def hits(self) -> list[Hit]:
+        """It as results."""
+        return [hit for each in self.files for hit in each.hits()] + [hit for each in self.said for hit in each.hits]
+
+    @property
+    def paths(self) -> list[str]:
+        """What the index has to look at."""
+        return [each.path for each in self.files] + [each.path for each in self.said]
+
+
+@dataclass(frozen=True, slots=True)
+class TakingOut:
+    """Something that is to be forgotten.
+
+    Attributes:
+        agent_id: By whom.
+        what: What is asked for.
+        terms: What its query asks for.
+        scope: Who asks.
+        spoken: The conversations; None when they are no part of the memory.
+    """
+
+    agent_id: str
+    what: Forget
+    terms: list[Term]
+    scope: Scope
+    spoken: Spoken | None
+
+    def find(self, desk: Desk) -> Gone:
+        """Return what would be forgotten.
+
+        Raises:
+            InvalidRequest: The words name too much.
+        """
+        what, terms, scope, spoken = self.what, self.terms, self.scope, self.spoken
+        files = doomed(desk.shelf.texts(areas_searched(what, scope)), what, terms, scope)
+        said = [] if spoken is None else list(unsaid(spoken.source, what, terms, scope, spoken.runs))
+        gone = Gone(files, said)
+        within_limit(gone.hits, what)
+        return gone
+
+    def do(self, desk: Desk) -> tuple[Gone, Sequence[str]]:
+        """Forget it, and return what it was and which paths the index has to look at.
+
+        Raises:
+            InvalidRequest, LimitExceeded: It is too much; nothing was forgotten.
+            HubError, OSError: Not all of it could be forgotten.
+        """
+        gone = self.find(desk)
+        spoken = self.spoken if gone.said else None
+        if spoken is not None:
+            left_out = spoken.omissions.with_more(self.agent_id, {each.file.id: each.entries for each in gone.said})
+        self._from_files(desk, gone)
+        if spoken is not None:
+            spoken.omissions.keep(self.agent_id, left_out)
+        return gone, gone.paths
+
+    def _from_files(self, desk: Desk, gone: Gone) -> None:
+        """Take it out of the history, then out of the files."""
+        lines = [line for each in gone.files for line in each.lines]
+        if self.what.query:
+            lines += [line for each in gone.said for said in each.said or () for line in said.text.split("\n")]
+        desk.journal.heal()
+        desk.history.scrub(lines, [each.path for each in gone.files if each.passages is None])
+        by_area: dict[str, list[Doomed]] = {}
+        for each in gone.files:
+            by_area.setdefault(area_of(each.path) or "", []).append(each)
+        who = self.scope.person or "owner"
+        for area in by_area.values():
+            # One record for each area: who sees all of it learns that something was forgotten there, and by whom.
+            desk.journal.forget([Draft(each.path, each.text, each.rest) for each in area], who=who)
+
+
+def embedded(gone: Gone, spoken: Spoken | None, settings: Mapping[str, Any]) -> Iterator[list[str]]:
+    """Yield the texts that were embedded of what is forgotten, in portions."""
+    portion: dict[str, None] = {}
+    size = 0
+    for text in _embedded(gone, spoken, LibrarySettings.from_plain(settings)):
+        if text not in portion:
+            portion[text] = None
+            size += len(text)
+        if size > PORTION:
+            yield list(portion)
+            portion, size = {}, 0
+    if portion:
+        yield list(portion)
+
+
+def _embedded(gone: Gone, spoken: Spoken | None, settings: LibrarySettings) -> Iterator[str]:
+    for each in gone.files:
+        lines = [(passage.start_line, passage.end_line) for passage in each.passages or ()]
+        text = shown(each.text).removeprefix("\ufeff")
+        for piece in chunk(each.path, text, tokens=settings.tokens, overlap=settings.overlap):
+            if each.passages is None or any(a <= piece.end_line and piece.start_line <= b for a, b in lines):
+                yield piece.embed_text
+    if spoken is not None:
+        for said in gone.said:
+            yield from embedded_of(said, spoken.source, settings)

@@ -1,0 +1,150 @@
+"""What of conversations is to be forgotten: some of what was said, or all of it. It reads transcripts, and blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date
+
+from hub.core.errors import HubError
+from hub.memory.contract import Forget, Hit, Scope
+from hub.memory.places import areas_of
+from hub.memory.ranking import SNIPPET_LIMIT
+from hub.security.root import Root
+from integrations.memory.notes.conversations import Runs
+from integrations.memory.notes.hits import WHOLE
+from integrations.memory.notes.index.settings import LibrarySettings
+from integrations.memory.notes.index.transcripts import Conversation, Said, said_in, transcript_chunks
+from integrations.memory.notes.matching import Term, has_all
+from integrations.memory.notes.worker_job import TRANSCRIPT_LIMIT_BYTES, TRANSCRIPTS, Source, TranscriptFile
+
+_USER = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class Unsaid:
+    """What of a conversation is to be forgotten.
+
+    Attributes:
+        file: The conversation.
+        said: What goes; None: all of it, and what is said in it from now on.
+        hits: It as results; without a text when the session does not see it.
+    """
+
+    file: TranscriptFile
+    said: tuple[Said, ...] | None
+    hits: tuple[Hit, ...]
+
+    @property
+    def path(self) -> str:
+        """As in `Hit.path`."""
+        return f"{TRANSCRIPTS}/{self.file.id}"
+
+    @property
+    def entries(self) -> frozenset[str] | None:
+        """Ids of the entries; None: all of them."""
+        return None if self.said is None else frozenset(each.id for each in self.said)
+
+
+def unsaid(source: Source, what: Forget, terms: list[Term], scope: Scope, runs: Runs) -> Iterator[Unsaid]:
+    """Yield what is to be forgotten, by conversation.
+
+    All of a conversation goes when it is named, or is that person's. Where others speak too, what a person said goes.
+    As with files, an owner may have forgotten what came from a person or a session wherever it is; by words only what
+    is seen is looked through.
+
+    Args:
+        source: The conversations.
+        what: What is asked for.
+        terms: What its query asks for.
+        scope: Who asks.
+        runs: Those in which the person spoke that is asked for.
+    """
+    seen = areas_of(scope)
+    for file in source.files:
+        is_seen = file.area in seen
+        if not is_seen and (what.query or not scope.private):
+            continue
+        if what.session is not None and what.session != file.key:
+            continue
+        is_theirs = what.person in (None, file.person)
+        if not is_theirs and file.id not in runs:
+            continue
+        if (conversation := _read(source, file)) is None:
+            continue
+        if is_theirs and not what.query:
+            yield Unsaid(file, None, (_whole(file, conversation, is_seen=is_seen),))
+            continue
+        said = [
+            each
+            for each in conversation.said
+            if (is_theirs or (each.role == _USER and each.run_id in runs[file.id]))
+            and has_all(each.text, date.fromisoformat(each.day), terms)
+        ]
+        if said:
+            yield Unsaid(file, tuple(said), tuple(_hit(file, each, is_seen=is_seen) for each in said))
+
+
+def embedded_of(gone: Unsaid, source: Source, settings: LibrarySettings) -> Collection[str]:
+    """Return the texts that were embedded of what is forgotten, and are not any more."""
+    file = gone.file
+    try:
+        data = Root(source.root).read_bytes(file.path, TRANSCRIPT_LIMIT_BYTES)
+    except (OSError, HubError):
+        return ()
+
+    def texts(left_out: Collection[str]) -> dict[str, None]:
+        chunks = transcript_chunks(data, settings, person=file.person, trusted=file.trusted, left_out=left_out)
+        return dict.fromkeys(each.embed_text for each in chunks)
+
+    before = texts(file.left_out)
+    after = {} if gone.entries is None else texts(gone.entries | frozenset(file.left_out))
+    return [text for text in before if text not in after]
+
+
+def _read(source: Source, file: TranscriptFile) -> Conversation | None:
+    """Return what was said without what is forgotten already; nothing when it cannot be read, None without a file."""
+    root = Root(source.root)
+    if not root.is_file(file.path):
+        return None
+    with suppress(OSError, HubError):
+        return said_in(root.read_bytes(file.path, TRANSCRIPT_LIMIT_BYTES), file.left_out)
+    return Conversation()
+
+
+def _whole(file: TranscriptFile, conversation: Conversation, *, is_seen: bool) -> Hit:
+    text = _beginning(conversation.said) if is_seen else ""
+    return Hit(
+        f"{TRANSCRIPTS}/{file.id}",
+        1,
+        max(1, conversation.lines),
+        text,
+        WHOLE,
+        trusted=file.trusted and all(each.trusted for each in conversation.said),
+        person=file.person,
+        session=file.key,
+    )
+
+
+def _hit(file: TranscriptFile, said: Said, *, is_seen: bool) -> Hit:
+    return Hit(
+        f"{TRANSCRIPTS}/{file.id}",
+        said.line,
+        said.line,
+        said.text[:SNIPPET_LIMIT] if is_seen else "",
+        WHOLE,
+        trusted=file.trusted and said.trusted,
+        person=file.person,
+        session=file.key,
+        day=said.day,
+    )
+
+
+def _beginning(said: Sequence[Said]) -> str:
+    found = ""
+    for each in said:
+        if len(found) >= SNIPPET_LIMIT:
+            break
+        found += f"{each.role}: {each.text}\n"
+    return found[:SNIPPET_LIMIT].rstrip("\n")
