@@ -1,4 +1,8 @@
-"""The hub's side of the memory index: a worker process that is there when it is needed, none of it in the hub."""
+"""The hub's side of the memory index: a worker process that is there when it is needed, none of it in the hub.
+
+One that nobody asks for a while gives way to another that rests: it has loaded what a search needs and opened nothing,
+takes a part of the room, and answers the first question of the next morning in time.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hub.core.clock import Clock
-from hub.core.errors import Unavailable
+from hub.core.errors import HubError, Unavailable
 from hub.core.tasks import TaskOwner
 from hub.memory.contract import NO_FILTERS, Answer, Filters, Hit, Synced, Verified
 from integrations.memory.notes.answers import answer_of, facts_of, pairs_of, synced_of, verified_of
@@ -47,7 +51,7 @@ class IndexWorker:
         cache_dir: Where vectors that were paid for are kept; made when it is missing.
         clock: Time.
         tasks: Owner of what goes on here.
-        idle_s: After which a worker that nobody asked ends.
+        idle_s: After which a worker that nobody asked gives way to one that rests.
     """
 
     def __init__(self, cache_dir: Path, clock: Clock, tasks: TaskOwner, *, idle_s: float = IDLE_S) -> None:
@@ -160,6 +164,8 @@ class IndexWorker:
     async def _call(self, job: Job, op: str, args: Mapping[str, Any], timeout_s: float) -> Any:
         process = await self._ready()
         self._used_at = self._clock.monotonic()
+        if (self._idling is None or self._idling.done()) and not self._tasks.closed:
+            self._idling = self._tasks.spawn(self._watch_idle(), name="memory index idle")
         try:
             await self._tell(process, job)
             return await process.call({"op": op, "agent": job.agent_id, "args": args}, timeout_s)
@@ -229,8 +235,6 @@ class IndexWorker:
         self._process = process
         self._told = {}
         self._started_at = self._used_at = self._clock.monotonic()
-        if self._idling is None or self._idling.done():
-            self._idling = self._tasks.spawn(self._watch_idle(), name="memory index idle")
         _log.info("the memory index worker is process %d", process.pid)
         return process
 
@@ -251,7 +255,7 @@ class IndexWorker:
         self._backoff_s = min(max(self._backoff_s * 2, BACKOFF_FIRST_S), BACKOFF_MOST_S)
 
     async def _watch_idle(self) -> None:
-        """End the worker when nobody has asked it for a while and it has nothing to do."""
+        """Let another worker rest in the place of one that nobody has asked for a while and that has nothing to do."""
         while self._process is not None:
             left_s = self._used_at + self._idle_s - self._clock.monotonic()
             if left_s > 0:
@@ -262,8 +266,27 @@ class IndexWorker:
                 if process is not None and (process.in_flight or await self._is_busy(process)):
                     self._used_at = self._clock.monotonic()
                     continue
-                _log.info("the memory index worker has nothing to do and ends")
+                jobs = list(self._told.values())
                 await self._end()
+                if process is None or self._closed:
+                    return
+                try:
+                    process = await self._start()
+                except Unavailable:
+                    return  # the next question tries again
+            rests_since = self._used_at
+            await self._lull(process, jobs)
+            if self._used_at == rests_since:
+                return  # until it is asked
+
+    async def _lull(self, process: WorkerProcess, jobs: Sequence[Job]) -> None:
+        """Have a fresh worker load what searches in the same memories need, and no more."""
+        try:
+            for job in jobs:
+                await self._tell(process, job)
+            await process.call({"op": "prepare"}, STATUS_S)
+        except HubError as error:
+            _log.info("the memory index worker is not prepared: %s", error.message)
 
     async def _is_busy(self, process: WorkerProcess) -> bool:
         try:

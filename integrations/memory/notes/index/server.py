@@ -25,6 +25,7 @@ from integrations.memory.notes.index.embedders import Embedders
 from integrations.memory.notes.index.engine_thread import EngineThread
 from integrations.memory.notes.index.library import IndexUnavailable, Library, Shared
 from integrations.memory.notes.index.likeness import similar
+from integrations.memory.notes.index.preparing import prepare
 from integrations.memory.notes.index.reporting import rss_bytes, status
 from integrations.memory.notes.index.settings import LibrarySettings
 from integrations.memory.notes.worker_job import Job
@@ -103,6 +104,9 @@ class Server:
             return {"busy": any(each.busy for each in self._libraries.values()), "rss_bytes": rss_bytes()}
         if op == "job":
             return await self._job(Job.from_plain(args))
+        if op == "prepare":
+            wanted = [LibrarySettings.from_plain(job.settings) for job in self._jobs.values()]
+            return await prepare(wanted, self._embedders)
         operations: dict[str, Callable[[Library, dict[str, Any]], Awaitable[Any]]] = {
             "search": _search,
             "sync": _sync,

@@ -14,6 +14,7 @@ import pytest
 from hub.core.clock import Clock, ManualClock
 from hub.core.errors import InvalidRequest, Unavailable
 from hub.core.tasks import TaskOwner
+from integrations.memory.notes.index.in_force import take_lock
 from integrations.memory.notes.worker import IndexWorker
 from integrations.memory.notes.worker_job import Source
 from tests.integrations.memory.index.conftest import TODAY, Notes
@@ -25,6 +26,13 @@ def is_there(pid: int) -> bool:
 
 async def ended(worker: IndexWorker) -> None:
     for _ in iter(lambda: worker.running, False):
+        await asyncio.sleep(0.01)
+
+
+async def rested(worker: IndexWorker, clock: ManualClock, tasks: TaskOwner) -> None:
+    """Let nobody ask the worker until another one rests in its place."""
+    while "memory index idle" in tasks.names():
+        await clock.advance(601)
         await asyncio.sleep(0.01)
 
 
@@ -51,7 +59,9 @@ async def test_the_hub_loads_nothing_that_the_worker_needs(notes: Notes) -> None
     assert said.strip() == b"[]"
 
 
-async def test_an_idle_worker_ends_and_comes_back(tmp_path: Path, notes: Notes, tasks: TaskOwner) -> None:
+async def test_an_idle_worker_gives_way_to_one_that_holds_no_index_and_answers(
+    tmp_path: Path, notes: Notes, tasks: TaskOwner
+) -> None:
     clock = ManualClock()
     worker = IndexWorker(tmp_path / "index", clock, tasks, idle_s=600)
     notes.write("MEMORY.md", "The boiler\n")
@@ -60,13 +70,61 @@ async def test_an_idle_worker_ends_and_comes_back(tmp_path: Path, notes: Notes, 
 
     await clock.advance(599)
     assert worker.pid == first
+    await rested(worker, clock, tasks)
 
-    while worker.running:
-        await clock.advance(601)
-        await asyncio.sleep(0.01)
-    assert (await worker.search(notes.job, "boiler", ["private"], today=TODAY)).hits != []
-    assert worker.pid != first
+    lock = take_lock(Path(notes.job.directory))
+    assert lock is not None
+    os.close(lock)
+    resting = worker.pid
+    assert worker.awake
+    answer = await worker.search(notes.job, "boiler", ["private"], today=TODAY)
+    assert set(answer.engines) == {"vectors:exact", "keywords:fts5"}
+    assert (worker.pid, first == resting) == (resting, False)
+    await rested(worker, clock, tasks)
+    assert worker.pid != resting
     await worker.close()
+
+
+async def test_a_worker_that_rests_is_left_alone(tmp_path: Path, notes: Notes, tasks: TaskOwner) -> None:
+    clock = ManualClock()
+    worker = IndexWorker(tmp_path / "index", clock, tasks, idle_s=600)
+    await worker.sync(notes.job)
+    await rested(worker, clock, tasks)
+    resting = worker.pid
+
+    await clock.advance(100_000)
+
+    assert (worker.pid, "memory index idle" in tasks.names()) == (resting, False)
+    await worker.close()
+
+
+async def test_a_worker_that_dies_at_rest_is_started_by_the_next_question(
+    tmp_path: Path, notes: Notes, tasks: TaskOwner
+) -> None:
+    clock = ManualClock()
+    worker = IndexWorker(tmp_path / "index", clock, tasks, idle_s=600)
+    notes.write("MEMORY.md", "The boiler\n")
+    await worker.sync(notes.job)
+    await rested(worker, clock, tasks)
+    os.kill(worker.pid or 0, signal.SIGKILL)
+    await ended(worker)
+
+    assert not worker.awake
+    assert (await worker.search(notes.job, "boiler", ["private"], today=TODAY)).hits != []
+    await worker.close()
+
+
+async def test_a_worker_that_is_about_to_rest_is_closed_all_the_same(
+    tmp_path: Path, notes: Notes, tasks: TaskOwner
+) -> None:
+    clock = ManualClock()
+    worker = IndexWorker(tmp_path / "index", clock, tasks, idle_s=600)
+    await worker.sync(notes.job)
+    await clock.advance(601)
+
+    await worker.close()
+
+    assert not worker.running
 
 
 async def test_a_closed_worker_is_not_started_again(notes: Notes) -> None:
