@@ -14,6 +14,7 @@ from hub.cli.groups import Command
 from hub.cli.memory_options import agent_option, given
 from hub.cli.memory_prints import count_of
 from hub.cli.options import home_option, json_option, print_json
+from hub.core.errors import HubError
 
 ORIGINS = ("openclaw", "claude", "markdown")
 BATCH_FILES = 100
@@ -24,8 +25,18 @@ FILE_LIMIT_BYTES = 1_000_000
 IMPORT_LIMIT_S = 300.0
 
 
+class _Named(click.Path):
+    """A path that is not empty: `pathlib` takes that for the directory one happens to be in."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path."""
+        if value == "":
+            self.fail("it is empty; name a directory", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 @click.command("import", cls=Command)
-@click.argument("source", metavar="FOLDER|FILE", type=click.Path(path_type=Path))
+@click.argument("source", metavar="FOLDER|FILE", type=_Named(path_type=Path))
 @click.option("--from", "origin", type=click.Choice(ORIGINS), required=True, help="Whose memory it is.")
 @click.option("--trusted", is_flag=True, help="You vouch for every word in it; without this it is quoted.")
 @agent_option
@@ -42,6 +53,7 @@ def import_(source: Path, origin: str, trusted: bool, agent: str | None, home: P
     """
     client = HubClient(home)
     files, left_out = _read(source.expanduser(), origin)
+    there = {each["path"] for each in client.call("memory.list", given(agent=agent))["files"]} if files else set()
     written: list[str] = []
     for batch in _bounded(files):
         params = {"files": batch, "origin": origin, "trusted": trusted, **given(agent=agent)}
@@ -52,19 +64,24 @@ def import_(source: Path, origin: str, trusted: bool, agent: str | None, home: P
             raise CommandFailed(
                 failure.message + (told if written else ""), failure.code, {**failure.details, "written": written}
             ) from failure
-    known = len(files) - len(written)
+    known, replaced = len(files) - len(written), [path for path in written if path in there]
     if as_json:
-        print_json({"written": written, "known": known, "left_out": left_out})
-        return
-    for path in written:
-        click.echo(path)
-    for note in left_out:
-        click.echo(f"left out: {note}", err=True)
-    click.echo(f"{count_of(len(written), 'file', 'files')} written" + (f", {known} known already." if known else "."))
+        print_json({"written": written, "replaced": replaced, "known": known, "left_out": left_out})
+    else:
+        for path in written:
+            click.echo(f"{path}{'  (replaced)' if path in there else ''}")
+        for note in left_out:
+            click.echo(f"left out: {note}", err=True)
+        told = f"{count_of(len(written), 'file', 'files')} written"
+        click.echo(told + (f", {known} known already." if known else "."))
+        if replaced:
+            click.echo("What was replaced is in `homarus memory changes`, and `homarus memory undo` brings it back.")
+    if left_out and not files:
+        raise click.exceptions.Exit(Exit.FINDINGS)
 
 
 @click.command("export", cls=Command)
-@click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("folder", metavar="DIR", type=_Named(file_okay=False, path_type=Path))
 @click.option("--force", is_flag=True, help="Write over files that are there.")
 @agent_option
 @home_option
@@ -93,12 +110,18 @@ def export(folder: Path, force: bool, agent: str | None, home: Path, as_json: bo
             Exit.FINDINGS,
             {"code": "CONFLICT", "there": there},
         )
+    written = 0
     try:
         root.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         for path, text in files.items():
             root.write_text(path, text, parents=True)
-    except OSError as error:
-        raise CommandFailed(f"{folder} cannot be written: {error.strerror}") from error
+            written += 1
+    except (OSError, HubError) as error:
+        why = error.message if isinstance(error, HubError) else error.strerror
+        told = (
+            f"{count_of(written, 'file was', 'files were')} written before that" if written else "nothing was written"
+        )
+        raise CommandFailed(f"{folder} cannot be written: {why}; {told}") from error
     if as_json:
         print_json({"written": sorted(files), "notes": notes, "folder": str(folder)})
         return
@@ -109,12 +132,12 @@ def export(folder: Path, force: bool, agent: str | None, home: Path, as_json: bo
 
 def _read(source: Path, origin: str) -> tuple[dict[str, str], list[str]]:
     """Return Markdown by name, and what was left out."""
-    from hub.memory.importing import BroughtIn, read_claude, read_markdown, read_openclaw
+    from hub.memory.importing import read_claude, read_markdown, read_openclaw
 
-    if origin == "markdown" and source.is_file():
-        found = BroughtIn({source.name: _text_of(source)})
-    else:
+    try:
         found = {"openclaw": read_openclaw, "claude": read_claude, "markdown": read_markdown}[origin](source)
+    except OSError as error:
+        raise CommandFailed(f"{source} cannot be read: {error.strerror}") from error
     files = {}
     for name, text in found.files.items():
         if len(text.encode()) <= FILE_LIMIT_BYTES:
@@ -122,15 +145,6 @@ def _read(source: Path, origin: str) -> tuple[dict[str, str], list[str]]:
         else:
             found.leave_out(name, f"it is larger than {FILE_LIMIT_BYTES} bytes; cut it into several files")
     return files, found.left_out
-
-
-def _text_of(file: Path) -> str:
-    from hub.security.root import Root
-
-    try:
-        return Root(file.parent).read_text(file.name, FILE_LIMIT_BYTES).removeprefix("\ufeff")
-    except OSError as error:
-        raise CommandFailed(f"{file} cannot be read: {error.strerror}") from error
 
 
 def _bounded(files: Mapping[str, str]) -> Iterator[dict[str, str]]:

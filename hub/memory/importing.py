@@ -29,6 +29,8 @@ _SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
 _PROMPTS = frozenset({"AGENTS.md", "SOUL.md", "IDENTITY.md", "TOOLS.md", "HEARTBEAT.md", "BOOTSTRAP.md"})
 _OPENCLAW_TOP = frozenset({"MEMORY.md", "memory.md", "USER.md", "DREAMS.md"})
 _CLAUDE_NAMES = frozenset({"CLAUDE.md", "CLAUDE.local.md"})
+_MARKDOWN = (".md", ".markdown", ".txt")
+"""How the name of one file ends that is brought in by itself; of a folder, all that end in .md are."""
 _CLAUDE_IMPORT = re.compile(r"^\s*(?:[-*]\s+)?@[\w~./-]+\s*$", re.MULTILINE)
 
 
@@ -48,7 +50,7 @@ class BroughtIn:
         """Note that something was not read."""
         shown = name if name.isprintable() else ascii(name)[1:-1]
         if len(self.left_out) < NOTES_LIMIT:
-            self.left_out.append(f"{shown[:200]}: {why}")
+            self.left_out.append(f"{shown[:200]}: {why.removeprefix(name).lstrip()}")
         elif len(self.left_out) == NOTES_LIMIT:
             self.left_out.append("…: more was left out")
 
@@ -68,7 +70,10 @@ def read_openclaw(folder: Path) -> BroughtIn:
     if not workspaces:
         workspaces = [f"{each.path}/" for each in root.scan() if each.is_dir and _is_workspace(root, f"{each.path}/")]
     if not workspaces:
-        raise NotFound(f"{folder} holds no workspace of OpenClaw: there is neither MEMORY.md nor memory/ in it")
+        raise NotFound(
+            f"{folder} holds no workspace of OpenClaw: there is neither MEMORY.md nor memory/ in it, or in a folder "
+            "below it. Name ~/.openclaw, or one of its workspaces"
+        )
     found = BroughtIn()
     for workspace in workspaces:
         prefix = workspace if len(workspaces) > 1 else ""
@@ -105,7 +110,7 @@ def read_claude(path: Path) -> BroughtIn:
         for name in exported:
             _guarded(found, name, partial(_exported, root, name))
     elif not path.is_file():
-        raise NotFound(f"there is no {path}")
+        raise NotFound(f"there is no file or folder {path}")
     elif path.suffix.lower() == ".zip":
         texts, notes = read_zip(path)
         _merge(found, texts)
@@ -117,20 +122,32 @@ def read_claude(path: Path) -> BroughtIn:
     else:
         raise InvalidRequest(f"{path} is neither a folder nor a .zip or .json of Claude's data export")
     if not found.files and not found.left_out:
-        raise NotFound(f"{path} holds nothing of Claude's: no CLAUDE.md, and no data export")
+        raise NotFound(
+            f"{path} holds nothing of Claude's: no CLAUDE.md, and none of conversations.json, memories.json and "
+            "projects.json of a data export"
+        )
     return found
 
 
 def read_markdown(folder: Path) -> BroughtIn:
-    """Read all Markdown files of a folder.
+    """Read all Markdown files of a folder, or one.
 
     Raises:
-        NotFound: There is no such folder.
+        NotFound: There is no such folder, or no Markdown in it.
         InvalidRequest: It cannot be read.
     """
-    root, found = _folder(folder), BroughtIn()
+    found = BroughtIn()
+    if folder.is_file():
+        if not folder.name.lower().endswith(_MARKDOWN):
+            raise InvalidRequest(f"{folder} is no Markdown; name a folder, or a file whose name ends in .md")
+        real = folder.resolve()  # who names a link means what it leads to
+        text = _text(Root(real.parent), real.name)
+        return BroughtIn({folder.name: text} if text.strip() else {})
+    root = _folder(folder)
     for name in _markdown(root, "", found):
         _take(found, root, name, name)
+    if not found.files and not found.left_out:
+        raise NotFound(f"{folder} holds no Markdown: no file in it has a name that ends in .md and says anything")
     return found
 
 
@@ -182,12 +199,17 @@ def _markdown(root: Root, below: str, found: BroughtIn, hidden: frozenset[str] =
 
 def _take(found: BroughtIn, root: Root, name: str, wanted: str) -> None:
     def read() -> Mapping[str, str]:
-        text = root.read_text(name, FILE_LIMIT_BYTES).removeprefix("\ufeff")
-        if "\x00" in text:
-            raise InvalidRequest("it holds a NUL character and is no text")
+        text = _text(root, name)
         return {wanted: text} if text.strip() else {}
 
     _guarded(found, name, read)
+
+
+def _text(root: Root, name: str) -> str:
+    text = root.read_text(name, FILE_LIMIT_BYTES).removeprefix("\ufeff")
+    if "\x00" in text:
+        raise InvalidRequest(f"{name} holds a NUL character and is no text")
+    return text
 
 
 def _guarded(found: BroughtIn, name: str, read: Callable[[], Mapping[str, str]]) -> None:
@@ -214,7 +236,10 @@ def _merge(found: BroughtIn, texts: Mapping[str, str]) -> None:
 
 def _folder(path: Path) -> Root:
     if not path.is_dir():
-        raise NotFound(f"there is no folder {path}")
+        is_there = path.exists()
+        raise NotFound(
+            f"{path} is no folder; name the folder that it is in" if is_there else f"there is no folder {path}"
+        )
     root = Root(path)
     try:
         root.scan(limit=ENTRIES_LIMIT)

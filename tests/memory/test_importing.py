@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from hypothesis import given, strategies as st
 
 from hub.core.errors import HubError, InvalidRequest, NotFound
 from hub.memory.claude_export import EXPORT_FILES, read_export
-from hub.memory.importing import DEPTH_LIMIT, FILE_LIMIT_BYTES, read_claude, read_markdown, read_openclaw
+from hub.memory.importing import DEPTH_LIMIT, FILE_LIMIT_BYTES, BroughtIn, read_claude, read_markdown, read_openclaw
 from hub.memory.markdown import passages
 
 CONVERSATION = {
@@ -267,6 +269,45 @@ def test_a_source_line_in_a_conversation_is_only_words() -> None:
     (text,) = read_export("conversations.json", json.dumps(data).encode()).values()
 
     assert {each.kind for each in passages(text)} == {None}
+
+
+def test_one_file_comes_in_also_by_a_link_to_it(tmp_path: Path) -> None:
+    (tmp_path / "real.md").write_text("\ufeffthe kettle leaks\n", encoding="utf-8")
+    (tmp_path / "link.md").symlink_to(tmp_path / "real.md")
+
+    assert read_markdown(tmp_path / "link.md").files == {"link.md": "the kettle leaks\n"}
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "told"),
+    [
+        ("archive.zip", b"PK", "ends in .md"),
+        ("nul.md", b"a\x00b", "nul.md holds a NUL character"),
+        ("latin.md", b"caf\xe9", "UTF-8"),
+    ],
+)
+def test_one_file_that_is_no_markdown_is_refused(tmp_path: Path, name: str, data: bytes, told: str) -> None:
+    (tmp_path / name).write_bytes(data)
+
+    with pytest.raises(InvalidRequest, match=re.escape(told)):
+        read_markdown(tmp_path / name)
+
+
+@pytest.mark.parametrize("read", [read_openclaw, read_claude, read_markdown])
+def test_where_nothing_can_be_read_it_says_what_was_looked_for(
+    tmp_path: Path, read: Callable[[Path], BroughtIn]
+) -> None:
+    with pytest.raises(NotFound, match=r"there is no (file or )?folder"):
+        read(tmp_path / "missing")
+    with pytest.raises(NotFound, match=r"MEMORY\.md|CLAUDE\.md|\.md"):
+        read(tmp_path)
+
+
+def test_a_file_in_the_place_of_a_folder_is_said_to_be_one(tmp_path: Path) -> None:
+    (tmp_path / "MEMORY.md").write_text("x", encoding="utf-8")
+
+    with pytest.raises(NotFound, match="is no folder"):
+        read_openclaw(tmp_path / "MEMORY.md")
 
 
 def test_a_folder_of_markdown_comes_in_within_bounds(tmp_path: Path) -> None:
