@@ -99,13 +99,21 @@ def unified(path: str, hunks: Sequence[Hunk], *, is_new: bool, is_gone: bool) ->
     yield "+++ /dev/null" if is_gone else f"+++ b/{path}"
     for hunk in hunks:
         above, below = hunk.above, hunk.below
+        # What stands behind the last newline of a whole file is no line of it.
+        before = _lines_of(hunk.before) if is_gone else hunk.before
+        after = _lines_of(hunk.after) if is_new else hunk.after
         around = len(above) + len(below)
-        old_at, new_at = hunk.before_at - len(above) + 1, hunk.after_at - len(above) + 1
-        yield f"@@ -{old_at},{len(hunk.before) + around} +{new_at},{len(hunk.after) + around} @@"
+        old_at = 0 if is_new else hunk.before_at - len(above) + 1
+        new_at = 0 if is_gone else hunk.after_at - len(above) + 1
+        yield f"@@ -{old_at},{len(before) + around} +{new_at},{len(after) + around} @@"
         yield from (f" {line}" for line in above)
-        yield from (f"-{line}" for line in hunk.before)
-        yield from (f"+{line}" for line in hunk.after)
+        yield from (f"-{line}" for line in before)
+        yield from (f"+{line}" for line in after)
         yield from (f" {line}" for line in below)
+
+
+def _lines_of(lines: tuple[str, ...]) -> tuple[str, ...]:
+    return lines[:-1] if lines[-1:] == ("",) else lines
 
 
 def _alike(one: Sequence[str], other: Sequence[str]) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from integrations.memory.notes.patches import Moved, hunks_between, taken_back, taken_out, unified
+from integrations.memory.notes.patches import Hunk, Moved, hunks_between, taken_back, taken_out, unified
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "  x", "é", "\udcff", "d\r"]), max_size=12).map("\n".join)
 
@@ -76,3 +76,17 @@ def test_a_diff_can_be_applied_by_patch(tmp_path: Path) -> None:
 
     assert (done.returncode, done.stderr) == (0, "")
     assert (tmp_path / "x.md").read_text() == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        ("", "a\nb\n", ["--- /dev/null", "+++ b/memory/x.md", "@@ -0,0 +1,2 @@", "+a", "+b"]),
+        ("a\nb\n", "", ["--- a/memory/x.md", "+++ /dev/null", "@@ -1,2 +0,0 @@", "-a", "-b"]),
+    ],
+)
+def test_a_whole_file_is_shown_without_a_line_behind_its_end(before: str, after: str, shown: list[str]) -> None:
+    lines = tuple(tuple(text.split("\n")) if text else () for text in (before, after))
+    hunk = Hunk(0, 0, lines[0], lines[1])
+
+    assert list(unified("memory/x.md", [hunk], is_new=not before, is_gone=not after)) == shown
