@@ -119,10 +119,17 @@ class HubClient:
         else:
             self._connection = http.client.HTTPConnection(host, self._running.port, timeout=timeout_s)
         try:
+            data = json.dumps(body, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise CommandFailed(
+                "What was typed is not UTF-8 text, and the hub takes nothing else; look at the terminal's encoding.",
+                Exit.USAGE,
+            ) from error
+        try:
             self._connection.request(
                 "POST",
                 path,
-                json.dumps(body).encode(),
+                data,
                 {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json", **headers},
             )
             return self._connection.getresponse()

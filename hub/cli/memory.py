@@ -51,7 +51,7 @@ def command() -> None:
 def search(
     query: tuple[str, ...], limit: int | None, trusted: bool, why: bool, home: Path, as_json: bool, **only: str | None
 ) -> None:
-    """Search the memory by meaning and by word for QUERY.
+    """Search the memory by meaning and by word for QUERY; an empty one gives the latest entries.
 
     Example:
       homarus memory search "when was the boiler serviced" --limit 3
@@ -113,6 +113,8 @@ def forget(
     as_json: bool,
 ) -> None:
     """Forget the entries that have all words of QUERY, or came from a session or a person, for good.
+
+    Entries are list items; by words, five are forgotten at most.
 
     Example:
       homarus memory forget "boiler serviced" --dry-run
@@ -201,7 +203,10 @@ def _tell_forgotten(answer: Mapping[str, Any], word: str, *, as_json: bool) -> N
     print_entries(answer["forgotten"])
     if answer["count"] > len(answer["forgotten"]):
         click.echo(f"… and {answer['count'] - len(answer['forgotten'])} more")
-    click.echo(f"{count_of(answer['count'], 'entry', 'entries')} {word}." if answer["count"] else "Nothing matches.")
+    if answer["count"]:
+        click.echo(f"{count_of(answer['count'], 'entry', 'entries')} {word}.")
+    else:
+        click.echo("Nothing matches. Only entries, which are list items, are forgotten; other text is yours to edit.")
 
 
 for _each in (list_, show, changes, undo, tidy, import_, export, intents):

@@ -11,6 +11,7 @@ from hub.cli.groups import Command
 from hub.cli.memory_options import agent_option, given
 from hub.cli.memory_prints import moment
 from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.memory.places import GROUP_AREA, PERSON_AREA, PRIVATE_AREA, SHARED_AREA
 
 CHANGES_LIMIT = 200
 
@@ -32,7 +33,9 @@ def list_(agent: str | None, home: Path, as_json: bool) -> None:
     if not files:
         click.echo('Nothing is remembered yet. Begin: homarus memory add "…"')
         return
-    rows = [(each["path"], each["area"], str(each["size_bytes"]), moment(each["changed_ms"])) for each in files]
+    rows = [
+        (each["path"], _who_sees(each["area"]), str(each["size_bytes"]), moment(each["changed_ms"])) for each in files
+    ]
     print_table(rows, ("file", "who sees it", "bytes", "changed"))
 
 
@@ -42,7 +45,7 @@ def list_(agent: str | None, home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def show(path: str, agent: str | None, home: Path, as_json: bool) -> None:
-    """Print the memory file at PATH.
+    """Print the memory file at PATH, as `homarus memory list` names it.
 
     Example:
       homarus memory show MEMORY.md
@@ -87,7 +90,16 @@ def undo(change: str, agent: str | None, home: Path, as_json: bool) -> None:
     """Take back the change ID; `homarus memory changes` lists them. What was forgotten does not come back.
 
     Example:
-      homarus memory undo 01K9ZQ
+      homarus memory undo 1794405600000-3f9c01ab
     """
     answer = HubClient(home).call("memory.undo", {"id": change, **given(agent=agent)})
-    print_json(answer) if as_json else click.echo(f"Undone: {answer['summary']}")
+    print_json(answer) if as_json else click.echo(f"Done: {answer['summary']}")
+
+
+def _who_sees(area: str) -> str:
+    """Return who sees what lies in an area, in words."""
+    if area.startswith(PERSON_AREA):
+        return area.removeprefix(PERSON_AREA)
+    if area.startswith(GROUP_AREA):
+        return f"the group {area.removeprefix(GROUP_AREA)}"
+    return {PRIVATE_AREA: "the owner", SHARED_AREA: "everybody here"}.get(area, area)

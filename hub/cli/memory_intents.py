@@ -74,7 +74,7 @@ def remove(intent: str, agent: str | None, home: Path, as_json: bool) -> None:
     """Remove the reminder ID.
 
     Example:
-      homarus memory intents remove 01K9ZQ
+      homarus memory intents remove 01a200177528e1384d6779161ef8bec7
     """
     answer = HubClient(home).call("memory.intents.remove", {"id": intent, **given(agent=agent)})
     print_json(answer) if as_json else click.echo(f"Removed: {answer['text']}")

@@ -10,6 +10,7 @@ import click
 
 _INDENT = "    "
 _NOT_TOLD = frozenset({"agent"})
+_MB = 1_000_000
 
 
 def where(hit: Mapping[str, Any]) -> str:
@@ -25,6 +26,13 @@ def count_of(count: int, one: str, many: str) -> str:
 def moment(ms: int) -> str:
     """Return a moment in the terminal's own time zone."""
     return datetime.fromtimestamp(ms / 1000).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def size(count: int) -> str:
+    """Return a number of bytes in the unit that suits it."""
+    if count < _MB:
+        return f"{count / 1_000:.1f} kB" if count >= 1_000 else f"{count} bytes"
+    return f"{count / _MB:.1f} MB"
 
 
 def print_hits(answer: Mapping[str, Any], *, why: bool) -> None:
@@ -75,21 +83,35 @@ _SCORES = (("by meaning", "vector_score"), ("by word", "text_score"))
 
 def _lines(data: Mapping[str, Any], indent: str) -> Iterable[str]:
     for key, value in data.items():
-        name = key.replace("_", " ")
+        name, said = _told(key, value)
+        if value is None or (isinstance(value, (Mapping, list)) and not _has_facts(value)):
+            continue
         if isinstance(value, Mapping):
             yield f"{indent}{name}:"
             yield from _lines(value, indent + "  ")
-        elif isinstance(value, list) and value and isinstance(value[0], Mapping):
+        elif isinstance(value, list) and isinstance(value[0], Mapping):
             yield f"{indent}{name}:"
             for each in value:
-                yield f"{indent}  {', '.join(f'{inner} {_word(said)}' for inner, said in each.items())}"
+                known = (_told(inner, fact) for inner, fact in each.items() if fact is not None)
+                yield f"{indent}  {', '.join(f'{inner} {fact}' for inner, fact in known)}"
         elif isinstance(value, list):
-            yield from (f"{indent}{name}: {_word(each)}" for each in value)
-        elif value is not None:
-            yield f"{indent}{name}: {_word(value)}"
+            yield from (f"{indent}{name}: {_told('', each)[1]}" for each in value)
+        else:
+            yield f"{indent}{name}: {said}"
 
 
-def _word(value: Any) -> str:
+def _has_facts(data: Mapping[str, Any] | list[Any]) -> bool:
+    values = data.values() if isinstance(data, Mapping) else data
+    return any(_has_facts(each) if isinstance(each, (Mapping, list)) else each is not None for each in values)
+
+
+def _told(key: str, value: Any) -> tuple[str, str]:
+    """Return the name of a fact and the fact itself, in units that people read."""
+    name = key.replace("_", " ")
     if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+        return name, "yes" if value else "no"
+    if isinstance(value, int) and key.endswith("_ms"):
+        return name.removesuffix(" ms"), moment(value)
+    if isinstance(value, int) and key.endswith("_bytes"):
+        return name.removesuffix(" bytes"), size(value)
+    return name, f"{value:.4g}" if isinstance(value, float) else str(value)

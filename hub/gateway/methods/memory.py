@@ -77,7 +77,7 @@ class MemoryMethods:
         add = Schema(
             {
                 Required("text", description="One sentence that can be understood on its own."): All(
-                    told, Length(min=1, max=TEXT_LIMIT)
+                    told, Length(max=TEXT_LIMIT)
                 ),
                 Optional("kind", default=Kind.FACT.value, description="What sort of thing it is."): _KIND,
                 Optional("replaces", description="Words of the entry that holds no longer; it is struck."): AnyOf(

@@ -96,4 +96,5 @@ def _guarded(work: Callable[[Desk], T], desk: Desk) -> T:
     except FileNotFoundError as error:
         raise NotFound(f"there is no memory file {error.filename}") from error
     except OSError as error:
-        raise Unavailable(f"memory cannot be read or written: {error.strerror or error}") from error
+        where = f" at {error.filename}" if isinstance(error.filename, str) else ""
+        raise Unavailable(f"memory cannot be read or written{where}: {error.strerror or error}") from error

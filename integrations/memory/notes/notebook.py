@@ -39,6 +39,7 @@ NO_SLUG = "notes"
 NAME_LIMIT = 100
 DEPTH_LIMIT = 8
 CHANGES_LIMIT = 200
+TOOK_BACK, BROUGHT_BACK = "took back: ", "brought back: "
 REASONS = frozenset({"add", "edit", "tidy", "import", "undo", "note", "forget"})
 
 _ORIGIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -185,14 +186,18 @@ class NotesNotebook:
         def undo(desk: Desk) -> tuple[Change, Sequence[str]]:
             record = desk.history.get(change_id)
             if record is None or not _is_seen(record, scope):
-                raise NotFound(f"there is no change {change_id!r:.80}")
+                raise NotFound(
+                    f"there is no change {change_id!r:.80}; the list of changes has the ids of those there are"
+                )
             if not record.can_undo:
                 why = "it was taken back already" if record.undone else "what it changed is not kept"
+                if record.reason == "forget":
+                    why = "what was forgotten is not kept"
                 raise Conflict(f"the change cannot be taken back: {why}")
             if not all(may_write(file.path, scope) for file in record.files):
                 raise Forbidden("what is shared in this home is the owner's to edit")
             drafts = [_undone(file, desk.shelf.text(file.path)) for file in record.files]
-            summary = f"took back: {record.summary}"
+            summary = _summary_of_undoing(record)
             done = _change(desk, drafts, reason="undo", who=who, summary=summary, undoes=record.id)
             desk.history.mark(record.id, undone=True)
             if record.undoes is not None:
@@ -239,7 +244,7 @@ class NotesNotebook:
 
 def no_such_file(path: str) -> NotFound:
     """Return what is said of a file that is not there, or not there for this session."""
-    return NotFound(f"there is no memory file {path!r:.200}")
+    return NotFound(f"there is no memory file {path!r:.200} here; a path is written as the list of files has it")
 
 
 def _change(
@@ -282,6 +287,14 @@ def _check_text(text: str) -> None:
         raise InvalidRequest(f"a memory file has at most {FILE_LIMIT_BYTES} bytes")
     if "\x00" in text:
         raise InvalidRequest("that is no text: it holds a NUL character")
+
+
+def _summary_of_undoing(record: Record) -> str:
+    if record.undoes is None:
+        return f"{TOOK_BACK}{record.summary}"
+    if record.summary.startswith(TOOK_BACK):
+        return f"{BROUGHT_BACK}{record.summary.removeprefix(TOOK_BACK)}"
+    return f"{TOOK_BACK}{record.summary.removeprefix(BROUGHT_BACK)}"
 
 
 def _is_seen(record: Record, scope: Scope) -> bool:

@@ -143,9 +143,15 @@ async def test_a_change_is_taken_back_and_that_too(notes: Notes) -> None:
     with pytest.raises(Conflict, match="already"):
         await undo(notes, id)
 
-    await undo(notes, undone.id)
+    brought = await undo(notes, undone.id)
     assert notes.read("MEMORY.md") == "two\n"
     assert [each.undone for each in await changes(notes)] == [False, True, False]
+
+    taken = await undo(notes, brought.id)
+    edit = (await changes(notes))[-1].summary
+    assert [each.summary for each in (undone, brought, taken)] == [
+        f"took back: {edit}", f"brought back: {edit}", f"took back: {edit}"
+    ]  # fmt: skip
 
 
 async def test_taking_back_leaves_what_was_added_since(notes: Notes) -> None:
