@@ -156,7 +156,7 @@ class StandingIntents:
         """
         intent = self._intents.get(id)
         if intent is None or intent.agent_id != agent_id or intent.area not in self._areas(scope):
-            raise NotFound(f"there is no standing reminder {id[:64]!r}; the list of them has the ids of those there are")
+            raise NotFound(f"there is no standing reminder {id[:64]!r}; the list has the ids of those there are")
         await self._store.delete(id)
         self._forget(intent)
         self._tell_changed(intent, "removed", context)
