@@ -52,13 +52,15 @@ class Book:
         self._script = script
         self._number = 0
         self.files: dict[str, bytes] = {}
+        self.names: dict[str, str] = {}
         self.jobs: dict[str, Job] = {}
 
-    def kept(self, data: bytes) -> str:
+    def kept(self, data: bytes, name: str) -> str:
         """Keep a file, and return its id."""
         self._number += 1
-        self.files[f"file-{self._number}"] = data
-        return f"file-{self._number}"
+        id = f"file-{self._number}"
+        self.files[id], self.names[id] = data, name
+        return id
 
     def begun(self, body: dict[str, Any], requests: list[tuple[Any, Any, list[str]]]) -> Job:
         """Begin a job."""
@@ -132,6 +134,7 @@ class FileBatches:
         """Add its routes."""
         for method, path, handler in (
             ("POST", "/files", self._upload),
+            ("GET", "/files", self._list_files),
             ("GET", "/files/{id}/content", self._content),
             ("GET", "/files/{id}/stored", self._stored),
             ("DELETE", "/files/{id}", self._delete),
@@ -158,15 +161,31 @@ class FileBatches:
         return checked
 
     async def _upload(self, request: web.Request) -> web.Response:
-        data, purpose = b"", ""
+        data, purpose, name = b"", "", ""
         async for part in await request.multipart():
             if part.name == "purpose":  # type: ignore[union-attr]
                 purpose = await part.text()  # type: ignore[union-attr]
             else:
+                name = str(part.filename)  # type: ignore[union-attr]
                 data = bytes(await part.read())  # type: ignore[union-attr]
+        fault = self._script.next_fault(["/files"]) or {}
+        if fault.get("kind") == "lost":
+            await asyncio.sleep(fault.get("delay_s", 0.0))
+            broken_off(request)
         if purpose != "batch":
             return self._error(400, "purpose must be batch")
-        return web.json_response({"id": self.book.kept(data), "bytes": len(data), "purpose": purpose})
+        id = self.book.kept(data, name)
+        await asyncio.sleep(fault.get("delay_s", 0.0))
+        if fault.get("kind") == "disconnect":
+            broken_off(request)
+        return web.json_response({"id": id, "bytes": len(data), "filename": name, "purpose": purpose})
+
+    async def _list_files(self, request: web.Request) -> web.Response:
+        files = [
+            {"id": id, "object": "file", "filename": self.book.names[id], "bytes": len(data)}
+            for id, data in reversed(self.book.files.items())
+        ]
+        return web.json_response(self._page(request, files))
 
     async def _content(self, request: web.Request) -> web.StreamResponse:
         id, manner = request.match_info["id"], self._script.manner
@@ -232,13 +251,14 @@ class FileBatches:
 
     async def _list(self, request: web.Request) -> web.Response:
         jobs = [] if self._script.manner.batch_forgets else [*reversed(self.book.jobs.values())]
+        return web.json_response(self._page(request, [self._shown(job) for job in jobs]))
+
+    def _page(self, request: web.Request, entries: list[dict[str, Any]]) -> dict[str, Any]:
         after, limit = request.query.get("after"), int(request.query.get("limit", "20"))
         if after is not None:
-            jobs = jobs[[job.id for job in jobs].index(after) + 1 :]
-        page = jobs[: min(limit, self._script.manner.batch_page)]
-        return web.json_response(
-            {"object": "list", "data": [self._shown(job) for job in page], "has_more": len(page) < len(jobs)}
-        )
+            entries = entries[[each["id"] for each in entries].index(after) + 1 :]
+        page = entries[: min(limit, self._script.manner.batch_page)]
+        return {"object": "list", "data": page, "has_more": len(page) < len(entries)}
 
     async def _look(self, request: web.Request) -> web.Response:
         job = self.book.found(request.match_info["id"])
@@ -266,9 +286,11 @@ class FileBatches:
             for key, made in job.done
         ]
         if lines:
-            job.begun["output_file_id"] = self.book.kept(_jsonl(lines))
+            job.begun["output_file_id"] = self.book.kept(_jsonl(lines), f"{job.id}_output.jsonl")
         if job.refused:
-            job.begun["error_file_id"] = self.book.kept(_jsonl([_refusal(key, error) for key, error in job.refused]))
+            job.begun["error_file_id"] = self.book.kept(
+                _jsonl([_refusal(key, error) for key, error in job.refused]), f"{job.id}_error.jsonl"
+            )
 
     def _shown(self, job: Job) -> dict[str, Any]:
         failed = job.state == "failed"

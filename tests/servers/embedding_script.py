@@ -26,7 +26,8 @@ Fault = dict[str, Any]
 """One answer that goes wrong. `status` with `message`, `code`, `headers`; or `kind`: `nan`, `infinity`, `zero`, `short`
 (a vector of another length), `fewer`, `more`, `twice` (an index), `shuffled`, `html`, `null`, `disconnect`, `redirect`,
 `flood` (an answer without end); `delay_s` before either; `match`: only when a text holds this. For the beginning
-of a batch job, `match` is `/batches`, and `kind` also `lost` (it never came) or `null` (an answer without an id)."""
+of a batch job, `match` is `/batches`, for its file `/files`; `kind` is then also `lost` (it never came), or `null` (an
+answer without an id)."""
 
 
 @dataclass(slots=True)
@@ -67,7 +68,7 @@ class Manner:
     batch_forgets: bool = False
     """Whether jobs are not known any more."""
     batch_page: int = 100
-    """Jobs on one page of a list at most."""
+    """Jobs or files on one page of a list at most."""
     batch_moved: str = "no"
     """Where a file of results lies instead: `no`, `here` (the same server), `plain` (another, without TLS), `round`."""
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from integrations.memory.notes.index.embeddings.address import Where, moved
 from integrations.memory.notes.index.embeddings.chain import EmbeddingSettings, choose
 from tests.integrations.memory.embeddings.conftest import Make
-from tests.integrations.memory.embeddings.vendors import TEXTS, VENDORS, due
+from tests.integrations.memory.embeddings.vendors import TEXTS, VENDORS, Vendor, due, jobs
 from tests.servers.embedding_server import EmbeddingServer
 
 OPENAI, VOYAGE, GEMINI = VENDORS
@@ -78,7 +77,7 @@ async def test_geminis_jobs_are_as_small_as_their_results_have_to_be(
 
 @pytest.mark.parametrize("vendor", VENDORS, ids=lambda vendor: vendor.name)
 async def test_long_texts_are_cut_and_lone_surrogates_are_sent_to_nobody(
-    server: EmbeddingServer, make: Make, cache_path: Path, vendor: Any
+    server: EmbeddingServer, make: Make, cache_path: Path, vendor: Vendor
 ) -> None:
     texts = [*TEXTS, "\ud800 is no text", "长" * 30_000]
     embedder = await make(**vendor.settings(server))
@@ -86,6 +85,24 @@ async def test_long_texts_are_cut_and_lone_surrogates_are_sent_to_nobody(
     due(cache_path)
 
     assert await embedder.collect() == 602
+
+
+@pytest.mark.parametrize("page", [1, 100])
+@pytest.mark.parametrize(("kind", "deleted"), [("disconnect", 3), ("lost", 2)])
+@pytest.mark.parametrize("vendor", [OPENAI, VOYAGE], ids=lambda vendor: vendor.name)
+async def test_a_file_whose_upload_was_not_answered_is_deleted_with_those_of_other_jobs(
+    server: EmbeddingServer, make: Make, cache_path: Path, vendor: Vendor, kind: str, deleted: int, page: int
+) -> None:
+    server.set(batch_page=page)
+    server.queue({"match": "/files", "kind": kind})
+    embedder = await vendor.begun(server, make)
+    await embedder.documents([f"{text} again" for text in TEXTS])
+    due(cache_path)
+
+    assert await embedder.collect() == 600
+
+    assert jobs(cache_path) == []
+    assert len(vendor.asked(server, vendor.deleted)) == deleted
 
 
 @pytest.mark.parametrize("moved_to", ["here", "no"])

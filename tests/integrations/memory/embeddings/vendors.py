@@ -24,7 +24,7 @@ class Vendor:
         name: As `provider` in the configuration.
         url: Attribute of the server that is its address.
         model: That is asked for.
-        began, listed, looked, cancelled, deleted: Patterns of what it is asked, as `METHOD /path`.
+        uploaded, began, listed, looked, cancelled, deleted: Patterns of what it is asked, as `METHOD /path`.
         files: How many files a job leaves.
         partial: Whether a job that expired or was cancelled has results.
     """
@@ -32,6 +32,7 @@ class Vendor:
     name: str
     url: str
     model: str
+    uploaded: str
     began: str
     listed: str
     looked: str
@@ -63,6 +64,7 @@ def _like_openai(name: str, url: str, model: str, base: str) -> Vendor:
         name,
         url,
         model,
+        uploaded=f"POST {base}/files",
         began=f"POST {base}/batches",
         listed=f"GET {base}/batches",
         looked=f"GET {base}/batches/[^/]+",
@@ -80,6 +82,7 @@ VENDORS = (
         "gemini",
         "gemini_url",
         "gemini-embedding-001",
+        uploaded="nothing",
         began="POST /v1beta/models/[^/]+:asyncBatchEmbedContent",
         listed="GET /v1beta/batches",
         looked="GET /v1beta/batches/[^/]+",
@@ -110,6 +113,6 @@ def allow(cache_path: Path) -> None:
 
 
 def jobs(cache_path: Path) -> list[tuple[Any, ...]]:
-    """Return id and file of the jobs that are remembered."""
+    """Return the jobs that are remembered: id, file, in how many seconds it was to be looked at."""
     with closing(sqlite3.connect(cache_path)) as database:
-        return database.execute("SELECT id, input_file FROM jobs ORDER BY created").fetchall()
+        return database.execute("SELECT id, input_file, look_at - created FROM jobs ORDER BY created").fetchall()

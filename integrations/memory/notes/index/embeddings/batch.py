@@ -111,19 +111,23 @@ class Batch:
 
     async def _submit(self, hashes: Sequence[bytes], requests: Sequence[bytes]) -> None:
         api, nonce = self._api, secrets.token_hex(16)
-        file = await api.upload(requests)
-        # First the note, then the job: what is begun is never forgotten.
+        # First the note, then what it is about: what is at the provider is never forgotten.
+        await self._jobs.add(nonce, hashes)
+        file = None
         try:
-            await self._jobs.add(nonce, file, hashes)
-        except _DISK:
-            await self._delete(None, _files(file))
-            raise
-        try:
+            file = await api.upload(nonce, requests)
+            if file is not None:
+                await self._jobs.keep_file(nonce, file)
             id = await api.begin(nonce, file, requests)
         except ProviderFailed as error:
-            if error.fault not in _MAY_HAVE_BEGUN:
-                await self._jobs.remove(nonce)
-                await self._delete(None, _files(file))
+            if error.fault in _MAY_HAVE_BEGUN:
+                await self._jobs.soon(nonce)
+                raise
+            await self._jobs.remove(nonce)
+            await self._delete(None, _files(file))
+            raise
+        except _DISK:
+            await self._delete(None, _files(file))
             raise
         await self._jobs.name(nonce, id)
         _log.info("%d texts wait in the batch job %s", len(hashes), id)
@@ -131,8 +135,9 @@ class Batch:
     async def _look(self, job: Job) -> Collected:
         try:
             if job.id is None and (job := await self._found(job)).id is None:
+                file = job.input_file or await self._api.uploaded(job.nonce)
                 await self._jobs.remove(job.nonce)
-                await self._delete(None, _files(job.input_file))
+                await self._delete(None, _files(file))
                 return Collected()
             state = await self._api.look(job.id)
             if not state.ended:

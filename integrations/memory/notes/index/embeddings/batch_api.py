@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 LIST_PAGES_LIMIT = 20
-LIST_PAGE_JOBS = 100
+LIST_PAGE = 100
 UPLOAD_TIMEOUT_S = 600.0
 
 
@@ -72,8 +72,15 @@ class BatchApi(Protocol):
         """Return one text as JSON on one line; its result will carry the hash."""
         ...
 
-    async def upload(self, requests: Sequence[bytes]) -> str | None:
-        """Store requests for a job at the provider, and return the file's id; None where `begin` carries them."""
+    async def upload(self, nonce: str, requests: Sequence[bytes]) -> str | None:
+        """Store requests for a job at the provider, and return the file's id; None where `begin` carries them.
+
+        It takes `UPLOAD_TIMEOUT_S` at most, as does `begin`.
+        """
+        ...
+
+    async def uploaded(self, nonce: str) -> str | None:
+        """Return the id of the file that was stored with this nonce; None when there is none for certain."""
         ...
 
     async def begin(self, nonce: str, file: str | None, requests: Sequence[bytes]) -> str:

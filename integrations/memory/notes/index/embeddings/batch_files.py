@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 from integrations.memory.notes.index.embeddings.batch_api import (
-    LIST_PAGE_JOBS,
+    LIST_PAGE,
     LIST_PAGES_LIMIT,
     UPLOAD_TIMEOUT_S,
     JobResult,
@@ -45,7 +45,7 @@ class FileJobs(ABC):
     def beginning(self, file: str) -> dict[str, Any]:
         """Return what begins a job on a file, without its metadata."""
 
-    async def upload(self, requests: Sequence[bytes]) -> str | None:
+    async def upload(self, nonce: str, requests: Sequence[bytes]) -> str | None:
         """See `BatchApi.upload`."""
         import aiohttp
 
@@ -54,7 +54,7 @@ class FileJobs(ABC):
         form.add_field(
             "file",
             b"".join(b"%b\n" % each for each in requests),
-            filename="embeddings.jsonl",
+            filename=_file_name(nonce),
             content_type="application/jsonl",
         )
         answer = await self.client.call("POST", self._endpoint("files"), data=form, timeout_s=UPLOAD_TIMEOUT_S)
@@ -62,6 +62,13 @@ class FileJobs(ABC):
         if not is_id(id):
             raise self.client.failed(Fault.NONSENSE, "took a file without an id")
         return str(id)
+
+    async def uploaded(self, nonce: str) -> str | None:
+        """See `BatchApi.uploaded`."""
+        async for file in self._listed("files?purpose=batch&"):
+            if file.get("filename") == _file_name(nonce):
+                return str(file["id"])
+        return None
 
     async def begin(self, nonce: str, file: str | None, requests: Sequence[bytes]) -> str:
         """See `BatchApi.begin`."""
@@ -74,19 +81,11 @@ class FileJobs(ABC):
 
     async def find(self, nonce: str) -> str | None:
         """See `BatchApi.find`."""
-        after = ""
-        for _ in range(LIST_PAGES_LIMIT):
-            listed = await self.client.call("GET", self._endpoint(f"batches?limit={LIST_PAGE_JOBS}{after}"))
-            entries = listed.get("data") if isinstance(listed, dict) else None
-            jobs = [each for each in entries if isinstance(each, dict)] if isinstance(entries, list) else []
-            for job in jobs:
-                metadata = job.get("metadata")
-                if isinstance(metadata, dict) and metadata.get(_NONCE) == nonce and is_id(job.get("id")):
-                    return str(job["id"])
-            if not jobs or not listed.get("has_more") or not is_id(jobs[-1].get("id")):
-                return None
-            after = f"&after={jobs[-1]['id']}"
-        raise self.client.failed(Fault.NONSENSE, "lists more batch jobs than are looked through")
+        async for job in self._listed("batches?"):
+            metadata = job.get("metadata")
+            if isinstance(metadata, dict) and metadata.get(_NONCE) == nonce:
+                return str(job["id"])
+        return None
 
     async def look(self, id: str) -> JobState:
         """See `BatchApi.look`."""
@@ -124,6 +123,21 @@ class FileJobs(ABC):
         """See `BatchApi.leftovers`; the job itself holds nothing."""
         return [f"files/{each}" for each in files]
 
+    async def _listed(self, path: str) -> AsyncIterator[dict[str, Any]]:
+        """Give what is listed at a path, as far as it has an id."""
+        after = ""
+        for _ in range(LIST_PAGES_LIMIT):
+            listed = await self.client.call("GET", self._endpoint(f"{path}limit={LIST_PAGE}{after}"))
+            entries = listed.get("data") if isinstance(listed, dict) else None
+            whole = entries if isinstance(entries, list) else []
+            known = [each for each in whole if isinstance(each, dict) and is_id(each.get("id"))]
+            for each in known:
+                yield each
+            if not known or not listed.get("has_more"):
+                return
+            after = f"&after={known[-1]['id']}"
+        raise self.client.failed(Fault.NONSENSE, "lists more than is looked through for a batch job")
+
     def _result(self, line: bytes) -> JobResult:
         try:
             entry = json.loads(line)
@@ -142,6 +156,10 @@ class FileJobs(ABC):
             _log.warning("a result of a batch job is no vector: %s", error.text)
             return JobResult(digest)
         return JobResult(digest, row, tokens_of(body, "prompt_tokens") or 0)
+
+
+def _file_name(nonce: str) -> str:
+    return f"{_NONCE}-{nonce}.jsonl"
 
 
 def _why(state: dict[str, Any]) -> str:

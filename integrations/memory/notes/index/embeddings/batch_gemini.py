@@ -16,7 +16,7 @@ from urllib.parse import quote
 import orjson
 
 from integrations.memory.notes.index.embeddings.batch_api import (
-    LIST_PAGE_JOBS,
+    LIST_PAGE,
     LIST_PAGES_LIMIT,
     UPLOAD_TIMEOUT_S,
     JobLimits,
@@ -48,8 +48,12 @@ class GeminiJobs:
         request = self._provider.request(text, Role.DOCUMENT)
         return orjson.dumps({"request": request, "metadata": {"key": digest.hex()}})
 
-    async def upload(self, requests: Sequence[bytes]) -> str | None:
+    async def upload(self, nonce: str, requests: Sequence[bytes]) -> str | None:
         """See `BatchApi.upload`."""
+        return None
+
+    async def uploaded(self, nonce: str) -> str | None:
+        """See `BatchApi.uploaded`."""
         return None
 
     async def begin(self, nonce: str, file: str | None, requests: Sequence[bytes]) -> str:
@@ -77,7 +81,7 @@ class GeminiJobs:
         page = ""
         for _ in range(LIST_PAGES_LIMIT):
             listed = await self._client.call(
-                "GET", self._client.where.endpoint(f"batches?pageSize={LIST_PAGE_JOBS}{page}"), grows=True
+                "GET", self._client.where.endpoint(f"batches?pageSize={LIST_PAGE}{page}"), grows=True
             )
             entries = listed.get("operations") if isinstance(listed, dict) else None
             for job in entries if isinstance(entries, list) else []:
@@ -88,7 +92,7 @@ class GeminiJobs:
             if not isinstance(token, str) or not token:
                 return None
             page = f"&pageToken={quote(token, safe='')}"
-        raise self._client.failed(Fault.NONSENSE, "lists more batch jobs than are looked through")
+        raise self._client.failed(Fault.NONSENSE, "lists more than is looked through for a batch job")
 
     async def look(self, id: str) -> JobState:
         """See `BatchApi.look`."""

@@ -1,7 +1,7 @@
 """OpenAI's batch API, half the price within a day: platform.openai.com/docs/api-reference/batch and …/files.
 
 Its input file has at most 50,000 requests and 200 MB; `custom_id` finds a result, whose order is not that of the
-requests. Files stay until they are deleted.
+requests. Files stay until they are deleted; one is found by its `filename`, a job by its `metadata`.
 """
 
 from __future__ import annotations

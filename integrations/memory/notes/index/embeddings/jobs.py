@@ -11,6 +11,8 @@ from integrations.memory.notes.index.embeddings.cache import model_id
 from integrations.memory.notes.index.embeddings.store import Store
 
 LOOK_FIRST_S = 60
+LOOK_UNNAMED_S = 1_800
+"""Whoever begins a job may be at it as long as this: another must not take it for one that never began."""
 LOOK_MOST_S = 900
 NOT_AGAIN_S = 24 * 3_600
 
@@ -22,7 +24,7 @@ class Job:
     Attributes:
         nonce: By which it is found at the provider when its id is not known.
         id: The provider's; None when its beginning was not answered.
-        input_file: The file that was uploaded for it; None where there is none.
+        input_file: The file that was uploaded for it; None where there is none, or it is not known.
         created: Seconds since the epoch.
     """
 
@@ -56,23 +58,32 @@ class Jobs:
         """Return seconds until a moment, 0 when it has come."""
         return max(0.0, moment - self._clock())
 
-    async def add(self, nonce: str, file: str | None, hashes: Sequence[bytes]) -> None:
+    async def add(self, nonce: str, hashes: Sequence[bytes]) -> None:
         """Remember a job that is about to begin."""
         now = int(self._clock())
 
         def work(database: sqlite3.Connection) -> None:
             database.execute(
                 "INSERT INTO jobs (nonce, id, model, endpoint, input_file, created, look_at, looks) "
-                "VALUES (?, NULL, ?, ?, ?, ?, ?, 0)",
-                (nonce, model_id(database, self._model), self._endpoint, file, now, now + LOOK_FIRST_S),
+                "VALUES (?, NULL, ?, ?, NULL, ?, ?, 0)",
+                (nonce, model_id(database, self._model), self._endpoint, now, now + LOOK_UNNAMED_S),
             )
             database.executemany("INSERT INTO job_texts VALUES (?, ?)", [(nonce, digest) for digest in hashes])
 
         await self._store.run(work)
 
+    async def keep_file(self, nonce: str, file: str) -> None:
+        """Remember what was uploaded for a job."""
+        await self._change("input_file=?", file, nonce)
+
     async def name(self, nonce: str, id: str) -> None:
         """Remember the provider's id of a job."""
-        await self._store.run(lambda database: database.execute("UPDATE jobs SET id=? WHERE nonce=?", (id, nonce)))
+        await self._change("id=?", id, nonce)
+        await self.soon(nonce)
+
+    async def soon(self, nonce: str) -> None:
+        """Look at a job as soon as at one that has just begun."""
+        await self._change("look_at=?", int(self._clock()) + LOOK_FIRST_S, nonce)
 
     async def remove(self, nonce: str) -> None:
         """Forget a job; its texts do not wait any more."""
@@ -110,6 +121,10 @@ class Jobs:
         """Begin no job for a day."""
         row = (self._endpoint, int(self._clock()) + NOT_AGAIN_S, reason)
         await self._store.run(lambda database: database.execute("INSERT OR REPLACE INTO no_jobs VALUES (?, ?, ?)", row))
+
+    async def _change(self, what: str, value: str | int, nonce: str) -> None:
+        change = f"UPDATE jobs SET {what} WHERE nonce=?"  # noqa: S608  only our own words
+        await self._store.run(lambda database: database.execute(change, (value, nonce)))
 
     def _due(self, database: sqlite3.Connection) -> list[Job]:
         now = int(self._clock())
