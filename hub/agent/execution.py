@@ -180,9 +180,8 @@ class Execution:
 
     @property
     def tainted(self) -> bool:
-        """Whether words from outside were in the window that the model saw last."""
-        window = self._ports.window if self._ports is not None else None
-        return window is not None and window.tainted
+        """Whether words from outside were in a window that the model saw."""
+        return self._ports is not None and self._ports.tainted
 
     # -- below: in the order in which it happens -------------------------------------------------------------------
 

@@ -50,6 +50,7 @@ class RunPorts:
     Attributes:
         model: `provider/id` of the model that was asked last.
         window: What it was sent.
+        tainted: Whether words from outside were in any window of this run: what the model says since may be theirs.
         results: Results of tool calls that have ended, by the identity of the call.
     """
 
@@ -58,6 +59,7 @@ class RunPorts:
     ) -> None:
         self.model = brief.candidates[0].ref
         self.window: Window | None = None
+        self.tainted = False
         self.results: dict[int, ToolResult] = {}
         self._parts = parts
         self._request = request
@@ -93,7 +95,7 @@ class RunPorts:
         """See `Ports.invoke`; tells the bus when a call begins and ends."""
         parts, request = self._parts, self._request
         authority = self._context.authority
-        if self.window is not None and self.window.tainted and not authority.tainted:
+        if self.tainted and not authority.tainted:
             authority = authority.narrow(tainted=True)
         context = self._context.child(authority)
         asked = ToolCallRequest.from_block(
@@ -129,6 +131,7 @@ class RunPorts:
         info = resolved.info
         window = self._conversation.window(budget_for(info, self._fixed_tokens), halvings=halvings)
         self.window = window
+        self.tainted = self.tainted or window.tainted
         return ModelRequest(
             model=info.id,
             system=self._brief.system,

@@ -55,7 +55,7 @@ models:
       api: openai
       base_url: {base_url}
       api_key: !secret key
-      models: [{{id: scripted, context_window: 100000}}]
+      models: [{{id: scripted, context_window: {context_window}}}]
 """
 
 
@@ -206,10 +206,12 @@ class Besieged:
 
 
 @asynccontextmanager
-async def besieged(path: Path, server: OpenAIServer, more: str = "") -> AsyncIterator[Besieged]:
+async def besieged(
+    path: Path, server: OpenAIServer, more: str = "", context_window: int = 100_000
+) -> AsyncIterator[Besieged]:
     """Start a hub, with more in its configuration, and stop it again."""
     redactor = Redactor()
-    home = _furnished(path, server.base_url, more)
+    home = _furnished(path, CONFIGURATION.format(base_url=server.base_url, context_window=context_window) + more)
     hub = Hub(home, redactor=redactor, port=0, log=LogTail(redactor))
     dashboards: list[Dashboard] = []
 
@@ -233,9 +235,9 @@ async def besieged(path: Path, server: OpenAIServer, more: str = "") -> AsyncIte
         await hub.stop()
 
 
-def _furnished(path: Path, base_url: str, more: str) -> Home:
+def _furnished(path: Path, configuration: str) -> Home:
     path.mkdir(mode=0o700)
-    (path / "configuration.yaml").write_text(CONFIGURATION.format(base_url=base_url) + more)
+    (path / "configuration.yaml").write_text(configuration)
     (path / "secrets.yaml").write_text(f"key: {SECRET}\n")
     people = path / "workspace" / "memory" / "people"
     people.mkdir(parents=True)
