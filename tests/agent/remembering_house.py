@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from hub.agent.remembering import Needs, Remembering
-from hub.core.errors import NotFound, Unavailable
+from hub.core.errors import HubError, NotFound, Unavailable
 from hub.core.services import ServiceRegistry
 from hub.memory.contract import NO_FILTERS, Answer, Filters, Hit, Memory, MemoryFile, MemoryText, Provenance, Scope
 from hub.memory.registry import MemoryRegistry
@@ -29,7 +29,9 @@ class PlainMemory:
         self.folder = folder
         self.notebook = PlainNotebook(self)
         self.delay: asyncio.Event | None = None
+        self.fails: HubError | None = None
         self.searches: list[str] = []
+        self.within_s: list[float | None] = []
         self.untrusted: set[str] = set()
 
     def write(self, area: str, path: str, text: str) -> None:
@@ -55,6 +57,9 @@ class PlainMemory:
         within_s: float | None = None,
     ) -> Answer:
         self.searches.append(query)
+        self.within_s.append(within_s)
+        if self.fails is not None:
+            raise self.fails
         if self.delay is not None:
             await self.delay.wait()
         asked = set(words_asked(query))

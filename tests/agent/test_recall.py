@@ -10,6 +10,7 @@ import pytest
 
 from hub.agent.recall import LATE_LIMIT
 from hub.core.context import Authority
+from hub.core.errors import Unavailable
 from hub.core.lanes import MAIN as MAIN_LANE
 from hub.models.contract import user_message
 from hub.security.people import People, Person
@@ -57,6 +58,30 @@ async def test_an_event_tells_what_was_recalled_without_its_words(house: Remembe
     ]
     assert told["took_ms"] >= 0
     assert "Kessler" not in str(told)
+
+
+async def test_memory_is_told_how_long_the_turn_waits_and_the_conversation_by_which_engines_it_answered(
+    tmp_path: Path, openai_server: OpenAIServer
+) -> None:
+    async with remembering(tmp_path, openai_server.base_url, timeout=4) as house:
+        house.memory.write("private", OLD, BOILER)
+
+        await house.runner.run(house.request("When was the boiler serviced?"))
+
+        [note] = [entry.data for entry in house.entries() if entry.data.get("channel") == "memory"]
+        assert (note["engines"], note["problem"]) == (["plain"], None)
+        assert house.memory.within_s == [4]
+
+
+async def test_the_conversation_tells_why_nothing_could_be_recalled(house: RememberingHouse) -> None:
+    house.memory.write("private", OLD, BOILER)
+    house.memory.fails = Unavailable("the disk is away")
+
+    result = await house.runner.run(house.request("When was the boiler serviced?"))
+
+    assert result.status == "ok"
+    [told] = [entry.data for entry in house.entries() if entry.data.get("name") == "memory_recalled"]
+    assert (told["engines"], told["problem"], told["timed_out"]) == ([], "the disk is away", False)
 
 
 async def test_what_was_recalled_is_not_recalled_again_in_the_same_conversation(
