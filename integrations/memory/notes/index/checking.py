@@ -44,8 +44,9 @@ async def verify(library: Library) -> Verified:
         repaired = library.repair()
     elif check.problems:
         await library.sync()
-    count = len(check.problems)
-    problems = check.problems[:PROBLEMS_LIMIT]
+    found = [*check.problems, *check.left_out]
+    count = len(found)
+    problems = found[:PROBLEMS_LIMIT]
     if count > PROBLEMS_LIMIT:
         problems.append(f"… and {count - PROBLEMS_LIMIT} more.")
     return Verified(check.file_count, check.chunk_count, problems, repaired)
@@ -54,6 +55,7 @@ async def verify(library: Library) -> Verified:
 class _Check:
     def __init__(self, library: Library, generation: Generation) -> None:
         self.problems: list[str] = []
+        self.left_out: list[str] = []  # what no repair of the index brings in
         self.file_count = 0
         self.chunk_count = 0
         self._library = library
@@ -67,7 +69,7 @@ class _Check:
         """Compare the catalog with the files."""
         library, generation = self._library, self._generation
         listing = await self._read(lambda: list_sources(library.job.sources))
-        self.problems.extend(listing.problems)
+        self.left_out.extend(listing.problems)
         known = await self._in_thread(generation.catalog.files)
         if known is None:
             return
@@ -121,7 +123,7 @@ class _Check:
             if row is None:
                 self.problems.append(f"{path} is not in the index.")
             elif file.problem is not None:
-                self.problems.append(f"{path} is left out: {file.problem}.")
+                self.left_out.append(f"{path} is left out: {file.problem}.")
             elif row.hash != file.hash:
                 self.problems.append(f"{path} was changed and is not indexed as it is.")
             else:

@@ -60,7 +60,7 @@ def list_sources(sources: Sequence[Source]) -> Listing:
                 files.setdefault(present.path, present)
         except FileNotFoundError:
             if source.name != WORKSPACE:
-                problems.append(f"{source.name}: there is no {source.root}.")
+                problems.append(f"{source.name}: there is no {source.root}; look at memory.extra_paths.")
         except _UNREADABLE as error:
             unread.add(source.name)
             problems.append(f"{source.name or 'The workspace'} cannot be looked through: {_why(error)}.")
@@ -186,7 +186,7 @@ def _read_steadily(root: Root, rel: str, limit: int) -> tuple[bytes, Stamp]:
         try:
             before = os.fstat(descriptor)
             if before.st_size > limit:
-                raise OSError(f"it has {before.st_size} bytes, and at most {limit} are read")
+                raise OSError(f"it has {before.st_size} bytes, and at most {limit} are read; cut it into several")
             with os.fdopen(descriptor, "rb", closefd=False) as file:
                 data = file.read(limit + 1)
             after = os.fstat(descriptor)

@@ -10,6 +10,7 @@ import pytest
 
 from hub.memory.contract import Verified
 from integrations.memory.notes.index.checking import verify
+from integrations.memory.notes.worker_job import FILE_LIMIT_BYTES
 from tests.integrations.memory.index.conftest import Notes, Shelf
 
 NUMBERS = 40
@@ -71,3 +72,15 @@ async def test_a_spoilt_file_of_the_index_is_noticed_and_replaced(shelf: Shelf, 
 
         assert answer.hits[0].path == "memory/note-7.md"
         assert (await checked(shelf)).files == NUMBERS
+
+
+async def test_what_no_index_can_bring_in_is_named_and_nothing_is_repaired_for_it(shelf: Shelf) -> None:
+    shelf.notes.write("memory/long.md", "a" * (FILE_LIMIT_BYTES + 1))
+    shelf.notes.write("memory/short.md", "The kettle leaks\n")
+    await shelf.library.sync()
+
+    verified = await verify(shelf.library)
+
+    assert [problem.partition(":")[0] for problem in verified.problems] == ["memory/long.md is left out"]
+    assert "cut it into several" in verified.problems[0]
+    assert verified.repaired is False
