@@ -189,7 +189,8 @@ def verify(agent: str | None, home: Path, as_json: bool) -> None:
     else:
         for problem in answer["problems"]:
             click.echo(problem)
-        compared = f"{answer['files']} files and {answer['chunks']} passages were compared"
+        files, passages = count_of(answer["files"], "file", "files"), count_of(answer["chunks"], "passage", "passages")
+        compared = f"{files} and {passages} were compared"
         ending = "they agree" if answer["ok"] else "the index is being repaired" if answer["repaired"] else "see above"
         click.echo(f"{compared}; {ending}.")
     if not answer["ok"]:

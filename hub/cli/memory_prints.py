@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+WHY_LIMIT = 200
+"""Characters of the reason why not all was searched: without a key there is one for each provider."""
 _INDENT = "    "
 _NOT_TOLD = frozenset({"agent"})
 _MB = 1_000_000
@@ -49,7 +51,9 @@ def print_hits(answer: Mapping[str, Any], *, why: bool) -> None:
     if not answer["hits"]:
         click.echo("Nothing was found.")
     if answer["degraded"]:
-        click.echo(f"Not all of it was searched: {answer['degraded']}", err=True)
+        why, rest = answer["degraded"][:WHY_LIMIT], answer["degraded"][WHY_LIMIT:]
+        more = "… (all of it: homarus memory status)" if rest else ""
+        click.echo(f"Not all of it was searched: {why}{more}", err=True)
 
 
 def print_entries(entries: Iterable[Mapping[str, Any]]) -> None:
