@@ -42,8 +42,8 @@ SLUG_WORDS = 4
 NO_SLUG = "conversation"
 
 _RULES = """You keep the notes of a home's assistant. You are shown a conversation; note what of it will matter later:
-facts, decisions, preferences, plans, promises, what is still open, with names and full dates. Leave out small talk, and
-what was only looked up. Write in the language of the conversation.
+facts, decisions, preferences, plans, promises, what is still open, with names and full dates. Leave out small talk,
+what was only looked up, and what somebody asked to forget. Write in the language of the conversation.
 Reply with one JSON object and nothing else: no prose, no code fence.
 
 {"slug": "two to four English words", "title": "a short title", "points": ["…", "…"]}

@@ -63,8 +63,12 @@ def read_branch(path: Path, session_id: str) -> list[Entry]:
     return Transcript(TranscriptFile(path, Header(session_id, "")), reading.entries).branch()
 
 
+FORGET = "forget"
+"""The tool by which something is forgotten; what was said until it was done would bring it back."""
+
+
 def said_since(branch: Sequence[Entry], entry_id: str | None = None, entry_ms: int = 0) -> Said:
-    """Return what was said behind an entry.
+    """Return what was said behind an entry, and behind the last run in which something was forgotten.
 
     Args:
         branch: The conversation.
@@ -75,6 +79,8 @@ def said_since(branch: Sequence[Entry], entry_id: str | None = None, entry_ms: i
     if entry_id is not None:
         known = [at for at, entry in enumerate(branch) if entry.id == entry_id]
         begin = known[0] + 1 if known else sum(entry.ts_ms <= entry_ms for entry in branch)
+    forgot = {entry.run_id for entry in branch if _has_forgotten(entry)}
+    begin = max([begin, *(at + 1 for at, entry in enumerate(branch) if entry.run_id in forgot)])
     of_people = frozenset(entry.run_id for entry in branch if entry.run_id is not None and _is_of_a_person(entry))
     lines = tuple(line for entry in branch[begin:] if (line := _line(entry, of_people)) is not None)
     last = branch[-1] if branch else None
@@ -95,6 +101,11 @@ def _is_of_a_person(entry: Entry) -> bool:
         and entry.data.get("channel") not in HUB_CHANNELS
         and entry.data.get("name") != RUN_RESTARTED
     )
+
+
+def _has_forgotten(entry: Entry) -> bool:
+    message = entry.message
+    return message is not None and message.role is Role.TOOL and message.tool_name == FORGET and not message.is_error
 
 
 def _line(entry: Entry, of_people: frozenset[str]) -> Line | None:

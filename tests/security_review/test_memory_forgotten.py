@@ -15,8 +15,9 @@ import pytest
 
 from hub.memory.contract import Forget, Provenance
 from hub.memory.own_scope import own_scope
-from tests.security_review.besieged import Besieged, besieged
+from tests.security_review.besieged import SESSION, Besieged, besieged
 from tests.security_review.canaries import house_memory
+from tests.security_review.test_laundering import tool_call
 from tests.servers.embedding_server import EmbeddingServer
 from tests.servers.openai_server import OpenAIServer
 
@@ -156,6 +157,26 @@ async def test_what_was_edited_and_undone_and_imported_goes_too(house: Besieged)
     assert forgotten["count"] == 4
     assert await left(house, SECRET_WORD) == []
     assert not any(each["can_undo"] for each in (await house.rpc("memory.changes", {}))["changes"][1:4])
+
+
+@pytest.mark.parametrize("query", [SECRET_WORD, "nothing of the kind"])
+async def test_what_was_forgotten_in_a_conversation_stands_in_no_note_of_it(
+    tmp_path: Path, openai_server: OpenAIServer, query: str
+) -> None:
+    async with besieged(tmp_path / "home", openai_server, more="memory: {embeddings: {provider: none}}\n") as house:
+        openai_server.queue(tool_call("remember", text=with_word(1)), "noted", tool_call("forget", query=query))
+        openai_server.queue(f"I have forgotten {with_word(1)}", "I see", "{}", "{}")
+        for text in (f"Remember: {with_word(1)}", f"Forget {SECRET_WORD}, please", "The kettle whistles at noon"):
+            await house.run(text)
+        if query != SECRET_WORD:
+            await house.rpc("memory.forget", {"query": SECRET_WORD, "idempotencyKey": "f"})
+
+        path = await house.hub.remembering.flush.flush(SESSION)
+
+        assert path is not None
+        assert "kettle" in (house.workspace / path).read_text()
+        assert SECRET_WORD not in (house.workspace / path).read_text()
+        assert SECRET_WORD not in str(openai_server.requests()[-1]["body"])
 
 
 async def test_no_answer_that_is_kept_for_repeats_holds_words_of_memory(house: Besieged) -> None:
