@@ -296,7 +296,7 @@ def positive_seconds(value: Any) -> float:
 @_described({"type": "string", "pattern": _SLUG.pattern}, "identifier")
 def slug(value: Any) -> str:
     """Accept an identifier: a-z, 0-9, _ and -, at most 64, beginning with a letter or digit."""
-    if not isinstance(value, str) or not _SLUG.match(value):
+    if not isinstance(value, str) or not _SLUG.fullmatch(value):
         raise Invalid(f"expected an identifier of a-z, 0-9, _ and - (at most 64), got {show(value)}")
     return value
 
@@ -307,7 +307,7 @@ identifier = slug
 @_described({"type": "string", "pattern": _ENTITY_ID.pattern}, "entity id")
 def entity_id(value: Any) -> str:
     """Accept `domain.object_id`."""
-    if not isinstance(value, str) or not _ENTITY_ID.match(value):
+    if not isinstance(value, str) or not _ENTITY_ID.fullmatch(value):
         raise Invalid(f"expected an entity id such as light.kitchen, got {show(value)}")
     return value
 

@@ -77,6 +77,8 @@ def test_what_is_meant_is_accepted(validator: Any, value: Any, valid: Any) -> No
         (positive_seconds, "soon"),
         (positive_seconds, ""),
         (slug, "A"),
+        (slug, "anna\n"),
+        (entity_id, "light.kitchen\n"),
         (slug, "a" * 65),
         (entity_id, "kitchen"),
         (time_zone, "Mars/Olympus"),
