@@ -15,6 +15,8 @@ import pytest
 
 from hub.memory.contract import Forget, Provenance
 from hub.memory.own_scope import own_scope
+from hub.models.contract import user_message
+from hub.sessions.entry import message_entry
 from tests.security_review.besieged import SESSION, Besieged, besieged
 from tests.security_review.canaries import house_memory
 from tests.security_review.test_laundering import tool_call
@@ -62,7 +64,7 @@ def outside_conversations(found: list[str]) -> list[str]:
 
 def configuration(keywords: str, vectors: str, url: str) -> str:
     return (
-        f"memory:\n  keywords: {keywords}\n  vectors: {vectors}\n"
+        f"memory:\n  transcripts: true\n  keywords: {keywords}\n  vectors: {vectors}\n"
         f"  embeddings: {{provider: openai, base_url: '{url}', model: test-embed, api_key: k-0123456789}}\n"
     )
 
@@ -128,6 +130,29 @@ async def test_what_is_forgotten_while_there_is_no_worker_is_in_no_file(house: B
 
     assert forgotten["count"] == 3
     assert await left(house, SECRET_WORD) == []
+
+
+@pytest.mark.parametrize("what", [{"query": SECRET_WORD}, {"session": SESSION}, {"person": "me"}])
+async def test_what_is_forgotten_of_a_conversation_is_in_its_transcript_alone(
+    house: Besieged, what: dict[str, str]
+) -> None:
+    session = await house.hub.sessions.ensure(SESSION, person="me")
+    said = [message_entry(user_message(text), 1_795_000_000_000) for text in (with_word(0), STAYS)]
+    await house.hub.sessions.transcript(session).append(said, sync=True)
+    await house.rpc("memory.index", {"idempotencyKey": "i"})
+    path = f"transcripts/{session.session_id}"
+    assert [hit["path"] for hit in (await house.rpc("memory.search", {"query": SECRET_WORD}))["hits"]] == [path]
+    assert outside_conversations(holding(house.hub.home.path, SECRET_WORD))
+
+    forgotten = await house.rpc("memory.forget", {**what, "idempotencyKey": "f"})
+
+    assert [hit["path"] for hit in forgotten["forgotten"]] == [path]
+    assert await left(house, SECRET_WORD) == []
+    assert holding(house.hub.home.path, SECRET_WORD) == [
+        str(house.hub.sessions.transcript_path(session).relative_to(house.hub.home.path))
+    ]
+    found = (await house.rpc("memory.search", {"query": "kettle"}))["hits"]
+    assert [hit["text"] for hit in found] == ([STAYS] if "query" in what else [])
 
 
 async def test_a_whole_file_and_what_was_told_of_it_goes(house: Besieged) -> None:

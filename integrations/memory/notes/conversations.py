@@ -37,6 +37,10 @@ class Conversations:
         """Return an agent's conversations; None when they are no part of its memory."""
         return conversations(self.ground, agent_id) if self.ground.section()["transcripts"] else None
 
+    def problem(self, agent_id: str) -> str | None:
+        """Return why none of an agent's conversations is searched though they should be."""
+        return self.omissions.of(agent_id).problem if self.ground.section()["transcripts"] else None
+
     async def runs_of(self, agent_id: str, person: str) -> Runs:
         """Return the runs in which a person spoke.
 

@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime, tzinfo
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hub.core.errors import HubError, InvalidRequest, TimedOut
+from hub.core.errors import HubError, InvalidRequest, TimedOut, Unavailable
 from hub.core.tasks import TaskOwner
 from hub.memory.contract import (
     NO_FILTERS,
@@ -235,7 +235,7 @@ class NotesMemory:
             Forbidden: The session belongs to nobody who could have a memory.
             Conflict: Somebody else writes to the files meanwhile; nothing was removed.
             LimitExceeded: Too much was left out of conversations by now; nothing was removed.
-            Unavailable: A file cannot be written.
+            Unavailable: A file cannot be written, or what was left out of conversations by now is not known.
         """
         terms = terms_of(what.query or "", self._today())
         if (what.query and not terms) or not (what.query or what.session or what.person):
@@ -302,7 +302,9 @@ class NotesMemory:
 
         index, why = await self._asked(agent_id, ask)
         own = await self._desks.look(agent_id, lambda desk: _facts(desk, counting=index is None))
-        return {**own, "index": None if index is None else dict(index), "problem": why}
+        unknown = None if self._conversations is None else self._conversations.problem(agent_id)
+        problems = "; ".join(each for each in (why, unknown) if each is not None)
+        return {**own, "index": None if index is None else dict(index), "problem": problems or None}
 
     async def close(self) -> None:
         """End the index's process and all that goes on here; files are read and written as before, without an index."""
@@ -340,6 +342,8 @@ class NotesMemory:
         known = self._conversations
         if known is None or (source := known.all(agent_id)) is None:
             return None
+        if (unknown := known.problem(agent_id)) is not None:
+            raise Unavailable(f"nothing was forgotten: {unknown}")
         runs = await known.runs_of(agent_id, what.person) if what.person is not None else {}
         return Spoken(source, known.omissions, runs)
 

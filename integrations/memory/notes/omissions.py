@@ -13,7 +13,7 @@ from threading import Lock
 
 import orjson
 
-from hub.core.errors import HubError, LimitExceeded, Unavailable
+from hub.core.errors import HubError, LimitExceeded
 from hub.storage.files import read_bounded, write_atomic
 from hub.storage.homedir import Home
 
@@ -81,13 +81,9 @@ class Omissions:
         """Return what is to be kept, which is not done yet.
 
         Raises:
-            Unavailable: What is left out by now cannot be read.
             LimitExceeded: It would be too much.
         """
-        known = self.of(agent_id)
-        if known.problem is not None:
-            raise Unavailable(f"nothing was forgotten: {known.problem}")
-        found = known.plus(more)
+        found = self.of(agent_id).plus(more)
         if len(_packed(found)) > SIZE_LIMIT_BYTES:
             raise LimitExceeded(
                 "nothing was forgotten: too much that was said was forgotten singly already. Forget whole "
@@ -118,7 +114,10 @@ class Omissions:
                 known = LeftOut()
             except (HubError, ValueError, KeyError, TypeError, AttributeError) as error:
                 # Not to know what was forgotten is no reason to show it.
-                why = f"{path} cannot be read ({error}), so that no conversation is searched; put it back from a backup"
+                why = (
+                    f"{path} cannot be read ({error}), so that no conversation is searched; put it back from a backup, "
+                    "or delete it when what was forgotten of conversations may be found again"
+                )
                 _log.error("%s", why)
                 known = LeftOut(problem=why)
             self._known[agent_id] = known
