@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from hub.cli.options import home_option, json_option, print_json
 from hub.core.ids import new_id
 
 ANSWER_LIMIT_S = 900.0
+LOOK_S = 2.0
+"""How often is looked whether a run waits for the owner."""
 TEXT_LIMIT = 1_000_000
 _LEAVE = {"/quit", "/exit", "/q"}
 
@@ -74,11 +77,7 @@ class _Talk:
                 "session_key": sent.get("sessionKey", self._session_key),
                 "usage": None,
             }
-        ended = self._client.call(
-            "agent.wait",
-            {"runId": sent["runId"], "timeoutMs": int(ANSWER_LIMIT_S * 1000)},
-            timeout_s=ANSWER_LIMIT_S + 10,
-        )
+        ended = self._ended(sent["runId"])
         answer = {
             "reply": ended.get("reply") or "",
             "run_id": ended["runId"],
@@ -88,6 +87,26 @@ class _Talk:
         if "endedAt" not in ended:  # the wait is over, not the run
             raise CommandFailed(f"No answer within {ANSWER_LIMIT_S:g} s; the run goes on.", Exit.FINDINGS)
         return answer | ({"error": ended["error"]} if ended.get("error") else {})
+
+    def _ended(self, run_id: str) -> dict[str, Any]:
+        """Return how a run ended; what it waits for from the owner is said meanwhile, once."""
+        deadline = time.monotonic() + ANSWER_LIMIT_S
+        told: set[str] = set()
+        while True:
+            wait_s = max(0.0, min(LOOK_S, deadline - time.monotonic()))
+            ended: dict[str, Any] = self._client.call(
+                "agent.wait", {"runId": run_id, "timeoutMs": int(wait_s * 1000)}, timeout_s=wait_s + 10
+            )
+            if "endedAt" in ended or time.monotonic() >= deadline:
+                return ended
+            for each in self._client.call("approval.list", {})["approvals"]:
+                if each["runId"] == run_id and each["code"] not in told:
+                    told.add(each["code"])
+                    click.echo(
+                        f"It waits for your word on: {each['title']}. Say it in another terminal, or in the dashboard: "
+                        f"homarus approvals approve {each['code']}, or deny {each['code']}",
+                        err=True,
+                    )
 
     def stream(self, text: str) -> None:
         """Send a message and print the answer as it comes; stopping it stops the run."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -69,3 +71,23 @@ def test_a_wrong_code_is_told(ask: Terminal) -> None:
 
     assert ran.code == 1
     assert "nothing waits" in ran.err
+
+
+def test_who_talks_is_told_that_their_word_is_waited_for(
+    ask: Terminal, hub: HubProcess, server: OpenAIServerProcess
+) -> None:
+    server.queue(UNLOCK, "the door is open")
+    with subprocess.Popen(
+        [sys.executable, "-m", "hub", "chat", "unlock", "--session", "talk", "--config", str(hub.home)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as talk:
+        assert talk.stderr is not None
+        told = talk.stderr.readline()
+        (waiting,) = ask("approvals", "list", "--json").json
+        ask("approvals", "approve", waiting["code"])
+        answered, more = talk.communicate(timeout=30)
+
+    assert f"homarus approvals approve {waiting['code']}" in told
+    assert (talk.returncode, answered, more) == (0, "the door is open\n", "")
