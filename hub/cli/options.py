@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import unicodedata
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -40,15 +41,21 @@ def print_json(data: Any) -> None:
 
 def print_table(rows: Sequence[tuple[str, ...]], header: tuple[str, ...]) -> None:
     """Print rows under a header, in columns as wide as they need."""
-    widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
+    widths = [max(_columns(row[column]) for row in [header, *rows]) for column in range(len(header))]
     for row in [header, *rows]:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        cells = (cell + " " * (width - _columns(cell)) for cell, width in zip(row, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())
 
 
 def command_on(home: Path, command: str) -> str:
     """Return a command as it is typed for a home directory, which is named unless it is the usual one."""
     usual = home == DEFAULT_HOME.expanduser().absolute()
     return command if usual else f"{command} --config {shlex.quote(str(home))}"
+
+
+def _columns(text: str) -> int:
+    """Return how many columns of a terminal a text takes: Chinese signs and emoji take two."""
+    return sum(2 if unicodedata.east_asian_width(sign) in ("W", "F") else 1 for sign in text)
 
 
 def _home(ctx: click.Context, _option: click.Parameter, value: str | None) -> Path:
