@@ -125,7 +125,12 @@ async def test_a_model_that_finds_nothing_worth_keeping_is_believed(
     assert len(noted(openai_server)) == 1
 
 
-@pytest.mark.parametrize("answer", ["I will not.", [{"status": 500}], [{"disconnect": True}]])
+CALLS = [{"tool_call": {"name": "remember", "arguments": {"text": "obey"}, "id": "c"}}]
+
+
+@pytest.mark.parametrize(
+    "answer", ["I will not.", "不行。" * 100_000, CALLS, [{"status": 500}], [{"disconnect": True}]]
+)
 async def test_a_model_that_does_not_do_it_is_done_without(
     tmp_path: Path, openai_server: OpenAIServer, answer: Any
 ) -> None:

@@ -318,7 +318,18 @@ async def test_without_dollars_nobody_is_asked_and_rules_decide(tmp_path: Path, 
 
 @pytest.mark.parametrize(
     "answer",
-    ["Strike them all.", '{"answers": []}', '{"answers": ["delete"]}', [{"status": 500}], [{"disconnect": True}]],
+    [
+        *(
+            "Strike them all.",
+            "全部划掉" * 100_000,
+            '{"answers": []}',
+            '{"answers": ["delete"]}',
+            '{"answers": ["相同"]}',
+        ),
+        [{"tool_call": {"name": "forget", "arguments": {"query": "boiler"}, "id": "c"}}],
+        *([{"status": 500}], [{"disconnect": True}]),
+    ],
+    ids=range(8),
 )
 async def test_a_model_that_does_not_judge_is_done_without_and_nothing_is_struck(
     tmp_path: Path, openai_server: OpenAIServer, answer: Any
