@@ -155,7 +155,9 @@ class _Run:
         if not after or self._wish.dry_run:
             return _Outcome(tuple(plans), diff)
         hashes = {path: each.hash for path, each in before.items()}
-        change_id = await self._write(scope, after, hashes, summary_of(plans))
+        # What is copied or asked about must still stand where it was read: somebody may have had it forgotten since.
+        stands = {path: before[path].text for each in plans for path in each.sources & before.keys()}
+        change_id = await self._write(scope, stands | after, hashes, summary_of(plans))
         return _Outcome(tuple(plans), diff, change_id)
 
     async def _planned(self, reading: Reading, known: Known) -> Plan:

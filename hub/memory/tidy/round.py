@@ -78,6 +78,11 @@ class Plan:
     over_limit: bool = False
     problem: str | None = None
 
+    @property
+    def sources(self) -> set[str]:
+        """The files whose entries are told elsewhere than where they stand."""
+        return {each.path for each in (*self.promoted, *(side for pair in self.contradictions for side in pair))}
+
 
 @dataclass(slots=True)
 class _Class:

@@ -17,10 +17,10 @@ from hub.agent.tidy.verdicts import KEPT_LIMIT, Verdicts
 from hub.core.context import Authority
 from hub.core.errors import Conflict, Forbidden, InvalidRequest
 from hub.memory.alike import Relation
-from hub.memory.contract import Kind, Scope
+from hub.memory.contract import Forget, Kind, Scope
 from hub.sessions.keys import group_key
 from hub.sessions.privacy import scope_of
-from tests.agent.tidy.house import ANNA, ANNAS, Meaning, TidyHouse, day, entry, tidying
+from tests.agent.tidy.house import ANNA, ANNAS, OWNER, Meaning, TidyHouse, day, entry, tidying
 from tests.servers.openai_server import OpenAIServer
 
 BOX = "The wifi box hangs in the hall"
@@ -382,6 +382,29 @@ async def test_who_writes_meanwhile_wins_and_the_next_night_does_it(
         assert kept == f"# Memory\n\nmine\n\n{entry(BOILER, 5)}"
         assert len(done["contradictions"]) == 1
         assert "mine" in house.read("MEMORY.md")
+
+
+@pytest.mark.parametrize("forgotten", ["The garage code is 7731", NOT_TUESDAY])
+async def test_what_is_forgotten_meanwhile_is_not_brought_back(
+    tmp_path: Path, openai_server: OpenAIServer, forgotten: str
+) -> None:
+    openai_server.rule(ASKED, [{"hold": "judge"}, {"text": '{"answers": ["contradicts"]}'}])
+    async with tidying(tmp_path, openai_server.base_url) as house:
+        house.write("MEMORY.md", f"# Memory\n\n{entry(BOILER, 9)}")
+        house.note(1, NOT_TUESDAY)
+        for ago in (2, 3):
+            house.note(ago, "The garage code is 7731")
+        running = asyncio.create_task(house.tidy())
+        await house.until(lambda: asked(openai_server))
+        await house.memory.forget(Forget(forgotten), agent_id="main", scope=OWNER)
+        openai_server.release("judge")
+
+        with pytest.raises(Conflict):
+            await running
+
+        assert forgotten not in "".join(house.read(path) for path in house.files())
+        await house.tidy()
+        assert forgotten not in house.read("MEMORY.md")
 
 
 async def test_two_who_ask_at_once_do_it_once(house: TidyHouse) -> None:
