@@ -5,16 +5,28 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from tests.servers.openai_server import OpenAIServer
 
+HERE = Path(__file__).parent
+
 # CI judges a change, so it looks at the same examples each time; everybody else looks for new ones.
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
+
+LONG = ("faults", "web", "e2e", "security_review")
+"""Folders whose tests start whole hubs and browsers."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the files that take long first: at the end, no worker then waits for what another has just begun."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: (item.path not in slow, item.path.relative_to(HERE).parts[0] not in LONG))
 
 
 @pytest.fixture(autouse=True, scope="module")
