@@ -2,48 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from hub.automation.script_editing import ScriptEditor
 from hub.core.events import Event, Unsubscribe
 from hub.core.repairs import EVENT_REPAIRS_CHANGED
-from hub.core.states import EVENT_STATE_CHANGED
 from hub.core.tasks import TaskOwner
-from hub.gateway.contract import ADMIN, HttpCall, HttpHandler
+from hub.gateway.contract import HttpCall, HttpHandler
 from hub.gateway.routes import RouteTable
 from hub.messaging.approval_messages import question
 from hub.tools.approval_rights import SCOPE
 from hub.tools.approvals import EVENT_APPROVAL_REQUESTED, EVENT_APPROVAL_RESOLVED
 from web.assets import Assets
-from web.automation_pages import keep_live, make_automation_pages
 from web.door import Door
 from web.event_log import EventLog
 from web.facts import Facts
 from web.i18n import LANGUAGES
-from web.known import Known
+from web.later import Later
 from web.live import Frame, Live
 from web.live_chat import LiveChat
 from web.markdown import Markdown
-from web.memory_pages import MemoryPages, keep_memory_live, make_memory_pages
+from web.memory_pulse import MemoryPulse
 from web.pages.approvals import ApprovalsPage
-from web.pages.blueprints import BlueprintsPage
 from web.pages.chat import ChatPage
 from web.pages.configuration import ConfigurationPage
-from web.pages.developer import DeveloperPage
 from web.pages.login import LoginPage
 from web.pages.overview import OverviewPage
-from web.pages.scripts import ScriptsPage
 from web.render import Renderer
 from web.routes import Pages, add_routes
-from web.state_rows import StateRows
-from web.template_preview import TemplatePreview
 from web.texts import ACTIVITY
+from web.workshop_live import keep_workshop_live
 
 if TYPE_CHECKING:
     from hub.config.store import ReloadResult
     from hub.hub import Hub
+    from web.workshop import Workshop
 
 STOP_LIMIT_S = 2.0
 
@@ -71,17 +65,14 @@ class Dashboard:
         self._facts = Facts(hub, self._started_ms)
         self._door = Door(hub.gateway.dispatcher)
         self._events = EventLog(hub.bus, self._live, hub.redactor, self._renderer, hub.clock.monotonic)
-        self._known = Known(hub)
-        house = hub.automation
-        self._scripts = ScriptEditor(hub.config, lambda item: house.blueprints.expand(item, "script"), house.reload)
+        self._pulse = MemoryPulse(self._live.changed)
         waits = hub.approvals
         approvals = ApprovalsPage(self._renderer, waits.pending, waits.latest, waits.resolve, hub.clock.time)
         overview = OverviewPage(self._renderer, self._facts.overview, approvals.data)
         self._live.add_topic("overview", overview.state)
         self._live.add_topic("approvals", approvals.state, SCOPE)
         self._live_chat = None if self._facts.recovery else self._make_live_chat()
-        automations = None if self._facts.recovery else make_automation_pages(hub, self._renderer)
-        memory = None if self._facts.recovery else self._make_memory()
+        workshop = None if self._facts.recovery else Later(self._load_workshop)
         pages = Pages(
             login=LoginPage(
                 self._renderer,
@@ -93,11 +84,7 @@ class Dashboard:
             configuration=ConfigurationPage(self._renderer, hub.config, self._put_into_force),
             chat=None if self._live_chat is None else self._make_chat(self._live_chat),
             approvals=approvals,
-            automations=automations,
-            blueprints=None if self._facts.recovery else self._make_blueprints(),
-            scripts=None if self._facts.recovery else self._make_scripts(),
-            developer=None if self._facts.recovery else self._make_developer(),
-            memory=memory,
+            workshop=workshop,
         )
         self._remove_routes = add_routes(hub.gateway.routes, self._renderer, self._assets, self._live, pages)
         changes = ("integration_changed", "models_changed", "config_refused", EVENT_REPAIRS_CHANGED, *ACTIVITY)
@@ -105,9 +92,7 @@ class Dashboard:
             *(hub.bus.listen(name, self._changed) for name in changes),
             hub.bus.listen(EVENT_APPROVAL_REQUESTED, self._asked),
             hub.bus.listen(EVENT_APPROVAL_RESOLVED, self._answered),
-            hub.bus.listen(EVENT_STATE_CHANGED, self._state_changed),
-            *([] if automations is None else keep_live(hub, self._live, automations)),
-            *([] if memory is None else keep_memory_live(hub, self._live, memory)),
+            *([] if workshop is None else keep_workshop_live(hub, self._live, workshop, self._pulse)),
         ]
 
     async def close(self) -> None:
@@ -132,27 +117,11 @@ class Dashboard:
         self._live.add_topic("sessions", chat.sessions_state)
         return chat
 
-    def _make_blueprints(self) -> BlueprintsPage:
-        house = self._hub.automation
-        return BlueprintsPage(self._renderer, self._door, house.blueprints, self._known, self._scripts)
+    def _load_workshop(self) -> Callable[[], Workshop]:
+        from web.workshop import WorkshopNeeds, make_workshop
 
-    def _make_scripts(self) -> ScriptsPage:
-        traces = self._hub.automation.traces
-        scripts = ScriptsPage(self._renderer, self._door, self._scripts, traces, self._known)
-        self._live.add_topic("scripts", scripts.state)
-        return scripts
-
-    def _make_developer(self) -> DeveloperPage:
-        hub = self._hub
-        states = StateRows(hub.states, hub.redactor, self._renderer)
-        preview = TemplatePreview(hub.automation.parts.templates, hub.redactor)
-        developer = DeveloperPage(self._renderer, self._door, states, self._events, preview, self._known)
-        self._live.add_topic("states", developer.state_rows, ADMIN)
-        self._live.add_topic("events", developer.event_rows, ADMIN)
-        return developer
-
-    def _make_memory(self) -> MemoryPages:
-        return make_memory_pages(self._hub, self._renderer, self._door, self._live, self._tasks, self._zone)
+        needs = WorkshopNeeds(self._renderer, self._door, self._events, self._pulse, self._tasks, self._zone)
+        return lambda: make_workshop(self._hub, needs)
 
     def _zone(self) -> ZoneInfo:
         return ZoneInfo(str(self._setting("time_zone", "UTC")))
@@ -185,11 +154,6 @@ class Dashboard:
 
     def _answered(self, event: Event) -> None:
         self._live.changed("approvals")
-
-    def _state_changed(self, event: Event) -> None:
-        if str(event.data["entity_id"]).startswith("script."):
-            self._live.changed("scripts")
-        self._live.changed_all("states")
 
     def _changed(self, event: Event) -> None:
         self._live.changed("overview")

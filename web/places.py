@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from urllib.parse import quote, urlencode
 
+AUTOMATION_READ_TOPIC = "automation-read"
+"""The live topic of an automation's page for those who may not run it."""
+
 
 def blueprint_place(page: str, path: str, domain: str, automation: str = "") -> str:
     """Return the path of a page about a blueprint: `use`, `update`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
@@ -12,20 +13,19 @@ from hub.gateway.contract import ADMIN, READ, WRITE, HttpCall, HttpHandler, Open
 from hub.gateway.routes import RouteTable
 from hub.tools.approval_rights import SCOPE
 from web.assets import Assets
-from web.automation_pages import AutomationPages
 from web.form import read_fields
+from web.later import Later
 from web.live import Live
-from web.memory_pages import MemoryPages
 from web.pages.approvals import ApprovalsPage
-from web.pages.blueprints import BlueprintsPage
 from web.pages.chat import ChatPage
 from web.pages.configuration import ConfigurationPage
-from web.pages.developer import DeveloperPage
 from web.pages.login import LoginPage
 from web.pages.overview import OverviewPage
-from web.pages.scripts import ScriptsPage
 from web.preferences import FORM, local_path, store_preferences
 from web.render import Page, Renderer, json_response, see_other, wants_json
+
+if TYPE_CHECKING:
+    from web.workshop import Workshop
 
 OWNER = "web"
 FORM_LIMIT_BYTES = 262_144
@@ -34,18 +34,14 @@ CONFIG_LIMIT_BYTES = 4_194_304
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """The pages that are served; in recovery mode there is no chat and there are no automations."""
+    """The pages that are served; in recovery mode there is neither chat nor workshop."""
 
     login: LoginPage
     overview: OverviewPage
     configuration: ConfigurationPage
     chat: ChatPage | None
     approvals: ApprovalsPage
-    automations: AutomationPages | None = None
-    blueprints: BlueprintsPage | None = None
-    scripts: ScriptsPage | None = None
-    developer: DeveloperPage | None = None
-    memory: MemoryPages | None = None
+    workshop: Later[Workshop] | None = None
 
 
 def add_routes(table: RouteTable, renderer: Renderer, assets: Assets, live: Live, pages: Pages) -> Callable[[], None]:
@@ -119,104 +115,100 @@ def _routes(renderer: Renderer, assets: Assets, live: Live, pages: Pages) -> lis
             _form("/chat/rename", chat.rename),
             _form("/chat/delete", chat.delete),
         ]
+    if pages.workshop is not None:
+        routes += [
+            *_automation_routes(pages.workshop),
+            *_blueprint_routes(pages.workshop),
+            *_script_routes(pages.workshop),
+            *_memory_routes(pages.workshop),
+            *_developer_routes(pages.workshop),
+        ]
+    return routes
+
+
+def _automation_routes(pages: Later[Workshop]) -> list[Route]:
+    on = pages.handler
     return [
-        *routes,
-        *_automation_routes(pages.automations),
-        *_blueprint_routes(pages.blueprints),
-        *_script_routes(pages.scripts),
-        *_memory_routes(pages.memory),
-        *_developer_routes(pages.developer),
+        _page("/automations", on(lambda each: each.automations.list.show)),
+        _page("/automations/history", on(lambda each: each.automations.list.history)),
+        _form("/automations/turn", on(lambda each: each.automations.list.turn)),
+        _page("/automations/new", on(lambda each: each.automations.edit.new), ADMIN),
+        _page("/automations/trace-file", on(lambda each: each.automations.one.trace_file)),
+        _page("/automations/{id}", on(lambda each: each.automations.one.show)),
+        _page("/automations/{id}/traces", on(lambda each: each.automations.one.traces)),
+        _page("/automations/{id}/edit", on(lambda each: each.automations.edit.show), ADMIN),
+        _form("/automations/run", on(lambda each: each.automations.one.run)),
+        _form("/automations/import-trace", on(lambda each: each.automations.one.import_trace)),
+        _form("/automations/duplicate", on(lambda each: each.automations.one.duplicate), ADMIN),
+        _form("/automations/delete", on(lambda each: each.automations.one.delete), ADMIN),
+        _form("/automations/check", on(lambda each: each.automations.edit.check), ADMIN, CONFIG_LIMIT_BYTES),
+        _form("/automations/edit", on(lambda each: each.automations.edit.edit), ADMIN, CONFIG_LIMIT_BYTES),
     ]
 
 
-def _automation_routes(pages: AutomationPages | None) -> list[Route]:
-    if pages is None:
-        return []
+def _blueprint_routes(pages: Later[Workshop]) -> list[Route]:
+    on = pages.handler
     return [
-        _page("/automations", pages.list.show),
-        _page("/automations/history", pages.list.history),
-        _form("/automations/turn", pages.list.turn),
-        _page("/automations/new", pages.edit.new, ADMIN),
-        _page("/automations/trace-file", pages.one.trace_file),
-        _page("/automations/{id}", pages.one.show),
-        _page("/automations/{id}/traces", pages.one.traces),
-        _page("/automations/{id}/edit", pages.edit.show, ADMIN),
-        _form("/automations/run", pages.one.run),
-        _form("/automations/import-trace", pages.one.import_trace),
-        _form("/automations/duplicate", pages.one.duplicate, ADMIN),
-        _form("/automations/delete", pages.one.delete, ADMIN),
-        _form("/automations/check", pages.edit.check, ADMIN, CONFIG_LIMIT_BYTES),
-        _form("/automations/edit", pages.edit.edit, ADMIN, CONFIG_LIMIT_BYTES),
+        _page("/blueprints", on(lambda each: each.blueprints.show)),
+        _page("/blueprints/use", on(lambda each: each.blueprints.use), ADMIN),
+        _form("/blueprints/use", on(lambda each: each.blueprints.make), ADMIN, CONFIG_LIMIT_BYTES),
+        _form("/blueprints/import", on(lambda each: each.blueprints.import_), ADMIN, CONFIG_LIMIT_BYTES),
+        _form("/blueprints/update", on(lambda each: each.blueprints.update), ADMIN),
+        _form("/blueprints/remove", on(lambda each: each.blueprints.remove), ADMIN),
     ]
 
 
-def _blueprint_routes(blueprints: BlueprintsPage | None) -> list[Route]:
-    if blueprints is None:
-        return []
+def _script_routes(pages: Later[Workshop]) -> list[Route]:
+    on = pages.handler
     return [
-        _page("/blueprints", blueprints.show),
-        _page("/blueprints/use", blueprints.use, ADMIN),
-        _form("/blueprints/use", blueprints.make, ADMIN, CONFIG_LIMIT_BYTES),
-        _form("/blueprints/import", blueprints.import_, ADMIN, CONFIG_LIMIT_BYTES),
-        _form("/blueprints/update", blueprints.update, ADMIN),
-        _form("/blueprints/remove", blueprints.remove, ADMIN),
+        _page("/scripts", on(lambda each: each.scripts.show)),
+        _page("/scripts/show", on(lambda each: each.scripts.one)),
+        _page("/scripts/edit", on(lambda each: each.scripts.edit), ADMIN),
+        _page("/scripts/new", on(lambda each: each.scripts.new), ADMIN),
+        _form("/scripts/run", on(lambda each: each.scripts.run)),
+        _form("/scripts/check", on(lambda each: each.scripts.check), ADMIN, CONFIG_LIMIT_BYTES),
+        _form("/scripts/save", on(lambda each: each.scripts.save), ADMIN, CONFIG_LIMIT_BYTES),
+        _form("/scripts/delete", on(lambda each: each.scripts.delete), ADMIN),
     ]
 
 
-def _script_routes(scripts: ScriptsPage | None) -> list[Route]:
-    if scripts is None:
-        return []
+def _memory_routes(pages: Later[Workshop]) -> list[Route]:
+    on = pages.handler
     return [
-        _page("/scripts", scripts.show),
-        _page("/scripts/show", scripts.one),
-        _page("/scripts/edit", scripts.edit, ADMIN),
-        _page("/scripts/new", scripts.new, ADMIN),
-        _form("/scripts/run", scripts.run),
-        _form("/scripts/check", scripts.check, ADMIN, CONFIG_LIMIT_BYTES),
-        _form("/scripts/save", scripts.save, ADMIN, CONFIG_LIMIT_BYTES),
-        _form("/scripts/delete", scripts.delete, ADMIN),
+        _page("/memory", on(lambda each: each.memory.list.show)),
+        _page("/memory/file", on(lambda each: each.memory.list.file)),
+        _page("/memory/search", on(lambda each: each.memory.search.show)),
+        _page("/memory/history", on(lambda each: each.memory.history.show)),
+        _page("/memory/index", on(lambda each: each.memory.index.show)),
+        _page("/memory/intents", on(lambda each: each.memory.intents.show)),
+        _page("/memory/edit", on(lambda each: each.memory.edit.edit), WRITE),
+        _page("/memory/new", on(lambda each: each.memory.edit.new), WRITE),
+        _page("/memory/forget", on(lambda each: each.memory.edit.forget_form), WRITE),
+        _form("/memory/save", on(lambda each: each.memory.edit.save), WRITE, CONFIG_LIMIT_BYTES),
+        _form("/memory/delete", on(lambda each: each.memory.edit.delete)),
+        _form("/memory/remember", on(lambda each: each.memory.edit.remember)),
+        _form("/memory/forget", on(lambda each: each.memory.edit.forget)),
+        _form("/memory/undo", on(lambda each: each.memory.history.undo)),
+        _form("/memory/intents/add", on(lambda each: each.memory.intents.add)),
+        _form("/memory/intents/remove", on(lambda each: each.memory.intents.remove)),
+        _form("/memory/index", on(lambda each: each.memory.index.act), ADMIN),
     ]
 
 
-def _memory_routes(pages: MemoryPages | None) -> list[Route]:
-    if pages is None:
-        return []
+def _developer_routes(pages: Later[Workshop]) -> list[Route]:
+    on = pages.handler
     return [
-        _page("/memory", pages.list.show),
-        _page("/memory/file", pages.list.file),
-        _page("/memory/search", pages.search.show),
-        _page("/memory/history", pages.history.show),
-        _page("/memory/index", pages.index.show),
-        _page("/memory/intents", pages.intents.show),
-        _page("/memory/edit", pages.edit.edit, WRITE),
-        _page("/memory/new", pages.edit.new, WRITE),
-        _page("/memory/forget", pages.edit.forget_form, WRITE),
-        _form("/memory/save", pages.edit.save, WRITE, CONFIG_LIMIT_BYTES),
-        _form("/memory/delete", pages.edit.delete),
-        _form("/memory/remember", pages.edit.remember),
-        _form("/memory/forget", pages.edit.forget),
-        _form("/memory/undo", pages.history.undo),
-        _form("/memory/intents/add", pages.intents.add),
-        _form("/memory/intents/remove", pages.intents.remove),
-        _form("/memory/index", pages.index.act, ADMIN),
-    ]
-
-
-def _developer_routes(developer: DeveloperPage | None) -> list[Route]:
-    if developer is None:
-        return []
-    return [
-        _page("/developer", developer.show, ADMIN),
-        _form("/developer/set", developer.set, ADMIN),
-        _form("/developer/remove", developer.remove, ADMIN),
-        _page("/developer/events", developer.events, ADMIN),
-        _form("/developer/fire", developer.fire, ADMIN),
-        _page("/developer/services", developer.services, ADMIN),
-        _form("/developer/services", developer.call, ADMIN),
-        _page("/developer/templates", developer.templates, ADMIN),
-        _form("/developer/templates", developer.render, ADMIN),
-        _form("/developer/preview", developer.preview, ADMIN),
-        _page("/developer/mqtt", developer.mqtt, ADMIN),
+        _page("/developer", on(lambda each: each.developer.show), ADMIN),
+        _form("/developer/set", on(lambda each: each.developer.set), ADMIN),
+        _form("/developer/remove", on(lambda each: each.developer.remove), ADMIN),
+        _page("/developer/events", on(lambda each: each.developer.events), ADMIN),
+        _form("/developer/fire", on(lambda each: each.developer.fire), ADMIN),
+        _page("/developer/services", on(lambda each: each.developer.services), ADMIN),
+        _form("/developer/services", on(lambda each: each.developer.call), ADMIN),
+        _page("/developer/templates", on(lambda each: each.developer.templates), ADMIN),
+        _form("/developer/templates", on(lambda each: each.developer.render), ADMIN),
+        _form("/developer/preview", on(lambda each: each.developer.preview), ADMIN),
+        _page("/developer/mqtt", on(lambda each: each.developer.mqtt), ADMIN),
     ]
 
 

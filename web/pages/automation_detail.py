@@ -18,11 +18,11 @@ from hub.gateway.contract import HttpCall
 from web.form import read_fields, read_lists
 from web.live import Frame
 from web.pages.automations import ID, PATH, AutomationsPage, back_to, rights_of
+from web.places import AUTOMATION_READ_TOPIC
 from web.render import Page, Renderer, json_response, see_other, wants_json
 from web.texts import NOT_RUN_REASONS, STEP_STATES
 from web.trace_view import TraceView, automation_path, pretty, seconds_of
 
-READ_TOPIC = "automation-read"
 LATEST = 10
 RUNS_LIMIT = 100
 SPANS = {"1d": 86_400.0, "7d": 604_800.0, "30d": 2_592_000.0}
@@ -79,7 +79,7 @@ class AutomationPage:
         id = self._id(call)
         rights = rights_of(call)
         data = await self._data(id) | rights
-        data["topic"] = f"automation:{id}" if rights["may_run"] else f"{READ_TOPIC}:{id}"
+        data["topic"] = f"automation:{id}" if rights["may_run"] else f"{AUTOMATION_READ_TOPIC}:{id}"
         test, since = call.request.query.get("test"), call.request.query.get("since")
         data["variables"] = call.request.query.get("variables", "")[:20_000]
         data["tested"] = None if test is None else self._redact(await self._test(id, test, data["variables"]))
@@ -162,7 +162,7 @@ class AutomationPage:
         Those who may only look watch `automation-read:<id>`, which has no buttons.
         """
         kind, _, id = topic.partition(":")
-        data = await self._data(id) | {"may_run": kind != READ_TOPIC, "topic": topic}
+        data = await self._data(id) | {"may_run": kind != AUTOMATION_READ_TOPIC, "topic": topic}
         html = self._renderer.fragment("automation_state", language, page=data)
         return ({"t": "html", "id": "automation-state", "html": html},)
 
