@@ -41,6 +41,10 @@ LOOK_BACK = 400
 """Entries of a conversation in which it is looked up what was recalled before."""
 SAME_SHARE = 0.6
 """Two passages of one file with this share of words in common are the same."""
+FILES = "grep"
+FILES_SHARE = 0.75
+"""A look through the files scores by the share of the words asked, and knows no ranks that make a first hit whole: with
+so much of the least score it tells as much as the index does by word, and what it tells is right as often."""
 LATE_LIMIT = 3
 PAUSE_S = 60.0
 """After so many times too late in a row, memory is left alone for a while."""
@@ -106,6 +110,7 @@ class Recall:
         begun = clock.monotonic()
         told: dict[str, Any] = {"engines": [], "timed_out": False, "problem": None}
         found: Sequence[Hit] = ()
+        least = asked.settings["min_score"]
         try:
             async with asyncio.timeout(asked.settings["timeout"]):
                 answer = await memory.search(
@@ -118,6 +123,8 @@ class Recall:
                 )
             self._late = 0
             found = answer.hits
+            if list(answer.engines) == [FILES]:
+                least *= FILES_SHARE
             told |= {"engines": list(answer.engines), "problem": answer.degraded}
         except TimeoutError:
             self._note_late()
@@ -125,7 +132,7 @@ class Recall:
         except HubError as error:
             _log.warning("nothing is recalled for run %s: %s", request.run_id, error.message)
             told["problem"] = error.message
-        hits = self._worth_telling(asked, found)[: asked.settings["limit"]]
+        hits = self._worth_telling(asked, found, least)[: asked.settings["limit"]]
         told |= {"took_ms": round((clock.monotonic() - begun) * 1_000, 3), "count": len(hits)}
         told["hits"] = [_shown(hit) for hit in hits]
         facts = {"run_id": request.run_id, "session_key": request.session_key, "agent_id": request.agent_id}
@@ -145,12 +152,8 @@ class Recall:
             self._paused_until = self._needs.clock.monotonic() + PAUSE_S
             _log.warning("memory was too slow %d times in a row; nothing is recalled for %g s", LATE_LIMIT, PAUSE_S)
 
-    def _worth_telling(self, asked: _Asked, found: Sequence[Hit]) -> list[Hit]:
-        hits = [
-            hit
-            for hit in found
-            if hit.trusted and _relevance(hit) >= asked.settings["min_score"] and _is_about(hit, asked.words)
-        ]
+    def _worth_telling(self, asked: _Asked, found: Sequence[Hit], least: float) -> list[Hit]:
+        hits = [hit for hit in found if hit.trusted and _relevance(hit) >= least and _is_about(hit, asked.words)]
         if not hits:
             return []
         session = self._needs.sessions.get(asked.request.session_key)

@@ -30,6 +30,8 @@ class PlainMemory:
         self.notebook = PlainNotebook(self)
         self.delay: asyncio.Event | None = None
         self.fails: HubError | None = None
+        self.engines: tuple[str, ...] = ("plain",)
+        self.score = 1.0
         self.searches: list[str] = []
         self.within_s: list[float | None] = []
         self.untrusted: set[str] = set()
@@ -64,13 +66,13 @@ class PlainMemory:
             await self.delay.wait()
         asked = set(words_asked(query))
         hits = [
-            Hit(path, number, number, line, 1.0, trusted=line not in self.untrusted, text_score=1.0)
+            Hit(path, number, number, line, self.score, trusted=line not in self.untrusted, text_score=1.0)
             for area in _areas(scope)
             for path, text in self.texts(area).items()
             for number, line in enumerate(text.splitlines(), start=1)
             if asked.intersection(words_of(line))
         ]
-        return Answer(hits[: limit or 6], ["plain"], 0.1)
+        return Answer(hits[: limit or 6], self.engines, 0.1)
 
 
 class PlainNotebook:

@@ -73,6 +73,18 @@ async def test_memory_is_told_how_long_the_turn_waits_and_the_conversation_by_wh
         assert house.memory.within_s == [4]
 
 
+@pytest.mark.parametrize(("engines", "count"), [(("grep",), 1), (("keywords:fts5",), 0)])
+async def test_what_the_files_tell_needs_less_of_a_score_than_what_the_index_tells(
+    house: RememberingHouse, engines: tuple[str, ...], count: int
+) -> None:
+    house.memory.write("private", OLD, BOILER)
+    house.memory.engines, house.memory.score = engines, 0.4
+
+    await house.runner.run(house.request("When was the boiler serviced?"))
+
+    assert [told["count"] for told in house.told("memory_recalled")] == [count]
+
+
 async def test_the_conversation_tells_why_nothing_could_be_recalled(house: RememberingHouse) -> None:
     house.memory.write("private", OLD, BOILER)
     house.memory.fails = Unavailable("the disk is away")

@@ -10,7 +10,7 @@ from hub.memory.contract import Answer
 
 USUAL_SHARE = 0.25
 """Of the time: an index that is awake mostly answers in it, and nothing is read beside."""
-IN_TIME_SHARE = 0.9
+IN_TIME_SHARE = 0.85
 """Of the time: what is not there by then is gone without, so that whoever asked gets what is there."""
 LATE = "the index did not answer in time"
 

@@ -25,6 +25,8 @@ BUILD_WAIT_S = 2.0
 """How long a search waits for an index that is built for the first time."""
 LOOK_WAIT_S = 0.25
 """How long it waits for the first look at the files after a start, when there is an index already."""
+LOOK_SHARE = 0.25
+"""Of the time within which an answer is wanted, how much may go by with that."""
 CHOICE_WAIT_S = 1.0
 QUERY_WAIT_S = 4.0
 RANKING_S = 0.02
@@ -76,7 +78,7 @@ async def _wait_for_index(library: Library, until: float | None) -> None:
         return
     wait_s = BUILD_WAIT_S if library.generation is None else LOOK_WAIT_S
     if until is not None:
-        wait_s = min(wait_s, (until - time.perf_counter()) / 2)
+        wait_s = min(wait_s, (until - time.perf_counter()) * LOOK_SHARE)
     try:
         async with asyncio.timeout(wait_s):
             await library.first_look.wait()
