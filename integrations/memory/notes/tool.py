@@ -101,7 +101,8 @@ class MemoryTools:
             Tool(
                 "forget",
                 "Remove remembered entries, only when you are asked to: those that have all words of a query (an exact "
-                "sentence removes that one alone), or all that came from a session.",
+                "sentence removes that entry alone), or all that came from a session. What was said in conversations "
+                "that memory searches goes with them, in the same way; narrow a query that names too much by session.",
                 from_schema(
                     {
                         Optional("query"): All(string, Length(min=1, max=QUERY_LIMIT)),

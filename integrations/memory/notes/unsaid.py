@@ -87,19 +87,19 @@ def unsaid(source: Source, what: Forget, terms: list[Term], scope: Scope, runs: 
 
 
 def embedded_of(gone: Unsaid, source: Source, settings: LibrarySettings) -> Collection[str]:
-    """Return the texts that were embedded of what is forgotten, and are not any more."""
+    """Return the texts that may have been embedded of what is forgotten, and are no passage any more."""
     file = gone.file
     try:
         data = Root(source.root).read_bytes(file.path, TRANSCRIPT_LIMIT_BYTES)
     except (OSError, HubError):
         return ()
 
-    def texts(left_out: Collection[str]) -> dict[str, None]:
-        chunks = transcript_chunks(data, settings, person=file.person, trusted=file.trusted, left_out=left_out)
-        return dict.fromkeys(each.embed_text for each in chunks)
+    def texts(left_out: Collection[str], *, grown: bool) -> list[str]:
+        chunks = transcript_chunks(data, settings, person=None, trusted=True, left_out=left_out, grown=grown)
+        return [each.embed_text for each in chunks]
 
-    before = texts(file.left_out)
-    after = {} if gone.entries is None else texts(gone.entries | frozenset(file.left_out))
+    before = texts(file.left_out, grown=True)
+    after = set() if gone.entries is None else set(texts({*gone.entries, *file.left_out}, grown=False))
     return [text for text in before if text not in after]
 
 

@@ -61,7 +61,13 @@ class Conversation:
 
 
 def transcript_chunks(
-    data: bytes, settings: LibrarySettings, *, person: str | None, trusted: bool, left_out: Collection[str] = ()
+    data: bytes,
+    settings: LibrarySettings,
+    *,
+    person: str | None,
+    trusted: bool,
+    left_out: Collection[str] = (),
+    grown: bool = False,
 ) -> list[Chunk]:
     """Cut a transcript into passages of about the usual length; whatever its bytes are, nothing is raised.
 
@@ -74,10 +80,13 @@ def transcript_chunks(
         person: Who speaks in it.
         trusted: False when none of it came from this home's people.
         left_out: Ids of entries that were forgotten.
+        grown: Whether to return also what the passages were while the conversation grew.
     """
     conversation = said_in(data, left_out)
     found: list[Chunk] = []
-    for group in _groups(conversation.said, settings.tokens):
+    whole_groups = _groups(conversation.said, settings.tokens)
+    groups = (group[:end] for group in whole_groups for end in range(1 if grown else len(group), len(group) + 1))
+    for group in groups:
         first = group[0]
         text = "\n".join(_SPEAKERS[each.role] + each.text for each in group)
         whole = Chunk(
