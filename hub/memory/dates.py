@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date, timedelta
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -87,14 +87,15 @@ def asked_for(query: str, today: date) -> tuple[str, list[frozenset[str]]]:
     wanted: list[frozenset[str]] = []
     for pattern, order in _WRITTEN:
         for match in pattern.finditer(query):
-            if (found := _date(match.groups(), order)) is not None:
+            if (found := _date(match, order)) is not None:
                 year, month, day = found
                 wanted.append(frozenset([f"@{month:02}-{day:02}" if year is None else f"@{year}-{month:02}-{day:02}"]))
-        query = pattern.sub(" ", query)
+        # What is no day of any calendar stays in the query: asking for the 31st of February is not asking for nothing.
+        query = _without(pattern, order, _date, query)
     for year, month in _months_in(query):
         wanted.append(frozenset([f"@{year:04}-{month:02}"]))
-    for pattern, _ in _MONTHS_WRITTEN:
-        query = pattern.sub(" ", query)
+    for pattern, order in _MONTHS_WRITTEN:
+        query = _without(pattern, order, _month, query)
     for match in _AGO.finditer(query):
         wanted.append(frozenset(_ago(match, today)))
     query = _AGO.sub(" ", query)
@@ -104,20 +105,30 @@ def asked_for(query: str, today: date) -> tuple[str, list[frozenset[str]]]:
     return _ASKED.sub(" ", query), wanted
 
 
+def _without(
+    pattern: re.Pattern[str], order: str, read: Callable[[re.Match[str], str], object | None], query: str
+) -> str:
+    return pattern.sub(lambda match: match[0] if read(match, order) is None else " ", query)
+
+
 def _dates_in(text: str) -> Iterable[tuple[int | None, int, int]]:
     for pattern, order in _WRITTEN:
         for match in pattern.finditer(text):
-            if (found := _date(match.groups(), order)) is not None:
+            if (found := _date(match, order)) is not None:
                 yield found
 
 
 def _months_in(text: str) -> Iterable[tuple[int, int]]:
     for pattern, order in _MONTHS_WRITTEN:
         for match in pattern.finditer(text):
-            parts = dict(zip(order, match.groups(), strict=True))
-            month = int(parts["m"]) if parts["m"].isdecimal() else _MONTHS.index(parts["m"][:3].lower()) + 1
-            if 1 <= month <= 12 and int(parts["y"]) >= 1:
-                yield int(parts["y"]), month
+            if (found := _month(match, order)) is not None:
+                yield found
+
+
+def _month(match: re.Match[str], order: str) -> tuple[int, int] | None:
+    parts = dict(zip(order, match.groups(), strict=True))
+    month = int(parts["m"]) if parts["m"].isdecimal() else _MONTHS.index(parts["m"][:3].lower()) + 1
+    return (int(parts["y"]), month) if 1 <= month <= 12 and int(parts["y"]) >= 1 else None
 
 
 def _ago(match: re.Match[str], today: date) -> list[str]:
@@ -129,8 +140,8 @@ def _ago(match: re.Match[str], today: date) -> list[str]:
     return _days(today - timedelta(days=today.weekday() + 7 * count), 7)
 
 
-def _date(groups: tuple[str | None, ...], order: str) -> tuple[int | None, int, int] | None:
-    parts = dict(zip(order, groups, strict=True))
+def _date(match: re.Match[str], order: str) -> tuple[int | None, int, int] | None:
+    parts = dict(zip(order, match.groups(), strict=True))
     month_text = parts["m"] or ""
     month = int(month_text) if month_text.isdecimal() else _MONTHS.index(month_text[:3].lower()) + 1
     year, day = int(parts["y"]) if parts["y"] else None, int(parts["d"] or 0)

@@ -144,3 +144,21 @@ def test_any_text_has_words_and_dates(text: str) -> None:
     assert len(rest) <= len(text) + len(wanted) + 20
     assert list(positions(text, frozenset(words))) is not None
     assert isinstance(words_asked(text), list)
+
+
+@pytest.mark.parametrize(
+    ("query", "rest", "marks"),
+    [
+        ("2026-02-31", "2026-02-31", []),
+        ("31.2.2026", "31.2.2026", []),
+        ("2026-13", "2026-13", []),
+        ("13月45日", "13月45日", []),
+        ("31 February 2026", "31", ["@2026-02"]),
+        ("2026-02-31 or 2026-03-01", "2026-02-31 or", ["@2026-03-01"]),
+    ],
+)
+def test_a_day_that_is_in_no_calendar_is_asked_for_by_its_words(query: str, rest: str, marks: list[str]) -> None:
+    words, wanted = asked_for(query, TODAY)
+
+    assert words.strip() == rest
+    assert wanted == [frozenset([mark]) for mark in marks]
