@@ -119,12 +119,14 @@ class HubClient:
         else:
             self._connection = http.client.HTTPConnection(host, self._running.port, timeout=timeout_s)
         try:
-            data = json.dumps(body, ensure_ascii=False).encode()
+            data = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
         except UnicodeEncodeError as error:
             raise CommandFailed(
                 "What was typed is not UTF-8 text, and the hub takes nothing else; look at the terminal's encoding.",
                 Exit.USAGE,
             ) from error
+        except ValueError as error:
+            raise CommandFailed("A number that was typed is none (nan, inf) and cannot be sent.", Exit.USAGE) from error
         try:
             self._connection.request(
                 "POST",

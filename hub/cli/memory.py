@@ -207,7 +207,7 @@ def _tell_forgotten(answer: Mapping[str, Any], word: str, *, as_json: bool) -> N
     if answer["count"]:
         click.echo(f"{count_of(answer['count'], 'entry', 'entries')} {word}.")
     else:
-        click.echo("Nothing matches. Only entries, which are list items, are forgotten; other text is yours to edit.")
+        click.echo("Nothing matches; by words only list items are forgotten, other text is yours to edit.")
 
 
 for _each in (list_, show, changes, undo, tidy, import_, export, intents):

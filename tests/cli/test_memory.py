@@ -59,7 +59,7 @@ def test_what_is_forgotten_is_shown_first_and_gone_then(ask: Terminal) -> None:
     assert (refused.code, refused.json["error"]["code"]) == (2, "NOT_CONFIRMED")
     assert still
     assert "1 entry forgotten." in gone.out
-    assert (again.code, again.out.startswith("Nothing matches. ")) == (0, True)
+    assert (again.code, again.out.startswith("Nothing matches; ")) == (0, True)
 
 
 def test_it_asks_once_at_a_terminal(hub: HubProcess) -> None:
@@ -278,6 +278,7 @@ def test_what_cannot_be_says_why(ask: Terminal, arguments: list[str], code: int)
     [
         (["memory", "add", ""], "there is nothing to remember"),
         (["memory", "add", "caf\udce9"], "not UTF-8"),
+        (["memory", "intents", "add", "boiler", "call", "--every-hours", "nan"], "nan"),
         (["memory", "show", "./MEMORY.md"], "the list of files"),
         (["memory", "undo", "nothing"], "the list of changes"),
     ],
