@@ -137,6 +137,11 @@ def turns_of(entries: Iterable[Mapping[str, Any]]) -> list[Turn]:
     return [turn for turn in turns if turn.parts or turn.state != "done"]
 
 
+def texts_of(turns: Iterable[Turn]) -> list[str]:
+    """Return the texts in these turns that have no HTML yet."""
+    return [part.text for turn in turns for part in turn.parts if part.kind == "text" and not part.html]
+
+
 def render_turns(turns: Iterable[Turn], render: Render) -> None:
     """Fill in the HTML of the texts in these turns."""
     for turn in turns:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -15,7 +15,7 @@ from hub.core.ids import new_id
 from hub.core.tasks import TaskOwner
 from hub.sessions.keys import SessionKey, SessionKind
 from hub.sessions.store import SessionStore
-from web.conversation import LiveRun, Part, Turn, render_turns, title_of, turns_of
+from web.conversation import LiveRun, Part, Turn, render_turns, texts_of, title_of, turns_of
 from web.live import Live
 from web.markdown import Markdown
 from web.render import Renderer
@@ -139,8 +139,12 @@ class LiveChat:
         self._notes.setdefault(session_key, deque(maxlen=NOTES_PER_SESSION)).append(turn)
         self._send_turn(session_key, turn)
 
+    async def prepare(self, turns: Iterable[Turn]) -> bool:
+        """Render the texts of turns without holding the loop; return whether that took time: then ask for them anew."""
+        return await self._markdown.prepare(texts_of(turns))
+
     def shown(self, turn: Turn) -> dict[str, Any]:
-        """Return a turn as templates want it."""
+        """Return a turn as templates want it; see `prepare`."""
         render_turns([turn], self._markdown.render_kept)
         return turn.as_dict() | {
             "when": self._renderer.when(turn.ts_ms),
@@ -280,6 +284,7 @@ class LiveChat:
         if stored is None:
             turn.state = "done"
             self._mark(turn)
+        await self.prepare([turn])
         self._send_turn(key, turn, done=True)
 
     def _send_turn(self, key: str, turn: Turn, *, done: bool = False) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import re
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -48,6 +49,18 @@ class Markdown:
         self._cached: OrderedDict[str, str] = OrderedDict()
         self._held_chars = 0
 
+    async def prepare(self, texts: Iterable[str]) -> bool:
+        """Render texts for `render_kept` in a thread: those of a long conversation would hold the loop for a second.
+
+        Returns:
+            Whether there was anything to do, and so time for other things to happen.
+        """
+        unknown = [text for text in dict.fromkeys(texts) if text not in self._cached]
+        if unknown:
+            for text, html_text in zip(unknown, await asyncio.to_thread(self._render_all, unknown), strict=True):
+                self._keep(text, html_text)
+        return bool(unknown)
+
     def render_kept(self, text: str) -> str:
         """Like `render`, for texts that will be shown again."""
         known = self._cached.get(text)
@@ -55,11 +68,7 @@ class Markdown:
             self._cached.move_to_end(text)
             return known
         html_text = self.render(text)
-        self._cached[text] = html_text
-        self._held_chars += len(text)
-        while self._held_chars > self._cache_chars:
-            oldest, _ = self._cached.popitem(last=False)
-            self._held_chars -= len(oldest)
+        self._keep(text, html_text)
         return html_text
 
     def render(self, text: str) -> str:
@@ -88,6 +97,17 @@ class Markdown:
         return clean.replace("<table>", '<div class="scroll" tabindex="0"><table>').replace(
             "</table>", "</table></div>"
         )
+
+    def _render_all(self, texts: Sequence[str]) -> list[str]:
+        return [self.render(text) for text in texts]
+
+    def _keep(self, text: str, html_text: str) -> None:
+        if text not in self._cached:
+            self._held_chars += len(text)
+        self._cached[text] = html_text
+        while self._held_chars > self._cache_chars:
+            oldest, _ = self._cached.popitem(last=False)
+            self._held_chars -= len(oldest)
 
     def _load(self) -> MarkdownIt:
         if self._parser is None:

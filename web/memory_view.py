@@ -45,7 +45,7 @@ class MemoryView:
         self._markdown = markdown
         self._names = names
 
-    def file(self, text: str, *, line: int | None = None, number: int = 1) -> FilePage:
+    async def file(self, text: str, *, line: int | None = None, number: int = 1) -> FilePage:
         """Return one page of a file: the one that has the line if one is named.
 
         Entries of ours are parts of their own, with their source; what stands between them is one part each.
@@ -56,6 +56,7 @@ class MemoryView:
         number = min(max(number, 1), count) if at is None else at // PARTS_LIMIT + 1
         first = (number - 1) * PARTS_LIMIT
         shown = cuts[first : first + PARTS_LIMIT]
+        await self._markdown.prepare(cut.text for cut in shown)
         parts = [self._part(cut, is_hit=index == at) for index, cut in enumerate(shown, first)]
         return FilePage(parts, self._origin(text), number, count)
 

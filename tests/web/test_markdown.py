@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import itertools
 import re
 from html.parser import HTMLParser
@@ -146,3 +147,31 @@ def test_a_block_that_is_finished_does_not_change_when_text_follows() -> None:
     for before, after in itertools.pairwise(seen):
         assert after[: len(before) - 1] == before[:-1]
     assert seen[-1] == ["# Title", "First paragraph.", "```py\na\n\nb\n```\n\n- one\n\n- two", "Last"]
+
+
+async def test_texts_are_rendered_ahead_while_the_loop_goes_on() -> None:
+    markdown = Markdown()
+    rendering = asyncio.ensure_future(markdown.prepare(["**a**", "*b*"]))
+
+    await asyncio.sleep(0)
+
+    assert not rendering.done()
+    assert await rendering
+    assert markdown.render_kept("**a**") == Markdown().render("**a**")
+
+
+async def test_what_is_rendered_already_is_not_waited_for() -> None:
+    markdown = Markdown()
+    markdown.render_kept("a")
+
+    assert not await markdown.prepare(["a", "a"])
+    assert not await markdown.prepare([])
+
+
+async def test_texts_rendered_ahead_are_forgotten_like_others() -> None:
+    markdown = Markdown(cache_chars=4)
+
+    await markdown.prepare(["abc", "def"])
+
+    assert not await markdown.prepare(["def"])
+    assert await markdown.prepare(["abc"])

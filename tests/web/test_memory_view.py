@@ -59,7 +59,7 @@ async def view(tmp_path: Path) -> AsyncIterator[MemoryView]:
 
 
 async def test_entries_are_parts_of_their_own_and_what_is_between_them_stays(view: MemoryView) -> None:
-    page = view.file(MEMORY)
+    page = await view.file(MEMORY)
 
     assert [(part["kind"], part["line"]) for part in page.parts] == [
         ("text", 1),
@@ -73,7 +73,7 @@ async def test_entries_are_parts_of_their_own_and_what_is_between_them_stays(vie
 
 
 async def test_an_entry_tells_where_it_came_from(view: MemoryView) -> None:
-    boiler, bakery, order, tea = (part for part in view.file(MEMORY).parts if part["kind"] == "entry")
+    boiler, bakery, order, tea = (part for part in (await view.file(MEMORY)).parts if part["kind"] == "entry")
 
     assert boiler["source"] == {
         "kind_text": "Fact",
@@ -96,7 +96,7 @@ async def test_an_entry_tells_where_it_came_from(view: MemoryView) -> None:
 async def test_what_is_written_there_is_never_html(view: MemoryView) -> None:
     text = "<script>x</script>\n\n- <img src=x onerror=y>\n  _fact · 2026-05-12 14:03 · from <b> in `<i>`_\n"
 
-    page = view.file(text)
+    page = await view.file(text)
 
     assert all("<script" not in part["html"] and "<img" not in part["html"] for part in page.parts)
 
@@ -104,13 +104,13 @@ async def test_what_is_written_there_is_never_html(view: MemoryView) -> None:
 async def test_a_session_that_is_no_key_is_told_as_it_stands(view: MemoryView) -> None:
     text = "- x\n  _fact · 2026-05-12 14:03 · from me in `the old diary`_\n"
 
-    told = view.file(text).parts[0]["source"]["conversation"]
+    told = (await view.file(text)).parts[0]["source"]["conversation"]
 
     assert (told["title"], told["path"]) == ("the old diary", None)
 
 
 async def test_front_matter_is_told_and_not_shown_as_text(view: MemoryView) -> None:
-    page = view.file("---\ntitle: Tea\nsource: openclaw\ntrusted: false\n---\n# Tea\n")
+    page = await view.file("---\ntitle: Tea\nsource: openclaw\ntrusted: false\n---\n# Tea\n")
 
     assert page.origin is not None
     assert (page.origin["title"], page.origin["brought_by"]) == ("Tea", "openclaw")
@@ -123,7 +123,7 @@ async def test_a_long_entry_is_shown_whole(view: MemoryView) -> None:
     source = Provenance(KNOWN, "me", 0.0, True)
     text = format_entry(Entry("\n".join(lines), Kind.FACT, source), UTC)
 
-    (part,) = view.file(text).parts
+    (part,) = (await view.file(text)).parts
 
     assert all(line in part["html"] for line in lines)
     assert entry_at(text, 1) == "\n".join(lines)
@@ -134,7 +134,7 @@ async def test_the_page_of_a_line_is_shown_and_the_line_marked(view: MemoryView)
     entry = "- x\n  _fact · 2026-05-12 14:03 · from me in `by hand`_\n"
     line = 2 * PARTS_LIMIT + 1
 
-    page = view.file(entry * (PARTS_LIMIT + 5), line=line)
+    page = await view.file(entry * (PARTS_LIMIT + 5), line=line)
 
     assert (page.number, page.count, len(page.parts)) == (2, 2, 5)
     assert [part["line"] for part in page.parts if part["hit"]] == [line]
@@ -144,7 +144,7 @@ async def test_the_page_of_a_line_is_shown_and_the_line_marked(view: MemoryView)
 async def test_a_page_that_is_not_there_is_the_nearest(view: MemoryView, asked: int, number: int) -> None:
     entry = "- x\n  _fact · 2026-05-12 14:03 · from me in `by hand`_\n"
 
-    assert view.file(entry * (PARTS_LIMIT + 5), number=asked).number == number
+    assert (await view.file(entry * (PARTS_LIMIT + 5), number=asked)).number == number
 
 
 LINES = st.lists(

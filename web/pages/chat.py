@@ -166,6 +166,8 @@ class ChatPage:
 
     async def _conversation(self, key: str) -> dict[str, Any]:
         turns = await self._live_chat.turns(key)
+        if await self._live_chat.prepare(turns[-TURN_LIMIT:]):
+            turns = await self._live_chat.turns(key)
         run = self._live_chat.run_of(key)
         return self._sessions_data() | {
             "session": self._session(key),
@@ -180,6 +182,7 @@ class ChatPage:
     async def _earlier(self, key: str, before: int) -> dict[str, Any]:
         turns = (await self._live_chat.turns(key))[:before]
         first = max(len(turns) - TURN_LIMIT, 0)
+        await self._live_chat.prepare(turns[first:])
         return {
             "session": self._session(key),
             "turns": [self._shown(turn, key) for turn in turns[first:]],

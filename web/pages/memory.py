@@ -131,7 +131,9 @@ class MemoryPage:
         asked, path = query.get("agent", ""), query.get("path", "")
         choice = self._tools.choice(asked)
         read = await self._tools.door.ask(call, "memory.read", {"path": path, **self._tools.whose(asked)})
-        page = self._tools.view.file(read["text"], line=_number(query, "line"), number=_number(query, "page") or 1)
+        page = await self._tools.view.file(
+            read["text"], line=_number(query, "line"), number=_number(query, "page") or 1
+        )
         agent = choice["agent"]
         data = {
             "file": {"path": path, "name": path, "hash": read["hash"], "text": read["text"]},
