@@ -49,18 +49,24 @@ def normalised(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def imported(folder: str) -> set[str]:
-    """The normalised names of the distributions that the modules of a folder import, at start or later."""
+Imported = dict[str, set[str]]
+
+
+@pytest.fixture(scope="module")
+def imported() -> Imported:
+    """The normalised names of the distributions that the modules of each folder import, at start or later."""
     owners = importlib.metadata.packages_distributions()
-    tops = {
-        item.target.split(".")[0]
-        for module in read_tree(CHECKOUT).values()
-        for item in module.imports
-        if module.file.startswith(f"{folder}/")
-    }
-    foreign = tops - sys.stdlib_module_names - set(FOLDERS)
+    tops: Imported = {folder: set() for folder in FOLDERS}
+    for module in read_tree(CHECKOUT).values():
+        tops[module.file.split("/")[0]] |= {item.target.split(".")[0] for item in module.imports}
     # `ruamel` is shared by the library and its C part; the library is what one asks for.
-    return {normalised(owners.get(top, [top])[0]) if top != "ruamel" else "ruamel-yaml" for top in foreign}
+    return {
+        folder: {
+            normalised(owners.get(top, [top])[0]) if top != "ruamel" else "ruamel-yaml"
+            for top in found - sys.stdlib_module_names - set(FOLDERS)
+        }
+        for folder, found in tops.items()
+    }
 
 
 def test_yaml_is_read_by_the_c_parser() -> None:
@@ -114,24 +120,24 @@ def test_every_extra_that_the_set_up_installs_exists() -> None:
     assert set(named[1].split()) <= extras.keys()
 
 
-def test_every_dependency_of_the_core_is_used() -> None:
+def test_every_dependency_of_the_core_is_used(imported: Imported) -> None:
     core = declared(toml("pyproject.toml")["project"]["dependencies"])
 
-    assert core - imported("hub") - imported("integrations") - imported("web") - NEVER_IMPORTED == set()
+    assert core - imported["hub"] - imported["integrations"] - imported["web"] - NEVER_IMPORTED == set()
 
 
 @pytest.mark.parametrize("folder", ["hub", "web"])
-def test_all_that_the_hub_imports_is_a_dependency_of_the_core(folder: str) -> None:
+def test_all_that_the_hub_imports_is_a_dependency_of_the_core(folder: str, imported: Imported) -> None:
     core = declared(toml("pyproject.toml")["project"]["dependencies"])
 
-    assert imported(folder) - core == set()
+    assert imported[folder] - core == set()
 
 
-def test_all_that_integrations_import_is_in_the_core_or_an_extra() -> None:
+def test_all_that_integrations_import_is_in_the_core_or_an_extra(imported: Imported) -> None:
     project = toml("pyproject.toml")["project"]
     extras = [requirement for extra in project["optional-dependencies"].values() for requirement in extra]
 
-    assert imported("integrations") - declared([*project["dependencies"], *extras]) == set()
+    assert imported["integrations"] - declared([*project["dependencies"], *extras]) == set()
 
 
 @pytest.fixture(scope="module")
