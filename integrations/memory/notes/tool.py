@@ -27,6 +27,8 @@ from hub.tools.parameters import from_schema
 from integrations.memory.notes.memory import HITS_LIMIT, LINES_LIMIT, QUERY_LIMIT, TEXT_LIMIT
 
 GROUP = "memory"
+NOT_FOUND = "nothing found; try other words, and no kind or person"
+AT_ITS_END = "(nothing here: the file ends before these lines)"
 STRUCK_SHOWN = 200
 FORGOTTEN_SHOWN = 20
 
@@ -145,8 +147,8 @@ class MemoryTools:
             filters=Filters(person=arguments.get("person"), kind=kind),
         )
         found: dict[str, Any] = {"hits": [_shown(hit) for hit in answer.hits]}
-        if answer.degraded:
-            found["note"] = answer.degraded
+        if notes := [*([] if answer.hits else [NOT_FOUND]), *([answer.degraded] if answer.degraded else [])]:
+            found["note"] = "; ".join(notes)
         details = {**found, "engines": list(answer.engines), "took_ms": answer.took_ms, "scores": _scores(answer)}
         return ToolResult(_json(found), details=details, trusted=all(hit.trusted for hit in answer.hits))
 
@@ -155,7 +157,9 @@ class MemoryTools:
         text = await self._memory.get(
             arguments["path"], agent_id=call.agent_id, scope=scope, start=arguments["start"], lines=arguments["lines"]
         )
-        return ToolResult(text, details={"path": arguments["path"]}, trusted=not holds_outside_words(text))
+        return ToolResult(
+            text or AT_ITS_END, details={"path": arguments["path"]}, trusted=not holds_outside_words(text)
+        )
 
     async def _forget(self, call: ToolCall) -> ToolResult:
         query, session = call.arguments.get("query"), call.arguments.get("session")
