@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
+from hub.config.checked import Config
 from hub.core.context import SYSTEM
 from hub.core.events import Event, EventBus
 from hub.core.tasks import TaskOwner
@@ -55,7 +57,7 @@ def stand(hub: Hub, domain: str) -> None:
         hub.agents,
         hub.sessions,
         lambda: hub.people,
-        lambda: section("memory"),
+        lambda: settings_in_force(hub.config.current),
         providers,
         os.environ,
         Omissions(hub.home),
@@ -103,6 +105,17 @@ def stand(hub: Hub, domain: str) -> None:
     tasks.spawn(_begin(upkeep, hub.bus), name="begin to index memory")
     for tool in MemoryTools(memory, lambda: hub.people, hub.clock.time).all():
         owns(domain, hub.tools.register(tool))
+
+
+def settings_in_force(config: Config) -> Mapping[str, Any]:
+    """Return the section `memory`; while it is broken the defaults hold, but nothing is sent to anybody for vectors.
+
+    It may have said so, and a key that stands elsewhere is no reason to forget that.
+    """
+    settings: Mapping[str, Any] = config.or_default("memory")
+    if "memory" not in config.broken:
+        return settings
+    return {**settings, "embeddings": {**settings["embeddings"], "provider": "local"}}
 
 
 async def _begin(upkeep: Upkeep, bus: EventBus) -> None:

@@ -5,6 +5,12 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
+from hub.config.check import check
+from hub.config.sections import Sections
+from hub.sections import core_sections
+from integrations.memory.notes.house import settings_in_force
 from tests.e2e.memories import WORDS_ALONE, Memories, at_server, corpus, is_worker
 from tests.e2e.talk import ask, chat, integration, until
 from tests.servers.embedding_server import EmbeddingServer
@@ -80,3 +86,21 @@ def test_settings_that_change_while_it_is_indexed_neither_hold_it_up_nor_lose_th
             home.write("memory/2026-01-01.md", "# A day\n\n- The zebrafish likes algae\n")
             home.until_found("zebrafish", "memory/2026-01-01.md", by="keywords:whoosh")
             assert home.until_whole()["chunks"] == 51
+
+
+@pytest.mark.parametrize(
+    ("text", "provider"),
+    [
+        ("memory: {embeddings: {provider: none}}", "none"),
+        ("hub: {name: Home}", "auto"),
+        ("memory: {embeddings: {provider: none}, vectros: chroma}", "local"),
+        ("memroy: {embeddings: {provider: none}}", "local"),
+    ],
+)
+def test_a_section_that_is_broken_sends_nothing_to_anybody(tmp_path: Path, text: str, provider: str) -> None:
+    (tmp_path / "configuration.yaml").write_text(text, encoding="utf-8")
+
+    settings = settings_in_force(check(tmp_path, Sections(core_sections()), environment={}).config)
+
+    assert settings["embeddings"]["provider"] == provider
+    assert settings["search"]["limit"] == 6
