@@ -16,6 +16,7 @@ NAMES = (
     "trigger",
     "memory",
     "memory_index",
+    "memory_recall",
     "memory_engines",
     "memory_quality",
     "cli",
