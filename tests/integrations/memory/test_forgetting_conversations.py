@@ -21,6 +21,7 @@ from tests.integrations.memory.talking_house import ANNAS, MAIN, PEOPLE, ROOM, T
 from tests.servers.embedding_server import EmbeddingServer
 
 OTHER = "agent:main:telegram:direct:1"
+STRANGERS = "agent:main:telegram:direct:9"
 
 
 def room() -> Scope:
@@ -137,6 +138,15 @@ async def test_others_forget_only_of_their_own(house: Talking) -> None:
     assert "owner" in await house.found("canary")
     with pytest.raises(Forbidden):
         await house.forget(Forget(session=MAIN), NOBODY)
+
+
+async def test_a_conversation_that_is_nobodys_yet_can_be_forgotten_before_it_is_somebodys(house: Talking) -> None:
+    path = await house.say(STRANGERS, "canary of a stranger", whose="gone")
+
+    (hit,) = await house.forget(Forget(session=STRANGERS))
+
+    assert (hit.path, hit.text) == (path, "")
+    assert orjson.loads(house.omissions_file.read_bytes())["whole"] == [path.removeprefix("transcripts/")]
 
 
 async def test_entries_and_what_was_said_count_together_under_one_limit(house: Talking) -> None:
