@@ -98,12 +98,16 @@ class Chromium:
 
 
 async def violations(page: Page) -> list[str]:
-    """Return what axe finds wrong with a page, one line each."""
+    """Return what axe finds wrong with a page, by day and by night, one line each; by night only colours differ."""
     await page.evaluate(AXE.read_text(encoding="utf-8"))
+    await page.emulate_media(color_scheme="dark", reduced_motion="reduce")
+    found = await page.evaluate("axe.run(document, {resultTypes: ['violations'], runOnly: ['color-contrast']})")
+    by_night = found["violations"]
+    await page.emulate_media(color_scheme="light", reduced_motion="reduce")
     found = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     return [
         f"{violation['id']}: {violation['help']}: {node['html'][:160]} {node.get('failureSummary', '')[:300]}"
-        for violation in found["violations"]
+        for violation in [*found["violations"], *by_night]
         for node in violation["nodes"]
     ]
 

@@ -24,10 +24,8 @@ PAGES = [
     "/chat?session=agent:nobody:main",
 ]
 LOOKS: dict[str, dict[str, Any]] = {
-    "light": {"color_scheme": "light"},
-    "dark": {"color_scheme": "dark"},
+    "desk": {},
     "phone": {"viewport": PHONE, "has_touch": True, "is_mobile": True},
-    "phone, dark": {"viewport": PHONE, "has_touch": True, "is_mobile": True, "color_scheme": "dark"},
 }
 OVERFLOW = """Math.max(...[document.documentElement, document.querySelector("main")]
   .map((element) => element.scrollWidth - element.clientWidth))"""
