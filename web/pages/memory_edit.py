@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
-from hub.core.errors import Conflict, HubError, NotFound
+from hub.core.errors import Conflict, HubError, InvalidRequest, NotFound
 from hub.core.schema import All, In, Length, Optional, Required, Schema, string
 from hub.gateway.contract import HttpCall
 from web.diff import diff_lines
@@ -25,6 +25,10 @@ PATH = "/memory"
 TEXT_LIMIT = 1_048_576
 ENTRY_LIMIT = 8_000
 QUERY_LIMIT = 2_000
+NO_TEXT = "\ufffd"
+"""Stands for bytes of a file that are no UTF-8."""
+CRLF = "crlf"
+"""How the lines of a file end that another system made; a browser sends all of them alike."""
 COMPARED_LINES = 5_000
 """Lines of a file that is still compared with a draft; of a longer one only that it changed is told."""
 
@@ -36,7 +40,8 @@ SAVE = Schema(
         Required("text"): All(string, Length(max=TEXT_LIMIT)),
         Optional("base_hash", default=""): All(string, Length(max=128)),
         Optional("summary", default=""): All(string, Length(max=200)),
-        Optional("new", default=""): string,
+        Optional("new", default=""): _PATH,
+        Optional("newline", default=""): In(["", CRLF]),
         Optional("agent", default=""): _AGENT,
     }
 )
@@ -85,30 +90,34 @@ class MemoryEditPage:
         """`GET /memory/edit?path=…[&agent=ID]`: its Markdown."""
         asked, path = call.request.query.get("agent", ""), call.request.query.get("path", "")
         read = await self._read(call, path, asked)
-        draft = {"path": path, "text": read["text"], "base_hash": read["hash"] or "", "summary": "", "new": ""}
-        if read["redacted"]:
-            return await self._draft(call, asked, draft, {"redacted": True})
-        return await self._draft(call, asked, draft)
+        text = read["text"]
+        draft = {"path": path, "text": text, "base_hash": read["hash"] or "", "summary": "", "new": ""}
+        draft["newline"] = CRLF if "\r\n" in text else ""
+        told = {"redacted": read["redacted"], "broken": NO_TEXT in text}
+        return await self._draft(call, asked, draft, told)
 
     async def new(self, call: HttpCall) -> web.StreamResponse:
         """`GET /memory/new[?path=…][&agent=ID]`: a file that is not there yet."""
         path = call.request.query.get("path", "")[:512] or f"memory/{self._tools.today().isoformat()}.md"
         day = path.removeprefix("memory/").removesuffix(".md")
-        draft = {"path": path, "text": f"# {day}\n\n", "base_hash": "", "summary": "", "new": "true"}
+        draft = {"path": path, "text": f"# {day}\n\n", "base_hash": "", "summary": "", "new": path, "newline": ""}
         return await self._draft(call, call.request.query.get("agent", ""), draft)
 
     async def save(self, call: HttpCall) -> web.StreamResponse:
         """`POST /memory/save`: write a file, if nobody changed it since it was read."""
         fields = read_fields(call, SAVE)
-        fields["text"], fields["path"] = fields["text"].replace("\r\n", "\n"), fields["path"].strip()
+        ends = "\r\n" if fields["newline"] == CRLF else "\n"
+        fields["text"] = fields["text"].replace("\r\n", "\n").replace("\n", ends)
+        fields["path"] = fields["path"].strip()
         asked = fields.pop("agent")
         edit = {"path": fields["path"], "text": fields["text"], "base_hash": fields["base_hash"] or None}
         try:
             params = {"edits": [edit], "summary": fields["summary"], **self._tools.whose(asked)}
             change = await self._tools.door.ask(call, "memory.write", params)
-        except HubError as error:
+        except HubError as failed:
+            error = _no_place(failed, fields)
             if wants_json(call.request):
-                raise
+                raise error from None
             if isinstance(error, Conflict):
                 return await self._conflict(call, asked, fields)
             return await self._draft(call, asked, fields, {"error": error.message}, status=error.http_status)
@@ -211,7 +220,8 @@ class MemoryEditPage:
         except NotFound:
             read = {"text": "", "hash": "", "redacted": False}
         diff = await asyncio.to_thread(_difference, read["text"], draft["text"])
-        told = {"changed": True, "diff": diff, "redacted": read["redacted"]}
+        back = memory_place("file", self._tools.agent(asked), path=draft["path"]) if read["hash"] else ""
+        told = {"changed": True, "diff": diff, "redacted": read["redacted"]} | ({"back": back} if back else {})
         return await self._draft(call, asked, {**draft, "base_hash": read["hash"] or ""}, told, status=409)
 
     async def _draft(
@@ -235,6 +245,7 @@ class MemoryEditPage:
             "changed": False,
             "diff": [],
             "redacted": False,
+            "broken": False,
             **(told or {}),
         }
         return await self._tools.renderer.respond(call, Page("memory_edit", "Edit the memory", data, PATH, status))
@@ -261,6 +272,16 @@ class MemoryEditPage:
             **(told or {}),
         }
         return await self._tools.renderer.respond(call, Page("memory_forget", "Forget", data, PATH, status))
+
+
+def _no_place(error: HubError, draft: Mapping[str, str]) -> HubError:
+    """Return why a new file cannot be where it was wanted; of what went wrong otherwise, what is told anyway."""
+    if not (isinstance(error, NotFound) and draft["new"]) or audience_of(draft["path"]) in ("private", "shared"):
+        return error
+    return InvalidRequest(
+        f"no memory file can be made at {draft['path'][:100]!r}: a path begins with memory/ and ends in .md, and "
+        "below memory/people/ and memory/groups/ is only what is yours"
+    )
 
 
 def _difference(theirs: str, mine: str) -> list[dict[str, str]]:
