@@ -74,7 +74,7 @@ def test_files_can_be_listed_shown_and_what_was_changed_taken_back(home: Memorie
 
     undone = home.printed("undo", last["id"])
 
-    assert "Undone" in undone
+    assert "took back: " in undone
     assert home.call("search", "window")["hits"] == []
     assert {each["path"] for each in home.call("list")} >= {"MEMORY.md"}
     assert PEANUTS in home.printed("show", "MEMORY.md")
