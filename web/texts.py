@@ -218,6 +218,7 @@ MEMORY_TOLD = {
     "undone": "Taken back.",
     "standing": "It stands from now on.",
     "removed": "It is removed.",
+    "nothing_said": "Say what is to be forgotten: fill in at least one field.",
 }
 
 SCRIPT_TEXTS = (

@@ -292,6 +292,28 @@ async def test_an_entry_is_forgotten_from_the_file_it_stands_in(signed_in: Brows
     assert "clock" not in of(hub, added["path"])
 
 
+async def test_forgetting_tells_what_it_reaches_and_what_not(
+    chromium: Chromium, signed_in: BrowserContext, hub: HubProcess
+) -> None:
+    chromium.allowed.append("status of 400")
+    page = await opened(signed_in, "/memory/forget")
+    await page.get_by_role("button", name="Show what would go").click()
+    await expect(page.get_by_role("alert")).to_have_text("Say what is to be forgotten: fill in at least one field.")
+
+    await page.get_by_label("Who said it").select_option("anna")
+    await page.get_by_role("button", name="Show what would go").click()
+    theirs = page.get_by_role("listitem").filter(has_text="memory/people/anna.md")
+    await expect(theirs).to_contain_text("The words are somebody else's, and not shown here.")
+    await expect(page.get_by_text("It stays where it was said")).to_be_visible()
+    await page.get_by_role("button", name="Forget it for good").click()
+
+    await expect(theirs.get_by_role("link")).to_have_count(0)
+    await expect(page.get_by_label("Who said it")).to_have_value("")
+    await page.reload()
+    await expect(page.get_by_role("heading", name="Nothing of it is left to be forgotten.")).to_be_visible()
+    assert not (hub.home / "workspace" / "memory" / "people" / "anna.md").exists()
+
+
 async def test_the_index_is_brought_up_to_date_and_compared(signed_in: BrowserContext) -> None:
     page = await opened(signed_in, "/memory/index")
     await page.get_by_role("button", name="Index now").click()

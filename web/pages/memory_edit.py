@@ -19,7 +19,7 @@ from web.memory_view import entry_at
 from web.pages.memory import MemoryTools, may_write
 from web.places import memory_place
 from web.render import Page, json_response, see_other, wants_json
-from web.texts import MEMORY_AREAS, MEMORY_KINDS
+from web.texts import MEMORY_AREAS, MEMORY_KINDS, MEMORY_TOLD
 
 PATH = "/memory"
 TEXT_LIMIT = 1_048_576
@@ -174,6 +174,8 @@ class MemoryEditPage:
         if path:
             fields["query"] = await self._entry_at(call, path, line, asked)
         params = {name: value.replace("\r\n", "\n").strip() for name, value in fields.items() if value.strip()}
+        if not params and not wants_json(call.request):
+            return await self._forget_page(call, asked, fields, {"error": MEMORY_TOLD["nothing_said"]}, status=400)
         params |= {"dry_run": wish == "look", **self._tools.whose(asked)}
         try:
             answer = await self._tools.door.ask(call, "memory.forget", params)
@@ -191,7 +193,8 @@ class MemoryEditPage:
             "count": answer["count"],
             "done": wish == "forget",
         }
-        return await self._forget_page(call, asked, fields, {"found": found})
+        left = dict.fromkeys(fields, "") if found["done"] else fields
+        return await self._forget_page(call, asked, left, {"found": found})
 
     # --- below ---
 
