@@ -14,8 +14,8 @@ from types import TracebackType
 from typing import Any, Self
 
 REPOSITORY = Path(__file__).parents[2]
-START_LIMIT_S = 30.0
-STOP_LIMIT_S = 15.0
+START_LIMIT_S = 60.0
+STOP_LIMIT_S = 30.0
 _KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY", "VOYAGE_API_KEY")
 
 
@@ -147,7 +147,7 @@ class HubProcess:
         return True
 
     def _ready(self) -> bool:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=2)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         try:
             connection.request("GET", "/readyz")
             return connection.getresponse().status == 200

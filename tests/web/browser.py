@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, async_playwright
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, async_playwright, expect
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = [
@@ -34,6 +34,7 @@ async def launched() -> AsyncIterator[Browser]:
     """Start the browser; profiles that are opened in it share nothing."""
     path = next((found for name in NAMES if (found := shutil.which(name))), None)
     assert path is not None, "these tests need Chromium: apt-get install chromium, or script/test installs it"
+    expect.set_options(timeout=WAIT_LIMIT_MS)
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield browser

@@ -65,13 +65,13 @@ async def client(server: LiveServer) -> AsyncIterator[ClientSession]:
 async def watch(client: ClientSession, *topics: str, language: str = "en") -> ClientWebSocketResponse:
     """Open a tab, watch topics, and read past the greeting and the first state of `count`."""
     socket = await client.ws_connect(f"/live?lang={language}")
-    assert (await socket.receive_json(timeout=5))["t"] == "hello"
+    assert (await socket.receive_json(timeout=20))["t"] == "hello"
     await socket.send_json({"t": "watch", "topics": list(topics)})
     return socket
 
 
 async def next_html(socket: ClientWebSocketResponse) -> str:
-    frame = await socket.receive_json(timeout=5)
+    frame = await socket.receive_json(timeout=20)
     assert frame["t"] == "html"
     return str(frame["html"])
 
@@ -149,7 +149,7 @@ async def test_a_closed_tab_is_forgotten(server: LiveServer, client: ClientSessi
     await next_html(socket)
 
     await socket.close()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while server.live.client_count:  # noqa: ASYNC110  nothing tells it; the block is bounded
             await asyncio.sleep(0)
 
@@ -170,6 +170,6 @@ async def test_tabs_are_closed_when_the_hub_stops(server: LiveServer, client: Cl
     await next_html(socket)
 
     await server.live.close()
-    closing = await socket.receive(timeout=5)
+    closing = await socket.receive(timeout=20)
 
     assert closing.data == 1001
