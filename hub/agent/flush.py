@@ -40,6 +40,8 @@ ROOMS = frozenset({SessionKind.GROUP, SessionKind.CHANNEL})
 KINDS = frozenset({SessionKind.MAIN, SessionKind.DIRECT, *ROOMS})
 """Conversations of people; what automations and subagents say among themselves is not kept."""
 
+CHANGES_SEEN = 200
+"""Changes of the memory among which is looked for what was forgotten."""
 MEMORY_LOOKS = 60
 MEMORY_WAIT_S = 1.0
 """How often, and how long in between, it is looked whether the memory is set up yet behind a start."""
@@ -147,15 +149,19 @@ class Flush:
             if position.plan is not None:
                 position = await self._take_up(session, whose, memory, position.plan)
                 taken_up = position.path
-            said = await self._said(session, position)
-            if not said.names_something or whose.scope == NOBODY:
-                await self._done(session, said)
-                return taken_up
-            agent = self._needs.agents.get(session.agent_id)
-            digest = await self._needs.digester.digest(said.lines, agent, session.key, session.model)
-            if not digest.points:
-                await self._done(session, said)
-                return taken_up
+            forgotten_ms = None
+            # Whatever is forgotten while a model reads is not to be in what it writes.
+            while (latest_ms := await self._forgotten_ms(session, whose, memory)) != forgotten_ms:
+                forgotten_ms = latest_ms
+                said = await self._said(session, position, forgotten_ms)
+                if not said.names_something or whose.scope == NOBODY:
+                    await self._done(session, said)
+                    return taken_up
+                agent = self._needs.agents.get(session.agent_id)
+                digest = await self._needs.digester.digest(said.lines, agent, session.key, session.model)
+                if not digest.points:
+                    await self._done(session, said)
+                    return taken_up
             redact = self._needs.redactor.redact
             title, text = redact(digest.title), redact(digest.text)
             plan = Plan(digest.slug, title, text, said.trusted, said.entry_id, said.entry_ms)
@@ -192,13 +198,20 @@ class Flush:
                 return file.path
         return None
 
-    async def _said(self, session: Session, position: Position) -> Said:
+    async def _forgotten_ms(self, session: Session, whose: _Whose, memory: Memory) -> int:
+        """Return when something was forgotten last of the memory that a conversation goes to; 0 for never."""
+        if whose.scope == NOBODY:
+            return 0
+        changes = await memory.notebook.changes(agent_id=session.agent_id, scope=whose.scope, limit=CHANGES_SEEN)
+        return max((each.time_ms for each in changes if each.reason == "forget"), default=0)
+
+    async def _said(self, session: Session, position: Position, forgotten_ms: int) -> Said:
         path = self._needs.sessions.transcript_path(session)
         try:
             branch = await asyncio.to_thread(read_branch, path, session.session_id)
         except OSError as error:
             raise Unavailable(f"the transcript {path} cannot be read: {error.strerror}") from error
-        return said_since(branch, position.entry_id, position.entry_ms)
+        return said_since(branch, position.entry_id, position.entry_ms, forgotten_ms=forgotten_ms)
 
     async def _whose(self, session: Session) -> _Whose:
         """Return whose memory a conversation goes to.

@@ -157,10 +157,12 @@ class Added:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """What is to be forgotten; at least one is given, and all that are given must hold.
+    """What is to be forgotten, of files and of conversations that are searched.
+
+    At least one is given, and all that are given must hold.
 
     Attributes:
-        query: All its words stand in the entry, or it is exactly the entry.
+        query: All its words stand in the entry or the message, or it is exactly that.
         session: Key of the session that the entry came from.
         person: Whom the entry came from.
     """

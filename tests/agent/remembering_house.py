@@ -11,7 +11,18 @@ from typing import Any, cast
 from hub.agent.remembering import Needs, Remembering
 from hub.core.errors import HubError, NotFound, Unavailable
 from hub.core.services import ServiceRegistry
-from hub.memory.contract import NO_FILTERS, Answer, Filters, Hit, Memory, MemoryFile, MemoryText, Provenance, Scope
+from hub.memory.contract import (
+    NO_FILTERS,
+    Answer,
+    Change,
+    Filters,
+    Hit,
+    Memory,
+    MemoryFile,
+    MemoryText,
+    Provenance,
+    Scope,
+)
 from hub.memory.registry import MemoryRegistry
 from hub.memory.words import words_asked, words_of
 from hub.sessions.keys import direct_key, group_key
@@ -83,6 +94,7 @@ class PlainNotebook:
         self.sources: list[Provenance] = []
         self.calls = 0
         self.full = False
+        self.forgotten: list[Change] = []
 
     async def files(self, *, agent_id: str, scope: Scope) -> list[MemoryFile]:
         found = []
@@ -108,6 +120,9 @@ class PlainNotebook:
         path = f"memory/{self.calls}-{slug}.md"
         self._memory.write(_areas(scope)[0], path, f"# {title}\n\n{text}\n")
         return path
+
+    async def changes(self, *, agent_id: str, scope: Scope, limit: int = 50) -> list[Change]:
+        return self.forgotten[:limit]
 
 
 class RememberingHouse(AgentHouse):

@@ -15,7 +15,7 @@ from hub.agent.flush_store import TRIES, FlushStore, Plan
 from hub.core.context import Authority, Context
 from hub.core.errors import Forbidden, NotFound, Unavailable
 from hub.core.secret import Secret
-from hub.memory.contract import Provenance, Scope
+from hub.memory.contract import Change, Provenance, Scope
 from hub.models.contract import user_message
 from hub.security.people import People, Person
 from hub.sessions.keys import cron_key
@@ -67,6 +67,22 @@ async def test_what_matters_is_written_in_a_models_words(house: RememberingHouse
     assert "<<<outside" in str(shown)
     assert request["body"].get("tools") is None
     assert house.told("memory_flushed")[0]["path"] == path
+
+
+async def test_what_is_forgotten_while_a_model_reads_is_read_again_without(
+    house: RememberingHouse, openai_server: OpenAIServer
+) -> None:
+    await house.runner.run(house.request(SAID, sender_name="Me"))
+    openai_server.queue([{"hold": "reading"}, {"text": json.dumps(NOTES)}])
+
+    flushing = asyncio.create_task(house.remembering.flush.flush(MAIN))
+    await house.until(lambda: len(noted(openai_server)) == 1)
+    now_ms = int(house.clock.time() * 1_000)
+    house.memory.notebook.forgotten.append(Change("1", now_ms, "forget", "owner", "forgotten", "", can_undo=False))
+    openai_server.release("reading")
+
+    assert await flushing is None
+    assert house.memory.texts("private") == {}
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\u2028", "\x0b"])
