@@ -40,6 +40,7 @@ class IndexStatus:
             "rss_bytes": (index.get("worker") or {}).get("rss_bytes"),
             "changes": status.get("changes"),
         }
+        skipped = _skipped(status, index)
         return {
             "facts": [
                 self._fact(name, found[name], text) for name, text in MEMORY_FACTS.items() if found[name] is not None
@@ -47,9 +48,9 @@ class IndexStatus:
             "engines": self._view.engines(index.get("engines") or ()),
             "embedder": embedder if embedder.get("provider") else None,
             "notes": list(embedder.get("notes") or ()),
-            "search": _searched(index, embedder),
-            "problems": list(dict.fromkeys(each for each in (status.get("problem"), index.get("problem")) if each)),
-            "skipped": _skipped(status, index),
+            "search": _searched(index, embedder) if "index" in status else "hidden",
+            "problems": _problems((status.get("problem"), index.get("problem")), skipped),
+            "skipped": skipped,
             "building": index.get("building"),
             "costs": costs_shown(index.get("costs") or ()),
         }
@@ -75,6 +76,14 @@ def _skipped(status: Mapping[str, Any], index: Mapping[str, Any]) -> list[dict[s
     known = {each["path"]: each["problem"] for each in index.get("skipped") or ()}
     every = dict.fromkeys([*known, *(status.get("skipped") or ())])
     return [{"path": path, "problem": known.get(path, "")} for path in every][:SKIPPED_LIMIT]
+
+
+def _problems(told: Sequence[str | None], skipped: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return what is amiss, each once; files that cannot be found are told where they are listed."""
+    found = dict.fromkeys(each for each in told if each)
+    for file in skipped:
+        found = dict.fromkeys(each.replace(f"{file['path']} is left out: {file['problem']}.", "") for each in found)
+    return [each for each in map(str.strip, found) if each]
 
 
 def costs_shown(costs: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:

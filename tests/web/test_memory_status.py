@@ -66,6 +66,17 @@ def test_files_that_cannot_be_found_are_named_once() -> None:
     ]
 
 
+def test_a_file_that_is_left_out_is_told_once_among_those_that_cannot_be_found() -> None:
+    left_out = "memory/broken.md is left out: it is no UTF-8."
+
+    alone = shown({"files": 2, "index": {**INDEX, "problem": left_out}})
+    among = shown({"files": 2, "index": {**INDEX, "problem": f"The server is away. {left_out}"}})
+
+    assert alone["problems"] == []
+    assert among["problems"] == ["The server is away."]
+    assert alone["skipped"] == [{"path": "memory/broken.md", "problem": "it is no UTF-8"}]
+
+
 @pytest.mark.parametrize(
     ("index", "search"),
     [
@@ -86,7 +97,7 @@ def test_what_another_person_is_told_is_enough_for_a_page() -> None:
     page = shown({"agent": "main", "files": 3})
 
     assert [fact["value"] for fact in page["facts"]] == ["3"]
-    assert page["costs"] is None
+    assert (page["costs"], page["search"]) == (None, "hidden")
 
 
 def test_costs_are_summed_over_all_and_shown_the_latest_first() -> None:

@@ -2,6 +2,8 @@
 // reader's own name. Nothing of what is remembered is sent unasked.
 import { live, morph } from "./live.js";
 
+const BUSY_MS = 2_000; // how often a page is looked at on which the index is worked at
+
 let seen = -1;
 let asking = false;
 let again = false;
@@ -18,8 +20,19 @@ async function refresh() {
   } finally {
     asking = false;
     if (again) { again = false; refresh(); }
+    else watchWork();
   }
 }
+
+// The tab one is on may stand beside the edge of a narrow screen.
+document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
+let waiting = 0;
+function watchWork() {
+  clearTimeout(waiting);
+  if ("busy" in (document.getElementById("memory-page")?.dataset || {})) waiting = setTimeout(refresh, BUSY_MS);
+}
+watchWork();
 
 live.on("memory", ({ revision }) => {
   const first = seen < 0;
