@@ -57,7 +57,8 @@ def front_matter(text: str) -> tuple[FrontMatter, int]:
         is_prose = is_prose and not _ANY_FIELD.match(line)
         if field := _FIELD.match(line.rstrip()):
             said.setdefault(field[1], field[2].strip().strip("\"'"))
-    return NO_FRONT_MATTER, 1
+    # It has none, but whoever meant to take trust away did not mean it less for a missing line.
+    return FrontMatter(trusted=_read(said).trusted), 1
 
 
 def with_front_matter(front: FrontMatter, text: str) -> str:

@@ -24,10 +24,13 @@ def test_front_matter_holds_for_all_of_a_file() -> None:
     ]
 
 
+def test_front_matter_that_is_never_closed_is_text_and_takes_trust_away_all_the_same() -> None:
+    assert front_matter("---\ntrusted: false\nsource: web\n\n- The parcel comes on Friday\n") == (FrontMatter(False), 1)
+
+
 @pytest.mark.parametrize(
     "text",
     [
-        "---\ntrusted: false\n",
         "--- \n" + "x: y\n" * 40 + "---\n",
         "----\n---\n",
         "\n---\na: b\n---\n",
