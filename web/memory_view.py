@@ -9,6 +9,7 @@ from typing import Any
 from hub.memory.front_matter import front_matter
 from hub.memory.markdown import Passage, whole_items
 from web.markdown import Markdown
+from web.memory_marks import Marker
 from web.memory_names import MemoryNames
 from web.places import memory_place
 from web.texts import MEMORY_ENGINES, MEMORY_FACTORS, MEMORY_KINDS, MEMORY_SCORES
@@ -60,8 +61,8 @@ class MemoryView:
         parts = [self._part(cut, is_hit=index == at) for index, cut in enumerate(shown, first)]
         return FilePage(parts, self._origin(text), number, count)
 
-    def hit(self, hit: Mapping[str, Any], agent: str | None) -> dict[str, Any]:
-        """Return what a search found, with its scores as shares and words."""
+    def hit(self, hit: Mapping[str, Any], agent: str | None, query: str = "") -> dict[str, Any]:
+        """Return what a search found, with its scores as shares and words; those of `query` are marked."""
         factors = [
             {"text": MEMORY_FACTORS.get(name, name), "value": f"{value:.0%}" if name == "diverse" else f"× {value:.2f}"}
             for name, value in (hit.get("why") or {}).items()
@@ -75,7 +76,7 @@ class MemoryView:
         return {
             **hit,
             "place": f"{place}#hit",
-            "html": self._markdown.render_kept(hit["text"]),
+            "html": Marker(query).mark(self._markdown.render_kept(hit["text"])),
             "scores": scores,
             "factors": factors,
             "source": self.source(

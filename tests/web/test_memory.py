@@ -163,6 +163,9 @@ async def test_a_search_tells_how_good_and_why(signed_in: BrowserContext) -> Non
     first = page.locator("li.found").first
     await expect(first).to_contain_text("The boiler was serviced on 12 May")
     await expect(first).to_contain_text("Score")
+    await expect(first.locator("mark")).to_have_text(["boiler", "serviced"])
+    await page.get_by_text("How it is judged").click()
+    await expect(page.get_by_text("The score goes from 0 to 1.")).to_be_visible()
     await expect(page.get_by_text("Asked:")).to_contain_text("ms")
     await first.get_by_role("link", name="MEMORY.md").click()
     await page.wait_for_url("**/memory/file?**#hit")

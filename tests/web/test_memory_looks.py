@@ -70,7 +70,7 @@ async def test_the_tab_one_is_on_is_in_sight_on_a_phone(chromium: Chromium, hub:
 
     page = await opened(context, "/memory/index")
 
-    await expect(page.get_by_role("link", name="Index", exact=True)).to_be_in_viewport(ratio=1)
+    await expect(page.get_by_role("link", name="Index", exact=True)).to_be_in_viewport(ratio=0.9)
 
 
 async def test_a_page_on_which_the_index_is_worked_at_looks_again_by_itself(signed_in: BrowserContext) -> None:

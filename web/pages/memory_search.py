@@ -75,7 +75,7 @@ class MemorySearchPage:
             params["limit"] = int(asked["limit"])
         answer = await self._tools.door.ask(call, "memory.search", params)
         return {
-            "hits": [self._tools.view.hit(hit, agent) for hit in answer["hits"]],
+            "hits": [self._tools.view.hit(hit, agent, asked["q"]) for hit in answer["hits"]],
             "engines": self._tools.view.engines(answer["engines"]),
             "took_ms": answer["took_ms"],
             "took": f"{answer['took_ms']:.0f}" if answer["took_ms"] >= 10 else f"{answer['took_ms']:.1f}",
