@@ -259,6 +259,8 @@ async def test_a_day_is_begun_and_taken_away_and_brought_back(signed_in: Browser
     await page.get_by_role("link", name="Changes").click()
     await page.locator("ul.rows a").first.click()
     await expect(page.locator(".diff del")).to_contain_text(["- - Strawberries"])
+    await expect(page.get_by_role("heading", name="memory/2026-06-01.md").first).to_have_text("memory/2026-06-01.md")
+    await expect(page.get_by_text("When the same lines were changed since, nothing is touched.")).to_be_visible()
     await page.get_by_role("button", name="Take it back").click()
     await page.wait_for_url("**told=undone**")
 

@@ -18,7 +18,10 @@ from web.render import Page, json_response, see_other, wants_json
 from web.texts import MEMORY_REASONS
 
 PATH = "/memory/history"
-SHOWN_LIMIT = 100
+SHOWN_LIMIT = 200
+"""As many as are kept."""
+OPENINGS = {"add": "remembered in ", "edit": "Edited ", "forget": "forgot something in ", "undo": "took back: "}
+"""What the hub begins its own summary with; the page says that already, in the language of its reader."""
 
 UNDO = Schema({Required("id"): All(string, Length(min=1, max=128)), Optional("agent", default=""): string})
 
@@ -90,9 +93,10 @@ class MemoryHistoryPage:
         return await self._tools.renderer.respond(call, Page("memory_history", "Changes", data, PATH, status))
 
     def _change(self, change: Mapping[str, Any], agent: str | None) -> dict[str, Any]:
-        kept = {name: change[name] for name in ("id", "time_ms", "reason", "summary", "undone", "can_undo")}
+        kept = {name: change[name] for name in ("id", "time_ms", "reason", "undone", "can_undo")}
         return {
             **kept,
+            "summary": change["summary"].removeprefix(OPENINGS.get(change["reason"], "")),
             "reason_text": MEMORY_REASONS.get(change["reason"], change["reason"]),
             "who": self._tools.names.person(change["who"]) or change["who"],
             "path": memory_place("history", agent, change=change["id"]),
