@@ -213,6 +213,8 @@ MEMORY_TRUST = {"yes": "From this home", "no": "From outside"}
 MEMORY_TOLD = {
     "added": "Remembered. It stands here:",
     "known": "That was remembered already. It stands here:",
+    "replaced": "Remembered, and what holds no longer is struck. It stands here:",
+    "not_replaced": "Remembered. Nothing was like what holds no longer, so nothing was struck. It stands here:",
     "saved": "Saved.",
     "deleted": "The file is gone. It can be brought back under Changes.",
     "undone": "Taken back.",

@@ -157,3 +157,40 @@ async def test_what_is_no_text_is_told_before_it_is_lost(signed_in: BrowserConte
     page = await opened(signed_in, "/memory/edit?path=memory/latin.md")
 
     await expect(page.get_by_role("alert").filter(has_text="no UTF-8 text")).to_be_visible()
+
+
+async def test_what_cannot_be_remembered_stays_in_its_form(
+    chromium: Chromium, signed_in: BrowserContext, hub: HubProcess
+) -> None:
+    chromium.allowed.append("status of 400")
+    page = await opened(signed_in, "/memory")
+    await page.get_by_text("Remember something").click()
+    await page.get_by_label("What", exact=True).fill("  ")
+    await page.get_by_label("Kind").select_option("todo")
+    await page.get_by_label("What holds no longer").fill("rain")
+    await page.get_by_label("Everybody in this home").check()
+
+    await page.get_by_role("button", name="Remember it").click()
+
+    await expect(page.get_by_role("alert").filter(has_text="there is nothing to remember")).to_be_visible()
+    await expect(page.get_by_label("What holds no longer")).to_have_value("rain")
+    await expect(page.get_by_label("Kind")).to_have_value("todo")
+    await expect(page.get_by_label("Everybody in this home")).to_be_checked()
+
+
+@pytest.mark.parametrize(
+    ("replaces", "told"),
+    [("marmalade sandwich", "Nothing was like what holds no longer"), ("gate code", "what holds no longer is struck")],
+)
+async def test_what_was_struck_for_something_new_is_told(
+    signed_in: BrowserContext, hub: HubProcess, replaces: str, told: str
+) -> None:
+    hub.rpc("memory.add", {"text": "The gate code is 4711"})
+    page = await opened(signed_in, "/memory")
+    await page.get_by_text("Remember something").click()
+    await page.get_by_label("What", exact=True).fill(f"It is 0815 now, not {replaces}")
+    await page.get_by_label("What holds no longer").fill(replaces)
+
+    await page.get_by_role("button", name="Remember it").click()
+
+    await expect(page.get_by_role("status").filter(has_text=told)).to_be_visible()

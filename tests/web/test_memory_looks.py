@@ -84,3 +84,31 @@ async def test_a_page_on_which_the_index_is_worked_at_looks_again_by_itself(sign
 
     await expect(page.locator("#memory-page[data-busy]")).to_have_count(1)
     await expect(page.locator("#memory-page[data-busy]")).to_have_count(0)
+
+
+async def test_what_the_tidy_up_could_not_settle_is_put_before_the_owner(
+    signed_in: BrowserContext, hub: HubProcess
+) -> None:
+    side = "  “The dentist comes on {day}” (MEMORY.md, 2026-05-12)\n"
+    question = f"- Which of the two holds?\n{side.format(day='Tuesday')}{side.format(day='Friday')}"
+    text = f"# What counts\n\n## To be settled\n\n{question}"
+    hub.rpc("memory.write", {"edits": [{"path": "MEMORY.md", "text": text}]})
+    page = await opened(signed_in, "/memory")
+
+    await expect(page.get_by_text("1 pair of entries does not agree.")).to_be_visible()
+    await page.get_by_role("link", name="Settle which one holds").click()
+
+    await page.wait_for_url("**/memory/file?path=MEMORY.md&line=5#hit")
+    await expect(page.locator("#hit")).to_contain_text("The dentist comes on Friday")
+
+
+async def test_a_file_that_is_too_large_says_what_to_do(
+    chromium: Chromium, signed_in: BrowserContext, hub: HubProcess
+) -> None:
+    chromium.allowed.append("status of 429")
+    (hub.home / "workspace" / "memory" / "huge.md").write_text("# Huge\n\n" + "word " * 220_000)
+
+    page = await opened(signed_in, "/memory/file?path=memory/huge.md")
+
+    await expect(page.get_by_text("Cut it into several files")).to_be_visible()
+    await expect(page.get_by_role("navigation", name="Memory").get_by_role("link", name="Browse")).to_be_visible()

@@ -9,9 +9,10 @@ from typing import Any
 
 from aiohttp import web
 
-from hub.core.errors import NotFound
+from hub.core.errors import HubError, LimitExceeded, NotFound
 from hub.gateway.contract import WRITE, HttpCall
-from hub.memory.places import PERSON_AREA
+from hub.memory.places import CURATED, PERSON_AREA
+from hub.memory.tidy.marks import marks_in
 from web.door import Door
 from web.memory_names import MemoryNames
 from web.memory_pulse import TOPIC, MemoryPulse
@@ -30,13 +31,14 @@ from web.memory_shelf import (
 )
 from web.memory_view import MemoryView
 from web.places import memory_place
-from web.render import Page, Renderer
+from web.render import Page, Renderer, wants_json
 from web.texts import MEMORY_AREAS, MEMORY_KINDS, MEMORY_SECTIONS, MEMORY_TOLD
 
 PATH = "/memory"
 SECTION_LIMIT = 20
 """Files of a section that are shown beside other sections; the rest is a link away."""
 PAGE_SIZE = 200
+NOTHING_TO_REMEMBER = {"text": "", "kind": "fact", "replaces": "", "shared": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +118,30 @@ class MemoryPage:
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /memory[?agent=ID][&month=YYYY-MM][&section=NAME&page=N]`."""
-        query = call.request.query
-        asked = query.get("agent", "")
+        return await self.shown(call, call.request.query.get("agent", ""), call.request.query)
+
+    async def shown(
+        self,
+        call: HttpCall,
+        asked: str,
+        query: Mapping[str, str],
+        draft: Mapping[str, str] = NOTHING_TO_REMEMBER,
+        failed: HubError | None = None,
+    ) -> web.Response:
+        """Return the page, with what was to be remembered and why it was not."""
         choice = self._tools.choice(asked)
         found = await self._tools.door.ask(call, "memory.list", self._tools.whose(asked))
-        data = self._shelf(found["files"], query, choice["agent"])
+        data = {
+            **choice,
+            **self._shelf(found["files"], query, choice["agent"]),
+            **told_of(query),
+            "unsettled": await self._unsettled(call, found["files"], asked),
+            "draft": dict(draft),
+            "error": failed.message if failed else "",
+            "may_write": may_write(call),
+        }
         return await self._tools.renderer.respond(
-            call, Page("memory", "Memory", {**choice, **data, **told_of(query), "may_write": may_write(call)}, PATH)
+            call, Page("memory", "Memory", data, PATH, failed.http_status if failed else 200)
         )
 
     async def file(self, call: HttpCall) -> web.StreamResponse:
@@ -130,7 +149,15 @@ class MemoryPage:
         query = call.request.query
         asked, path = query.get("agent", ""), query.get("path", "")
         choice = self._tools.choice(asked)
-        read = await self._tools.door.ask(call, "memory.read", {"path": path, **self._tools.whose(asked)})
+        try:
+            read = await self._tools.door.ask(call, "memory.read", {"path": path, **self._tools.whose(asked)})
+        except HubError as error:
+            if wants_json(call.request):
+                raise
+            data = {**choice, "name": path, "error": error.message, "too_large": isinstance(error, LimitExceeded)}
+            return await self._tools.renderer.respond(
+                call, Page("memory_unread", "Memory", data, PATH, error.http_status)
+            )
         page = await self._tools.view.file(
             read["text"], line=_number(query, "line"), number=_number(query, "page") or 1
         )
@@ -153,6 +180,20 @@ class MemoryPage:
         )
 
     # --- below ---
+
+    async def _unsettled(self, call: HttpCall, files: Sequence[File], asked: str) -> dict[str, Any] | None:
+        """Return how many questions of the tidy-up wait for an answer, and where the first one stands."""
+        if not any(file["path"] == CURATED for file in files):
+            return None
+        try:
+            read = await self._tools.door.ask(call, "memory.read", {"path": CURATED, **self._tools.whose(asked)})
+        except HubError:  # it went meanwhile, or is too large: whoever opens it is told
+            return None
+        waiting = [mark for mark in marks_in(read["text"]) if not mark.both_hold]
+        if not waiting:
+            return None
+        place = memory_place("file", self._tools.agent(asked), path=CURATED, line=waiting[0].start_line)
+        return {"count": len(waiting), "path": f"{place}#hit"}
 
     def _shelf(self, files: Sequence[File], query: Mapping[str, str], agent: str | None) -> dict[str, Any]:
         sections = by_section(files)

@@ -16,7 +16,7 @@ from web.diff import diff_lines
 from web.form import read_fields
 from web.memory_shelf import audience_of
 from web.memory_view import entry_at
-from web.pages.memory import MemoryTools, may_write
+from web.pages.memory import MemoryPage, MemoryTools, may_write
 from web.places import memory_place
 from web.render import Page, json_response, see_other, wants_json
 from web.texts import MEMORY_AREAS, MEMORY_KINDS, MEMORY_TOLD
@@ -83,6 +83,7 @@ class MemoryEditPage:
 
     def __init__(self, tools: MemoryTools) -> None:
         self._tools = tools
+        self._shelf = MemoryPage(tools)
 
     # --- files ---
 
@@ -151,12 +152,21 @@ class MemoryEditPage:
         }
         if fields["replaces"].strip():
             params["replaces"] = fields["replaces"].strip()
-        added = await self._tools.door.ask(call, "memory.add", params)
+        try:
+            added = await self._tools.door.ask(call, "memory.add", params)
+        except HubError as error:
+            if wants_json(call.request):
+                raise
+            return await self._shelf.shown(call, fields["agent"], {}, fields, error)
         self._tools.pulse.beat()
         if wants_json(call.request):
             return json_response(added)
         place = memory_place(
-            "file", agent, path=added["path"], line=added["start_line"], told="known" if added["known"] else "added"
+            "file",
+            agent,
+            path=added["path"],
+            line=added["start_line"],
+            told=_told_of_added(added, fields["replaces"].strip()),
         )
         return see_other(f"{place}#hit")
 
@@ -285,6 +295,13 @@ def _no_place(error: HubError, draft: Mapping[str, str]) -> HubError:
         f"no memory file can be made at {draft['path'][:100]!r}: a path begins with memory/ and ends in .md, and "
         "below memory/people/ and memory/groups/ is only what is yours"
     )
+
+
+def _told_of_added(added: Mapping[str, Any], replaced: str) -> str:
+    """Return what is told of something remembered: that it was known, and whether anything was struck for it."""
+    if replaced:
+        return "replaced" if added["struck"] else "not_replaced"
+    return "known" if added["known"] else "added"
 
 
 def _difference(theirs: str, mine: str) -> list[dict[str, str]]:
