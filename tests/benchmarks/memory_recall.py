@@ -18,7 +18,7 @@ import psutil
 
 from hub.core.clock import ManualClock
 from hub.core.tasks import TaskOwner
-from integrations.memory.notes.worker import IDLE_S, IndexWorker
+from integrations.memory.notes.worker.index_worker import IDLE_S, IndexWorker
 from integrations.memory.notes.worker_job import Job, Source
 from tests.benchmarks.memory_home import Engines, MemoryHub, memory_home, write_notes
 from tests.benchmarks.table import Row, row

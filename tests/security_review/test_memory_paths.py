@@ -15,7 +15,7 @@ from hub.security.jail_path import PathRefused
 from hub.security.people import People, Person
 from hub.sessions.keys import group_key
 from hub.sessions.privacy import scope_of
-from integrations.memory.notes import elsewhere
+from integrations.memory.notes.files import elsewhere
 from integrations.memory.notes.index.scan import find, list_sources, read
 from integrations.memory.notes.index.settings import LibrarySettings
 from integrations.memory.notes.worker_job import FILE_LIMIT_BYTES, Source

@@ -38,17 +38,18 @@ from hub.memory.places import (
 )
 from hub.memory.words import words_searched
 from hub.security.root import Root
-from integrations.memory.notes import elsewhere, grep
-from integrations.memory.notes.conversations import Conversations
-from integrations.memory.notes.desk import Desk, Desks
-from integrations.memory.notes.forgetting import FORGET_LIMIT
+from integrations.memory.notes import grep
+from integrations.memory.notes.files import elsewhere
+from integrations.memory.notes.files.desk import Desk, Desks
+from integrations.memory.notes.files.notebook import NotesNotebook, no_such_file
+from integrations.memory.notes.files.remembering import Remembering
+from integrations.memory.notes.files.shelf import has_files, shown
+from integrations.memory.notes.forgetting.conversations import Conversations
+from integrations.memory.notes.forgetting.doomed import FORGET_LIMIT
+from integrations.memory.notes.forgetting.taking_out import Gone, Spoken, TakingOut, embedded
 from integrations.memory.notes.in_time import IN_TIME_SHARE, in_time
 from integrations.memory.notes.matching import QUERY_LIMIT, terms_of
-from integrations.memory.notes.notebook import NotesNotebook, no_such_file
-from integrations.memory.notes.remembering import Remembering
-from integrations.memory.notes.shelf import has_files, shown
-from integrations.memory.notes.taking_out import Gone, Spoken, TakingOut, embedded
-from integrations.memory.notes.worker_contract import Attendant, Worker
+from integrations.memory.notes.worker.contract import Attendant, Worker
 from integrations.memory.notes.worker_job import FILE_LIMIT_BYTES, Job, Source
 
 _log = logging.getLogger(__name__)

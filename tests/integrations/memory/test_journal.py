@@ -17,9 +17,9 @@ import pytest
 from hub.core.errors import HubError, Unavailable
 from hub.memory.contract import Edit, Forget
 from hub.security.root import Root
-from integrations.memory.notes.history import FileChange, History, Record
-from integrations.memory.notes.patches import hunks_between
-from integrations.memory.notes.shelf import Draft, Shelf, hash_of
+from integrations.memory.notes.files.history import FileChange, History, Record
+from integrations.memory.notes.files.patches import hunks_between
+from integrations.memory.notes.files.shelf import Draft, Shelf, hash_of
 from tests.integrations.memory.notes_house import OWNER, TODAY, Notes
 
 BIG = "".join(f"- line {number} of a long day\n" for number in range(400))

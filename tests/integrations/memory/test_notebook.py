@@ -10,7 +10,7 @@ from hub.core.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from hub.memory.contract import Change, Edit, Kind, Provenance, Scope
 from hub.memory.front_matter import front_matter
 from hub.memory.markdown import passages
-from integrations.memory.notes.history import CHANGES_LIMIT
+from integrations.memory.notes.files.history import CHANGES_LIMIT
 from tests.integrations.memory.notes_house import ANNA, BEN, MAIN, NOBODY, OWNER, ROOM, TODAY, Notes
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from integrations.memory.notes.patches import Hunk, Moved, hunks_between, taken_back, taken_out, unified
+from integrations.memory.notes.files.patches import Hunk, Moved, hunks_between, taken_back, taken_out, unified
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "  x", "é", "\udcff", "d\r"]), max_size=12).map("\n".join)
 

@@ -15,9 +15,9 @@ from hub.core.errors import Forbidden, InvalidRequest, NotFound, Unavailable
 from hub.memory.contract import NO_FILTERS, Answer, Filters, Forget, Hit, Kind, Scope, Synced, Verified
 from hub.security.root import Root
 from integrations.memory.notes import grep
+from integrations.memory.notes.files.shelf import Shelf
 from integrations.memory.notes.in_time import LATE
 from integrations.memory.notes.matching import terms_of
-from integrations.memory.notes.shelf import Shelf
 from integrations.memory.notes.worker_job import Job, Source, TranscriptFile
 from tests.integrations.memory.notes_house import ANNA, NOBODY, OWNER, ROOM, TODAY, Notes
 

@@ -13,7 +13,7 @@ from hub.core.tasks import TaskOwner
 from hub.memory.contract import NO_FILTERS, Hit
 from integrations.memory.notes.grep import Text, search as grep
 from integrations.memory.notes.matching import terms_of
-from integrations.memory.notes.worker import IndexWorker
+from integrations.memory.notes.worker.index_worker import IndexWorker
 from integrations.memory.notes.worker_job import Job, Source
 from tests.memory.corpus.home import TODAY, Question, area_of, home_files, questions, write_files
 

@@ -21,7 +21,7 @@ from integrations.memory.notes.index.asking import search
 from integrations.memory.notes.index.embedders import Embedders
 from integrations.memory.notes.index.engine_thread import EngineThread
 from integrations.memory.notes.index.library import IndexUnavailable, Library, Shared
-from integrations.memory.notes.worker import IndexWorker
+from integrations.memory.notes.worker.index_worker import IndexWorker
 from integrations.memory.notes.worker_job import Job, Source
 from tests.servers.embedding_server import EmbeddingServer
 

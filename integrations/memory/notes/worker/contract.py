@@ -11,7 +11,7 @@ from integrations.memory.notes.worker_job import Job
 
 
 class Worker(Protocol):
-    """The hub's side of the index, as far as it is needed here; see `notes/worker.py`."""
+    """The hub's side of the index, as far as it is needed here; see `index_worker.py`."""
 
     @property
     def running(self) -> bool:
@@ -64,7 +64,7 @@ class Worker(Protocol):
 
 
 class Attendant(Protocol):
-    """Who keeps the index up to date; see `notes/upkeep.py`."""
+    """Who keeps the index up to date; see `upkeep.py`."""
 
     def searched(self, agent_id: str) -> None:
         """Note that an index was asked."""

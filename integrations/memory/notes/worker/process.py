@@ -207,7 +207,7 @@ async def start(arguments: Sequence[str], on_end: Callable[[str], None]) -> Work
         OSError: It cannot be started.
     """
     # Where this program's own packages are, in a checkout and in an installation; the current directory is not.
-    home = str(Path(__file__).parents[3])
+    home = str(Path(__file__).parents[4])
     environment = {name: os.environ[name] for name in INHERITED if name in os.environ}
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", MODULE, *arguments),

@@ -19,7 +19,7 @@ from hub.core.errors import HubError
 from hub.memory.alike import fact_key
 from hub.memory.contract import Change
 from hub.storage.files import read_bounded, write_atomic
-from integrations.memory.notes.patches import Hunk, unified
+from integrations.memory.notes.files.patches import Hunk, unified
 
 _log = logging.getLogger(__name__)
 

@@ -21,12 +21,12 @@ from hub.memory.places import (
     may_write,
     own_folder,
 )
-from integrations.memory.notes import elsewhere
-from integrations.memory.notes.desk import Desk, Desks
-from integrations.memory.notes.history import FileChange, Record
-from integrations.memory.notes.journal import text_before
-from integrations.memory.notes.patches import Hunk, Moved, taken_out
-from integrations.memory.notes.shelf import Changed, Draft, Shelf, hash_of, shown
+from integrations.memory.notes.files import elsewhere
+from integrations.memory.notes.files.desk import Desk, Desks
+from integrations.memory.notes.files.history import FileChange, Record
+from integrations.memory.notes.files.journal import text_before
+from integrations.memory.notes.files.patches import Hunk, Moved, taken_out
+from integrations.memory.notes.files.shelf import Changed, Draft, Shelf, hash_of, shown
 from integrations.memory.notes.worker_job import FILE_LIMIT_BYTES, Source
 
 EDITS_LIMIT = 500

@@ -9,14 +9,14 @@ from typing import Any
 from hub.memory.chunking import chunk
 from hub.memory.contract import Forget, Hit, Scope
 from hub.memory.places import area_of
-from integrations.memory.notes.conversations import Runs
-from integrations.memory.notes.desk import Desk
-from integrations.memory.notes.forgetting import Doomed, areas_searched, doomed, within_limit
+from integrations.memory.notes.files.desk import Desk
+from integrations.memory.notes.files.shelf import Draft, shown
+from integrations.memory.notes.forgetting.conversations import Runs
+from integrations.memory.notes.forgetting.doomed import Doomed, areas_searched, doomed, within_limit
+from integrations.memory.notes.forgetting.omissions import Omissions
+from integrations.memory.notes.forgetting.unsaid import Unsaid, embedded_of, unsaid
 from integrations.memory.notes.index.settings import LibrarySettings
 from integrations.memory.notes.matching import Term
-from integrations.memory.notes.omissions import Omissions
-from integrations.memory.notes.shelf import Draft, shown
-from integrations.memory.notes.unsaid import Unsaid, embedded_of, unsaid
 from integrations.memory.notes.worker_job import Source
 
 PORTION = 4_000_000

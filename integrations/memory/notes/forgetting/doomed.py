@@ -11,9 +11,9 @@ from hub.memory.front_matter import front_matter
 from hub.memory.markdown import Passage, passages, without_lines
 from hub.memory.places import PERSON_AREA, area_of, areas_of, may_strike, may_write
 from hub.memory.ranking import SNIPPET_LIMIT
+from integrations.memory.notes.files.shelf import shown
 from integrations.memory.notes.hits import hit_of
 from integrations.memory.notes.matching import Term, for_example, meant
-from integrations.memory.notes.shelf import shown
 
 FORGET_LIMIT = 5
 """Entries, and things that were said, that words alone may name."""

@@ -12,7 +12,7 @@ from hub.memory.contract import Forget, Hit, Scope
 from hub.memory.places import areas_of
 from hub.memory.ranking import SNIPPET_LIMIT
 from hub.security.root import Root
-from integrations.memory.notes.conversations import Runs
+from integrations.memory.notes.forgetting.conversations import Runs
 from integrations.memory.notes.hits import WHOLE
 from integrations.memory.notes.index.settings import LibrarySettings
 from integrations.memory.notes.index.transcripts import Conversation, Said, said_in, transcript_chunks

@@ -12,10 +12,10 @@ from hub.memory.contract import Added, Entry, Hit, Scope
 from hub.memory.markdown import Passage, format_entry, passages, struck
 from hub.memory.places import CURATED, areas_of, may_strike, place_for
 from hub.memory.ranking import SNIPPET_LIMIT
-from integrations.memory.notes.desk import Desk
+from integrations.memory.notes.files.desk import Desk
+from integrations.memory.notes.files.shelf import shown
 from integrations.memory.notes.hits import hit_of
 from integrations.memory.notes.matching import Term, for_example, meant
-from integrations.memory.notes.shelf import shown
 
 STRUCK_LIMIT = 3
 """Entries that one new one may replace."""

@@ -10,9 +10,9 @@ from typing import TypeVar
 
 from hub.core.errors import HubError, NotFound, Unavailable
 from hub.security.root import Root
-from integrations.memory.notes.history import History
-from integrations.memory.notes.journal import Journal
-from integrations.memory.notes.shelf import Shelf
+from integrations.memory.notes.files.history import History
+from integrations.memory.notes.files.journal import Journal
+from integrations.memory.notes.files.shelf import Shelf
 
 T = TypeVar("T")
 

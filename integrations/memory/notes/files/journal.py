@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from hub.core.errors import Conflict, Unavailable
-from integrations.memory.notes.history import CREATED_LIMIT, SUMMARY_LIMIT, FileChange, History, Record
-from integrations.memory.notes.patches import Hunk, Moved, hunks_between, taken_back
-from integrations.memory.notes.shelf import Changed, Draft, Shelf, hash_of
+from integrations.memory.notes.files.history import CREATED_LIMIT, SUMMARY_LIMIT, FileChange, History, Record
+from integrations.memory.notes.files.patches import Hunk, Moved, hunks_between, taken_back
+from integrations.memory.notes.files.shelf import Changed, Draft, Shelf, hash_of
 
 _log = logging.getLogger(__name__)
 
