@@ -6,12 +6,14 @@ It is careful: what cannot be told by rule is `UNSURE`, and whoever has a model 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 
-from hub.memory.dates import asked_for, marks_in
-from hub.memory.words import fold, words_of
+from hub.memory.claims import Claim, claim_of, of_other_things, told_otherwise
+from hub.memory.dates import marks_in, named_in
+from hub.memory.words import fold, stem, words_of
 
 ALIKE = 0.9
 """Likeness (cosine, or share of words) from which two entries say the same unless something sets them apart."""
@@ -23,8 +25,11 @@ FRAME_NEAR = 0.6
 FRAME_WORDS = 2
 PART_WORDS = 3
 PART_SHARE = 0.75
+MOVED_DAYS = 6
+"""Days by which something that is one occasion is moved; what is a week apart comes round each week."""
+RECURS_DAYS = 31
+"""Days from which on two dates are surely of two occasions."""
 
-_SOME_DAY = date(2000, 1, 1)
 _WEEKDAYS = {
     **{
         name: number
@@ -50,7 +55,7 @@ _NUMBERS = {
 }
 _NUMBER = re.compile(
     rf"\d+(?:[.,:/]\d+)*|\b(?:{_NUMBER_WORDS.replace(' ', '|')})\b"
-    r"|[零〇一二两三四五六七八九十百千万亿]+(?=[个点年月日号次元块度岁米斤楼层天分秒时周期半巴升瓦台条间套])"
+    r"|[零〇一二两三四五六七八九十百千万亿]+(?=[个点年月日号次元块度岁米斤楼层天分秒时周期半巴升瓦台条间套片颗粒杯盒瓶])"
 )
 _NEGATION = re.compile(
     r"\b(?:not|no|never|none|cannot|without|neither|nor|no longer|\w+n['’]t)\b|不再|不|没有|没|无|未|别|勿",
@@ -65,6 +70,8 @@ _BOUND = re.compile(
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 _MARK = re.compile(r"\s*(?:(?:[-*+]|\d{1,9}[.)])\s+)?(?:>\s?)*")
 _TELLING = re.compile(r"\d+(?:[.,:/-]\d+)*|[^\W\d_]+|-(?=\d)|[+%°€$£¥#@]")
+_SILENT = frozenset(("a", "an", "the", "on"))
+"""Words without which a text says the same."""
 _BEGINS = re.compile(r"(?:^|[.!?:;。！？：；“\"(])\s*\Z")
 
 
@@ -81,6 +88,8 @@ class Relation(StrEnum):
     """They are about one thing and do not agree."""
     UNSURE = "unsure"
     """Much alike, and no rule tells."""
+    SERIES = "series"
+    """Two of many: readings, occasions, values that change by themselves; neither is wrong, and neither lasts."""
     DIFFERENT = "different"
 
 
@@ -96,6 +105,9 @@ class Gist:
         negated: Whether it says that something is not so.
         bound: Whether it speaks of the day on which it was noted (today, 昨天), so that the same words on another day
             say something else.
+        order: Its words, numbers and weekdays one after the other: who gave whom what.
+        dates: Its dates one after the other.
+        claim: What sort of statement it is.
     """
 
     words: frozenset[str]
@@ -107,11 +119,14 @@ class Gist:
     names: frozenset[str]
     negated: bool
     bound: bool
+    order: tuple[str, ...]
+    dates: tuple[str, ...]
+    claim: Claim
 
     @property
     def identity(self) -> tuple[object, ...]:
         """What two entries share that say the same."""
-        return self.core, self.numbers, self.weekdays, self.days, self.negated
+        return self.order, self.dates
 
 
 def fact_key(text: str) -> str:
@@ -122,52 +137,103 @@ def fact_key(text: str) -> str:
 def gist_of(text: str) -> Gist:
     """Return what of a text is compared."""
     plain = fold(text)
-    rest, _ = asked_for(text, _SOME_DAY)
-    rest = _WEEKDAY.sub(" ", rest)
+    undated, _ = named_in(text)
+    rest = _WEEKDAY.sub(" ", undated)
     numbers = frozenset(_number(match[0]) for match in _NUMBER.finditer(fold(rest)))
     names = frozenset(_names_in(text))
     frame = _WORD.sub(lambda match: " " if fold(match[0]) in names else match[0], rest)
     frame = _NEGATION.sub(" ", _NUMBER.sub(" ", fold(frame)))
+    dates = tuple(marks_in(text))
     return Gist(
         frozenset(words_of(text)),
         frozenset(words_of(_NUMBER.sub(" ", fold(rest)))),
         frozenset(words_of(frame)),
         numbers,
         frozenset(_WEEKDAYS[match[1] or match[2]] for match in _WEEKDAY.finditer(plain)),
-        frozenset(marks_in(text)),
+        frozenset(dates),
         names,
         _NEGATION.search(plain) is not None,
         _BOUND.search(plain) is not None,
+        tuple(stem(_number(each)) for each in _TELLING.findall(fold(undated)) if each not in _SILENT),
+        dates,
+        claim_of(text, fold(rest)),
     )
 
 
-def relation_of(mine: Gist, theirs: Gist, likeness: float = 0.0) -> Relation:
+def relation_of(mine: Gist, theirs: Gist, likeness: float = 0.0, *, apart: bool = False) -> Relation:
     """Return how two texts stand to each other, as far as rules tell; the order of the two is of no account.
 
     Args:
         mine, theirs: What of them is compared.
         likeness: 0 to 1, by what they mean; 0 when it is not known.
+        apart: Whether the two were noted on different days.
     """
     if mine.bound or theirs.bound:
         return Relation.DIFFERENT
     if mine.identity == theirs.identity and mine.core:
         return Relation.SAME
+    if of_other_things(mine.claim, theirs.claim):
+        return Relation.DIFFERENT
+    if told_otherwise(mine.claim, theirs.claim):
+        return Relation.CONTRADICTS
     common = len(mine.frame & theirs.frame)
     frame_share = common / (len(mine.frame | theirs.frame) or 1)
-    is_near = likeness >= ALIKE or (frame_share >= FRAME_ALIKE and common >= FRAME_WORDS)
+    is_worth_asking = likeness >= NEAR or (frame_share >= FRAME_NEAR and common >= FRAME_WORDS)
+    # Where each has a word that the other has not, it may be that very word that sets the two apart.
+    is_one_thing = mine.frame <= theirs.frame or theirs.frame <= mine.frame
+    is_near = likeness >= ALIKE or (frame_share >= FRAME_ALIKE and common >= 1 and is_one_thing)
     if _clash(mine, theirs):
-        if is_near:
-            return Relation.CONTRADICTS
-        return _unsure(likeness >= NEAR or (frame_share >= FRAME_NEAR and common >= FRAME_WORDS))
+        return _of_clash(mine, theirs, apart) if is_near else _unsure(is_worth_asking)
     if _are_apart(mine, theirs):
         return _unsure(is_near)
-    if likeness >= ALIKE or _is_part(mine.words, theirs.words):
+    if mine.words != theirs.words and (likeness >= ALIKE or _is_part(mine.words, theirs.words)):
         return Relation.ALIKE
-    return _unsure(likeness >= NEAR or (frame_share >= FRAME_NEAR and common >= FRAME_WORDS))
+    return _unsure(is_worth_asking)
 
 
 def _unsure(is_worth_asking: bool) -> Relation:
     return Relation.UNSURE if is_worth_asking else Relation.DIFFERENT
+
+
+def _of_clash(mine: Gist, theirs: Gist, apart: bool) -> Relation:
+    """Return how two texts about one thing stand to each other that do not say the same of it."""
+    claims = (mine.claim, theirs.claim)
+    if _differ(mine.names, theirs.names):
+        return Relation.DIFFERENT
+    if apart and any(each.is_reading for each in claims):
+        return Relation.SERIES
+    if _differ(mine.days, theirs.days):
+        return _of_dates(mine, theirs)
+    if any(each.is_occasion and not each.is_seldom for each in claims):
+        return Relation.SERIES if apart else Relation.UNSURE
+    return Relation.CONTRADICTS
+
+
+def _of_dates(mine: Gist, theirs: Gist) -> Relation:
+    """Return how two texts stand to each other that name different dates: one that was moved, or two occasions."""
+    if mine.claim.is_yearly or theirs.claim.is_yearly:
+        return Relation.CONTRADICTS
+    gap = _days_between(mine.days - theirs.days, theirs.days - mine.days)
+    if gap is None:
+        return Relation.UNSURE
+    if any(each.claim.is_occasion and not each.claim.is_seldom for each in (mine, theirs)):
+        return Relation.SERIES
+    if gap <= MOVED_DAYS:
+        return Relation.CONTRADICTS
+    return Relation.UNSURE if gap < RECURS_DAYS else Relation.SERIES
+
+
+def _days_between(mine: Iterable[str], theirs: Iterable[str]) -> int | None:
+    """Return how far the nearest dates of two texts are from each other; None when they name no days."""
+    ours, others = _days_of(mine), _days_of(theirs)
+    gaps = [abs((one - other).days) for one in ours for other in others]
+    return min(gaps, default=None)
+
+
+def _days_of(marks: Iterable[str]) -> list[date]:
+    whole = [date.fromisoformat(mark[1:]) for mark in marks if len(mark) == len("@2000-01-01")]
+    # Without a year any will do, as long as it has a 29th of February.
+    return whole or [date.fromisoformat(f"2000-{mark[1:]}") for mark in marks if len(mark) == len("@01-01")]
 
 
 def _clash(mine: Gist, theirs: Gist) -> bool:
@@ -175,7 +241,11 @@ def _clash(mine: Gist, theirs: Gist) -> bool:
     if mine.negated is not theirs.negated:
         return True
     sorts = ((mine.numbers, theirs.numbers), (mine.weekdays, theirs.weekdays), (mine.days, theirs.days))
-    return any(ours - others and others - ours for ours, others in (*sorts, (mine.names, theirs.names)))
+    return any(_differ(ours, others) for ours, others in (*sorts, (mine.names, theirs.names)))
+
+
+def _differ(mine: Set[object], theirs: Set[object]) -> bool:
+    return bool(mine - theirs and theirs - mine)
 
 
 def _are_apart(mine: Gist, theirs: Gist) -> bool:

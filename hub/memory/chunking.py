@@ -19,9 +19,10 @@ from hub.memory.outline import HEADING_LIMIT, Run, outline
 from hub.memory.packing import TOKEN_WEIGHT, Cut, Piece, atoms_of, pack, weight_of
 from hub.memory.places import day_of
 
-CUT_VERSION = 2
+CUT_VERSION = 3
 """Goes up whenever the same file gives other passages, words or dates than before, whatever the reason: a rule here, in
-`markdown`, `front_matter`, `outline`, `packing`, `dates` or `words`. Every index is then built anew beside the old."""
+`markdown`, `front_matter`, `outline`, `packing`, `dates`, `words` or `traditional`. Every index is then built anew
+beside the old."""
 EMBEDDED_HEADINGS = 3
 """Of the headings a passage stands under, how many of the nearest are embedded with it."""
 

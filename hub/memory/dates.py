@@ -1,114 +1,113 @@
-"""Dates that people write and ask for, as marks by which passages are found: `@2026-05-12`, `@05-12`, `@2026-05`."""
+"""Dates that people write, as marks by which passages are found: `@2026-05-12`, `@05-12`, `@2026-05`, `@05`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from datetime import date, timedelta
+from datetime import date
+
+from hub.memory.traditional import simplified
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_MONTH = (
-    r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?"
+MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?"
     r"|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
 )
+"""A pattern for the English name of a month."""
 _DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
 _YEAR = r"(?:,?\s+(\d{4}))?"
+_CHINESE_DIGITS = {**dict(zip("零一二三四五六七八九", range(10), strict=True)), "〇": 0, "两": 2}
+_CHINESE = f"[{''.join(_CHINESE_DIGITS)}十]"
+_UP_TO_31 = rf"(\d{{1,2}}|{_CHINESE}{{1,3}})"
+_MONTH_OF = rf"(?<!\d)(?<!{_CHINESE}){_UP_TO_31}\s*月"
+_YEAR_OF = rf"(?<!\d)(\d{{4}}|{_CHINESE}{{4}})\s*年"
 
-_DIGIT = re.compile(r"\d")
+_MAY_BE_ONE = re.compile(r"[\d月]")
 _WRITTEN = (
     (re.compile(r"(?<!\d)(\d{4})-(\d{1,2})-(\d{1,2})(?!\d)"), "ymd"),
-    (re.compile(r"(?:(\d{4})\s*年\s*)?(\d{1,2})\s*月\s*(\d{1,2})\s*[日号]"), "ymd"),
+    (re.compile(r"(?<!\d)(\d{4})/(\d{1,2})/(\d{1,2})(?!\d)"), "ymd"),
+    (re.compile(rf"(?:{_YEAR_OF}\s*)?{_MONTH_OF}\s*{_UP_TO_31}\s*[日号]"), "ymd"),
     (re.compile(r"(?<!\d)(\d{1,2})\.\s?(\d{1,2})\.(\d{4})?(?!\d)"), "dmy"),
-    (re.compile(rf"(?<![\w-]){_DAY}\s+(?:of\s+)?{_MONTH}\b\.?{_YEAR}", re.IGNORECASE), "dmy"),
-    (re.compile(rf"\b{_MONTH}\.?\s+{_DAY}(?!\w){_YEAR}", re.IGNORECASE), "mdy"),
+    (re.compile(rf"(?<![\w-]){_DAY}\s+(?:of\s+)?({MONTH})\b\.?{_YEAR}", re.IGNORECASE), "dmy"),
+    (re.compile(rf"\b({MONTH})\.?\s+{_DAY}(?!\w){_YEAR}", re.IGNORECASE), "mdy"),
 )
 _MONTHS_WRITTEN = (
-    (re.compile(r"(?<!\d)(\d{4})\s*年\s*(\d{1,2})\s*月(?!\s*\d)"), "ym"),
-    (re.compile(rf"\b{_MONTH}\.?,?\s+(\d{{4}})(?!\d)", re.IGNORECASE), "my"),
+    (re.compile(rf"{_YEAR_OF}\s*{_UP_TO_31}\s*月(?!\s*(?:\d|{_CHINESE}{{1,3}}\s*[日号]))"), "ym"),
+    (re.compile(rf"\b({MONTH})\.?,?\s+(\d{{4}})(?!\d)", re.IGNORECASE), "my"),
     (re.compile(r"(?<![\d-])(\d{4})-(\d\d)(?![\d-])"), "ym"),
 )
-_AGO = re.compile(
-    r"\b(\d{1,3}|a|one|two|three|four|five|six|seven) (day|week)s? ago\b"
-    r"|(\d{1,3}|[一两二三四五六七])\s*(天|周|个?星期)(?:以)?前",
-    re.IGNORECASE,
+_BARE_MONTHS = (
+    # Without such a word before it, "may" is mostly no month.
+    (re.compile(rf"\b(?:in|every|each|since|until|by|early|late|mid)[ -]({MONTH})\b(?!\.?\s+\d)", re.IGNORECASE), "m"),
+    (re.compile(rf"(?<!年){_MONTH_OF}(?!\s*(?:\d|{_CHINESE}{{1,3}}\s*[日号]))"), "m"),
 )
-_NUMBERS = {
-    **dict(zip(("a", "one", "two", "three", "four", "five", "six", "seven"), (1, 1, 2, 3, 4, 5, 6, 7), strict=True)),
-    **dict(zip("一两二三四五六七", (1, 2, 2, 3, 4, 5, 6, 7), strict=True)),
-}
-_ASKED = re.compile(
-    r"\b(today|tonight|yesterday|the day before yesterday|this week|last week|this month|last month|this year|last year"
-    r"|(?:on |last |this )(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday))\b"
-    "|今天|昨天|前天|这周|本周|这个星期|上周|上个星期|这个月|本月|上个月|今年|去年|(?:上?(?:周|星期))[一二三四五六日天]",
-    re.IGNORECASE,
-)
-_CHINESE = {
-    "今天": "today",
-    "昨天": "yesterday",
-    "前天": "the day before yesterday",
-    "这周": "this week",
-    "本周": "this week",
-    "这个星期": "this week",
-    "上周": "last week",
-    "上个星期": "last week",
-    "这个月": "this month",
-    "本月": "this month",
-    "上个月": "last month",
-    "今年": "this year",
-    "去年": "last year",
-}
 
 
 def marks_of_day(day: date) -> list[str]:
     """Return the marks of something that belongs to a day."""
-    return [f"@{day:%Y}", f"@{day:%Y-%m}", f"@{day:%Y-%m-%d}", f"@{day:%m-%d}"]
+    return [f"@{day:%Y}", f"@{day:%Y-%m}", f"@{day:%Y-%m-%d}", f"@{day:%m-%d}", f"@{day:%m}"]
 
 
 def marks_in(text: str) -> list[str]:
     """Return the marks of all dates that a text names."""
-    found: list[str] = []
-    if not _DIGIT.search(text):
-        return found
-    for year, month, day in _dates_in(text):
-        found.append(f"@{month:02}-{day:02}")
-        if year is not None:
-            found += [f"@{year:04}-{month:02}-{day:02}", f"@{year:04}-{month:02}"]
-    return list(dict.fromkeys([*found, *(f"@{year:04}-{month:02}" for year, month in _months_in(text))]))
+    text, found = simplified(text), list[str]()
+    if _MAY_BE_ONE.search(text):
+        for year, month, day in _dates_in(text):
+            found += [f"@{month:02}-{day:02}", f"@{month:02}"]
+            if year is not None:
+                found += [f"@{year:04}-{month:02}-{day:02}", f"@{year:04}-{month:02}"]
+        for year, month in _months_in(text):
+            found += [f"@{year:04}-{month:02}", f"@{month:02}"]
+    found += [f"@{month:02}" for month in _bare_months_in(text)]
+    return list(dict.fromkeys(found))
 
 
-def asked_for(query: str, today: date) -> tuple[str, list[frozenset[str]]]:
-    """Return a query without its dates, and for each date the marks of which one must be there.
+def named_in(text: str) -> tuple[str, list[frozenset[str]]]:
+    """Return a text without the dates it names, and for each of them the marks of which one must be there.
 
-    Args:
-        query: What somebody asks.
-        today: The day on which it is asked.
+    What is no day of any calendar stays in the text: asking for the 31st of February is not asking for nothing.
     """
     wanted: list[frozenset[str]] = []
     for pattern, order in _WRITTEN:
-        for match in pattern.finditer(query):
+        for match in pattern.finditer(text):
             if (found := _date(match, order)) is not None:
                 year, month, day = found
-                wanted.append(frozenset([f"@{month:02}-{day:02}" if year is None else f"@{year}-{month:02}-{day:02}"]))
-        # What is no day of any calendar stays in the query: asking for the 31st of February is not asking for nothing.
-        query = _without(pattern, order, _date, query)
-    for year, month in _months_in(query):
+                wanted.append(
+                    frozenset([f"@{month:02}-{day:02}" if year is None else f"@{year:04}-{month:02}-{day:02}"])
+                )
+        text = _without(pattern, order, _date, text)
+    for year, month in _months_in(text):
         wanted.append(frozenset([f"@{year:04}-{month:02}"]))
     for pattern, order in _MONTHS_WRITTEN:
-        query = _without(pattern, order, _month, query)
-    for match in _AGO.finditer(query):
-        wanted.append(frozenset(_ago(match, today)))
-    query = _AGO.sub(" ", query)
-    for match in _ASKED.finditer(query):
-        words = match[0].lower()
-        wanted.append(frozenset(_relative(_CHINESE.get(words, words), today)))
-    return _ASKED.sub(" ", query), wanted
+        text = _without(pattern, order, _month, text)
+    for month in _bare_months_in(text):
+        wanted.append(frozenset([f"@{month:02}"]))
+    for pattern, order in _BARE_MONTHS:
+        text = _without(pattern, order, _bare_month, text)
+    return text, wanted
+
+
+def number_of(text: str) -> int:
+    """Return the number that digits, or Chinese characters for them, are: `12`, 十二, 二〇二六."""
+    if text.isdecimal():
+        return int(text)
+    tens, ten, ones = text.rpartition("十")
+    if ten:
+        return (_digits(tens) or 1) * 10 + _digits(ones)
+    return _digits(text)
+
+
+def _digits(text: str) -> int:
+    number = 0
+    for each in text:
+        number = number * 10 + _CHINESE_DIGITS.get(each, 0)
+    return number
 
 
 def _without(
-    pattern: re.Pattern[str], order: str, read: Callable[[re.Match[str], str], object | None], query: str
+    pattern: re.Pattern[str], order: str, read: Callable[[re.Match[str], str], object | None], text: str
 ) -> str:
-    return pattern.sub(lambda match: match[0] if read(match, order) is None else " ", query)
+    return pattern.sub(lambda match: match[0] if read(match, order) is None else " ", text)
 
 
 def _dates_in(text: str) -> Iterable[tuple[int | None, int, int]]:
@@ -125,63 +124,36 @@ def _months_in(text: str) -> Iterable[tuple[int, int]]:
                 yield found
 
 
-def _month(match: re.Match[str], order: str) -> tuple[int, int] | None:
-    parts = dict(zip(order, match.groups(), strict=True))
-    month = int(parts["m"]) if parts["m"].isdecimal() else _MONTHS.index(parts["m"][:3].lower()) + 1
-    return (int(parts["y"]), month) if 1 <= month <= 12 and int(parts["y"]) >= 1 else None
-
-
-def _ago(match: re.Match[str], today: date) -> list[str]:
-    """Return the day, or the days of the week, that is some time back."""
-    number = (match[1] or match[3]).lower()
-    count = int(number) if number.isdecimal() else _NUMBERS[number]
-    if (match[2] or match[4]).lower() in ("day", "天"):
-        return _days(today - timedelta(days=count), 1)
-    return _days(today - timedelta(days=today.weekday() + 7 * count), 7)
+def _bare_months_in(text: str) -> Iterable[int]:
+    for pattern, order in _BARE_MONTHS:
+        for match in pattern.finditer(text):
+            if (found := _bare_month(match, order)) is not None:
+                yield found
 
 
 def _date(match: re.Match[str], order: str) -> tuple[int | None, int, int] | None:
     parts = dict(zip(order, match.groups(), strict=True))
-    month_text = parts["m"] or ""
-    month = int(month_text) if month_text.isdecimal() else _MONTHS.index(month_text[:3].lower()) + 1
-    year, day = int(parts["y"]) if parts["y"] else None, int(parts["d"] or 0)
+    year = number_of(parts["y"]) if parts["y"] else None
+    month, day = month_number(parts["m"]), number_of(parts["d"])
     try:
-        date(year or 2000, month, day)
+        date(2000 if year is None else year, month, day)
     except ValueError:
         return None
     return year, month, day
 
 
-def _relative(words: str, today: date) -> list[str]:
-    monday = today - timedelta(days=today.weekday())
-    match words:
-        case "today" | "tonight":
-            return _days(today, 1)
-        case "yesterday":
-            return _days(today - timedelta(days=1), 1)
-        case "the day before yesterday":
-            return _days(today - timedelta(days=2), 1)
-        case "this week":
-            return _days(monday, 7)
-        case "last week":
-            return _days(monday - timedelta(days=7), 7)
-        case "this month":
-            return [f"@{today:%Y-%m}"]
-        case "last month":
-            return [f"@{today.replace(day=1) - timedelta(days=1):%Y-%m}"]
-        case "this year":
-            return [f"@{today.year:04}"]
-        case "last year":
-            return [f"@{today.year - 1:04}"]
-    return _days(_last_weekday(words, today), 1)
+def _month(match: re.Match[str], order: str) -> tuple[int, int] | None:
+    parts = dict(zip(order, match.groups(), strict=True))
+    year, month = number_of(parts["y"]), month_number(parts["m"])
+    return (year, month) if 1 <= month <= 12 and 1 <= year <= 9_999 else None
 
 
-def _last_weekday(words: str, today: date) -> date:
-    name = words.rsplit(" ", maxsplit=1)[-1]
-    number = _WEEKDAYS.index(name) if name in _WEEKDAYS else min("一二三四五六日".find(words[-1]) % 7, 6)
-    back = (today.weekday() - number) % 7
-    return today - timedelta(days=back or (7 if words.startswith(("last", "上")) else 0))
+def _bare_month(match: re.Match[str], _: str) -> int | None:
+    month = month_number(match[1])
+    return month if 1 <= month <= 12 else None
 
 
-def _days(first: date, count: int) -> list[str]:
-    return [f"@{first + timedelta(days=number):%Y-%m-%d}" for number in range(count)]
+def month_number(name: str) -> int:
+    """Return the number of a month by its English name, or by its number in digits or Chinese."""
+    short = name[:3].lower()
+    return _MONTHS.index(short) + 1 if short in _MONTHS else number_of(name)

@@ -7,11 +7,19 @@ import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 
+from hub.memory.traditional import simplified
+
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
 # One pattern with so many characters in it, and that once: to build one takes milliseconds.
 _RUN = re.compile(rf"([{_CJK}]+)")
 _ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
+_SYMBOL = "\u2600-\u27bf\U0001f300-\U0001faff"
+_WORD = re.compile(rf"[^\W_]+(?:['’][^\W\d_]+)?|[{_SYMBOL}]")
+_LONG_NUMBER = re.compile(r"[0-9](?:[ ./()\u00a0-]{0,2}[0-9]){6,}")
+_NOT_A_DIGIT = re.compile(r"[^0-9]")
+TELLING_DIGITS = 7
+"""By so many of its last digits a long number is found however it is grouped, with or without a prefix."""
+_CODE = re.compile(r"(?<![^\W_])([a-z]{1,8})[ -]([0-9]{2,8})(?![^\W_])")
 
 STOP_WORDS = frozenset(
     """
@@ -36,13 +44,13 @@ KNOWN_STEMS = 8_192
 
 
 def fold(text: str) -> str:
-    """Return text without regard to case, width and accents."""
+    """Return text without regard to case, width, accents, and traditional or simplified writing of Chinese."""
     if text.isascii():
         return text.lower()
     plain = unicodedata.normalize("NFKD", text.casefold())
     # Looked at once for each character there is, not for each time it occurs: files are folded whole.
     marks = {ord(each): None for each in set(plain) if unicodedata.combining(each)}
-    return unicodedata.normalize("NFC", plain.translate(marks) if marks else plain)
+    return simplified(unicodedata.normalize("NFC", plain.translate(marks) if marks else plain))
 
 
 def count_cjk(text: str) -> int:
@@ -53,7 +61,8 @@ def count_cjk(text: str) -> int:
 def words_of(text: str) -> list[str]:
     """Return the words by which a text is found: stems, and single characters and pairs of Chinese."""
     if text.isascii():
-        return [word for piece in _ASCII_WORD.findall(text.lower()) if (word := _stem_of(piece))]
+        words = [word for piece in _ASCII_WORD.findall(text.lower()) if (word := _stem_of(piece))]
+        return [*words, *otherwise_written(text.lower())]
     found: list[str] = []
     for part, is_run in _parts(text):
         if is_run:
@@ -61,7 +70,15 @@ def words_of(text: str) -> list[str]:
             found.extend(_pairs(part))
         else:
             found.extend(word for piece in _WORD.findall(part) if (word := _stem_of(piece)))
+            found.extend(otherwise_written(part))
     return found
+
+
+def otherwise_written(folded: str) -> list[str]:
+    """Return what a text is found by beside its words: long numbers by their end, and codes (E-15) as one word."""
+    numbers = (_NOT_A_DIGIT.sub("", match[0])[-TELLING_DIGITS:] for match in _LONG_NUMBER.finditer(folded))
+    codes = (f"{letters}{digits}" for letters, digits in _CODE.findall(folded) if letters not in STOP_WORDS)
+    return [*numbers, *codes]
 
 
 def words_asked(query: str) -> list[str]:
@@ -77,13 +94,15 @@ def words_asked(query: str) -> list[str]:
 
 
 def words_searched(query: str) -> list[str]:
-    """Return the words of which some are to be found: those that are asked for, then single Chinese characters.
+    """Return the words of which some are to be found: those that are asked for, codes as one word, the ends of
+    long numbers, then single Chinese characters.
 
     A character finds what is said in another word (升职 and 升到); what many passages have weighs little in an engine.
     """
-    parts = [part for run in _RUN.findall(fold(query)) for part in _CHINESE_ASIDES.split(run)]
+    folded = fold(query)
+    parts = [part for run in _RUN.findall(folded) for part in _CHINESE_ASIDES.split(run)]
     characters = (each for part in parts for each in part if each not in _COMMON_CHARACTERS)
-    return list(dict.fromkeys([*words_asked(query), *characters]))
+    return list(dict.fromkeys([*words_asked(query), *otherwise_written(folded), *characters]))
 
 
 def positions(text: str, words: frozenset[str]) -> Iterator[int]:

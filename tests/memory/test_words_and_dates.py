@@ -7,8 +7,9 @@ from datetime import date
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.memory.dates import asked_for, marks_in
-from hub.memory.words import positions, stem, words_asked, words_of, words_searched
+from hub.memory.dates import marks_in, marks_of_day
+from hub.memory.days_asked import asked_for
+from hub.memory.words import otherwise_written, positions, stem, words_asked, words_of, words_searched
 
 TODAY = date(2026, 5, 13)  # a Wednesday
 
@@ -84,6 +85,9 @@ def test_asking_what_happened_names_nothing_but_the_day(text: str) -> None:
         ("am 12.5.2026", "@2026-05-12"),
         ("5月12日", "@05-12"),
         ("2026年5月12号", "@2026-05-12"),
+        ("2026/05/12", "@2026-05-12"),
+        ("生日是五月十二日", "@05-12"),
+        ("二〇二六年五月十二号", "@2026-05-12"),
     ],
 )
 def test_a_date_is_the_same_however_it_is_written(text: str, mark: str) -> None:
@@ -92,9 +96,26 @@ def test_a_date_is_the_same_however_it_is_written(text: str, mark: str) -> None:
     assert any(mark in each for each in asked_for(text, TODAY)[1])
 
 
-@pytest.mark.parametrize("text", ["due in May 2027", "二〇二七 或 2027年5月", "MAY, 2027", "2027-05"])
+@pytest.mark.parametrize(
+    "text", ["due in May 2027", "二〇二七 或 2027年5月", "MAY, 2027", "2027-05", "二〇二七年五月", "2027 年 5 月"]
+)
 def test_a_month_that_is_named_with_its_year_is_a_mark(text: str) -> None:
-    assert marks_in(text) == ["@2027-05"]
+    assert marks_in(text) == ["@2027-05", "@05"]
+
+
+@pytest.mark.parametrize("text", ["a birthday in May", "each May", "late may", "五月的账单", "5月份", "在 5 月"])
+def test_a_month_without_a_year_is_a_mark_of_every_year(text: str) -> None:
+    assert marks_in(text) == ["@05"]
+    assert asked_for(text, TODAY)[1] == [frozenset(["@05"])]
+    assert "@05" in marks_of_day(date(2024, 5, 31))
+
+
+@pytest.mark.parametrize(
+    "text", ["you may go", "May I?", "三个月", "五个月大", "13月", "march on", "每月一次", "二〇年"]
+)
+def test_what_only_sounds_like_a_month_is_none(text: str) -> None:
+    assert marks_in(text) == []
+    assert asked_for(text, TODAY)[1] == []
 
 
 @pytest.mark.parametrize("text", ["2027-13", "2027年0月", "call 0421-555 in room 2027", "maybe 2027", "2027-05-99"])
@@ -115,6 +136,32 @@ def test_what_is_no_date_raises_nothing(text: str) -> None:
         ("前天", "@2026-05-11"),
         ("today", "@2026-05-13"),
         ("on monday", "@2026-05-11"),
+        ("what is there on monday", "@2026-05-18"),
+        ("next monday", "@2026-05-18"),
+        ("tomorrow", "@2026-05-14"),
+        ("the day after tomorrow", "@2026-05-15"),
+        ("last night", "@2026-05-12"),
+        ("last weekend", "@2026-05-10"),
+        ("next week", "@2026-05-24"),
+        ("next month", "@2026-06"),
+        ("last December", "@2025-12"),
+        ("next January", "@2027-01"),
+        ("twelve days ago", "@2026-05-01"),
+        ("five months ago", "@2025-12"),
+        ("two years ago", "@2024"),
+        ("上周二", "@2026-05-05"),
+        ("上周三", "@2026-05-06"),
+        ("上个星期天", "@2026-05-10"),
+        ("下周二", "@2026-05-19"),
+        ("这周五", "@2026-05-15"),
+        ("周五有什么安排", "@2026-05-15"),
+        ("上周末", "@2026-05-09"),
+        ("昨晚", "@2026-05-12"),
+        ("明天", "@2026-05-14"),
+        ("后天", "@2026-05-15"),
+        ("十五天前", "@2026-04-28"),
+        ("五个月前", "@2025-12"),
+        ("明年", "@2027"),
         ("last wednesday", "@2026-05-06"),
         ("上周", "@2026-05-04"),
         ("周一", "@2026-05-11"),
@@ -134,6 +181,56 @@ def test_days_are_asked_for_by_their_names(query: str, day: str) -> None:
     _, (wanted,) = asked_for(query, TODAY)
 
     assert day in wanted
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("01701234567", "Anna: 0170 123 45 67"),
+        ("+49 170 1234567", "0170/1234567"),
+        ("(0170) 123-4567", "+491701234567"),
+        ("DE89370400440532013000", "IBAN DE89 3704 0044 0532 0130 00"),
+        ("E1503", "error E-1503"),
+        ("PTC-330", "the part PTC330"),
+        ("WB 40117", "frame number WB40117"),
+        ("圖書館", "图书馆"),
+        ("什麼時候保養鍋爐", "锅炉保养"),
+        ("🎂", "🎂 for Leo"),
+        ("ＷＩＦＩ", "wifi密码"),
+    ],
+)
+def test_a_thing_is_found_however_it_is_written(query: str, text: str) -> None:
+    assert set(words_searched(query)) & set(words_of(text))
+    assert set(words_searched(text)) & set(words_of(query))
+
+
+@pytest.mark.parametrize("text", ["12 34", "in 2026 there were 12 to 14", "1, 2, 3, 4, 5, 6, 7, 8", "a1 b2"])
+def test_short_numbers_stay_apart(text: str) -> None:
+    assert otherwise_written(text) == []
+
+
+def test_to_forget_a_number_its_words_are_to_be_there_as_they_stand() -> None:
+    assert words_asked("0170 1234567") == ["0170", "1234567"]
+
+
+@pytest.mark.parametrize(
+    ("query", "day"), [("上週二", "@2026-05-05"), ("兩個月前", "@2026-03"), ("五月十二號", "@05-12")]
+)
+def test_dates_are_read_in_traditional_characters_too(query: str, day: str) -> None:
+    assert asked_for(query, TODAY)[1] == [frozenset([day])]
+
+
+def test_what_names_no_date_is_asked_as_it_was_written() -> None:
+    assert asked_for("圖書館在哪裡", TODAY) == ("圖書館在哪裡", [])
+
+
+def test_a_weekday_of_last_week_in_chinese_is_that_day_alone() -> None:
+    assert asked_for("上周二做了什么", TODAY) == (" 做了什么", [frozenset(["@2026-05-05"])])
+
+
+@pytest.mark.parametrize("query", ["每周二", "两周一次", "上上周", "大前天", "twenty-two days ago", "on Tuesdays"])
+def test_what_is_no_day_that_can_be_told_is_asked_by_its_words(query: str) -> None:
+    assert asked_for(query, TODAY) == (query, [])
 
 
 @given(st.text(max_size=200))

@@ -17,7 +17,7 @@ from hub.memory.dates import marks_in, marks_of_day
 from hub.memory.markdown import Passage, passages
 from hub.memory.places import day_of
 from hub.memory.ranking import snippet
-from hub.memory.words import fold, words_of
+from hub.memory.words import fold, otherwise_written, words_of
 from integrations.memory.notes.hits import hit_of
 from integrations.memory.notes.matching import Term, day_in, passes
 
@@ -193,7 +193,7 @@ def _may_have(file: Text, terms: Sequence[Term]) -> bool:
     for word in frozenset[str]().union(*terms):
         if not word.startswith("@"):
             # A stem is how all forms of its word begin, but for a last y that became i.
-            if word.removesuffix("i") in folded:
+            if word.removesuffix("i") in folded or (word[-1].isdecimal() and word in otherwise_written(folded)):
                 return True
             continue
         if marks is None:

@@ -8,7 +8,8 @@ from datetime import date
 from hub.core.errors import InvalidRequest
 from hub.memory.alike import fact_key
 from hub.memory.contract import Filters, Hit
-from hub.memory.dates import asked_for, marks_in, marks_of_day
+from hub.memory.dates import marks_in, marks_of_day
+from hub.memory.days_asked import asked_for
 from hub.memory.markdown import Passage
 from hub.memory.places import day_of
 from hub.memory.words import fold, words_asked, words_of

@@ -8,7 +8,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from hub.memory.contract import Filters, Hit
-from hub.memory.dates import asked_for
+from hub.memory.days_asked import asked_for
 from hub.memory.places import day_of
 from hub.memory.ranking import Candidate, Ranked, RankingRules, rank, snippet
 from hub.memory.words import words_asked

@@ -16,7 +16,10 @@ from integrations.memory.notes.index.settings import LibrarySettings
 from integrations.memory.notes.index.transcripts import transcript_chunks
 from tests.integrations.memory.index.conftest import Notes
 
-GOLDEN = {1: "2cbc38ec7d8ccf44e48ca8aac0a22c517291782f6018113eb4069bcd6baf547f"}
+GOLDEN = {
+    1: "2cbc38ec7d8ccf44e48ca8aac0a22c517291782f6018113eb4069bcd6baf547f",
+    2: "752ec35eb2bb50746235445c9d91479389201c319bb70ccc2bac1c84e32490b3",  # months without a year are marks
+}
 """Digest of what conversations are cut into and the words passages are found by, by version; none is ever changed."""
 
 SAID = [
