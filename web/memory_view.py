@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -73,10 +74,12 @@ class MemoryView:
             if (value := hit.get(name)) is not None
         ]
         place = memory_place("file", agent, path=hit["path"], line=hit["start_line"])
+        marker = Marker(query)
         return {
             **hit,
             "place": f"{place}#hit",
-            "html": Marker(query).mark(self._markdown.render_kept(hit["text"])),
+            "path_html": marker.mark(html.escape(hit["path"])),
+            "html": marker.mark(self._markdown.render_kept(hit["text"])),
             "scores": scores,
             "factors": factors,
             "source": self.source(

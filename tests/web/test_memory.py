@@ -126,7 +126,7 @@ async def test_another_agent_has_a_memory_of_its_own(signed_in: BrowserContext) 
     await page.get_by_role("link", name="Cook").click()
     await page.wait_for_url("**/memory?agent=cook")
 
-    await expect(page.get_by_text("Nothing is remembered yet.")).to_be_visible()
+    await expect(page.get_by_text("Nothing is remembered yet.").locator("code")).to_have_text("homarus memory import")
     await expect(page.get_by_role("textbox", name="What", exact=True)).to_be_visible()
 
 

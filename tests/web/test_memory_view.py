@@ -201,6 +201,15 @@ async def test_a_hit_tells_its_scores_as_shares_and_what_moved_it(view: MemoryVi
     ]
 
 
+async def test_the_words_of_a_question_are_marked_in_the_text_and_in_the_path(view: MemoryView) -> None:
+    hit = {"path": "memory/a&b-tea.md", "start_line": 1, "end_line": 1, "text": "Green *tea*", "score": 1.0}
+
+    shown = view.hit({**hit, "trusted": True}, None, "tea")
+
+    assert shown["path_html"] == "memory/a&amp;b-<mark>tea</mark>.md"
+    assert shown["html"] == "<p>Green <em><mark>tea</mark></em></p>\n"
+
+
 async def test_engines_are_told_in_words_and_by_name(view: MemoryView) -> None:
     assert view.engines(["vectors:exact", "grep", "new:one"]) == [
         {"text": "by meaning", "name": "exact"},
