@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 
-from hub.memory.words import words_asked, words_of
+from hub.memory.words import fold, words_asked, words_of
 
 _MARKUP = re.compile(r"(<[^>]*>|&#?\w+;)")
 _PIECE = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af]+|[^\W_]+(?:['’][^\W\d_]+)?")
@@ -33,10 +33,12 @@ class Marker:
         piece = match[0]
         if not "\u3040" <= piece[0] <= "\ufaff":
             return f"<mark>{piece}</mark>" if self._words.intersection(words_of(piece)) else piece
+        folded = fold(piece)
+        folded = folded if len(folded) == len(piece) else piece
         inside = [False] * len(piece)
         for length in (1, 2):
             for at in range(len(piece) - length + 1):
-                if piece[at : at + length] in self._words:
+                if folded[at : at + length] in self._words:
                     inside[at : at + length] = [True] * length
         runs = itertools.groupby(zip(piece, inside, strict=True), key=lambda each: each[1])
         texts = ((is_asked, "".join(character for character, _ in run)) for is_asked, run in runs)

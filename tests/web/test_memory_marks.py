@@ -20,6 +20,7 @@ from web.memory_marks import Marker
         ("a strong tag", "<strong>x</strong> tag", "<strong>x</strong> <mark>tag</mark>"),
         ("amp lt", "a &amp; b &lt;i&gt;", "a &amp; b &lt;i&gt;"),
         ("cafe", "Café &amp; bar", "<mark>Café</mark> &amp; bar"),
+        ("\u8c48", "在\uf900", "在<mark>\uf900</mark>"),
         ("", "boiler", "boiler"),
     ],
 )
