@@ -16,6 +16,15 @@ EVENT_CHANGED = "memory_changed"
 BY_HAND = "by hand"
 """The session key of an entry that nobody said in a conversation."""
 
+ENTRY_LIMIT = 4_000
+"""Characters of an entry."""
+QUERY_LIMIT = 2_000
+"""Characters of a query, and of the words that name what is replaced or forgotten."""
+HITS_LIMIT = 50
+"""Passages that a search returns at most."""
+LINES_LIMIT = 2_000
+"""Lines of a memory file that are read at once."""
+
 
 class Kind(StrEnum):
     """What sort of thing is remembered."""

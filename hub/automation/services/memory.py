@@ -11,7 +11,17 @@ from hub.core.errors import Forbidden, InvalidRequest
 from hub.core.events import Unsubscribe
 from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, boolean, integer, slug, string
 from hub.core.services import AgentRule, ResponseMode, ServiceCall, ServiceRegistry
-from hub.memory.contract import Entry, Filters, Forget, Kind, Provenance
+from hub.memory.contract import (
+    ENTRY_LIMIT,
+    HITS_LIMIT,
+    LINES_LIMIT,
+    QUERY_LIMIT,
+    Entry,
+    Filters,
+    Forget,
+    Kind,
+    Provenance,
+)
 from hub.memory.front_matter import holds_outside_words
 from hub.memory.own_scope import own_scope
 from hub.memory.registry import MemoryRegistry
@@ -19,13 +29,12 @@ from hub.memory.shapes import added_data, answer_data, hit_data, synced_data
 from hub.sessions.keys import cron_key
 from hub.tools.policy import belongs_here
 
-TEXT_LIMIT = 8_000
 KEY_LIMIT = 512
 SHOWN_LIMIT = 500
 """Entries that `memory.forget` shows; how many there were, it always tells."""
 
 _AGENT: Mapping[Any, Any] = {Optional("agent", description="Whose memory; the default agent's without it."): slug}
-_TEXT = All(string, Length(min=1, max=TEXT_LIMIT))
+_QUERY = All(string, Length(min=1, max=QUERY_LIMIT))
 _KIND = In([each.value for each in Kind])
 _FROM: Mapping[Any, Any] = {
     Optional("person", description="Only what this person said."): slug,
@@ -36,18 +45,18 @@ _FROM: Mapping[Any, Any] = {
 
 ADD_SCHEMA = Schema(
     {
-        Required("text", description="What is to be remembered."): _TEXT,
+        Required("text", description="What is to be remembered."): All(string, Length(min=1, max=ENTRY_LIMIT)),
         Optional("kind", default=Kind.FACT.value, description="What sort of thing it is."): _KIND,
-        Optional("replaces", description="Words of the entry that holds no longer; it is struck."): _TEXT,
+        Optional("replaces", description="Words of the entry that holds no longer; it is struck."): _QUERY,
         Optional("shared", default=False, description="Whether everybody in this home may know it."): boolean,
         **_AGENT,
     }
 )
 SEARCH_SCHEMA = Schema(
     {
-        Required("query", description="What is looked for."): _TEXT,
+        Required("query", description="What is looked for."): _QUERY,
         Optional("limit", description="How many passages at most; as configured without it."): All(
-            integer, Range(min=1, max=50)
+            integer, Range(min=1, max=HITS_LIMIT)
         ),
         Optional("kind", description="Only what is of this sort."): _KIND,
         Optional("trusted", description="Only what came from this home's people, or only what did not."): boolean,
@@ -57,7 +66,7 @@ SEARCH_SCHEMA = Schema(
 )
 FORGET_SCHEMA = Schema(
     {
-        Optional("query", description="Entries with these words are removed."): _TEXT,
+        Optional("query", description="Entries with these words are removed."): _QUERY,
         Optional("dry_run", default=False, description="Tell what would be removed, and leave it."): boolean,
         **_FROM,
         **_AGENT,
@@ -67,7 +76,7 @@ GET_SCHEMA = Schema(
     {
         Required("path", description="A memory file, such as MEMORY.md."): All(string, Length(min=1, max=500)),
         Optional("start", default=1, description="The first line."): All(integer, Range(min=1)),
-        Optional("lines", default=200, description="How many lines."): All(integer, Range(min=1, max=2_000)),
+        Optional("lines", default=200, description="How many lines."): All(integer, Range(min=1, max=LINES_LIMIT)),
         **_AGENT,
     }
 )

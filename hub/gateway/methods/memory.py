@@ -13,21 +13,28 @@ from hub.gateway.methods.memory_door import (
     AGENT,
     PATH,
     QUERY,
-    QUERY_LIMIT,
     SESSION,
-    TEXT_LIMIT,
     MemoryDoor,
     told,
     without_words,
 )
-from hub.memory.contract import BY_HAND, Entry, Filters, Forget, Kind, Provenance
+from hub.memory.contract import (
+    BY_HAND,
+    ENTRY_LIMIT,
+    HITS_LIMIT,
+    LINES_LIMIT,
+    QUERY_LIMIT,
+    Entry,
+    Filters,
+    Forget,
+    Kind,
+    Provenance,
+)
 from hub.memory.front_matter import holds_outside_words
 from hub.memory.shapes import added_data, answer_data, hit_data, synced_data, verified_data
 from hub.tools.policy import belongs_here
 
 OWNER = "gateway"
-HITS_LIMIT = 50
-LINES_LIMIT = 2_000
 SHOWN_LIMIT = 500
 """Entries that `memory.forget` shows; how many there were, it always tells."""
 INDEX_LIMIT_S = 3_600.0
@@ -77,7 +84,7 @@ class MemoryMethods:
         add = Schema(
             {
                 Required("text", description="One sentence that can be understood on its own."): All(
-                    told, Length(max=TEXT_LIMIT)
+                    told, Length(max=ENTRY_LIMIT)
                 ),
                 Optional("kind", default=Kind.FACT.value, description="What sort of thing it is."): _KIND,
                 Optional("replaces", description="Words of the entry that holds no longer; it is struck."): AnyOf(

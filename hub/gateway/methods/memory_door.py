@@ -11,13 +11,11 @@ from hub.core.errors import NotFound
 from hub.core.schema import All, AnyOf, Described, Invalid, Length, Optional, show, slug, string
 from hub.gateway.contract import MethodCall
 from hub.gateway.methods.plain_data import as_json
-from hub.memory.contract import NOBODY, Memory, Scope
+from hub.memory.contract import NOBODY, QUERY_LIMIT, Memory, Scope
 from hub.memory.own_scope import own_scope
 from hub.memory.registry import MemoryRegistry
 from hub.security.redaction import Redactor
 
-QUERY_LIMIT = 2_000
-TEXT_LIMIT = 8_000
 KEY_LIMIT = 512
 
 AGENT: Mapping[Any, Any] = {

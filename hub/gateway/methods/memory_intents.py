@@ -14,6 +14,7 @@ from hub.agent.intents.intents import (
     NewIntent,
     StandingIntents,
 )
+from hub.agent.intents.match import TOPIC_LIMIT, TOPICS_LIMIT
 from hub.core.schema import All, Length, Optional, Range, Required, Schema, integer, number
 from hub.gateway.contract import READ, WRITE, Method, MethodCall
 from hub.gateway.methods.memory_door import AGENT, MemoryDoor, told, without_words
@@ -21,8 +22,6 @@ from hub.memory.contract import BY_HAND, NOBODY, Provenance
 from hub.tools.policy import belongs_here
 
 OWNER = "gateway"
-TOPICS_LIMIT = 20
-TOPIC_LIMIT = 200
 
 
 class IntentMethods:

@@ -63,11 +63,10 @@ def stand(hub: Hub, domain: str) -> None:
         Omissions(hub.home),
     )
 
-    job = Jobs(ground, lambda: hub.config.current)
-
+    jobs = Jobs(ground, lambda: hub.config.current)
     memory = NotesMemory(
         workspace,
-        job,
+        jobs,
         IndexWorker(cache_directory(hub.home), hub.clock, tasks),
         history_of=lambda agent_id: hub.home.agent(agent_id) / "memory_history",
         now=hub.clock.time,
@@ -75,18 +74,16 @@ def stand(hub: Hub, domain: str) -> None:
         changed=lambda agent_id: hub.bus.fire(EVENT_CHANGED, {"agent": agent_id}),
         tasks=tasks,
     )
-    memory.converse(Conversations(ground, hub.db))
-
     upkeep = Upkeep(
         lambda: [agent.id for agent in hub.agents.all()],
-        job,
+        jobs,
         lambda agent_id: memory.sync(agent_id=agent_id),
-        _anything,
+        _has_anything,
         hub.clock,
         hub.repairs,
         tasks,
     )
-
+    memory.converse(Conversations(ground, hub.db))
     memory.attended_by(upkeep)
 
     def settings_changed(event: Event) -> None:
@@ -101,7 +98,7 @@ def stand(hub: Hub, domain: str) -> None:
     owns(domain, hub.memory.register(memory))
     owns(domain, hub.bus.listen("config_changed", settings_changed))
     owns(domain, hub.bus.listen("run_finished", said))
-    owns(domain, hub.bus.listen(EVENT_SESSION_CHANGED, job.session_changed))
+    owns(domain, hub.bus.listen(EVENT_SESSION_CHANGED, jobs.session_changed))
     tasks.spawn(_begin(upkeep, hub.bus), name="begin to index memory")
     for tool in MemoryTools(memory, lambda: hub.people, hub.clock.time).all():
         owns(domain, hub.tools.register(tool))
@@ -126,7 +123,7 @@ async def _begin(upkeep: Upkeep, bus: EventBus) -> None:
     upkeep.start()
 
 
-def _anything(job: Job) -> bool:
+def _has_anything(job: Job) -> bool:
     """Whether an agent has anything to index, or an index that may hold what is gone."""
     workspace = Path(job.sources[0].root)
     folder = workspace / FOLDER

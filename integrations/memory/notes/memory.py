@@ -15,6 +15,9 @@ from typing import Any, TypeVar
 from hub.core.errors import HubError, InvalidRequest, TimedOut, Unavailable
 from hub.core.tasks import TaskOwner
 from hub.memory.contract import (
+    ENTRY_LIMIT,
+    HITS_LIMIT,
+    LINES_LIMIT,
     NO_FILTERS,
     UNTRUSTED_MARK,
     Added,
@@ -45,23 +48,17 @@ from integrations.memory.notes.files.notebook import NotesNotebook, no_such_file
 from integrations.memory.notes.files.remembering import Remembering
 from integrations.memory.notes.files.shelf import has_files, shown
 from integrations.memory.notes.forgetting.conversations import Conversations
-from integrations.memory.notes.forgetting.doomed import FORGET_LIMIT
 from integrations.memory.notes.forgetting.taking_out import Gone, Spoken, TakingOut, embedded
 from integrations.memory.notes.in_time import IN_TIME_SHARE, in_time
-from integrations.memory.notes.matching import QUERY_LIMIT, terms_of
+from integrations.memory.notes.matching import terms_of
 from integrations.memory.notes.worker.contract import Attendant, Worker
 from integrations.memory.notes.worker_job import FILE_LIMIT_BYTES, Job, Source
 
 _log = logging.getLogger(__name__)
 
-__all__ = ["FORGET_LIMIT", "HITS_LIMIT", "LINES_LIMIT", "QUERY_LIMIT", "TEXT_LIMIT", "NotesMemory", "Worker"]
-TEXT_LIMIT = 4_000
-HITS_LIMIT = 50
 USUAL_LIMIT = 6
-LINES_LIMIT = 2_000
 SEARCH_LIMIT_S = 8.0
 """After this the files are read instead: it is longer than a worker takes to start."""
-STOP_LIMIT_S = 1.0
 OUT_LIMIT_S = 30.0
 """How long forgetting waits until the index has taken it out."""
 SEEN_LIMIT_S = 1.0
@@ -219,8 +216,8 @@ class NotesMemory:
         """
         if not entry.text.strip():
             raise InvalidRequest("there is nothing to remember")
-        if len(entry.text) > TEXT_LIMIT:
-            raise InvalidRequest(f"that is longer than {TEXT_LIMIT} characters; remember what matters of it")
+        if len(entry.text) > ENTRY_LIMIT:
+            raise InvalidRequest(f"that is longer than {ENTRY_LIMIT} characters; remember what matters of it")
         replaced = terms_of(entry.replaces or "", self._today())
         return await self._desks.change(agent_id, Remembering(entry, scope, replaced, self._zone()).do)
 

@@ -9,6 +9,10 @@ import orjson
 
 from hub.core.schema import All, In, Length, Optional, Range, Required, boolean, integer, string
 from hub.memory.contract import (
+    ENTRY_LIMIT,
+    HITS_LIMIT,
+    LINES_LIMIT,
+    QUERY_LIMIT,
     Answer,
     Entry,
     Filters,
@@ -24,7 +28,6 @@ from hub.security.people import People
 from hub.sessions.privacy import scope_of
 from hub.tools.contract import READS_HOME, Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
-from integrations.memory.notes.memory import HITS_LIMIT, LINES_LIMIT, QUERY_LIMIT, TEXT_LIMIT
 
 GROUP = "memory"
 NOT_FOUND = "nothing found; try other words, and no kind or person"
@@ -58,7 +61,7 @@ class MemoryTools:
                 "sentence that can be understood on its own, with names and full dates.",
                 from_schema(
                     {
-                        Required("text", description="What to remember."): All(string, Length(min=1, max=TEXT_LIMIT)),
+                        Required("text", description="What to remember."): All(string, Length(min=1, max=ENTRY_LIMIT)),
                         Optional("kind", default=Kind.FACT.value): kind,
                         Optional("replaces", description="Words of the entry that holds no longer."): All(
                             string, Length(min=1, max=QUERY_LIMIT)

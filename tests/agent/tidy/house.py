@@ -15,7 +15,8 @@ from hub.memory.contract import Change, Entry, Hit, Kind, Provenance, Scope
 from hub.memory.markdown import format_entry
 from hub.memory.registry import MemoryRegistry
 from hub.security.root import Root
-from integrations.memory.notes.memory import NotesMemory, Worker
+from integrations.memory.notes.memory import NotesMemory
+from integrations.memory.notes.worker.contract import Worker
 from integrations.memory.notes.worker_job import Job
 from tests.agent.house import AgentHouse
 

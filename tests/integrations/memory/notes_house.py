@@ -10,7 +10,8 @@ from typing import Any
 from hub.core.clock import ManualClock
 from hub.memory.contract import NO_FILTERS, Added, Edit, Entry, Filters, Forget, Hit, Kind, Provenance, Scope
 from hub.security.root import Root
-from integrations.memory.notes.memory import NotesMemory, Worker
+from integrations.memory.notes.memory import NotesMemory
+from integrations.memory.notes.worker.contract import Worker
 from integrations.memory.notes.worker_job import Job, Source
 
 OWNER = Scope(person="me", private=True, shared=True)
