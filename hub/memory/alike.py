@@ -58,7 +58,7 @@ _NUMBER = re.compile(
     r"|[零〇一二两三四五六七八九十百千万亿]+(?=[个点年月日号次元块度岁米斤楼层天分秒时周期半巴升瓦台条间套片颗粒杯盒瓶])"
 )
 _NEGATION = re.compile(
-    r"\b(?:not|no|never|none|cannot|without|neither|nor|no longer|\w+n['’]t)\b|不再|不|没有|没|无|未|别|勿",
+    r"\b(?:no longer|not|no|never|none|cannot|without|neither|nor|\w+n['’]t)\b|不再|不|没有|没|无|未|别|勿",
     re.IGNORECASE,
 )
 _BOUND = re.compile(
@@ -127,6 +127,11 @@ class Gist:
     def identity(self) -> tuple[object, ...]:
         """What two entries share that say the same."""
         return self.order, self.dates
+
+    @property
+    def values(self) -> tuple[object, ...]:
+        """What entries differ in that are readings or occasions of one row."""
+        return self.numbers, self.weekdays, self.days
 
 
 def fact_key(text: str) -> str:

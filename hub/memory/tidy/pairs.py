@@ -7,12 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hub.memory.alike import Gist, Relation, relation_of
+from hub.memory.places import LASTING
 from hub.memory.tidy.entries import Standing
 
 STATEMENTS_LIMIT = 2_000
 """Statements that are compared with each other: the curated ones, and the newest."""
+SERIES_FROM = 3
+"""So many values of one thing are a row of readings or of occasions; two may be a mistake."""
 COMMON_LIMIT = 100
 """A word that more statements have than this brings no two of them together."""
+
+_TOLD = (Relation.SAME, Relation.SERIES)
 
 Pair = tuple[str, str]
 """The keys of two texts, in order."""
@@ -43,6 +48,16 @@ class Statement:
     def is_curated(self) -> bool:
         """Whether it stands in the file that lasts."""
         return any(each.curated for each in self.entries)
+
+    @property
+    def days(self) -> set[str]:
+        """The days on which it was noted."""
+        return {day for each in self.entries for day in (each.day, *each.passage.also) if day}
+
+    @property
+    def has_one_value(self) -> bool:
+        """Whether what it is about has one value at a time, so that of several one holds."""
+        return self.gist.claim.is_fixed or self.newest.passage.kind in LASTING
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +97,35 @@ def relations_by_rule(
     found: dict[Pair, tuple[Relation, float]] = {}
     for pair, share in _candidates(statements, alike):
         one, other = statements[pair[0]], statements[pair[1]]
-        relation = relation_of(one.gist, other.gist, alike.get(pair, 0.0))
+        relation = relation_of(one.gist, other.gist, alike.get(pair, 0.0), apart=not one.days & other.days)
         if relation is not Relation.DIFFERENT:
             found[pair] = (relation, max(share, alike.get(pair, 0.0)))
+    for pair in _in_series(statements, found):
+        found[pair] = (Relation.SERIES, found[pair][1])
     return found
+
+
+def _in_series(statements: Mapping[str, Statement], found: Iterable[Pair]) -> list[Pair]:
+    """Return pairs of statements of which there are many that differ in their numbers and dates alone.
+
+    Of what has one value at a time the newest and the one it should agree with are not among them.
+    """
+    rows: dict[frozenset[str], dict[str, Statement]] = {}
+    pairs: dict[frozenset[str], list[Pair]] = {}
+    for pair in found:
+        one, other = statements[pair[0]], statements[pair[1]]
+        if one.gist.frame == other.gist.frame and one.gist.values != other.gist.values:
+            rows.setdefault(one.gist.frame, {}).update({pair[0]: one, pair[1]: other})
+            pairs.setdefault(one.gist.frame, []).append(pair)
+    many: list[Pair] = []
+    for frame, row in rows.items():
+        if len({each.gist.values for each in row.values()}) < SERIES_FROM:
+            continue
+        newest, *older = sorted(row.values(), key=lambda each: each.newest.order, reverse=True)
+        against = next((each for each in older if each.is_curated), older[0])
+        asked = pair_of(newest.key, against.key) if newest.has_one_value else None
+        many += [pair for pair in pairs[frame] if pair != asked]
+    return many
 
 
 def questions_in(
@@ -96,7 +136,7 @@ def questions_in(
     found = []
     for pair, (relation, likeness) in rules.items():
         one, other = statements[pair[0]], statements[pair[1]]
-        if relation is Relation.SAME or pair in judged or (one.newest.is_todo and other.newest.is_todo):
+        if relation in _TOLD or pair in judged or (one.newest.is_todo and other.newest.is_todo):
             continue
         older, newer = sorted((one.newest, other.newest), key=lambda entry: entry.order)
         found.append(Question(pair, older, newer, likeness))

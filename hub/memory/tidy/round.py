@@ -25,8 +25,8 @@ RECURS_DAYS = 2
 """On so many different days something has to be noted to be kept for good."""
 PROMOTED_LIMIT = 500
 """Characters of what is copied; longer entries are no lines of a file that lasts."""
-MARKS_LIMIT = 10
-"""Contradictions that stand marked at the same time."""
+MARKS_LIMIT = 5
+"""Contradictions that stand marked at the same time; the others wait until some of these are settled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +292,7 @@ class Round:
     # --- what does not agree ---
 
     def _contradictions(self) -> list[tuple[Standing, Standing]]:
-        """Return the pairs that do not agree, as far as both stand when the rest is done; the most recent first."""
+        """Return the pairs that do not agree, as far as both stand when the rest is done; the most telling first."""
         gone = {each.struck for each in self._struck}
         found = []
         for pair in self._between.get(Relation.CONTRADICTS, ()):
@@ -305,12 +305,13 @@ class Round:
                 continue
             one, other = (([each for each in some if each.curated] or some)[-1] for some in sides)
             found.append((one, other) if one.order <= other.order else (other, one))
-        found.sort(key=lambda each: (each[0].curated or each[1].curated, each[1].order, each[0].order), reverse=True)
+        found.sort(key=_telling, reverse=True)
         return found
 
     def _blocked(self, contradictions: Iterable[tuple[Standing, Standing]]) -> set[str]:
-        """Return what is not kept for good as long as it is not settled."""
-        return {self._leader[side.key] for pair in contradictions for side in pair}
+        """Return what is not kept for good: what is not settled, and what changes by itself."""
+        series = {key for pair in self._between.get(Relation.SERIES, ()) for key in pair}
+        return series | {self._leader[side.key] for pair in contradictions for side in pair}
 
     def _settle(self, text: str, contradictions: Sequence[tuple[Standing, Standing]]) -> str:
         struck_now = {each.struck for each in self._struck}
@@ -340,6 +341,12 @@ class Round:
 
     def _is_undone_mark(self, entry: Standing) -> bool:
         return f"“{shown(entry.passage.text)}”" in self._known.undone
+
+
+def _telling(pair: tuple[Standing, Standing]) -> tuple[object, ...]:
+    """Return by what contradictions are in order: what lasts, what has one value at a time, what is recent."""
+    one, other = pair
+    return one.curated or other.curated, one.gist.claim.is_fixed, other.order, one.order
 
 
 def _clearest(entries: Sequence[Standing]) -> Standing:
