@@ -21,11 +21,11 @@ from hub.core.errors import Forbidden, HubError, NotFound, Unavailable
 from hub.core.events import EventBus
 from hub.core.lanes import Lanes, Priority
 from hub.core.tasks import TaskOwner
-from hub.memory.contract import NOBODY, Memory, Provenance, Scope
+from hub.memory.contract import CHANGES_LIMIT, NOBODY, Memory, Provenance, Scope
 from hub.memory.registry import MemoryRegistry
 from hub.security.people import People
 from hub.security.redaction import Redactor
-from hub.sessions.keys import SessionKey, SessionKind
+from hub.sessions.keys import ROOMS, SessionKey, SessionKind
 from hub.sessions.privacy import scope_of
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
@@ -36,12 +36,9 @@ _log = logging.getLogger(__name__)
 EVENT_FLUSHED = "memory_flushed"
 """Fired when a conversation was written into memory: `agent_id`, `session_key`, `session_id`, `path`, `trusted`."""
 
-ROOMS = frozenset({SessionKind.GROUP, SessionKind.CHANNEL})
 KINDS = frozenset({SessionKind.MAIN, SessionKind.DIRECT, *ROOMS})
 """Conversations of people; what automations and subagents say among themselves is not kept."""
 
-CHANGES_SEEN = 200
-"""Changes of the memory among which is looked for what was forgotten."""
 MEMORY_LOOKS = 60
 MEMORY_WAIT_S = 1.0
 """How often, and how long in between, it is looked whether the memory is set up yet behind a start."""
@@ -202,7 +199,7 @@ class Flush:
         """Return when something was forgotten last of the memory that a conversation goes to; 0 for never."""
         if whose.scope == NOBODY:
             return 0
-        changes = await memory.notebook.changes(agent_id=session.agent_id, scope=whose.scope, limit=CHANGES_SEEN)
+        changes = await memory.notebook.changes(agent_id=session.agent_id, scope=whose.scope, limit=CHANGES_LIMIT)
         return max((each.time_ms for each in changes if each.reason == "forget"), default=0)
 
     async def _said(self, session: Session, position: Position, forgotten_ms: int) -> Said:

@@ -35,14 +35,12 @@ class Said:
         lines: In order.
         entry_id, entry_ms: The last entry of it, from which the next part goes on; "" for an empty conversation.
         trusted: Whether no words from outside stand anywhere in the conversation up to there.
-        run_ids: The runs in which people spoke.
     """
 
     lines: tuple[Line, ...]
     entry_id: str
     entry_ms: int
     trusted: bool
-    run_ids: frozenset[str]
 
     @property
     def names_something(self) -> bool:
@@ -93,7 +91,6 @@ def said_since(
         last.id if last is not None else "",
         last.ts_ms if last is not None else 0,
         all(entry.provenance.trusted for entry in branch),
-        of_people,
     )
 
 

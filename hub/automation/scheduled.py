@@ -28,7 +28,7 @@ from hub.core.clock import Clock
 from hub.core.context import Authority, Context, ToolPolicy
 from hub.core.errors import Forbidden, HubError, InvalidRequest, LimitExceeded, NotFound, Unavailable
 from hub.core.events import EventBus
-from hub.sessions.keys import SessionKey, SessionKind
+from hub.sessions.keys import ROOMS, SessionKey
 from hub.storage.database import Database
 
 _log = logging.getLogger(__name__)
@@ -442,7 +442,7 @@ def _forget(connection: sqlite3.Connection, id: str) -> None:
 
 
 def _is_room(session_key: str | None) -> bool:
-    return session_key is not None and SessionKey.parse(session_key).kind in (SessionKind.GROUP, SessionKind.CHANNEL)
+    return session_key is not None and SessionKey.parse(session_key).kind in ROOMS
 
 
 def _digest(item: Mapping[str, Any]) -> str:

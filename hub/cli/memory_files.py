@@ -11,9 +11,8 @@ from hub.cli.groups import Command
 from hub.cli.memory_options import agent_option, given
 from hub.cli.memory_prints import moment
 from hub.cli.options import home_option, json_option, print_json, print_table
+from hub.memory.contract import CHANGES_LIMIT
 from hub.memory.places import GROUP_AREA, PERSON_AREA, PRIVATE_AREA, SHARED_AREA
-
-CHANGES_LIMIT = 200
 
 
 @click.command("list", cls=Command)

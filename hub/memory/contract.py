@@ -24,6 +24,8 @@ HITS_LIMIT = 50
 """Passages that a search returns at most."""
 LINES_LIMIT = 2_000
 """Lines of a memory file that are read at once."""
+CHANGES_LIMIT = 200
+"""Changes that are listed at once."""
 
 
 class Kind(StrEnum):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass
 from datetime import date
 
 from hub.core.errors import Forbidden
 from hub.memory.contract import Kind, Scope
 from hub.memory.markdown import insert_under
-from hub.security.jail_path import PathRefused, components
+from hub.security.jail_path import PathRefused, components, folded_name
 
 CURATED = "MEMORY.md"
 FOLDER = "memory"
@@ -28,10 +27,12 @@ SHARED_AREA = "shared"
 PERSON_AREA = "person-"
 GROUP_AREA = "group-"
 
+SET_APART = frozenset({"people", "groups", "shared", "people.md", "groups.md", "shared.md"})
+"""Names below `memory/` that hold nothing of the private area."""
+
 _SUFFIX = ".md"
 _ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _OWNED = {"people": PERSON_AREA, "groups": GROUP_AREA}
-_SET_APART = frozenset({"people", "groups", "shared", "people.md", "groups.md", "shared.md"})
 _DAY = re.compile(r"(?:.*/)?(\d{4}-\d\d-\d\d)(?:-[^/]*)?\.md")
 _SECTIONS = {Kind.PREFERENCE: "Preferences", Kind.DECISION: "Decisions", Kind.PERSON: "People"}
 _FACTS = "Facts"
@@ -160,7 +161,7 @@ def area_of(path: str) -> str | None:
     if first in _OWNED and len(names) > 2:
         owner = names[2].removesuffix(_SUFFIX) if len(names) == 3 else names[2]
         return f"{_OWNED[first]}{owner}" if _ID.fullmatch(owner) else None
-    return None if _folded(first) in _SET_APART else PRIVATE_AREA
+    return None if folded_name(first) in SET_APART else PRIVATE_AREA
 
 
 def may_see(path: str, scope: Scope) -> bool:
@@ -195,9 +196,3 @@ def day_of(path: str) -> date | None:
         return date.fromisoformat(match[1]) if match else None
     except ValueError:
         return None
-
-
-def _folded(name: str) -> str:
-    # Some file systems do not look at signs that are not seen.
-    seen = "".join(each for each in name if unicodedata.category(each) != "Cf")
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold())

@@ -89,10 +89,11 @@ class Hidden:
 
 
 def _folded(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name.casefold() if name.isascii() else _folded_name(name) for name in names)
+    return tuple(name.casefold() if name.isascii() else folded_name(name) for name in names)
 
 
-def _folded_name(name: str) -> str:
+def folded_name(name: str) -> str:
+    """Return a name as the least strict file system compares it: without signs that are not seen, in one case."""
     seen = "".join(each for each in name if unicodedata.category(each) != "Cf")
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold())
 

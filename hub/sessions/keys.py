@@ -46,7 +46,9 @@ class ThreadKind(StrEnum):
     TOPIC = "topic"
 
 
-_ROOMS = (SessionKind.GROUP, SessionKind.CHANNEL)
+ROOMS = frozenset({SessionKind.GROUP, SessionKind.CHANNEL})
+"""Kinds of conversation in which several people take part."""
+
 _RESERVED = frozenset(kind.value for kind in SessionKind)
 
 
@@ -86,13 +88,13 @@ class SessionKey:
                 _check_id(name, value)
         if (self.id is None) is not (self.kind is SessionKind.MAIN):
             raise InvalidRequest(f"a session key of kind {self.kind} has {'no' if self.id else 'an'} id")
-        if self.channel is None and self.kind in _ROOMS:
+        if self.channel is None and self.kind in ROOMS:
             raise InvalidRequest(f"a session key of kind {self.kind} has a channel")
-        if self.channel is not None and self.kind not in (*_ROOMS, SessionKind.DIRECT):
+        if self.channel is not None and self.kind not in (*ROOMS, SessionKind.DIRECT):
             raise InvalidRequest(f"a session key of kind {self.kind} has no channel")
         if self.account is not None and (self.kind is not SessionKind.DIRECT or self.channel is None):
             raise InvalidRequest("an account belongs to a direct conversation on a channel")
-        if self.thread is not None and self.kind not in _ROOMS:
+        if self.thread is not None and self.kind not in ROOMS:
             raise InvalidRequest("a thread belongs to a group or a channel")
         if self.thread is None and self.thread_kind is not ThreadKind.THREAD:
             raise InvalidRequest("there is a kind of thread but no thread")

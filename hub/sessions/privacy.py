@@ -9,9 +9,8 @@ from hub.core.context import Authority
 from hub.core.errors import InvalidRequest
 from hub.memory.contract import NOBODY, Scope
 from hub.security.people import People, is_identity
-from hub.sessions.keys import SessionKey, SessionKind
+from hub.sessions.keys import ROOMS, SessionKey, SessionKind
 
-_ROOMS = (SessionKind.GROUP, SessionKind.CHANNEL)
 _NOT_PLAIN = re.compile(r"[^a-z0-9_-]+")
 _ROOM_LIMIT = 40
 _HASH_DIGITS = 20
@@ -38,7 +37,7 @@ def scope_of(session_key: str, authority: Authority, people: People | None = Non
         key = SessionKey.parse(session_key)
     except InvalidRequest:
         return NOBODY
-    if key.kind in _ROOMS and key.id is not None:
+    if key.kind in ROOMS and key.id is not None:
         return Scope(person=None, private=False, group=_room(key), shared=authority.person is not None)
     if key.kind not in _PERSONAL or any(DENIED in policy.deny for policy in authority.tool_policies):
         return NOBODY

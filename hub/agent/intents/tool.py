@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from hub.agent.intents.intents import EXPIRES_DAYS, EXPIRES_DAYS_LIMIT, NewIntent, StandingIntents
+from hub.agent.intents.intents import EXPIRES_DAYS, EXPIRES_DAYS_LIMIT, TEXT_LIMIT, NewIntent, StandingIntents
 from hub.agent.intents.match import split_topics
 from hub.agent.intents.store import Intent
 from hub.core.clock import Clock
@@ -37,7 +37,7 @@ class IntentTool:
 
     def tool(self) -> Tool:
         """Return the tool."""
-        text = All(string, Length(min=1, max=1_000))
+        text = All(string, Length(min=1, max=TEXT_LIMIT))
         return Tool(
             NAME,
             'Reminders for whenever a topic comes up ("when I mention the boiler, remind me of …"). For a time, use '

@@ -23,7 +23,7 @@ from hub.core.schema import (
 from hub.gateway.contract import ADMIN, READ, WRITE, Method, MethodCall
 from hub.gateway.methods.memory_door import AGENT, PATH, MemoryDoor, told, without_words
 from hub.gateway.methods.plain_data import as_json
-from hub.memory.contract import Edit
+from hub.memory.contract import CHANGES_LIMIT, Edit
 from hub.memory.shapes import change_data, file_data
 
 OWNER = "gateway"
@@ -33,7 +33,6 @@ EDITS_LIMIT = 50
 BATCH_FILES = 200
 BATCH_LIMIT = 4_194_304
 """Characters of the files that come in, or go out, in one frame: with every one of them escaped it still fits."""
-CHANGES_LIMIT = 200
 DIFF_LIMIT = 65_536
 DIFFS_LIMIT = 2_097_152
 SUMMARY_LIMIT = 200
@@ -109,7 +108,9 @@ class MemoryFileMethods:
                 **AGENT,
             }
         )
-        export = Schema({Optional("after", default=None, description="`next` of the last answer."): AnyOf(None, PATH)})
+        export = Schema(
+            {Optional("after", default=None, description="`next` of the last answer."): AnyOf(None, PATH), **AGENT}
+        )
         return [
             Method("memory.list", self._list, OWNER, Schema(dict(AGENT)), READ),
             Method("memory.read", self._read, OWNER, read, READ),
@@ -117,7 +118,7 @@ class MemoryFileMethods:
             Method("memory.changes", self._changes, OWNER, changes, READ),
             Method("memory.undo", self._undo, OWNER, undo, WRITE, acts=True, kept=without_words),
             Method("memory.import", self._import, OWNER, import_, ADMIN, acts=True, kept=without_words),
-            Method("memory.export", self._export, OWNER, Schema({**export.schema, **AGENT}), ADMIN),
+            Method("memory.export", self._export, OWNER, export, ADMIN),
         ]
 
     async def _list(self, call: MethodCall) -> Mapping[str, Any]:

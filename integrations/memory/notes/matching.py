@@ -7,14 +7,13 @@ from datetime import date
 
 from hub.core.errors import InvalidRequest
 from hub.memory.alike import fact_key
-from hub.memory.contract import Filters, Hit
+from hub.memory.contract import QUERY_LIMIT, Filters, Hit
 from hub.memory.dates import marks_in, marks_of_day
 from hub.memory.days_asked import asked_for
 from hub.memory.markdown import Passage
 from hub.memory.places import day_of
 from hub.memory.words import fold, words_asked, words_of
 
-QUERY_LIMIT = 2_000
 EXAMPLES = 5
 EXAMPLE_LIMIT = 80
 Term = frozenset[str]

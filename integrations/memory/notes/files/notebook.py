@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, tzinfo
 
 from hub.core.errors import Conflict, Forbidden, InvalidRequest, NotFound
-from hub.memory.contract import Change, Edit, MemoryFile, MemoryText, Provenance, Scope
+from hub.memory.contract import CHANGES_LIMIT, Change, Edit, MemoryFile, MemoryText, Provenance, Scope
 from hub.memory.file_names import free_name, slug_of
 from hub.memory.front_matter import FrontMatter, with_front_matter
 from hub.memory.markdown import without_sources
@@ -38,7 +38,6 @@ NAMES_TRIED = 1_000
 NO_SLUG = "notes"
 NAME_LIMIT = 100
 DEPTH_LIMIT = 8
-CHANGES_LIMIT = 200
 TOOK_BACK, BROUGHT_BACK = "took back: ", "brought back: "
 REASONS = frozenset({"add", "edit", "tidy", "import", "undo", "note", "forget"})
 

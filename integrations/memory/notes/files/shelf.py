@@ -18,6 +18,7 @@ from hub.memory.places import (
     PEOPLE,
     PERSON_AREA,
     PRIVATE_AREA,
+    SET_APART,
     SHARED,
     area_of,
     day_of,
@@ -223,7 +224,7 @@ def _order(path: str) -> tuple[int, int, str]:
 def _has_own_files(folder: str) -> bool:
     try:
         with os.scandir(folder) as entries:
-            return any(entry.name not in ("people", "groups", "shared", "shared.md") for entry in entries)
+            return any(entry.name not in SET_APART for entry in entries)
     except FileNotFoundError:
         return False
     except OSError:
