@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hub.agent.digest import Digester
-from hub.agent.flush import Flush, FlushNeeds
+from hub.agent.flush.digest import Digester
+from hub.agent.flush.flush import Flush, FlushNeeds
 from hub.agent.intents.intents import StandingIntents
 from hub.agent.intents.tool import IntentTool
 from hub.agent.recall import Recall, RecallNeeds

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.agent.digest import (
+from hub.agent.flush.digest import (
     LAST_LINES,
     POINT_LIMIT,
     POINTS_LIMIT,
@@ -18,7 +18,7 @@ from hub.agent.digest import (
     read_reply,
     slug_of,
 )
-from hub.agent.said import Line
+from hub.agent.flush.said import Line
 
 LINES = (Line("Me", "hello"), Line(None, "hi"), Line("Me", "The boiler was serviced today by Kessler"))
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from hub.agent.digest import ATTEMPTS
-from hub.agent.flush_store import TRIES, FlushStore, Plan
+from hub.agent.flush.digest import ATTEMPTS
+from hub.agent.flush.store import TRIES, FlushStore, Plan
 from hub.core.context import Authority, Context
 from hub.core.errors import Forbidden, NotFound, Unavailable
 from hub.core.secret import Secret

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hub.agent.agents import Agents
-from hub.agent.digest import Digester
-from hub.agent.flush_store import FlushStore, Plan, Position
-from hub.agent.said import Said, read_branch, said_since
+from hub.agent.flush.digest import Digester
+from hub.agent.flush.said import Said, read_branch, said_since
+from hub.agent.flush.store import FlushStore, Plan, Position
 from hub.core.clock import Clock
 from hub.core.context import Authority, system_context
 from hub.core.errors import Forbidden, HubError, NotFound, Unavailable

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hub.agent.agents import Agent
+from hub.agent.flush.said import Line
 from hub.agent.parts import UsageLog
-from hub.agent.said import Line
 from hub.agent.small_call import SmallCall, asked_again, read_object, real_candidates
 from hub.agent.small_talk import naming_words
 from hub.core.clock import Clock
