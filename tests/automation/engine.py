@@ -100,8 +100,9 @@ class Engine:
 
     async def settle(self) -> None:
         """Let what goes on come to its end or to a wait: to where the database and the loop have nothing to do."""
-        for _ in range(25):
-            await self.db.write(lambda connection: None)
+        for _ in range(5):
+            for _ in range(5):  # while a write is waited for, the loop does all that it has to do
+                await self.db.write(lambda connection: None)
             await self.advance(0)
 
     async def until(self, condition: Callable[[], bool]) -> None:

@@ -49,6 +49,8 @@ async def test_runs_missed_while_the_hub_was_down_are_made_up_as_it_says(
     await engine.until(lambda: len(engine.results) == 1)
 
     await down_for(engine, down, killed=killed)
+    await engine.until(lambda: len(engine.calls) > made_up)
+    await engine.settle()
 
     assert len(engine.calls) == 1 + made_up
 
