@@ -332,7 +332,8 @@ class Notebook(Protocol):
 
         Raises:
             NotFound: There is no such change within `scope`.
-            Conflict: What it changed was changed again since.
+            Forbidden: Its files may be read, not written.
+            Conflict: What it changed was changed again since, or is not kept.
         """
         ...
 
@@ -412,6 +413,9 @@ class Memory(Protocol):
         Raises:
             InvalidRequest: It names nothing, or a query names too many; nothing is removed then.
             Forbidden: The session belongs to nobody who could have a memory.
+            Conflict, LimitExceeded: A file changed meanwhile, or too much of conversations is left out; nothing was
+                removed.
+            Unavailable: A file cannot be written, or it is not known what was forgotten of conversations.
         """
         ...
 

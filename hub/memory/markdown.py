@@ -24,6 +24,10 @@ from hub.memory.front_matter import NO_FRONT_MATTER, FrontMatter, front_matter, 
 
 PASSAGE_LIMIT = 700
 """Characters of a passage; longer paragraphs are cut at their lines."""
+ALSO_LIMIT = 5
+"""Further days that an entry names, the latest."""
+NOBODY_NAMED = "someone"
+"""Stands where it is not known who said something."""
 
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])\s")
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
@@ -34,12 +38,8 @@ _SOURCE = re.compile(
     r"(?: · also noted (?P<also>\d{4}-\d\d-\d\d(?:, \d{4}-\d\d-\d\d)*))?(?P<untrusted> · untrusted)?_\s*"
 )
 _STRUCK = re.compile(r"\s+_superseded (?P<since>\d{4}-\d\d-\d\d)_\s*")
-ALSO_LIMIT = 5
-"""Further days that an entry names, the latest."""
 _TILDES = re.compile(r"((?:>\s?)*)~~(.*)~~")
 _SAID = re.compile(r"(\s*(?:>\s?)*)(.*?)(\s*)\Z")
-NOBODY_NAMED = "someone"
-"""Stands where it is not known who said something."""
 _NOT_PLAIN = re.compile(r"[\s`_]+")
 
 

@@ -159,8 +159,6 @@ class IndexWorker:
         async with self._starting:
             await self._end()
 
-    # --- below ---
-
     async def _call(self, job: Job, op: str, args: Mapping[str, Any], timeout_s: float) -> Any:
         process = await self._ready()
         self._used_at = self._clock.monotonic()
