@@ -151,7 +151,7 @@ async def _meaning(library: Library, text: str) -> _Meaning:
     except EmbeddingFailed as error:
         return _Meaning(why_not=error.text)
     except TimeoutError:
-        return _Meaning(why_not=f"{chosen.embedder.id.provider} took longer than {QUERY_WAIT_S:g} s")
+        return _Meaning(why_not=f"{chosen.embedder.id.shown} took longer than {QUERY_WAIT_S:g} s")
 
 
 def _fitting(meaning: _Meaning, generation: Generation, library: Library) -> tuple[Vector | None, str | None]:

@@ -169,6 +169,11 @@ class EmbedderId:
         return f"{self.provider}|{self.model}|{self.endpoint}"
 
     @property
+    def shown(self) -> str:
+        """Who makes them, for people: `openai` may as well be a server of one's own that speaks its API."""
+        return f"{self.provider} ({self.endpoint})"
+
+    @property
     def fingerprint(self) -> str:
         """What of it must be equal, as one string."""
         return f"{self.maker}|{self.dimensions or ''}"

@@ -176,3 +176,13 @@ async def test_a_blank_query_has_no_vector(make: Make) -> None:
 
     with pytest.raises(EmbeddingFailed):
         await embedder.query("  ")
+
+
+async def test_of_a_server_of_ones_own_the_address_is_told_and_not_only_whose_api_it_speaks(
+    server: EmbeddingServer, make: Make
+) -> None:
+    embedder = await make()
+    server.queue({"kind": "zero"})
+
+    with pytest.raises(EmbeddingFailed, match=server.base_url):
+        await embedder.query("boiler")

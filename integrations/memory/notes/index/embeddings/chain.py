@@ -153,9 +153,7 @@ class _Choice:
                 await taken.provider.close()
         if refused is None:
             return None
-        self.notes.append(
-            f"Nobody else is left, so that {refused.provider.id.provider} is asked again from time to time."
-        )
+        self.notes.append(f"Nobody else is left, so that {refused.provider.id.shown} is asked again from time to time.")
         return await self._wrapped(refused)
 
     async def _step(self, step: str) -> _Taken | None:

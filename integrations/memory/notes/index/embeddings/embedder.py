@@ -132,7 +132,7 @@ class CachingEmbedder:
         vector = part.vectors[0]
         if vector is None:
             self.rejected += 1
-            raise EmbeddingFailed(f"{self.id.provider} has no usable vector for this query")
+            raise EmbeddingFailed(f"{self.id.shown} has no usable vector for this query")
         if await self._is_new_length(len(vector)):
             raise EmbeddingFailed(self._changed)
         self._queries[text] = vector
@@ -205,7 +205,7 @@ class CachingEmbedder:
     @property
     def _changed(self) -> str:
         return (
-            f"{self.id.provider} gives vectors of another length for {self.id.model} than before: the model behind the "
+            f"{self.id.shown} gives vectors of another length for {self.id.model} than before: the model behind the "
             "name has changed, and the index has to be built anew"
         )
 

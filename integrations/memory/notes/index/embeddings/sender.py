@@ -217,13 +217,13 @@ class Sender:
     def _part(self, places: Sequence[int], made: Made, requests: int) -> Part:
         vectors = normalise(made.rows)
         if len(vectors) != len(places):
-            raise ProviderFailed(Fault.NONSENSE, f"{self._provider.id.provider} sent vectors for other texts")
+            raise ProviderFailed(Fault.NONSENSE, f"{self._provider.id.shown} sent vectors for other texts")
         asked, id = self._provider.length, self._provider.id
         given = next((len(vector) for vector in vectors if vector is not None), asked)
         if asked is not None and given != asked:
             raise ProviderFailed(
                 Fault.MODEL,
-                f"{id.provider} gives vectors of {given} numbers for {id.model}, not the {asked} asked for; change "
+                f"{id.shown} gives vectors of {given} numbers for {id.model}, not the {asked} asked for; change "
                 "or remove memory.embeddings.dimensions",
             )
         return Part(places, vectors, requests, made.tokens)
