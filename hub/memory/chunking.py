@@ -19,7 +19,7 @@ from hub.memory.outline import HEADING_LIMIT, Run, outline
 from hub.memory.packing import TOKEN_WEIGHT, Cut, Piece, atoms_of, pack, weight_of
 from hub.memory.places import day_of
 
-CUT_VERSION = 3
+CUT_VERSION = 4
 """Goes up whenever the same file gives other passages, words or dates than before, whatever the reason: a rule here, in
 `markdown`, `front_matter`, `outline`, `packing`, `dates`, `words` or `traditional`. Every index is then built anew
 beside the old."""

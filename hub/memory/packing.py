@@ -13,8 +13,11 @@ from enum import IntEnum
 from hub.memory.words import count_cjk
 
 TOKEN_WEIGHT = 4
+PART_SHARE = (2, 5)
+"""Of the largest atom, how long the parts are of a sentence that is longer than that."""
 
 _SENTENCE = re.compile(r".+?(?:[.!?](?=\s)\s*|[。！？；]|$)", re.DOTALL)
+_PAUSES = " ，、"
 
 
 class Cut(IntEnum):
@@ -61,7 +64,10 @@ def weight_of(text: str) -> int:
 
 
 def atoms_of(text: str, line: int, cut: Cut, largest: int, block: int = 0) -> list[Atom]:
-    """Return a line as atoms of at most `largest`: itself, its sentences, or what is left between words."""
+    """Return a line as atoms of at most `largest`: itself, its sentences, or what is left between words.
+
+    What has no sentences is cut small, so that as much of it is repeated as of any other text: Chinese often has none.
+    """
     weight = weight_of(text)
     if weight <= largest:
         return [Atom(line, text, weight, cut, block)]
@@ -117,14 +123,17 @@ def _piece(atoms: Sequence[Atom]) -> Piece | None:
 
 
 def _parts(text: str, largest: int) -> Iterator[str]:
-    """Yield a text in parts, cut between words where a word is not longer than a part."""
-    at = 0
+    """Yield a text that is too long in parts, cut between words where a word is not longer than a part."""
+    if weight_of(text) <= largest:
+        yield text
+        return
+    at, largest = 0, max(TOKEN_WEIGHT, largest * PART_SHARE[0] // PART_SHARE[1])
     while at < len(text):
         length = largest
         if weight_of(text[at : at + length]) > largest:
             length = max(1, largest // TOKEN_WEIGHT)
         end = at + length
-        if end < len(text) and (space := text.rfind(" ", at, end)) > at and text[end] != " ":
-            end = space + 1
+        if end < len(text) and text[end] != " " and (pause := max(text.rfind(each, at, end) for each in _PAUSES)) > at:
+            end = pause + 1
         yield text[at:end]
         at = end
