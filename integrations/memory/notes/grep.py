@@ -17,9 +17,9 @@ from hub.memory.dates import marks_in, marks_of_day
 from hub.memory.markdown import Passage, passages
 from hub.memory.places import day_of
 from hub.memory.ranking import snippet
-from hub.memory.words import fold, otherwise_written, words_of
+from hub.memory.words import fold, words_of
 from integrations.memory.notes.hits import hit_of
-from integrations.memory.notes.matching import Term, day_in, passes
+from integrations.memory.notes.matching import Term, day_in, may_have, passes
 
 TIME_LIMIT_S = 4.0
 SIZE_LIMIT = 64 * 1_048_576
@@ -192,8 +192,7 @@ def _may_have(file: Text, terms: Sequence[Term]) -> bool:
     marks: list[str] | None = None
     for word in frozenset[str]().union(*terms):
         if not word.startswith("@"):
-            # A stem is how all forms of its word begin, but for a last y that became i.
-            if word.removesuffix("i") in folded or (word[-1].isdecimal() and word in otherwise_written(folded)):
+            if may_have(folded, word):
                 return True
             continue
         if marks is None:

@@ -12,7 +12,7 @@ from hub.memory.dates import marks_in, marks_of_day
 from hub.memory.days_asked import asked_for
 from hub.memory.markdown import Passage
 from hub.memory.places import day_of
-from hub.memory.words import fold, words_asked, words_of
+from hub.memory.words import fold, otherwise_written, words_asked, words_of
 
 EXAMPLES = 5
 EXAMPLE_LIMIT = 80
@@ -58,10 +58,16 @@ def meant(passages: Iterable[tuple[str, Passage]], query: str, terms: list[Term]
 def has_all(text: str, day: date | None, terms: Sequence[Term]) -> bool:
     """Whether a text that belongs to a day has one word of each term."""
     folded = fold(text)
-    if not all(_may_have(folded, term) for term in terms):
+    if not all(any(word.startswith("@") or may_have(folded, word) for word in term) for term in terms):
         return False
     own = {*words_of(text), *marks_in(text), *(marks_of_day(day) if day else ())}
     return all(term & own for term in terms)
+
+
+def may_have(folded: str, word: str) -> bool:
+    """Whether taking a text apart may find a word: cheap, and never wrongly no."""
+    # A stem is how all forms of its word begin, but for a last y that became i.
+    return word.removesuffix("i") in folded or (word[-1].isdecimal() and word in otherwise_written(folded))
 
 
 def for_example(named: Sequence[Passage | Hit]) -> str:
@@ -80,9 +86,3 @@ def passes(passage: Passage, filters: Filters) -> bool:
         and (filters.kind is None or passage.kind == filters.kind.value)
         and (filters.trusted is None or passage.trusted is filters.trusted)
     )
-
-
-def _may_have(folded: str, term: Term) -> bool:
-    """Whether taking a text apart may find one of these words: cheap, and never wrongly no."""
-    # A stem is how all forms of its word begin, but for a last y that became i.
-    return any(word.startswith("@") or word.removesuffix("i") in folded for word in term)

@@ -54,6 +54,18 @@ async def test_words_with_a_session_may_name_many(notes: Notes) -> None:
     assert len(await notes.remove(Forget("tea", session=OTHER))) == 9
 
 
+@pytest.mark.parametrize(
+    ("said", "query"),
+    [("The dishwasher shows E-15", "e15"), ("The plumber is at 0170 123 4567", "1234567"), ("Libraries", "library")],
+)
+async def test_words_name_an_entry_in_whatever_form_it_has_them(notes: Notes, said: str, query: str) -> None:
+    await notes.put(said)
+
+    gone = await notes.remove(Forget(query))
+
+    assert [hit.text for hit in gone] == [said]
+
+
 async def test_the_owner_has_a_person_forgotten_without_reading_what_they_said(notes: Notes) -> None:
     await notes.put("canary-anna", scope=ANNA, session=OTHER)
     await notes.put("canary-room", scope=ROOM, person="anna")
