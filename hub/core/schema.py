@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from voluptuous import (
@@ -112,6 +112,17 @@ class Schema(_BaseSchema):
     @cached_property
     def _compiled(self) -> Callable[[list[Any], Any], Any]:
         return self._compile(self.schema)  # type: ignore[no-any-return, no-untyped-call]
+
+    def checked(self) -> Self:
+        """Return it compiled, for what somebody else wrote.
+
+        Raises:
+            SchemaError: It is no schema; the library raises further kinds.
+        """
+        if isinstance(self.schema, Schema):
+            self.schema.checked()
+        _ = self._compiled
+        return self
 
     def _compile_sequence(self, schema: Any, seq_type: type) -> Callable[[list[Any], Any], Any]:
         first_error_only = super()._compile_sequence(schema, seq_type)  # type: ignore[no-untyped-call]

@@ -104,7 +104,7 @@ def _execute(domain: str, path: Path) -> ModuleType:
 
 def _compile(domain: str, schema: Any) -> Schema:
     try:
-        return Schema(schema)
+        return Schema(schema).checked()
     except Exception as error:  # the library raises several kinds for what is no schema
         raise SchemaProblem(f"{domain}/{SCHEMA_FILE}: {CONFIG_SCHEMA} is not a schema: {error}") from error
 

@@ -99,6 +99,10 @@ async def test_without_a_schema_any_configuration_is_taken(kit: Kit) -> None:
         ("\nraise SystemExit\n", "schema.py line 2: SystemExit"),
         ("import nothing_of_the_kind\nCONFIG_SCHEMA = {}\n", "line 1: ModuleNotFoundError"),
         ("CONFIG_SCHEMA = {'a': memoryview(b'')}\n", "is not a schema"),
+        (
+            "from hub.core.schema import Schema\nCONFIG_SCHEMA = Schema({'a': memoryview(b'')})\n",
+            "is not a schema",
+        ),
     ],
 )
 async def test_a_broken_schema_is_told_with_its_line(kit: Kit, code: str, message: str) -> None:
