@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import PurePosixPath
 
-from hub.memory.dates import marks_in, marks_of_day
+from hub.memory.dates import marks_by_which, marks_of_day
 from hub.memory.front_matter import FrontMatter, front_matter, says_untrusted
 from hub.memory.markdown import Passage, whole_items
 from hub.memory.outline import HEADING_LIMIT, Run, outline
 from hub.memory.packing import TOKEN_WEIGHT, Cut, Piece, atoms_of, pack, weight_of
 from hub.memory.places import day_of
 
-CUT_VERSION = 4
+CUT_VERSION = 5
 """Goes up whenever the same file gives other passages, words or dates than before, whatever the reason: a rule here, in
 `markdown`, `front_matter`, `outline`, `packing`, `dates`, `words` or `traditional`. Every index is then built anew
 beside the old."""
@@ -147,7 +147,7 @@ class _Whole:
         )
 
     def _chunk(self, run: Run, start_line: int, end_line: int, text: str, day: date | None) -> Chunk:
-        marks = [*(marks_of_day(day) if day else ()), *marks_in(" ".join([*run.headings, text]))]
+        marks = [*(marks_of_day(day) if day else ()), *marks_by_which(" ".join([*run.headings, text]))]
         return Chunk(
             start_line,
             end_line,

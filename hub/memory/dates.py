@@ -1,4 +1,7 @@
-"""Dates that people write, as marks by which passages are found: `@2026-05-12`, `@05-12`, `@2026-05`, `@05`."""
+"""Dates that people write, as marks by which passages are found: `@2026-05-12`, `@05-12`, `@2026-05`, `@05`.
+
+`@--05-12` is a day that was named without a year, and may be of any; `@05-12` is of every year.
+"""
 
 from __future__ import annotations
 
@@ -59,6 +62,14 @@ def marks_in(text: str) -> list[str]:
         for year, month in _months_in(text):
             found += [f"@{year:04}-{month:02}", f"@{month:02}"]
     found += [f"@{month:02}" for month in _bare_months_in(text)]
+    return list(dict.fromkeys(found))
+
+
+def marks_by_which(text: str) -> list[str]:
+    """Return the marks by which a text is found: of all dates it names, and of days without a year as such."""
+    text, found = simplified(text), marks_in(text)
+    if _MAY_BE_ONE.search(text):
+        found += [f"@--{month:02}-{day:02}" for year, month, day in _dates_in(text) if year is None]
     return list(dict.fromkeys(found))
 
 

@@ -145,4 +145,6 @@ def _next_month(month: int, side: int, today: date) -> str:
 
 
 def _days(first: date, count: int) -> list[str]:
-    return [f"@{first + timedelta(days=number):%Y-%m-%d}" for number in range(count)]
+    """Return the marks of some days in a row, also as they are named without a year (a birthday)."""
+    days = [first + timedelta(days=number) for number in range(count)]
+    return [form.format(day) for day in days for form in ("@{:%Y-%m-%d}", "@--{:%m-%d}")]

@@ -218,7 +218,7 @@ def test_a_passage_belongs_to_the_day_of_its_file_or_heading_or_source() -> None
 def test_dates_that_are_named_are_marks() -> None:
     (found,) = chunk("memory/log.md", "The next service is on 12 May 2027, 或者5月13日")
 
-    assert set(found.marks) == {"@05", "@05-12", "@2027-05-12", "@2027-05", "@05-13"}
+    assert set(found.marks) == {"@05", "@05-12", "@2027-05-12", "@2027-05", "@05-13", "@--05-13"}
 
 
 def test_what_is_embedded_says_where_it_stands_but_not_a_date() -> None:

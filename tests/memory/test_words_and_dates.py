@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.memory.dates import marks_in, marks_of_day
+from hub.memory.dates import marks_by_which, marks_in, marks_of_day
 from hub.memory.days_asked import asked_for
 from hub.memory.words import otherwise_written, positions, stem, words_asked, words_of, words_searched
 
@@ -217,7 +217,18 @@ def test_to_forget_a_number_its_words_are_to_be_there_as_they_stand() -> None:
     ("query", "day"), [("上週二", "@2026-05-05"), ("兩個月前", "@2026-03"), ("五月十二號", "@05-12")]
 )
 def test_dates_are_read_in_traditional_characters_too(query: str, day: str) -> None:
-    assert asked_for(query, TODAY)[1] == [frozenset([day])]
+    (wanted,) = asked_for(query, TODAY)[1]
+
+    assert day in wanted
+
+
+@pytest.mark.parametrize("query", ["what is there tomorrow", "on thursday", "下周四，或者这周四", "this week"])
+def test_a_day_that_is_asked_for_is_also_what_was_named_without_a_year(query: str) -> None:
+    wanted = frozenset[str]().union(*asked_for(query, TODAY)[1])
+
+    assert wanted.intersection(marks_by_which("Anna's birthday is on 14 May"))
+    assert wanted.intersection(marks_by_which("the dentist on 2026-05-14"))
+    assert not wanted.intersection(marks_of_day(date(2025, 5, 14)))
 
 
 def test_what_names_no_date_is_asked_as_it_was_written() -> None:
@@ -225,7 +236,7 @@ def test_what_names_no_date_is_asked_as_it_was_written() -> None:
 
 
 def test_a_weekday_of_last_week_in_chinese_is_that_day_alone() -> None:
-    assert asked_for("上周二做了什么", TODAY) == (" 做了什么", [frozenset(["@2026-05-05"])])
+    assert asked_for("上周二做了什么", TODAY) == (" 做了什么", [frozenset(["@2026-05-05", "@--05-05"])])
 
 
 @pytest.mark.parametrize("query", ["每周二", "两周一次", "上上周", "大前天", "twenty-two days ago", "on Tuesdays"])

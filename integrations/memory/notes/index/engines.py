@@ -12,7 +12,7 @@ from integrations.memory.notes.index.vectors import ChromaSettings, discard_vect
 
 KEYWORDS_ALWAYS_THERE = "fts5"
 VECTORS_ALWAYS_THERE = "exact"
-FORMAT = 3
+FORMAT = 4
 """Goes up when conversations are cut, or passages indexed, in another way than before; every index is then built anew.
 How files are cut has a version of its own, `hub.memory.chunking.CUT_VERSION`."""
 

@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime
 import orjson
 
 from hub.memory.chunking import Chunk, chunk, tokens_in
-from hub.memory.dates import marks_in, marks_of_day
+from hub.memory.dates import marks_by_which, marks_of_day
 from integrations.memory.notes.index.settings import LibrarySettings
 
 HUB_CHANNELS = frozenset({"memory", "reminder", "system", "automation"})
@@ -98,7 +98,7 @@ def transcript_chunks(
             session=conversation.session,
             day=first.day,
             trusted=trusted and first.trusted,
-            marks=tuple(dict.fromkeys([*marks_of_day(date.fromisoformat(first.day)), *marks_in(text)])),
+            marks=tuple(dict.fromkeys([*marks_of_day(date.fromisoformat(first.day)), *marks_by_which(text)])),
         )
         found.extend(_cut(whole, settings) if tokens_in(text) > settings.tokens else [whole])
     return found
@@ -198,5 +198,5 @@ def _cut(whole: Chunk, settings: LibrarySettings) -> Iterator[Chunk]:
         yield whole
     for piece in pieces:
         # What is said is text: whatever looks like a source line or front matter in it tells nothing about it.
-        marks = tuple(dict.fromkeys([*marks_of_day(date.fromisoformat(whole.day or "")), *marks_in(piece.text)]))
+        marks = tuple(dict.fromkeys([*marks_of_day(date.fromisoformat(whole.day or "")), *marks_by_which(piece.text)]))
         yield replace(whole, text=piece.text, headings=piece.headings, marks=marks)

@@ -20,6 +20,7 @@ GOLDEN = {
     1: "2cbc38ec7d8ccf44e48ca8aac0a22c517291782f6018113eb4069bcd6baf547f",
     2: "752ec35eb2bb50746235445c9d91479389201c319bb70ccc2bac1c84e32490b3",  # months without a year are marks
     3: "6afccfa3c5f978101677bc72de2f1680d1c9d2b3f5253fffc55ea8913fb800e8",  # what has no sentences overlaps as well
+    4: "6afccfa3c5f978101677bc72de2f1680d1c9d2b3f5253fffc55ea8913fb800e8",  # days without a year
 }
 """Digest of what conversations are cut into and the words passages are found by, by version; none is ever changed."""
 

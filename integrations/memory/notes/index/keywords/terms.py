@@ -16,7 +16,7 @@ FIELDS = ("title", "headings", "text", "marks")
 WEIGHTS = (2.5, 1.5, 1.0, 2.0)
 """How much a word counts in each of the fields."""
 
-_MARK = re.compile(r"(?<!\S)@(?:\d{4}(?:-\d\d){0,2}|\d\d(?:-\d\d)?)(?!\S)", re.ASCII)
+_MARK = re.compile(r"(?<!\S)@(?:\d{4}(?:-\d\d){0,2}|\d\d(?:-\d\d)?|--\d\d-\d\d)(?!\S)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
