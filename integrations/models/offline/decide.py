@@ -5,29 +5,43 @@ A turn is decided anew after each tool result, from the sentence and the results
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
+from integrations.models.offline import corrections, memories
 from integrations.models.offline.arithmetic import work_out
 from integrations.models.offline.devices import Device, find, read_devices
-from integrations.models.offline.recognizer import Intent
+from integrations.models.offline.entries import Told, asked, lines
+from integrations.models.offline.failures import failed
+from integrations.models.offline.hearing import asks
+from integrations.models.offline.recognizer import CHINESE, ENGLISH, Intent
 from integrations.models.offline.reminders import about_schedules
 from integrations.models.offline.replies import reply, tell_date
+from integrations.models.offline.standing import TOOL as STANDING, about_standing, remove_standing, told_standing
 from integrations.models.offline.steps import Call, Result, Say, Step
 
-GOOD_SHARE = 0.75
-"""Memories that score at least this share of the best one are told with it."""
-TOLD_LIMIT = 5
 DEVICES_LIMIT = 100
+NAME_LIMITS = {ENGLISH: 24, CHINESE: 12}
+"""Characters of what may be the mere name of something that is remembered."""
+STATEMENT_LIMIT = 8
+"""Characters from which words that are no question may be something to be remembered."""
 
 _SERVICES = {"TurnOn": "turn_on", "TurnOff": "turn_off", "Toggle": "toggle"}
 _DONE = {"TurnOn": "turned_on", "TurnOff": "turned_off", "Toggle": "toggled"}
 _TOOL_OF = {
     "Remember": "remember",
+    "Todo": "remember",
+    "Correct": "remember",
+    "Change": "remember",
     "Recall": "memory_search",
+    "ListTodos": "memory_search",
+    "ListMemories": "memory_search",
     "Forget": "forget",
+    "ForgetAll": "forget",
+    "StandingAdd": STANDING,
+    "StandingList": STANDING,
+    "StandingRemove": STANDING,
     "Status": "session_status",
     "GetState": "get_state",
     "ListStates": "get_state",
@@ -39,38 +53,58 @@ _TOOL_OF = {
     "ListSchedules": "schedule",
     "CancelSchedule": "schedule",
 }
+_LOOKS_UP_FIRST = frozenset({"Correct", "Change", "Forget", "ForgetAll"})
+"""What needs `memory_search` beside its own tool."""
 
 
-def decide(
-    intent: Intent | None, results: Sequence[Result], *, language: str, now: datetime, tools: Collection[str]
-) -> Step:
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What is said, and what is there to answer it.
+
+    Attributes:
+        said: The words.
+        language: To answer in.
+        now: Local time.
+        tools: Names of the tools that may be called.
+        previous: What of memory was spoken of in the turn before.
+    """
+
+    said: str
+    language: str
+    now: datetime
+    tools: Collection[str]
+    previous: Sequence[Told] = ()
+
+
+def decide(intent: Intent | None, results: Sequence[Result], turn: Turn) -> Step:
     """Return the next step of a turn.
 
     Args:
         intent: What was meant; None when it was not understood.
         results: Of the tools called in this turn so far, oldest first.
-        language: To answer in.
-        now: Local time.
-        tools: Names of the tools that may be called.
+        turn: What is said, and what is there to answer it.
     """
-    if intent is None:
-        return Say(reply("unknown", language))
+    language, now = turn.language, turn.now
     if results and results[-1].is_error:
-        return Say(reply("tool_failed", language, error=results[-1].output.removeprefix("error: ")))
+        return Say(failed(results[-1].tool, results[-1].output, language))
+    if intent is None:
+        return _not_understood(results, turn)
+    if intent.name == "ForgetWhich":
+        return Say(memories.which_to_forget(turn.previous, language))
     if intent.name not in _TOOL_OF:
         return Say(_known(intent, language, now))
-    needed = _TOOL_OF[intent.name]
-    if needed not in tools:
-        return Say(reply("tool_missing", language, tool=needed))
-    if needed == "schedule":
-        return about_schedules(intent, results, language, now)
+    needed = [_TOOL_OF[intent.name], *(["memory_search"] if intent.name in _LOOKS_UP_FIRST else [])]
+    if missing := [tool for tool in needed if tool not in turn.tools]:
+        return Say(reply("tool_missing", language, tool=missing[0]))
+    if (step := _about_memory(intent, results, turn)) is not None:
+        return step
     match intent.name:
-        case "Remember":
-            return _remember(intent, results, language)
-        case "Recall":
-            return _recall(intent, results, language)
-        case "Forget":
-            return _forget(intent, results, language)
+        case "StandingAdd" | "StandingList" | "StandingRemove":
+            return about_standing(intent, results, language, now.date())
+        case "ListSchedules" | "CancelSchedule" if STANDING in turn.tools:
+            return _about_both(intent, results, turn)
+        case "Remind" | "Timer" | "ListSchedules" | "CancelSchedule":
+            return about_schedules(intent, results, language, now)
         case "Status":
             if not results:
                 return Call("session_status")
@@ -78,9 +112,66 @@ def decide(
         case "ListStates":
             return _list_devices(results, language)
         case "GetState":
-            return _device_state(intent, results, language, tools)
+            return _device_state(intent, results, turn)
         case _:
-            return _command_device(intent, results, language, tools)
+            return _command_device(intent, results, language, turn.tools)
+
+
+def _about_memory(intent: Intent, results: Sequence[Result], turn: Turn) -> Step | None:
+    """Return the next step about memory; None when it is not about that."""
+    language, now = turn.language, turn.now
+    match intent.name:
+        case "Remember" | "Todo":
+            return memories.remember(intent, results, language)
+        case "Recall":
+            return memories.recall(intent, results, language, now)
+        case "ListTodos" | "ListMemories":
+            return memories.list_memories(intent, results, language, now)
+        case "Forget" | "ForgetAll":
+            return memories.forget(intent, results, language, now)
+        case "Correct" | "Change":
+            return corrections.correct(intent, results, language, now, turn.previous)
+    return None
+
+
+def _not_understood(results: Sequence[Result], turn: Turn) -> Step:
+    """Look into memory for what may be a question or a name; else say what can be said."""
+    language, text = turn.language, turn.said.strip()
+    is_question = asks(text)
+    if "memory_search" in turn.tools and (is_question or len(text) <= NAME_LIMITS[language]):
+        wanted = asked(text, turn.now.date())
+        least = memories.ANY_SHARE if is_question else memories.WHOLE_SHARE
+        if not results and (wanted.words or wanted.days):
+            return Call("memory_search", {"query": text})
+        if results and (answer := memories.told(results[-1].output, wanted, language, least)):
+            return Say(answer)
+    if is_question:
+        return Say(reply("unknown_question", language))
+    if len(text) >= STATEMENT_LIMIT and "remember" in turn.tools:
+        return Say(reply("unknown_statement", language, text=text))
+    return Say(reply("unknown", language))
+
+
+def _about_both(intent: Intent, results: Sequence[Result], turn: Turn) -> Step:
+    """List reminders of both kinds, those for a time and those for a topic; cancel the one that is meant."""
+    language, now = turn.language, turn.now
+    by_time = [each for each in results if each.tool != STANDING]
+    by_topic = [each for each in results if each.tool == STANDING]
+    if intent.name == "CancelSchedule":
+        step = about_schedules(intent, by_time, language, now)
+        if step != Say(reply("schedule_unknown", language)) and step != Say(reply("no_schedules", language)):
+            return step
+        wish = intent.slots.get("wish", "")
+        return remove_standing(wish, by_topic, language, now.date()) if wish else step
+    step = about_schedules(intent, by_time, language, now)
+    if isinstance(step, Call):
+        return step
+    if not by_topic:
+        return Call(STANDING, {"action": "list"})
+    standing = told_standing(by_topic[-1].output, language)
+    if standing is None:
+        return step
+    return Say(standing if step == Say(reply("no_schedules", language)) else f"{step.text}\n\n{standing}")
 
 
 def _known(intent: Intent, language: str, now: datetime) -> str:
@@ -102,48 +193,17 @@ def _sum(expression: str, language: str) -> str:
     return reply(key, language, expression=expression.strip(), value=value)
 
 
-def _remember(intent: Intent, results: Sequence[Result], language: str) -> Step:
-    if not results:
-        return Call("remember", {"text": intent.slots["text"]})
-    # "remembered in PATH, line N"
-    where = results[-1].output.removeprefix("remembered in ").partition(", line")[0]
-    place = reply("remembered_place", language, path=where) if "/" in where or where.endswith(".md") else ""
-    return Say(reply("remembered", language, place=place))
-
-
-def _recall(intent: Intent, results: Sequence[Result], language: str) -> Step:
-    found = [each for each in results if each.tool == "memory_search"]
-    if not found:
-        return Call("memory_search", {"query": intent.query})
-    hits = _items(found[-1].output, "hits")
-    if not hits:
-        return Say(reply("not_recalled", language))
-    best = max(float(hit.get("score", 0)) for hit in hits)
-    told = [str(hit["text"]).strip() for hit in hits if float(hit.get("score", 0)) >= best * GOOD_SHARE][:TOLD_LIMIT]
-    if len(told) == 1:
-        return Say(reply("recalled", language, text=told[0]))
-    return Say(reply("recalled_many", language, lines=_lines(told)))
-
-
-def _forget(intent: Intent, results: Sequence[Result], language: str) -> Step:
-    if not results:
-        return Call("forget", {"query": intent.slots["text"]})
-    gone = [str(hit["text"]).strip() for hit in _items(results[-1].output, "forgotten")]
-    if not gone:
-        return Say(reply("not_forgotten", language))
-    return Say(reply("forgotten", language, lines=_lines(gone)))
-
-
 def _list_devices(results: Sequence[Result], language: str) -> Step:
     if not results:
         return Call("get_state", {"limit": DEVICES_LIMIT})
     devices = read_devices(results[-1].output)
     if not devices:
         return Say(reply("no_states", language))
-    return Say(reply("state_list", language, lines=_lines([_told(each) for each in devices])))
+    return Say(reply("state_list", language, lines=lines(_told(each) for each in devices)))
 
 
-def _device_state(intent: Intent, results: Sequence[Result], language: str, tools: Collection[str]) -> Step:
+def _device_state(intent: Intent, results: Sequence[Result], turn: Turn) -> Step:
+    language = turn.language
     states = [each for each in results if each.tool == "get_state"]
     if not states:
         return Call("get_state", {"limit": DEVICES_LIMIT})
@@ -151,8 +211,8 @@ def _device_state(intent: Intent, results: Sequence[Result], language: str, tool
     if device is not None:
         return Say(reply("state", language, name=device.name, state=device.shown))
     # No device of that name: it may be something that was told.
-    if "memory_search" in tools:
-        return _recall(Intent("Recall", intent.language, intent.slots), results, language)
+    if "memory_search" in turn.tools:
+        return memories.recall(Intent("Recall", intent.language, intent.slots), results, language, turn.now)
     return Say(reply("state_unknown", language, name=intent.slots["name"]))
 
 
@@ -171,19 +231,5 @@ def _command_device(intent: Intent, results: Sequence[Result], language: str, to
     return Call("call_service", {"domain": device.domain, "service": _SERVICES[intent.name], "data": data})
 
 
-def _items(output: str, key: str) -> list[dict[str, Any]]:
-    """Return a list of a tool's JSON output, which may stand between markers that quote it as untrusted."""
-    begin, end = output.find("{"), output.rfind("}")
-    try:
-        found = json.loads(output[begin : end + 1]).get(key, [])
-    except (ValueError, AttributeError):
-        return []
-    return [item for item in found if isinstance(item, dict) and "text" in item]
-
-
 def _told(device: Device) -> str:
     return f"{device.name}: {device.shown}"
-
-
-def _lines(items: Sequence[str]) -> str:
-    return "\n".join(f"- {item}" for item in items)

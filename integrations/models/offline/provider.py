@@ -22,9 +22,13 @@ from hub.models.contract import (
     Usage,
     UsageEvent,
 )
-from integrations.models.offline.decide import decide
+from integrations.models.offline.decide import Turn, decide
+from integrations.models.offline.entries import Told, told_in
 from integrations.models.offline.heartbeat import answer_heartbeat
-from integrations.models.offline.recognizer import CHINESE, ENGLISH, Intent, Recognizer, language_of
+from integrations.models.offline.memories import REMEMBER, SEARCH
+from integrations.models.offline.recognizer import CHINESE, ENGLISH, Intent, Recognizer, language_of, languages_of
+from integrations.models.offline.replies import reply
+from integrations.models.offline.standing import reminded
 from integrations.models.offline.steps import Call, Result, Say, Step
 
 MODEL_ID = "homarus"
@@ -33,6 +37,8 @@ STEPS_LIMIT = 6
 
 # The line that the hub puts before a user's words: [Sat 2026-11-21 12:51 CET, webchat, from Me]
 _ENVELOPE = re.compile(r"\A\[\w{3} (\d{4}-\d\d-\d\d \d\d:\d\d)[^\]\n]*\]\s*")
+_NOTE = re.compile(r"\A\[\w{3} [^\]\n]*, (?:memory|reminder|system)\]\s*")
+_REMINDER = re.compile(r"\A\[\w{3} [^\]\n]*, reminder\]\s*")
 
 
 class OfflineProvider:
@@ -58,10 +64,14 @@ class OfflineProvider:
         if (beat := answer_heartbeat(text, language)) is not None:
             step = Say(beat)
         else:
-            intent = await self._recognize(text, language)
-            step = decide(intent, results, language=language, now=now or self._now(), tools=tools)
+            intent = await self._recognize(text)
+            language = intent.language if intent is not None else language
+            turn = Turn(text, language, now or self._now(), tools, spoken_of(request.messages))
+            step = decide(intent, results, turn)
         if isinstance(step, Call) and len(results) >= STEPS_LIMIT:
-            step = Say(results[-1].output)
+            step = Say(reply("too_many_steps", language))
+        if isinstance(step, Say) and (due := reminders(request.messages)):
+            step = Say("\n\n".join([*(reply("reminded", language, text=each) for each in due), step.text]))
         match step:
             case Say(answer):
                 yield TextDelta(answer)
@@ -86,11 +96,14 @@ class OfflineProvider:
     async def close(self) -> None:
         """There is nothing to give up."""
 
-    async def _recognize(self, text: str, language: str) -> Intent | None:
-        recognizer = self._recognizers[language]
-        if not recognizer.loaded:
-            await asyncio.to_thread(recognizer.load)
-        return recognizer.recognize(text)
+    async def _recognize(self, text: str) -> Intent | None:
+        for language in languages_of(text):
+            recognizer = self._recognizers[language]
+            if not recognizer.loaded:
+                await asyncio.to_thread(recognizer.load)
+            if (intent := recognizer.recognize(text)) is not None:
+                return intent
+        return None
 
 
 def last_turn(messages: Sequence[Message]) -> tuple[str, list[Result]]:
@@ -102,6 +115,35 @@ def last_turn(messages: Sequence[Message]) -> tuple[str, list[Result]]:
         if message.role is Role.TOOL:
             results.append(Result(message.tool_name or "", message.text, message.is_error))
     return "", results[::-1]
+
+
+def spoken_of(messages: Sequence[Message]) -> list[Told]:
+    """Return what of memory was spoken of in the turn before the last: what was remembered, or else told."""
+    turns = [number for number, message in enumerate(messages) if _is_said(message)]
+    if len(turns) < 2:
+        return []
+    before = messages[turns[-2] : turns[-1]]
+    kept = [str(call.arguments.get("text", "")) for each in before for call in each.tool_calls if call.name == REMEMBER]
+    if kept:
+        return [Told(kept[-1])]
+    found = [each.text for each in before if each.role is Role.TOOL and each.tool_name == SEARCH and not each.is_error]
+    answer = before[-1].text
+    return [told for told in told_in(found[-1], "hits") if told.text in answer] if found else []
+
+
+def reminders(messages: Sequence[Message]) -> list[str]:
+    """Return what the hub wants brought up in the last turn: its notes right before what was said."""
+    last = max((number for number, message in enumerate(messages) if _is_said(message)), default=0)
+    found: list[str] = []
+    for message in reversed(messages[:last]):
+        if message.role is not Role.USER or _is_said(message):
+            break
+        found = [*(reminded(message.text) if _REMINDER.match(message.text) else []), *found]
+    return found
+
+
+def _is_said(message: Message) -> bool:
+    return message.role is Role.USER and not _NOTE.match(message.text)
 
 
 def unwrap(said: str) -> tuple[str, datetime | None]:

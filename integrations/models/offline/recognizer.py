@@ -1,28 +1,31 @@
 """What a sentence means: intents of the sentence files, found with hassil's grammar.
 
-The files are `sentences/<language>.yaml`; of several intents that fit, the one that matched most of its own words wins.
+The files are `sentences/<language>.yaml`; of several intents that fit, the one with the most words of its own wins.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from integrations.models.offline.arithmetic import NotASum, work_out
+from integrations.models.offline.hearing import ENDS, Heard, Hearing
 from integrations.models.offline.when import amount_of
 
 if TYPE_CHECKING:
     from hassil import Intents
+    from hassil.models import MatchEntity
 
 ENGLISH = "en"
 CHINESE = "zh-CN"
 SENTENCE_LIMIT = 1_000
 
 _FOLDER = Path(__file__).parent / "sentences"
+_LATIN = re.compile(r"[A-Za-z]{2}")
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
-_END = " \t\r\n?？!！。.…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,43 +47,80 @@ def language_of(text: str) -> str:
     return CHINESE if _HAN.search(text) else ENGLISH
 
 
+def languages_of(text: str) -> tuple[str, ...]:
+    """Return the languages a sentence may be in, the likely one first: who writes both mixes them."""
+    likely = language_of(text)
+    return (CHINESE, ENGLISH) if likely == CHINESE and _LATIN.search(text) else (likely,)
+
+
 class Recognizer:
     """Recognises sentences of one language; its grammar is loaded on first use."""
 
     def __init__(self, language: str) -> None:
         self.language = language
-        self._grammar: Intents | None = None
+        self._loaded: tuple[Intents, Hearing] | None = None
 
     @property
     def loaded(self) -> bool:
         """Whether the grammar is in memory."""
-        return self._grammar is not None
+        return self._loaded is not None
 
-    def load(self) -> Intents:
+    def load(self) -> tuple[Intents, Hearing]:
         """Load the grammar and return it; takes a tenth of a second, so not on the event loop."""
         from hassil import Intents
         from ruamel.yaml import YAML
 
         sentences: dict[str, Any] = YAML(typ="safe").load(_FOLDER / f"{self.language}.yaml")
-        self._grammar = Intents.from_dict(sentences)
-        return self._grammar
+        self._loaded = Intents.from_dict(sentences), Hearing(sentences)
+        return self._loaded
 
     def recognize(self, text: str) -> Intent | None:
         """Return what `text` means, or None when no sentence fits."""
+        if len(text) > SENTENCE_LIMIT:
+            return None
+        grammar, hearing = self._loaded or self.load()
+        heard = hearing.hear(text)
+        bare = hearing.bare(heard)
+        # "Good morning" alone is a greeting; before something else it is an aside.
+        if bare != heard and (whole := self._best(heard, grammar)) is not None and not whole.slots:
+            return whole
+        return self._best(bare, grammar)
+
+    def _best(self, heard: Heard, grammar: Intents) -> Intent | None:
         from hassil import recognize_all
 
-        cleaned = " ".join(text.split()).strip(_END)
-        if not cleaned or len(cleaned) > SENTENCE_LIMIT:
+        if not heard.plain:
             return None
-        grammar = self._grammar or self.load()
         best: tuple[int, Intent] | None = None
-        for result in recognize_all(cleaned, grammar):
-            slots = {name: str(entity.text).strip(_END) for name, entity in result.entities.items()}
+        for result in recognize_all(heard.plain, grammar):
+            slots = {name: _said(heard, entity) for name, entity in result.entities.items()}
             intent = Intent(result.intent.name, self.language, slots)
-            words = int(result.text_chunks_matched)
-            if _fits(intent) and (best is None or words > best[0]):
+            words = len(heard.plain) - sum(map(len, slots.values()))
+            if (best is None or words > best[0]) and _fits(intent):
                 best = (words, intent)
         return best[1] if best else None
+
+
+def _said(heard: Heard, entity: MatchEntity) -> str:
+    """Return what was said in an open place, as it was written.
+
+    The grammar's spans are off where it drops spaces between Chinese and other characters: there its text, which has
+    no punctuation, tells which letters are meant.
+    """
+    begin, end = entity.text_span or (0, 0)
+    wanted = _letters(str(entity.text))
+    if not wanted or _letters(heard.plain[begin:end]) == wanted:
+        return heard.said[begin:end].strip(ENDS)
+    at = [place for place, character in enumerate(heard.plain) if character.isalnum()]
+    first = _letters(heard.plain).find(wanted, max(0, bisect_left(at, begin) - 1))
+    if first < 0:
+        return str(entity.text).strip(ENDS)
+    last = first + len(wanted) - 1
+    return heard.said[at[first] : at[last] + 1 if last + 1 < len(at) else None].strip(ENDS)
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text))
 
 
 def _fits(intent: Intent) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
+from datetime import date, datetime
 from functools import lru_cache
 from pathlib import Path
 
@@ -26,11 +26,18 @@ def reply(key: str, language: str, **values: str) -> str:
     return sentences[key].format(**values)
 
 
+def short_date(day: date, language: str) -> str:
+    """Return a date in words, without the weekday."""
+    if language == CHINESE:
+        return f"{day.year}年{day.month}月{day.day}日"
+    return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
+
+
 def tell_date(now: datetime, language: str) -> str:
     """Return a date in words, whatever the locale of the process is."""
     if language == CHINESE:
-        return f"{now.year}年{now.month}月{now.day}日，{_WEEKDAYS[now.weekday()]}"
-    return f"{_DAYS[now.weekday()]}, {now.day} {_MONTHS[now.month - 1]} {now.year}"
+        return f"{short_date(now, language)}，{_WEEKDAYS[now.weekday()]}"
+    return f"{_DAYS[now.weekday()]}, {short_date(now, language)}"
 
 
 @lru_cache(maxsize=4)

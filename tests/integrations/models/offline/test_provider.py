@@ -112,16 +112,18 @@ async def test_it_recalls_the_best_of_what_memory_finds(provider: OfflineProvide
 
 
 async def test_it_tells_several_memories_that_fit_alike_and_admits_to_none(provider: OfflineProvider) -> None:
-    hits = [{"text": "one", "score": 0.9}, {"text": "two", "score": 0.8}]
+    hits = [{"text": "key one", "score": 0.9}, {"text": "key two", "score": 0.8}]
 
-    assert "- one\n- two" in await Talk(provider, memory_search={"hits": hits}).say("where is my key?")
+    assert "- key one\n- key two" in await Talk(provider, memory_search={"hits": hits}).say("where is my key?")
     assert "nothing in memory" in await Talk(provider, memory_search={"hits": []}).say("where is my key?")
 
 
 async def test_it_forgets_and_says_what(provider: OfflineProvider) -> None:
-    talk = Talk(provider, forget={"forgotten": [{"text": "the boiler was serviced"}]})
+    boiler = {"text": "the boiler was serviced"}
+    talk = Talk(provider, memory_search={"hits": [boiler]}, forget={"forgotten": [boiler], "count": 1})
 
-    assert "the boiler was serviced" in await talk.say("forget the boiler")
+    assert await talk.say("forget the boiler") == "Forgotten:\n- the boiler was serviced"
+    assert talk.calls[-1] == ("forget", {"query": "the boiler was serviced"})
 
 
 @pytest.mark.parametrize(
@@ -140,9 +142,11 @@ async def test_it_tells_the_state_of_the_device_that_is_meant(
 
 
 async def test_a_name_that_is_no_device_is_looked_up_in_memory(provider: OfflineProvider) -> None:
-    talk = Talk(provider, get_state={"states": []}, memory_search={"hits": [{"text": "blue", "score": 1.0}]})
+    talk = Talk(
+        provider, get_state={"states": []}, memory_search={"hits": [{"text": "the fence is blue", "score": 1.0}]}
+    )
 
-    assert await talk.say("what is the state of the garden fence") == "You told me: blue"
+    assert "- the fence is blue" in await talk.say("what is the state of the garden fence")
 
 
 async def test_it_commands_the_device_that_is_meant(provider: OfflineProvider) -> None:
@@ -173,7 +177,7 @@ async def test_a_tool_it_may_not_use_is_named_and_not_called(provider: OfflinePr
 async def test_what_it_does_not_understand_it_says_with_how_to_add_a_model(
     provider: OfflineProvider, sentence: str, word: str
 ) -> None:
-    assert word in await Talk(provider).say(sentence)
+    assert word in await Talk(provider, memory_search={"hits": []}).say(sentence)
 
 
 async def test_hostile_tool_output_breaks_nothing(provider: OfflineProvider) -> None:

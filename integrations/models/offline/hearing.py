@@ -1,0 +1,95 @@
+"""What was said, made ready to be recognised: one way of writing, no politeness around it, keywords spelled right.
+
+Pure functions. What is compared and what was said stay of one length, so that what is kept is what was said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hub.memory.traditional import SIMPLIFIED
+
+ENDS = " \t\r\n?？!！。.…~～;；,，"
+"""What may stand around a sentence and means nothing."""
+
+_FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+_MARKS = dict(zip(map(ord, "\u3000’‘；;—"), "\u0020'',,-", strict=True))
+_ONE_WAY: dict[int, int | str] = {**SIMPLIFIED, **_FULL_WIDTH, **_MARKS}
+_ASKS = re.compile(r"[?？][\s\"'”」]*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A sentence.
+
+    Attributes:
+        plain: As it is compared: half width, simplified characters, straight apostrophes.
+        said: As it was written; as long as `plain`.
+    """
+
+    plain: str
+    said: str
+
+    def cut(self, begin: int, end: int) -> Heard:
+        """Return a part of it, without what stands around it."""
+        part = self.plain[begin:end]
+        begin += len(part) - len(part.lstrip(ENDS))
+        end -= len(part) - len(part.rstrip(ENDS))
+        return Heard(self.plain[begin:end], self.said[begin:end])
+
+
+class Hearing:
+    """Prepares sentences of one language.
+
+    Args:
+        words: `asides: {before, after}`, what may stand before and after a sentence (patterns), and `typos`, how a
+            keyword is misspelled.
+    """
+
+    def __init__(self, words: Mapping[str, Any]) -> None:
+        asides: Mapping[str, Sequence[str]] = words["asides"]
+        self._before = re.compile(rf"(?:{'|'.join(asides['before'])})[\s,:!.]*", re.IGNORECASE)
+        self._after = re.compile(rf"[\s,!.]*(?:{'|'.join(asides['after'])})\Z", re.IGNORECASE)
+        self._right = {wrong: right for right, wrongs in words["typos"].items() for wrong in wrongs}
+        # The first keyword alone is looked at: what follows it is what somebody wants kept as it is.
+        known = "|".join(sorted({*self._right, *words["typos"]}, key=len, reverse=True))
+        edge = "" if re.search(r"[\u3400-\u9fff]", known) else r"\b"
+        self._keyword = re.compile(rf"{edge}(?:{known}){edge}", re.IGNORECASE)
+
+    def hear(self, text: str) -> Heard:
+        """Return a sentence ready to be recognised."""
+        said = " ".join(text.split())
+        heard = Heard(plain(said), said)
+        heard = heard.cut(0, len(said))
+        first = self._keyword.search(heard.plain)
+        right = self._right.get(first[0].casefold()) if first is not None else None
+        if first is None or right is None:
+            return heard
+        begin, end = first.span()
+        return Heard(*(f"{each[:begin]}{right}{each[end:]}" for each in (heard.plain, heard.said)))
+
+    def bare(self, heard: Heard) -> Heard:
+        """Return it without the asides around it; as it is when nothing would be left."""
+        while True:
+            begin, end = 0, len(heard.plain)
+            if match := self._before.match(heard.plain):
+                begin = match.end()
+            elif match := self._after.search(heard.plain):
+                end = match.start()
+            bare = heard.cut(begin, end)
+            if not bare.plain or bare == heard:
+                return heard
+            heard = bare
+
+
+def plain(text: str) -> str:
+    """Return a text as it is compared, but for case; as long as it was."""
+    return text.translate(_ONE_WAY)
+
+
+def asks(text: str) -> bool:
+    """Whether a sentence ends as a question does."""
+    return _ASKS.search(text) is not None

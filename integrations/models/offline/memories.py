@@ -1,0 +1,130 @@
+"""Remembering, asking and forgetting: which tool of memory to call, and how to tell what it gave. Pure functions.
+
+Nothing is forgotten on a guess: what is meant is looked up first, and where it may be several they are named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from integrations.models.offline.entries import Asked, Told, asked, lines, placed, read_json, told_in
+from integrations.models.offline.recognizer import Intent
+from integrations.models.offline.replies import reply
+from integrations.models.offline.steps import Call, Result, Say, Step
+
+NEAR_SCORE = 0.35
+"""What has none of the words that were asked is near to it from this score on."""
+FITS_SHARE = 0.6
+"""What has less of what was asked is told as near to it only."""
+ANY_SHARE, WHOLE_SHARE = 0.0, 1.0
+TOLD_LIMIT = 5
+LIST_LIMIT = 20
+"""Entries told of a day, or of everything."""
+
+SEARCH, FORGET, REMEMBER = "memory_search", "forget", "remember"
+
+
+def remember(intent: Intent, results: Sequence[Result], language: str) -> Step:
+    """Keep what was said."""
+    text = intent.slots["text"]
+    if not results:
+        return Call(REMEMBER, {"text": text, **({"kind": "todo"} if intent.name == "Todo" else {})})
+    return Say(said_remembered(results[-1].output, language))
+
+
+def said_remembered(output: str, language: str) -> str:
+    """Return in words that something was remembered: `remembered in PATH, line N`, `known already in …`."""
+    where = output.partition(" in ")[2].partition(", line")[0]
+    place = reply("remembered_place", language, path=where) if "/" in where or where.endswith(".md") else ""
+    return reply("known" if output.startswith("known") else "remembered", language, place=place)
+
+
+def recall(intent: Intent, results: Sequence[Result], language: str, now: datetime) -> Step:
+    """Answer a question from memory."""
+    found = [each for each in results if each.tool == SEARCH]
+    wanted = asked(intent.query, now.date())
+    if not found:
+        of_days = {"limit": LIST_LIMIT} if wanted.days and not wanted.words else {}
+        return Call(SEARCH, {"query": intent.query, **of_days})
+    if answer := told(found[-1].output, wanted, language):
+        return Say(answer)
+    return Say(reply("not_recalled", language))
+
+
+def told(output: str, wanted: Asked, language: str, least: float = ANY_SHARE) -> str | None:
+    """Return what memory told in answer to a question, of what has at least that share of it; None for nothing."""
+    hits = [hit for hit in told_in(output, "hits") if wanted.share(hit) >= least]
+    if not wanted.words:
+        of_day = [hit for hit in hits if wanted.share(hit) == 1]
+        return reply("recalled_many", language, lines=placed(of_day, language)) if of_day else None
+    best = max(map(wanted.share, hits), default=0.0)
+    if best < FITS_SHARE:
+        near = _near(hits, wanted)
+        return reply("recalled_near", language, lines=placed(near, language)) if near else None
+    good = [hit for hit in hits if wanted.share(hit) == best][:TOLD_LIMIT]
+    match good:
+        case [one] if one.is_ours:
+            return reply("recalled", language, text=one.text)
+    return reply("recalled_many", language, lines=placed(good, language))
+
+
+def list_memories(intent: Intent, results: Sequence[Result], language: str, now: datetime) -> Step:
+    """Tell what is remembered, or what there is to do."""
+    query = intent.slots.get("query", "")
+    is_todo = intent.name == "ListTodos"
+    if not results:
+        return Call(SEARCH, {"query": query, "limit": LIST_LIMIT, **({"kind": "todo"} if is_todo else {})})
+    wanted = asked(query, now.date())
+    hits = [hit for hit in told_in(results[-1].output, "hits") if wanted.share(hit) >= FITS_SHARE]
+    if not hits:
+        return Say(reply("no_todos" if is_todo else "no_memories", language))
+    return Say(reply("todo_list" if is_todo else "recalled_many", language, lines=placed(hits, language)))
+
+
+def forget(intent: Intent, results: Sequence[Result], language: str, now: datetime) -> Step:
+    """Forget what is meant, when it is plain what that is."""
+    text = intent.slots["text"]
+    if not results:
+        return Call(SEARCH, {"query": text, "limit": LIST_LIMIT})
+    if results[-1].tool == FORGET:
+        return Say(_forgotten(results[-1].output, language))
+    hits = told_in(results[-1].output, "hits")
+    wanted = asked(text, now.date())
+    meant = [hit for hit in hits if wanted.share(hit) == 1] if wanted.words or wanted.days else []
+    exact = [hit for hit in hits if _bare(hit.text) == _bare(text)]
+    match exact or meant:
+        case []:
+            if not (near := _near(hits, wanted)):
+                return Say(reply("not_forgotten", language))
+            return Say(reply("not_forgotten_near", language, lines=placed(near, language)))
+        case [one, *_] if exact or len(meant) == 1:
+            return Call(FORGET, {"query": one.text})
+    if intent.name == "ForgetAll":
+        return Call(FORGET, {"query": text})
+    return Say(reply("forget_many", language, count=str(len(meant)), lines=placed(meant, language)))
+
+
+def which_to_forget(previous: Sequence[Told], language: str) -> str:
+    """Return the question what "that" is, with what was spoken of last."""
+    example = reply("forget_example", language, text=previous[0].text) if previous else ""
+    return reply("forget_which", language, example=example)
+
+
+def _near(hits: Sequence[Told], wanted: Asked) -> list[Told]:
+    near = [hit for hit in hits if wanted.words and (wanted.share(hit) > 0 or hit.score >= NEAR_SCORE)]
+    return near[:TOLD_LIMIT]
+
+
+def _forgotten(output: str, language: str) -> str:
+    gone = told_in(output, "forgotten")
+    if not gone:
+        return reply("not_forgotten", language)
+    count = read_json(output).get("count")
+    if isinstance(count, int) and count > 1:
+        return reply("forgotten_many", language, count=str(count), lines=lines(each.text for each in gone))
+    return reply("forgotten", language, lines=lines(each.text for each in gone))
+
+
+def _bare(text: str) -> str:
+    return " ".join(text.casefold().split()).strip(" .。!！")

@@ -1,0 +1,88 @@
+"""Standing reminders: "when Anna comes up, remind me of …"; set, listed, taken away, and said when they come. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import date
+from typing import Any
+
+from hub.memory.words import words_of
+from integrations.models.offline.entries import asked, lines, read_json
+from integrations.models.offline.recognizer import Intent
+from integrations.models.offline.replies import reply, short_date
+from integrations.models.offline.steps import Call, Result, Say, Step
+
+TOOL = "standing_intent"
+TOLD_LIMIT = 20
+
+_QUOTED = re.compile(r"^> ?(.*)$", re.MULTILINE)
+
+
+def about_standing(intent: Intent, results: Sequence[Result], language: str, today: date) -> Step:
+    """Return the next step of a turn about standing reminders."""
+    match intent.name:
+        case "StandingAdd":
+            return _add(intent, results, language)
+        case "StandingList":
+            if not results:
+                return Call(TOOL, {"action": "list"})
+            return Say(told_standing(results[-1].output, language) or reply("no_standing", language))
+    return remove_standing(intent.slots["topic"], results, language, today)
+
+
+def remove_standing(topic: str, results: Sequence[Result], language: str, today: date) -> Step:
+    """Take away the one that is meant, when it is plain which one that is."""
+    mine = [each for each in results if each.tool == TOOL]
+    if not mine:
+        return Call(TOOL, {"action": "list"})
+    if len(mine) > 1:
+        return Say(reply("standing_removed", language, text=_named(read_json(mine[-1].output), language)))
+    entries = _entries(mine[0].output)
+    wanted = asked(topic, today).words
+    meant = [
+        each for each in entries if wanted and wanted <= set(words_of(f"{each.get('topic')} {each.get('remind')}"))
+    ]
+    if len(meant) == 1:
+        return Call(TOOL, {"action": "remove", "id": str(meant[0].get("id", ""))})
+    if not meant:
+        return Say(reply("schedule_unknown", language))
+    return Say(reply("schedule_many", language, lines=lines(_named(each, language) for each in meant)))
+
+
+def told_standing(output: str, language: str) -> str | None:
+    """Return the standing reminders that there are in words; None when there are none."""
+    entries = _entries(output)[:TOLD_LIMIT]
+    if not entries:
+        return None
+    return reply("standing_list", language, lines=lines(_named(each, language) for each in entries))
+
+
+def reminded(note: str) -> list[str]:
+    """Return what a note of the hub wants brought up: the quotations in it."""
+    return [text.strip() for text in _QUOTED.findall(note) if text.strip()]
+
+
+def _add(intent: Intent, results: Sequence[Result], language: str) -> Step:
+    wish, topic = intent.slots["wish"], intent.slots["topic"]
+    if not results:
+        return Call(TOOL, {"action": "add", "topic": topic, "remind": wish})
+    until = _day(read_json(results[-1].output), language)
+    return Say(reply("standing_added", language, topic=topic, text=wish, until=until))
+
+
+def _entries(output: str) -> list[dict[str, Any]]:
+    found = read_json(output).get("intents")
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def _named(entry: dict[str, Any], language: str) -> str:
+    topic, text = str(entry.get("topic") or "?"), str(entry.get("remind") or "?")
+    return reply("standing", language, topic=topic, text=text, until=_day(entry, language))
+
+
+def _day(entry: dict[str, Any], language: str) -> str:
+    try:
+        return short_date(date.fromisoformat(str(entry.get("until"))), language)
+    except ValueError:
+        return "?"
