@@ -15,6 +15,7 @@ from hub.agent.prompt import FILE_LIMIT, PromptFile
 from hub.core.clock import Clock
 from hub.core.context import Authority
 from hub.memory.front_matter import holds_outside_words
+from hub.memory.places import CURATED, FOLDER, GROUPS, PEOPLE
 from hub.security.jail_path import PathRefused
 from hub.security.people import People
 from hub.security.root import Root
@@ -30,16 +31,14 @@ BOOTSTRAP = "BOOTSTRAP.md"
 ALWAYS = ("AGENTS.md", "SOUL.md", "IDENTITY.md", "USER.md", "TOOLS.md")
 """In every prompt, with a mark when missing. HEARTBEAT.md is for heartbeats alone."""
 
-MEMORY = "MEMORY.md"
-MEMORY_FOLDER = "memory"
-PRIVATE = (MEMORY, MEMORY_FOLDER)
+PRIVATE = (CURATED, FOLDER)
 """What only an owner's private session sees as files."""
 
-OTHERS = (f"{MEMORY_FOLDER}/people", f"{MEMORY_FOLDER}/groups")
+OTHERS = (PEOPLE, GROUPS)
 """The memory of each person and of each group: nobody sees it as files, each sees their own through its tools."""
 
 PROTECTED = (*SEEDED, BOOTSTRAP, *PRIVATE)
-"""How a memory file marks an entry that holds words from outside; such a file never stands in a system prompt."""
+"""What a model may be led by later: to write it where words from outside are about, the owner is asked."""
 
 READ_BYTES = 4 * FILE_LIMIT
 DAYS = 2
@@ -136,7 +135,7 @@ class Workspaces:
         """
         agent = self._agents.get(agent_id)
         # The first conversation is the owner's; nobody else could write down what comes of it.
-        names = [*ALWAYS, BOOTSTRAP, MEMORY, *self._days()] if private else ALWAYS
+        names = [*ALWAYS, BOOTSTRAP, CURATED, *self._days()] if private else ALWAYS
         sign = tuple(_facts(agent.workspace, name) for name in names)
         key = (agent_id, private)
         known = self._files.get(key)
@@ -158,7 +157,7 @@ class Workspaces:
         if self._named_days[0] != quarter:
             today = datetime.fromtimestamp(now, zone).date()
             days = [today - timedelta(days=back) for back in reversed(range(DAYS))]
-            self._named_days = (quarter, [f"{MEMORY_FOLDER}/{day:%Y-%m-%d}.md" for day in days])
+            self._named_days = (quarter, [f"{FOLDER}/{day:%Y-%m-%d}.md" for day in days])
         return self._named_days[1]
 
     def _refuse_exposing(self, agent: Agent) -> None:
@@ -224,7 +223,7 @@ def _prompt_file(root: Root, name: str, size: int) -> PromptFile | None:
         return PromptFile(name, None) if needed else None
     except (OSError, PathRefused) as error:
         return PromptFile(name, "", note=f"cannot be read: {error}")
-    if name.startswith((MEMORY, f"{MEMORY_FOLDER}/")) and holds_outside_words(text):
+    if name.startswith((CURATED, f"{FOLDER}/")) and holds_outside_words(text):
         return PromptFile(name, "", note="holds words from outside and is not shown here; memory_get reads it")
     if not text.strip() and not needed:
         return None

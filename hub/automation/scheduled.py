@@ -29,6 +29,7 @@ from hub.core.context import Authority, Context, ToolPolicy
 from hub.core.errors import Forbidden, HubError, InvalidRequest, LimitExceeded, NotFound, Unavailable
 from hub.core.events import EventBus
 from hub.sessions.keys import ROOMS, SessionKey
+from hub.sessions.privacy import MEMORY_TOOLS
 from hub.storage.database import Database
 
 _log = logging.getLogger(__name__)
@@ -39,7 +40,7 @@ PER_AGENT_LIMIT = 50
 ANSWERS_LIMIT = 400
 DISCARD_AGAIN_S = (1.0, 5.0, 30.0)
 """How long after one another it is tried again to take out what ran."""
-WITHOUT_MEMORY = ToolPolicy(deny=frozenset({"group:memory"}))
+WITHOUT_MEMORY = ToolPolicy(deny=frozenset({MEMORY_TOOLS}))
 ORPHANS_AFTER_S = 3_600.0
 """How long the authority of something that is not in the files is kept: a file may be broken for a while."""
 

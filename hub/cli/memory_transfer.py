@@ -20,8 +20,6 @@ ORIGINS = ("openclaw", "claude", "markdown")
 BATCH_FILES = 100
 BATCH_LIMIT = 2_000_000
 """Characters that are sent at once."""
-FILE_LIMIT_BYTES = 1_000_000
-"""Of one file; memory keeps little more, with what is written above it."""
 IMPORT_LIMIT_S = 300.0
 
 
@@ -132,7 +130,7 @@ def export(folder: Path, force: bool, agent: str | None, home: Path, as_json: bo
 
 def _read(source: Path, origin: str) -> tuple[dict[str, str], list[str]]:
     """Return Markdown by name, and what was left out."""
-    from hub.memory.importing import read_claude, read_markdown, read_openclaw
+    from hub.memory.importing import FILE_LIMIT_BYTES, read_claude, read_markdown, read_openclaw
 
     try:
         found = {"openclaw": read_openclaw, "claude": read_claude, "markdown": read_markdown}[origin](source)

@@ -21,6 +21,7 @@ ENTRIES_LIMIT = 50_000
 """Files and directories that are looked at."""
 DEPTH_LIMIT = 8
 FILE_LIMIT_BYTES = 1_000_000
+"""Of one file; memory keeps little more, with what is written above it."""
 TOTAL_LIMIT = 64 * 1_048_576
 """Characters in all."""
 NOTES_LIMIT = 200

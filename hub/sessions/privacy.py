@@ -16,7 +16,8 @@ _ROOM_LIMIT = 40
 _HASH_DIGITS = 20
 _OWN_CHANNELS = frozenset({"webchat", "api"})
 """Whose conversations are called as whoever holds them likes: those of the dashboard, and of `/v1`."""
-DENIED = "group:memory"
+MEMORY_TOOLS = "group:memory"
+"""How rules on tools name those of memory."""
 _PERSONAL = (SessionKind.MAIN, SessionKind.DIRECT, SessionKind.SUBAGENT, SessionKind.CRON)
 
 
@@ -39,7 +40,7 @@ def scope_of(session_key: str, authority: Authority, people: People | None = Non
         return NOBODY
     if key.kind in ROOMS and key.id is not None:
         return Scope(person=None, private=False, group=_room(key), shared=authority.person is not None)
-    if key.kind not in _PERSONAL or any(DENIED in policy.deny for policy in authority.tool_policies):
+    if key.kind not in _PERSONAL or any(MEMORY_TOOLS in policy.deny for policy in authority.tool_policies):
         return NOBODY
     if key.kind is SessionKind.DIRECT and people is not None and not _may_be_with(key, authority.person, people):
         return NOBODY

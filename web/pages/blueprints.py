@@ -26,7 +26,6 @@ from web.yaml_shown import yaml_shown
 
 PATH = "/blueprints"
 AUTOMATION, SCRIPT = "automation", "script"
-TEXT_LIMIT = 262_144
 
 _PATH = All(string, Length(min=1, max=255))
 _DOMAIN = In([AUTOMATION, SCRIPT])
