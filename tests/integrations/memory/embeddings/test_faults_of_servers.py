@@ -42,7 +42,28 @@ SAID = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("status", "message", "code", "expected"), SAID)
+OF_ONES_OWN = [
+    (404, 'model "nomic-embed-text:latest" not found, try pulling it first', "api_error", Fault.MODEL),
+    (400, '"llama3.2:latest" does not support embeddings', "api_error", Fault.MODEL),
+    (500, "this model does not support embeddings", "api_error", Fault.MODEL),
+    (501, "This server does not support embeddings. Start it with `--embeddings`", "not_supported_error", Fault.MODEL),
+    (400, "Pooling type 'none' is not OAI compatible. Please use a different pooling type", "", Fault.MODEL),
+    (400, "the input length exceeds the context length", "api_error", Fault.TOO_LARGE),
+    (500, "input is larger than the max context size. skipping", "server_error", Fault.TOO_LARGE),
+    (
+        400,
+        "request (5000 tokens) exceeds the available context size (4096 tokens), try increasing it",
+        "",
+        Fault.TOO_LARGE,
+    ),
+    (422, "Input validation error: `inputs` must have less than 512 tokens. Given: 700", "", Fault.TOO_LARGE),
+    (503, "Loading model", "unavailable_error", Fault.BUSY),
+    (500, "llama runner process has terminated: exit status 2", "api_error", Fault.BUSY),
+]
+"""What Ollama, llama.cpp's server and others on one's own machine say."""
+
+
+@pytest.mark.parametrize(("status", "message", "code", "expected"), [*SAID, *OF_ONES_OWN])
 def test_what_a_server_says_is_understood(status: int, message: str, code: str, expected: Fault) -> None:
     assert fault_of(status, f"{code} {message}") is expected
 

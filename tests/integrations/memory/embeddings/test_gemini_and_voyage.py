@@ -82,7 +82,7 @@ async def test_voyage_is_told_whether_it_is_a_query(server: EmbeddingServer, mak
     [
         ({"status": 400, "message": "API key not valid. Please pass a valid API key."}, "refuses the key"),
         ({"status": 401, "message": "Provided API key is invalid."}, "refuses the key"),
-        ({"status": 404, "message": "models/x is not found for API version v1beta"}, "does not know the model"),
+        ({"status": 404, "message": "models/x is not found for API version v1beta"}, "makes no vectors with the model"),
         ({"status": 403, "message": "billing is not enabled"}, "credit"),
         ({"kind": "fewer"}, "1 vectors for 2"),
     ],

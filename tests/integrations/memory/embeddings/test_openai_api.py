@@ -176,7 +176,7 @@ async def test_an_answer_that_does_not_fit_is_refused_whole(
         ({"kind": "html"}, "no JSON"),
         ({"kind": "redirect"}, "redirects"),
         ({"kind": "flood"}, "64 MiB"),
-        ({"status": 404, "message": 'model "words" not found'}, "does not know the model words"),
+        ({"status": 404, "message": 'model "words" not found'}, "makes no vectors with the model words"),
         ({"status": 401, "message": "Incorrect API key"}, "refuses the key"),
         ({"status": 403, "message": "no access"}, "refuses the key"),
         ({"status": 402, "message": "Payment required"}, "credit"),

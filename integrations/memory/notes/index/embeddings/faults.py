@@ -15,7 +15,8 @@ _TOO_LARGE = re.compile(
     r"|too (?:many|large).{0,20}(?:inputs?|batch|texts?|requests?|list)"
     r"|too many tokens|input.{0,40}too (?:large|long)|physical batch size|batch size.{0,40}(?:exceed|too|limit|maximum)"
     r"|at most \d+ (?:requests|inputs|texts)|maximum (?:length of the list|allowed batch|batch size|input)"
-    r"|exceeds?.{0,40}(?:context|length|maximum|limit of \d|tokens)",
+    r"|exceeds?.{0,40}(?:context|length|maximum|limit of \d|tokens)"
+    r"|larger than the max|must have less than \d+ tokens",
     re.IGNORECASE | re.DOTALL,
 )
 _NO_MODEL = re.compile(
@@ -23,6 +24,7 @@ _NO_MODEL = re.compile(
     r"|not exist)|(?:unknown|no such|invalid|unsupported) model|is not found for api version|model_not_found",
     re.IGNORECASE | re.DOTALL,
 )
+_NO_EMBEDDINGS = re.compile(r"(?:not|n't) support embeddings|pooling type 'none'", re.IGNORECASE)
 _NO_KEY = re.compile(r"api[ _]key not valid|api_key_invalid|api key (?:is )?(?:invalid|expired|missing)", re.IGNORECASE)
 
 
@@ -51,7 +53,7 @@ def fault_of(status: int, text: str) -> Fault:
     """Return what a status with these words means; a server that finds a text too long may say so with any."""
     if status not in {401, 402, 403, 404, 429} and (status == 413 or _TOO_LARGE.search(text)):
         return Fault.TOO_LARGE
-    if status in {400, 404} and _NO_MODEL.search(text):
+    if (status in {400, 404} and _NO_MODEL.search(text)) or _NO_EMBEDDINGS.search(text):
         return Fault.MODEL
     if _NO_KEY.search(text):
         return Fault.KEY
@@ -78,7 +80,7 @@ def sentence(fault: Fault, model: str, place: str, status: int, said: str) -> st
         case Fault.CREDIT:
             return f"has no credit left for this key; see its billing page{tail}"
         case Fault.MODEL:
-            return f"does not know the model {model}; set memory.embeddings.model{tail}"
+            return f"makes no vectors with the model {model}; set memory.embeddings.model{tail}"
         case Fault.LIMITED:
             return f"takes no more requests for now{tail}"
         case Fault.TOO_LARGE:
