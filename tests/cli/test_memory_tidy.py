@@ -8,7 +8,7 @@ PATH = "MEMORY.md"
 
 
 def test_it_is_shown_done_and_can_be_taken_back(ask: Terminal) -> None:
-    for text in ("the shed door sticks at 4 degrees", "the shed door sticks at 7 degrees"):
+    for text in ("the code of the shed is 4711", "the code of the shed is 4712"):
         ask("memory", "add", text, "--kind", "decision")
 
     shown = ask("memory", "tidy", "--dry-run")
@@ -18,9 +18,9 @@ def test_it_is_shown_done_and_can_be_taken_back(ask: Terminal) -> None:
     undone = ask("memory", "undo", done["change_id"])
 
     assert "Not done yet: 1 contradiction to be settled." in shown.out
-    assert "+  “the shed door sticks at 7 degrees”" in shown.out
+    assert "+  “the code of the shed is 4712”" in shown.out
     assert "To be settled" not in untouched
-    assert [each["older"]["text"] for each in done["contradictions"]] == ["the shed door sticks at 4 degrees"]
+    assert [each["older"]["text"] for each in done["contradictions"]] == ["the code of the shed is 4711"]
     assert again.out == "There is nothing to tidy up.\n"
     assert undone.code == 0
     assert "To be settled" not in ask("memory", "show", PATH).out
