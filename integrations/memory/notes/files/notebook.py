@@ -23,10 +23,9 @@ from hub.memory.places import (
 )
 from integrations.memory.notes.files import elsewhere
 from integrations.memory.notes.files.desk import Desk, Desks
-from integrations.memory.notes.files.history import FileChange, Record
-from integrations.memory.notes.files.journal import text_before
-from integrations.memory.notes.files.patches import Hunk, Moved, taken_out
+from integrations.memory.notes.files.history import Record
 from integrations.memory.notes.files.shelf import Changed, Draft, Shelf, hash_of, shown
+from integrations.memory.notes.files.undoing import summary_of_undoing, undone
 from integrations.memory.notes.worker_job import FILE_LIMIT_BYTES, Source
 
 EDITS_LIMIT = 500
@@ -34,11 +33,12 @@ FILES_LIMIT = 1_000
 BRING_IN_LIMIT = 16 * 1_048_576
 """Characters that come in at once."""
 NOTE_LIMIT = 200_000
+"""Characters of a note."""
 NAMES_TRIED = 1_000
 NO_SLUG = "notes"
 NAME_LIMIT = 100
+"""Characters of each part of an imported file's name, which has at most `DEPTH_LIMIT` parts."""
 DEPTH_LIMIT = 8
-TOOK_BACK, BROUGHT_BACK = "took back: ", "brought back: "
 REASONS = frozenset({"add", "edit", "tidy", "import", "undo", "note", "forget"})
 
 _ORIGIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -195,8 +195,8 @@ class NotesNotebook:
                 raise Conflict(f"the change cannot be taken back: {why}")
             if not all(may_write(file.path, scope) for file in record.files):
                 raise Forbidden("what is shared in this home is the owner's to edit")
-            drafts = [_undone(file, desk.shelf.text(file.path)) for file in record.files]
-            summary = _summary_of_undoing(record)
+            drafts = [undone(file, desk.shelf.text(file.path)) for file in record.files]
+            summary = summary_of_undoing(record)
             done = _change(desk, drafts, reason="undo", who=who, summary=summary, undoes=record.id)
             desk.history.mark(record.id, undone=True)
             if record.undoes is not None:
@@ -288,48 +288,8 @@ def _check_text(text: str) -> None:
         raise InvalidRequest("that is no text: it holds a NUL character")
 
 
-def _summary_of_undoing(record: Record) -> str:
-    if record.undoes is None:
-        return f"{TOOK_BACK}{record.summary}"
-    if record.summary.startswith(TOOK_BACK):
-        return f"{BROUGHT_BACK}{record.summary.removeprefix(TOOK_BACK)}"
-    return f"{TOOK_BACK}{record.summary.removeprefix(BROUGHT_BACK)}"
-
-
 def _is_seen(record: Record, scope: Scope) -> bool:
     return bool(record.files) and all(may_see(file.path, scope) for file in record.files)
-
-
-def _undone(file: FileChange, now: str | None) -> Draft:
-    """Return what a file is without a change of it.
-
-    Raises:
-        Conflict: What was changed is not there as it was.
-    """
-    try:
-        if hash_of(now) == file.after:
-            return Draft(file.path, now, text_before(file, now))
-        if now is None or file.after is None or file.hunks is None:
-            raise Moved
-        hunks = file.hunks if file.before is not None else tuple(_without_title(hunk) for hunk in file.hunks)
-        return Draft(file.path, now, taken_out(now, hunks))
-    except Moved:
-        raise Conflict(
-            f"{file.path} was changed again since, where this change was; nothing was taken back. Edit it by hand",
-            details={"path": file.path},
-        ) from None
-
-
-def _without_title(hunk: Hunk) -> Hunk:
-    """Return what was put into a new file, without the headings that stand over all that was added later."""
-    lines = list(hunk.after)
-    while lines and (not lines[0].strip() or lines[0].startswith("#")):
-        del lines[0]
-    while lines and not lines[-1].strip():
-        del lines[-1]
-    if not lines:
-        raise Moved
-    return Hunk(0, 0, (), tuple(lines))
 
 
 def _free(shelf: Shelf, name: str) -> str:

@@ -1,0 +1,52 @@
+"""Taking a change of memory files back: what each file is without it, and how that is told. Pure."""
+
+from __future__ import annotations
+
+from hub.core.errors import Conflict
+from integrations.memory.notes.files.history import FileChange, Record
+from integrations.memory.notes.files.journal import text_before
+from integrations.memory.notes.files.patches import Hunk, Moved, taken_out
+from integrations.memory.notes.files.shelf import Draft, hash_of
+
+TOOK_BACK, BROUGHT_BACK = "took back: ", "brought back: "
+
+
+def undone(file: FileChange, now: str | None) -> Draft:
+    """Return what a file is without a change of it.
+
+    Raises:
+        Conflict: What was changed is not there as it was.
+    """
+    try:
+        if hash_of(now) == file.after:
+            return Draft(file.path, now, text_before(file, now))
+        if now is None or file.after is None or file.hunks is None:
+            raise Moved
+        hunks = file.hunks if file.before is not None else tuple(_without_title(hunk) for hunk in file.hunks)
+        return Draft(file.path, now, taken_out(now, hunks))
+    except Moved:
+        raise Conflict(
+            f"{file.path} was changed again since, where this change was; nothing was taken back. Edit it by hand",
+            details={"path": file.path},
+        ) from None
+
+
+def summary_of_undoing(record: Record) -> str:
+    """Return the line that tells of taking a change back; taking that back again brings it back."""
+    if record.undoes is None:
+        return f"{TOOK_BACK}{record.summary}"
+    if record.summary.startswith(TOOK_BACK):
+        return f"{BROUGHT_BACK}{record.summary.removeprefix(TOOK_BACK)}"
+    return f"{TOOK_BACK}{record.summary.removeprefix(BROUGHT_BACK)}"
+
+
+def _without_title(hunk: Hunk) -> Hunk:
+    """Return what was put into a new file, without the headings that stand over all that was added later."""
+    lines = list(hunk.after)
+    while lines and (not lines[0].strip() or lines[0].startswith("#")):
+        del lines[0]
+    while lines and not lines[-1].strip():
+        del lines[-1]
+    if not lines:
+        raise Moved
+    return Hunk(0, 0, (), tuple(lines))
