@@ -23,6 +23,8 @@ FRAME_ALIKE = 0.8
 """Share of words, beside numbers, dates, names and negations, that two entries about one thing have in common."""
 FRAME_NEAR = 0.6
 FRAME_WORDS = 2
+OTHER_WORDS = 0.25
+"""Share of words below which likeness by meaning is no likeness of words."""
 PART_WORDS = 3
 PART_SHARE = 0.75
 MOVED_DAYS = 6
@@ -148,7 +150,8 @@ def gist_of(text: str) -> Gist:
     names = frozenset(_names_in(text))
     frame = _WORD.sub(lambda match: " " if fold(match[0]) in names else match[0], rest)
     frame = _NEGATION.sub(" ", _NUMBER.sub(" ", fold(frame)))
-    dates = tuple(marks_in(text))
+    # That a date has no year sets it apart from none that has one.
+    dates = tuple(mark for mark in marks_in(text) if not mark.startswith("@--"))
     return Gist(
         frozenset(words_of(text)),
         frozenset(words_of(_NUMBER.sub(" ", fold(rest)))),
@@ -186,12 +189,13 @@ def relation_of(mine: Gist, theirs: Gist, likeness: float = 0.0, *, apart: bool 
     is_worth_asking = likeness >= NEAR or (frame_share >= FRAME_NEAR and common >= FRAME_WORDS)
     # Where each has a word that the other has not, it may be that very word that sets the two apart.
     is_one_thing = mine.frame <= theirs.frame or theirs.frame <= mine.frame
-    is_near = likeness >= ALIKE or (frame_share >= FRAME_ALIKE and common >= 1 and is_one_thing)
+    is_alike = likeness >= ALIKE and (is_one_thing or frame_share < OTHER_WORDS)
+    is_near = is_alike or (frame_share >= FRAME_ALIKE and common >= 1 and is_one_thing)
     if _clash(mine, theirs):
         return _of_clash(mine, theirs, apart) if is_near else _unsure(is_worth_asking)
     if _are_apart(mine, theirs):
         return _unsure(is_near)
-    if mine.words != theirs.words and (likeness >= ALIKE or _is_part(mine.words, theirs.words)):
+    if mine.words != theirs.words and (is_alike or _is_part(mine.words, theirs.words)):
         return Relation.ALIKE
     return _unsure(is_worth_asking)
 
@@ -211,7 +215,9 @@ def _of_clash(mine: Gist, theirs: Gist, apart: bool) -> Relation:
         return _of_dates(mine, theirs)
     if any(each.is_occasion and not each.is_seldom for each in claims):
         return Relation.SERIES if apart else Relation.UNSURE
-    return Relation.CONTRADICTS
+    if mine.negated is not theirs.negated or all(each.is_stated or each.is_seldom for each in claims):
+        return Relation.CONTRADICTS
+    return Relation.UNSURE
 
 
 def _of_dates(mine: Gist, theirs: Gist) -> Relation:

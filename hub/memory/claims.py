@@ -10,12 +10,18 @@ from dataclasses import dataclass
 
 from hub.memory.words import STOP_WORDS, fold
 
-_MANY = "invoices? bills? receipts? orders? tickets? notes? clients? customers? episodes? chapters? lessons? seasons? "
-_MANY += "parts? pages? weeks? days? rooms? flats? apartments? units? houses? bus(?:es)? lines? trams? trains? seats? "
-_MANY += "rows? tables? box(?:es)? shelf drawers? radiators? sensors? cameras? doors? windows? keys? versions? steps? "
-_MANY += "class(?:es)? groups? teams? rounds? match(?:es)? games? volumes? issues? items? no nr tests? exams? modules? "
-_MANY += "parcels? sessions? meetings? visits? buildings? blocks? lockers? garages? channels? ports? lamps? level phase"
-_ROW = re.compile(rf"\b({_MANY.replace(' ', '|')})\b\.?\s*#?((?:\d+[-/.])*\d+)\b")
+_MANY = "|".join(
+    """
+    invoices? bills? receipts? orders? tickets? notes? clients? customers? episodes? chapters? lessons? seasons?
+    parts? pages? weeks? days? rooms? flats? apartments? units? houses? bus(?:es)? lines? trams? trains? seats?
+    rows? tables? box(?:es)? shelf drawers? radiators? sensors? cameras? doors? windows? keys? versions? steps?
+    class(?:es)? groups? teams? rounds? match(?:es)? games? volumes? issues? items? no nr tests? exams? modules?
+    spaces? spots? parking slots? parcels? sessions? meetings? visits? buildings? blocks? lockers? garages?
+    channels? ports? lamps? level phase contracts? claims? cases?
+    """.split()  # noqa: SIM905  as elsewhere
+)
+_ROW = re.compile(rf"\b({_MANY})\b\.?\s*#?((?:\d+[-/.])*\d+)\b")
+_NUMBERED = re.compile(rf"\b({_MANY})\b(?:\s\w+){{0,3}}?\s(?:number|no|nr)\b\.?\s?(\d+)")
 _HASH = re.compile(r"()#\s?(\d+)")
 _NOUN = re.compile(
     r"\b([a-z]{3,})\s(\d{1,5})(?=\s*(?:[,;:.!?)](?!\d)|$)|\s(?:is|are|was|has|had|of|in|on|from|with)\b)"
@@ -24,8 +30,8 @@ _CODE = re.compile(r"(?<!\bis )(?<!\bcalled )\b([a-z]{1,6})-?(\d{1,5})\b")
 _CJK_NUMBER = r"(\d+|[零一二三四五六七八九十百]+)"
 _CJK_ROWS = (
     re.compile(rf"()第\s*{_CJK_NUMBER}"),
-    re.compile(r"()(\d+)\s*(?=号|室|栋|幢|单元|路|班|集|章|课)"),
-    re.compile(r"(发票|笔记|客户|订单|包裹|合同|房间|摄像头|钥匙|箱子|柜子|编号)\s*(\d+)"),
+    re.compile(r"()(\d+)\s*(?=号|室|栋|幢|单元|路|班|集|章|课|的租客)"),
+    re.compile(r"(发票|笔记|客户|订单|包裹|合同|房间|摄像头|钥匙|箱子|柜子|编号|单号)\s*(\d+)"),
 )
 _NO_ROW = frozenset(
     """
@@ -45,11 +51,18 @@ _FIXED = re.compile(
 )
 _YEARLY = re.compile(r"\b(?:birthday|anniversary|born)\b|生日|纪念日|出生")
 _MEASURED = re.compile(
-    r"\b(?:weigh(?:s|ed)?|weight|temperature|fever|meter|reading|mileage|on the clock|pressure|blood sugar|pulse|steps"
-    r"|humidity|tank|battery|balance|costs?|price|petrol|diesel|slept|tall|stock|exchange rate|years old)\b"
+    r"\b(?:weigh(?:s|ed)?|weight|temperature|fever|meter|reading|mileage|odometer|on the clock|pressure|blood sugar"
+    r"|pulse|steps|humidity|tank|battery|balance|costs?|price|petrol|diesel|slept|tall|cm high|stock|exchange rate"
+    r"|years old)\b"
     r"|\d\s?(?:°|%|(?:kg|g|lbs?|degrees|kwh|km|bar|mbar|hpa|mmhg|bpm|m3)\b)"
     r"|体重|血压|血糖|心率|读数|[电水]表|燃气表|气温|温度|体温|湿度|油价|价格|余额|步数|身高|里程|压力|油箱|电量|股价|汇率|岁"
     r"|\d\s*(?:公斤|千克|斤|度|公里|步|巴)|[块元]一"
+)
+_STATED = re.compile(
+    r"\b(?:is|are|am|has|have|can|may|must|should|will|does|do|go|goes|comes?|opens?|closes?|starts?|begins?|ends?|takes?"
+    r"|gets?|leaves?|lives?|works?|arrives|departs|lasts|holds|fits|owns|keeps?|weighs|reads|costs|eats|drinks|wants|runs"
+    r"|plays|sleeps|meets|allows|expires|teaches|pays|earns|uses|stands|hangs|stops|wakes)\b"
+    r"|是|在|有|可以|能|应该|属于|周|星期|礼拜"
 )
 _SELDOM = re.compile(
     r"\b(?:serviced|repaired|installed|replaced|renewed|vaccinated|born|married|signed|inspected|swept)\b"
@@ -57,10 +70,15 @@ _SELDOM = re.compile(
 )
 _HAPPENED = re.compile(
     r"\b(?:was|were|had|did|didn['’]t|went|came|bought|paid|got|ate|drank|slept|ran|read|saw|met|made|took|gave|sent|left"
-    r"|found|lost|won|spent|sold|rode|swam|drove|wrote|brought|forgot)\b"
-    r"|(?<!\bis )(?<!\bare )(?<!\bbe )(?<!\bget )\b(?!(?:need|speed|seed|feed|breed|shed|indeed|hundred|kindred)\b)"
-    r"[a-z]{2,}[a-z]ed\b"
-    r"|(?<![换改变搬成到为])了(?!解)|过(?![敏期程滤夜年节])"
+    r"|found|lost|lent|swam|won|spent|sold|rode|drove|wrote|brought|forgot)\b"
+    r"|(?<!\bis )(?<!\bare )(?<!\bbe )(?<!\bget )\b"
+    r"(?!(?:need|bed|red|shed|speed|seed|feed|breed|indeed|hundred)\b)[a-z]{2,}ed\b"
+    r"|(?<![换改变搬])(?<![换改变搬][成到为])了(?!解)|过(?![敏期程滤夜年节])|睡得"
+)
+_ROUTINE = re.compile(
+    r"(?:(?:[^\W\d_]+|my [^\W\d_]+) )?(?:went|bought|paid|took|ate|drank|watched|called|lent|met|walked|ran|slept"
+    r"|cooked|cleaned|washed|watered|fed|visited|played|sent|swam|charged|drove|rode)\b"
+    r"|(?:[^，。]*[^换改变搬成到为升学])?[去买付吃喝看走跑睡洗打]了"
 )
 _WISH = re.compile(
     r"(?:need|needs|buy|get|fetch|pick up|bring|order|lunch|dinner|breakfast|coffee|tea)\b(?! (?:is|are))"
@@ -72,9 +90,12 @@ _TOLD = (
         r" (.+)"
     ),
     re.compile(rf"(.*\b(?:{_FIXED_WORDS})\b[^:]*?(?: is| are|:)) (.+)"),
-    re.compile(r"([^，。]{1,16}?(?:叫|住在|电话是|号码是|密码是|生日是|地址是|医生是|老师是))([^我你他她了]{1,24})"),
+    re.compile(
+        r"([^，。]{1,16}?(?:叫|住在|电话是|号码是|密码是|生日是|地址是|医生是|老师是|班主任是|房东是))([^我你他她了]{1,24})"
+    ),
 )
-_IS_NAMED = re.compile(r"(.+?) (?:is|:) ((?:(?:Dr|Mr|Mrs|Ms|Prof)\b\.? )?[A-Z][\w-]+)")
+_TITLE = r"(?:Dr|Mr|Mrs|Ms|Prof)\b\.? "
+_IS_NAMED = re.compile(rf"(.+?)(?: is|:) ({_TITLE}[A-Z][\w-]+|(?<=is )[A-Z][\w-]+)(?:,.*)?")
 _TELLING = re.compile(r"[^\W_]+(?:[.,:/-]\d+)*")
 
 
@@ -86,19 +107,23 @@ class Claim:
         rows: Which things of a row it is about: (invoice, 12), (第, 六).
         told: What it says something of that has one value at a time, and the words of that value; None otherwise.
         is_fixed: Whether it is of what changes seldom: a code, a birthday, a rent, so much a day.
+        is_stated: Whether it is a sentence on how things are; readings and sums are often noted without a verb.
         is_yearly: Whether its day comes back each year.
         is_reading: Whether its number is read off something that changes by itself.
         is_seldom: Whether it tells of what happens seldom.
         is_occasion: Whether it tells of what happened or was wanted once, and may again.
+        is_routine: Whether it is something of a day, as people do it on others too, and does not last.
     """
 
     rows: frozenset[tuple[str, str]]
     told: tuple[frozenset[str], frozenset[str]] | None
     is_fixed: bool
+    is_stated: bool
     is_yearly: bool
     is_reading: bool
     is_seldom: bool
     is_occasion: bool
+    is_routine: bool
 
 
 def claim_of(text: str, rest: str) -> Claim:
@@ -109,17 +134,19 @@ def claim_of(text: str, rest: str) -> Claim:
         rest: The same, folded, without its dates and weekdays.
     """
     plain = fold(" ".join(text.split())).rstrip(".!。！ ")
-    told = _told(text, plain)
+    told, of_what = _told(text, plain)
     is_fixed = told is not None or _FIXED.search(plain) is not None
     is_occasion = (_HAPPENED.search(plain) or _WISH.match(plain)) is not None
     return Claim(
-        frozenset(_rows_in(rest)) if told is None else frozenset(),
+        frozenset(_rows_in(rest if told is None else of_what)),
         told,
         is_fixed,
+        is_fixed or _STATED.search(plain) is not None,
         _YEARLY.search(plain) is not None,
         not is_fixed and _MEASURED.search(plain) is not None,
         _SELDOM.search(plain) is not None,
         is_occasion and not is_fixed,
+        not is_fixed and _ROUTINE.match(plain) is not None,
     )
 
 
@@ -139,13 +166,14 @@ def told_otherwise(mine: Claim, theirs: Claim) -> bool:
     return bool(mine.told[1] - theirs.told[1] and theirs.told[1] - mine.told[1])
 
 
-def _told(text: str, plain: str) -> tuple[frozenset[str], frozenset[str]] | None:
+def _told(text: str, plain: str) -> tuple[tuple[frozenset[str], frozenset[str]] | None, str]:
     for pattern in _TOLD:
         if match := pattern.fullmatch(plain):
-            return _of(match[1]), _of(match[2])
+            return (_of(match[1]), _of(match[2])), match[1]
     if match := _IS_NAMED.fullmatch(" ".join(text.split()).rstrip(".!")):
-        return _of(fold(match[1])), _of(fold(match[2]))
-    return None
+        of_what = fold(match[1])
+        return (_of(of_what), _of(fold(match[2]))), of_what
+    return None, plain
 
 
 def _of(part: str) -> frozenset[str]:
@@ -154,7 +182,9 @@ def _of(part: str) -> frozenset[str]:
 
 def _rows_in(rest: str) -> list[tuple[str, str]]:
     found = [
-        (match[1].rstrip("s"), match[2]) for pattern in (_ROW, _HASH, *_CJK_ROWS) for match in pattern.finditer(rest)
+        (match[1].rstrip("s"), match[2])
+        for pattern in (_ROW, _NUMBERED, _HASH, *_CJK_ROWS)
+        for match in pattern.finditer(rest)
     ]
     for match in _NOUN.finditer(rest):
         if match[1] not in STOP_WORDS | _NO_ROW and not match[1].endswith("ed"):

@@ -259,7 +259,8 @@ class Round:
             count = len(self._days(each))
             is_newest = all(self._classes[other].newest.order < each.newest.order for other in self._near[key])
             lasts = self._area.name == PRIVATE_AREA and each.newest.passage.kind in LASTING
-            if is_newest and (lasts or count >= RECURS_DAYS):
+            recurs = count >= RECURS_DAYS and not each.newest.gist.claim.is_routine
+            if is_newest and (lasts or recurs):
                 chosen.append((lasts, count, each))
         forced = [self._classes[self._leader[each.key]] for each in self._fresh]
         chosen.sort(key=lambda one: (one[0], one[1], one[2].newest.order), reverse=True)

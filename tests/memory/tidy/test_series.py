@@ -1,0 +1,71 @@
+"""Rows of readings and occasions are left in their days; of what has one value at a time one question is asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from hub.memory.alike import fact_key
+from hub.memory.tidy.pairs import pair_of
+from hub.memory.tidy.plan import Known, Plan, questions
+from tests.memory.tidy.areas import BOILER, NOT_TUESDAY, PRIVATE, TODAY, curated, entry, noted, standing, tidied
+
+
+@pytest.mark.parametrize("text", ["Took the bins out", "My aunt called", "Paid 30 euros at the market", "去了菜市场"])
+def test_what_people_do_on_many_days_stays_in_them(text: str) -> None:
+    assert tidied([noted("2026-05-09", text), noted("2026-05-11", text)])[0] == Plan()
+
+
+def test_a_reading_that_comes_back_is_not_kept_for_good() -> None:
+    files = [noted(f"2026-05-0{day}", f"Max on the scales: {kilos} kg") for day, kilos in ((1, 71), (3, 72), (5, 71))]
+
+    assert tidied(files)[0] == Plan()
+
+
+def test_of_many_values_the_newest_is_asked_about_once_against_what_is_kept() -> None:
+    text = "The garden gate code is {}"
+    files = [
+        curated(entry(text.format(4711), "2026-05-01")),
+        *(noted(f"2026-05-0{day}", text.format(4711 + day)) for day in (3, 5, 7)),
+    ]
+
+    made, _ = tidied(files)
+
+    assert [(one.passage.text, other.passage.text) for one, other in made.contradictions] == [
+        (text.format(4711), text.format(4718))
+    ]
+    assert [each.pair for each in questions(PRIVATE, files, Known(TODAY))] == [
+        pair_of(fact_key(text.format(4711)), fact_key(text.format(4718)))
+    ]
+
+
+@pytest.mark.parametrize("text", ["The train was {} minutes late", "Ben is on level {}", "我们家来了{}个客人"])
+def test_what_has_many_values_is_asked_of_nobody(text: str) -> None:
+    files = [noted(f"2026-05-0{day}", text.format(day), text.format(day)) for day in (3, 5, 7)]
+
+    made, _ = tidied(files)
+
+    assert made == Plan()
+    assert questions(PRIVATE, files, Known(TODAY)) == []
+
+
+def test_what_lasts_and_what_has_one_value_is_asked_about_first() -> None:
+    files = [
+        noted(f"2026-05-0{day}", *(f"We keep {day} chairs on the {place}" for place in ("balcony", "roof", "porch")),
+              f"The bike code is {day}{day}")
+        for day in (1, 2)
+    ]  # fmt: skip
+    files.append(curated(entry(BOILER, "2026-05-01"), entry(NOT_TUESDAY, "2026-05-02")))
+
+    made, _ = tidied(files)
+
+    assert [one.passage.text for one, _ in made.contradictions][:2] == [BOILER, "The bike code is 11"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("I owe Ben 20 euros", "Ben owes me 20 euros"), ("It is -5 degrees", "It is 5 degrees")]
+)
+def test_what_only_looks_the_same_is_not_struck(one: str, other: str) -> None:
+    made, now = tidied([curated(entry(one, "2026-05-01"), entry(other, "2026-05-03"))])
+
+    assert made.merged == []
+    assert standing(now["MEMORY.md"])[:2] == [one, other]
