@@ -63,6 +63,8 @@ def _instead(told: Told, intent: Intent, *, is_last: bool) -> str | None:
     new, old = intent.slots["new"], intent.slots.get("old")
     if old is not None:
         bare, text = _value(old), plain(told.text).lower()
+        if intent.name == "CorrectPlain" and not _is_about(new, told.text):
+            return None
         at = text.find(plain(bare).lower())
         if at < 0 or len(text) != len(told.text):
             return None
@@ -71,7 +73,7 @@ def _instead(told: Told, intent: Intent, *, is_last: bool) -> str | None:
         if intent.name == "Change" and not is_last and not _same_kind(old, new):
             return None
         return f"{told.text[:at]}{_value(new)}{told.text[at + len(bare) :]}"
-    if (put := _put(new, told.text)) is not None:
+    if intent.name != "CorrectPlain" and (put := _put(new, told.text)) is not None:
         return put if is_last or intent.name == "Change" else None
     return new if _is_about(new, told.text) else None
 

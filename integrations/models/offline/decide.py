@@ -33,6 +33,7 @@ _TOOL_OF = {
     "Remember": "remember",
     "Todo": "remember",
     "Correct": "remember",
+    "CorrectPlain": "remember",
     "Change": "remember",
     "Recall": "memory_search",
     "ListTodos": "memory_search",
@@ -53,7 +54,7 @@ _TOOL_OF = {
     "ListSchedules": "schedule",
     "CancelSchedule": "schedule",
 }
-_LOOKS_UP_FIRST = frozenset({"Correct", "Change", "Forget", "ForgetAll"})
+_LOOKS_UP_FIRST = frozenset({"Correct", "CorrectPlain", "Change", "Forget", "ForgetAll"})
 """What needs `memory_search` beside its own tool."""
 
 
@@ -90,7 +91,7 @@ def decide(intent: Intent | None, results: Sequence[Result], turn: Turn) -> Step
     if intent is None:
         return _not_understood(results, turn)
     if intent.name == "ForgetWhich":
-        return Say(memories.which_to_forget(turn.previous, language))
+        return Say(memories.which_to_forget(intent, turn.previous, language))
     if intent.name not in _TOOL_OF:
         return Say(_known(intent, language, now))
     needed = [_TOOL_OF[intent.name], *(["memory_search"] if intent.name in _LOOKS_UP_FIRST else [])]
@@ -131,6 +132,11 @@ def _about_memory(intent: Intent, results: Sequence[Result], turn: Turn) -> Step
             return memories.forget(intent, results, language, now)
         case "Correct" | "Change":
             return corrections.correct(intent, results, language, now, turn.previous)
+        case "CorrectPlain":
+            # "X, not Y" may as well be a statement.
+            step = corrections.correct(intent, results, language, now, turn.previous)
+            is_unclear = step == Say(reply("correct_how", language))
+            return Say(reply("unknown_statement", language, text=turn.said)) if is_unclear else step
     return None
 
 

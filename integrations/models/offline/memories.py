@@ -105,9 +105,10 @@ def forget(intent: Intent, results: Sequence[Result], language: str, now: dateti
     return Say(reply("forget_many", language, count=str(len(meant)), lines=placed(meant, language)))
 
 
-def which_to_forget(previous: Sequence[Told], language: str) -> str:
-    """Return the question what "that" is, with what was spoken of last."""
-    example = reply("forget_example", language, text=previous[0].text) if previous else ""
+def which_to_forget(intent: Intent, previous: Sequence[Told], language: str) -> str:
+    """Return the question what is to be forgotten, with what was named or spoken of last."""
+    named = intent.slots.get("text") or (previous[0].text if previous else None)
+    example = reply("forget_example", language, text=named) if named else ""
     return reply("forget_which", language, example=example)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from integrations.models.offline.arithmetic import NotASum, work_out
-from integrations.models.offline.hearing import ENDS, Heard, Hearing
+from integrations.models.offline.hearing import ENDS, Heard, Hearing, asks
 from integrations.models.offline.when import amount_of
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ CHINESE = "zh-CN"
 SENTENCE_LIMIT = 1_000
 
 _FOLDER = Path(__file__).parent / "sentences"
+_LAST = frozenset({"CorrectPlain"})
+"""Intents with so few words of their own that they are meant only where nothing else is."""
 _LATIN = re.compile(r"[A-Za-z]{2}")
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 
@@ -84,7 +86,12 @@ class Recognizer:
         # "Good morning" alone is a greeting; before something else it is an aside.
         if bare != heard and (whole := self._best(heard, grammar)) is not None and not whole.slots:
             return whole
-        return self._best(bare, grammar)
+        found = self._best(bare, grammar)
+        if found is not None and found.name == "Remember" and bare == heard and asks(text):
+            return Intent(
+                "Recall", self.language, found.slots
+            )  # "Remember Anna?" asks; "could you remember …?" does not
+        return found
 
     def _best(self, heard: Heard, grammar: Intents) -> Intent | None:
         from hassil import recognize_all
@@ -95,7 +102,7 @@ class Recognizer:
         for result in recognize_all(heard.plain, grammar):
             slots = {name: _said(heard, entity) for name, entity in result.entities.items()}
             intent = Intent(result.intent.name, self.language, slots)
-            words = len(heard.plain) - sum(map(len, slots.values()))
+            words = 0 if intent.name in _LAST else len(heard.plain) - sum(map(len, slots.values()))
             if (best is None or words > best[0]) and _fits(intent):
                 best = (words, intent)
         return best[1] if best else None

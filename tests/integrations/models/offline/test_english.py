@@ -8,7 +8,6 @@ import pytest
 
 from tests.integrations.models.offline.first_step import FirstStep
 
-
 GUIDE = Path(__file__).parents[4] / "docs" / "getting-started.md"
 
 
@@ -64,6 +63,8 @@ def at(when: str, text: str) -> tuple[str, dict[str, Any]]:
         ("For the record, the roof was repaired in 2019", kept("the roof was repaired in 2019")),
         ("remember my teacher’s name is Wang Fang", kept("my teacher’s name is Wang Fang")),
         ("save this: router password is hunter2", kept("router password is hunter2")),
+        ("I'd like you to remember that I prefer tea", kept("I prefer tea")),
+        ("pls remember the pin is 1234", kept("the pin is 1234")),
         # to do
         ("don't forget to buy milk", todo("buy milk")),
         ("dont forget to call Anna", todo("call Anna")),
@@ -107,12 +108,19 @@ def at(when: str, text: str) -> tuple[str, dict[str, Any]]:
         ("what do you remember?", listed("")),
         ("show me what you remember", listed("")),
         ("what have I told you", listed("")),
+        ("Remember Anna?", sought("Anna")),
+        ("do you remember Anna?", sought("Anna")),
+        ("what did we talk about last week?", listed("last week")),
+        ("show me everything about Anna", sought("Anna")),
+        ("did I tell you about the car?", sought("the car")),
+        ("show me all notes about the car", sought("the car")),
         # to forget: looked up first, always
         ("forget the boiler", listed("the boiler")),
         ("please forget that Anna doesn't eat nuts", listed("Anna doesn't eat nuts")),
         ("forgett what I said about the garage", listed("the garage")),
         ("delete the note about the drill", listed("the drill")),
         ("forget everything about Tom", listed("Tom")),
+        ("mark call the plumber as done", listed("call the plumber")),
         # to correct
         ("actually, the bins go out on Tuesday instead of Monday", listed("the bins go out on Tuesday Monday")),
         ("no, it's on Tuesday", listed("on Tuesday")),
@@ -122,6 +130,9 @@ def at(when: str, text: str) -> tuple[str, dict[str, Any]]:
             "that's wrong, the boiler was serviced on 14 May, not 12 May",
             listed("the boiler was serviced on 14 May 12 May"),
         ),
+        ("no, Leo has football on Fridays", listed("Leo has football on Fridays")),
+        ("the pin is 4321, not 1234", listed("the pin is 4321 1234")),
+        ("I was wrong, the pin is 4321", listed("the pin is 4321")),
         # standing reminders
         ("When Anna comes up, remind me that I owe her 20 euros", standing("Anna", "I owe her 20 euros")),
         ("when Anna comes up remind me I owe her 20 euros", standing("Anna", "I owe her 20 euros")),
@@ -142,6 +153,7 @@ def at(when: str, text: str) -> tuple[str, dict[str, Any]]:
             standing("holidays", "the passports are expired"),
         ),
         ("next time we talk about the car remind us of the winter tyres", standing("the car", "the winter tyres")),
+        ("when we talk about the garden can you remind me to order seeds", standing("the garden", "order seeds")),
         ("what standing reminders do I have?", ("standing_intent", {"action": "list"})),
         ("list my standing reminders", ("standing_intent", {"action": "list"})),
         ("cancel the standing reminder about Anna", ("standing_intent", {"action": "list"})),
@@ -170,6 +182,11 @@ def test_a_sentence_reaches_the_tool_that_is_meant(first_step: FirstStep, said: 
         ("I think we should go out for dinner tonight", "remember that I think"),
         ("I forgot where I put my keys today", "did not understand"),
         ("remind me to buy milk", "When?"),
+        ("please delete the pin", "forget the pin"),
+        ("no, that's wrong", "nothing was changed"),
+        ("never mind", "nothing was done"),
+        ("yes", "nothing was done"),
+        ("thank you so much!", "You're welcome."),
         ("thanks!", "You're welcome."),
         ("good morning", "Hello!"),
         ("help", "remember that the boiler"),

@@ -141,6 +141,8 @@ async def test_forget_that_names_what_was_spoken_of_and_forgets_nothing() -> Non
         ("Tom has the drill", "actually, it's the saw, not the drill", "Tom has the saw", None),
         ("the bins go out on Monday", "Actually the bins go out on Friday", "the bins go out on Friday", None),
         ("the key is with Anna", "change Anna to Ben", "the key is with Ben", None),
+        ("Leo has football on Thursdays", "no, Leo has football on Fridays", "Leo has football on Fridays", None),
+        ("the garage pin is 1234", "the garage pin is 4321, not 1234", "the garage pin is 4321", None),
     ],
 )
 async def test_a_correction_is_about_what_was_said_last(first: str, said: str, text: str, replaces: str | None) -> None:
@@ -192,6 +194,9 @@ async def test_a_correction_that_names_what_it_replaces_is_looked_up() -> None:
         "actually, dinner is on Tuesday instead of Friday",
         "change the boiler to blue",
         "update the boiler to 14 May",
+        "I do not like the cellar",
+        "the sky is blue, not in the cellar",
+        "no thanks",
         "不对，是周二",
     ],
 )
