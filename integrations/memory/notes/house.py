@@ -21,9 +21,9 @@ from hub.security.root import Root
 from hub.sessions.keys import main_key
 from hub.sessions.store import EVENT_SESSION_CHANGED
 from integrations.memory.notes.forgetting.conversations import Conversations
-from integrations.memory.notes.forgetting.omissions import Omissions
 from integrations.memory.notes.jobs import Jobs
 from integrations.memory.notes.memory import NotesMemory
+from integrations.memory.notes.omissions import Omissions
 from integrations.memory.notes.sources import Ground, cache_directory
 from integrations.memory.notes.tool import MemoryTools
 from integrations.memory.notes.worker.index_worker import IndexWorker

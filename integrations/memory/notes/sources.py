@@ -19,7 +19,7 @@ from hub.sessions.privacy import scope_of
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
 from hub.storage.homedir import Home
-from integrations.memory.notes.forgetting.omissions import Omissions
+from integrations.memory.notes.omissions import Omissions
 from integrations.memory.notes.worker_job import EXTRA_PREFIX, TRANSCRIPTS, WORKSPACE, Job, Source, TranscriptFile
 
 KEYED = ("openai", "gemini", "voyage")

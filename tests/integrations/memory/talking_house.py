@@ -24,9 +24,9 @@ from hub.storage.database import Database
 from hub.storage.homedir import Home
 from hub.storage.migrations import HUB_MIGRATIONS
 from integrations.memory.notes.forgetting.conversations import Conversations
-from integrations.memory.notes.forgetting.omissions import FILE, Omissions
 from integrations.memory.notes.jobs import Jobs
 from integrations.memory.notes.memory import NotesMemory
+from integrations.memory.notes.omissions import FILE, Omissions
 from integrations.memory.notes.sources import Ground, cache_directory
 from integrations.memory.notes.worker.index_worker import IndexWorker
 from tests.integrations.memory.notes_house import OWNER

@@ -20,8 +20,8 @@ from hub.sessions.store import EVENT_SESSION_CHANGED, SessionStore
 from hub.storage.database import Database
 from hub.storage.homedir import Home
 from hub.storage.migrations import HUB_MIGRATIONS
-from integrations.memory.notes.forgetting.omissions import Omissions
 from integrations.memory.notes.jobs import Jobs
+from integrations.memory.notes.omissions import Omissions
 from integrations.memory.notes.sources import Ground
 
 OWNER = {"id": "me", "name": "Me", "owner": True, "identities": [f"telegram:user:{number}" for number in range(8)]}

@@ -21,7 +21,7 @@ from hub.sessions.store import SessionStore
 from hub.storage.database import Database
 from hub.storage.homedir import Home
 from hub.storage.migrations import HUB_MIGRATIONS
-from integrations.memory.notes.forgetting.omissions import Omissions
+from integrations.memory.notes.omissions import Omissions
 from integrations.memory.notes.sources import Ground, extra_sources, job_for, keys_elsewhere
 
 OWNER = {"id": "me", "name": "Me", "owner": True, "identities": ["telegram:user:1"]}

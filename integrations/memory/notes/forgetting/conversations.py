@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hub.storage.database import Database
-from integrations.memory.notes.forgetting.omissions import Omissions
+from integrations.memory.notes.omissions import Omissions
 from integrations.memory.notes.sources import Ground, conversations
 from integrations.memory.notes.worker_job import Source
 

@@ -13,10 +13,10 @@ from integrations.memory.notes.files.desk import Desk
 from integrations.memory.notes.files.shelf import Draft, shown
 from integrations.memory.notes.forgetting.conversations import Runs
 from integrations.memory.notes.forgetting.doomed import Doomed, areas_searched, doomed, within_limit
-from integrations.memory.notes.forgetting.omissions import Omissions
 from integrations.memory.notes.forgetting.unsaid import Unsaid, embedded_of, unsaid
 from integrations.memory.notes.index.settings import LibrarySettings
 from integrations.memory.notes.matching import Term
+from integrations.memory.notes.omissions import Omissions
 from integrations.memory.notes.worker_job import Source
 
 PORTION = 4_000_000
