@@ -70,9 +70,10 @@ _BOUND = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
+_LETTER = re.compile(r"(?<![a-z])[a-z](?![a-z])")
 _MARK = re.compile(r"\s*(?:(?:[-*+]|\d{1,9}[.)])\s+)?(?:>\s?)*")
 _TELLING = re.compile(r"\d+(?:[.,:/-]\d+)*|[^\W\d_]+|-(?=\d)|[+%°€$£¥#@]")
-_SILENT = frozenset(("a", "an", "the", "on"))
+_SILENT = frozenset(("an", "the", "on"))
 """Words without which a text says the same."""
 _BEGINS = re.compile(r"(?:^|[.!?:;。！？：；“\"(])\s*\Z")
 
@@ -195,6 +196,8 @@ def relation_of(mine: Gist, theirs: Gist, likeness: float = 0.0, *, apart: bool 
         return _of_clash(mine, theirs, apart) if is_near else _unsure(is_worth_asking)
     if _are_apart(mine, theirs):
         return _unsure(is_near)
+    if _differ(_letters(mine), _letters(theirs)):
+        return _unsure(is_worth_asking)
     if mine.words != theirs.words and (is_alike or _is_part(mine.words, theirs.words)):
         return Relation.ALIKE
     return _unsure(is_worth_asking)
@@ -215,7 +218,10 @@ def _of_clash(mine: Gist, theirs: Gist, apart: bool) -> Relation:
         return _of_dates(mine, theirs)
     if any(each.is_occasion and not each.is_seldom for each in claims):
         return Relation.SERIES if apart else Relation.UNSURE
-    if mine.negated is not theirs.negated or all(each.is_stated or each.is_seldom for each in claims):
+    if mine.negated is not theirs.negated:
+        return Relation.CONTRADICTS
+    may_differ = apart and not _differ(mine.weekdays, theirs.weekdays)
+    if all(each.is_stated or each.is_seldom or (each.has_verb and not may_differ) for each in claims):
         return Relation.CONTRADICTS
     return Relation.UNSURE
 
@@ -253,6 +259,11 @@ def _clash(mine: Gist, theirs: Gist) -> bool:
         return True
     sorts = ((mine.numbers, theirs.numbers), (mine.weekdays, theirs.weekdays), (mine.days, theirs.days))
     return any(_differ(ours, others) for ours, others in (*sorts, (mine.names, theirs.names)))
+
+
+def _letters(gist: Gist) -> set[str]:
+    """Return the letters that stand alone: blood group A."""
+    return set(_LETTER.findall(" ".join(gist.order)))
 
 
 def _differ(mine: Set[object], theirs: Set[object]) -> bool:

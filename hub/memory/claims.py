@@ -20,7 +20,7 @@ _MANY = "|".join(
     channels? ports? lamps? level phase contracts? claims? cases?
     """.split()  # noqa: SIM905  as elsewhere
 )
-_ROW = re.compile(rf"\b({_MANY})\b\.?\s*#?((?:\d+[-/.])*\d+)\b")
+_ROW = re.compile(rf"(?<!\bis )(?<!\bis in )(?<!\bis on )\b({_MANY})\b\.?\s*#?((?:\d+[-/.])*\d+)\b")
 _NUMBERED = re.compile(rf"\b({_MANY})\b(?:\s\w+){{0,3}}?\s(?:number|no|nr)\b\.?\s?(\d+)")
 _HASH = re.compile(r"()#\s?(\d+)")
 _NOUN = re.compile(
@@ -44,36 +44,40 @@ _NO_ROW = frozenset(
 _FIXED_WORDS = (
     r"codes?|pin|password|passcode|wi-?fi|phone|mobile|birthday|address|rent|salary|pocket money|deposit|iban"
 )
-_FIXED_WORDS += r"|allowance|fee|insurance|anniversary|number|wedding"
+_FIXED_WORDS += r"|allowance|fee|insurance|anniversary|number|wedding|size"
 _FIXED = re.compile(
     rf"\b(?:{_FIXED_WORDS}|daily|weekly|monthly|yearly|every|(?:a|per) (?:day|week|month|year))\b"
-    r"|每|密码|生日|纪念日|电话|地址|房租|工资|押金|物业费|零花钱|号码"
+    r"|每|密码|生日|纪念日|电话|地址|房租|工资|押金|物业费|零花钱|号码|[机账卡牌]号|车牌"
 )
 _YEARLY = re.compile(r"\b(?:birthday|anniversary|born)\b|生日|纪念日|出生")
 _MEASURED = re.compile(
     r"\b(?:weigh(?:s|ed)?|weight|temperature|fever|meter|reading|mileage|odometer|on the clock|pressure|blood sugar"
-    r"|pulse|steps|humidity|tank|battery|balance|costs?|price|petrol|diesel|slept|tall|cm high|stock|exchange rate"
-    r"|years old)\b"
+    r"|pulse|steps|humidity|tank|battery|balance|costs?|price|petrol|diesel|slept|sleeps|tall|cm high|stock"
+    r"|years old"
+    r"|exchange rate)\b"
     r"|\d\s?(?:°|%|(?:kg|g|lbs?|degrees|kwh|km|bar|mbar|hpa|mmhg|bpm|m3)\b)"
     r"|体重|血压|血糖|心率|读数|[电水]表|燃气表|气温|温度|体温|湿度|油价|价格|余额|步数|身高|里程|压力|油箱|电量|股价|汇率|岁"
     r"|\d\s*(?:公斤|千克|斤|度|公里|步|巴)|[块元]一"
 )
+_HAS_VERB = re.compile(r"\b(?:is|are|am|has|have|weighs|reads|costs|do|does)\b|是|在|有|周|星期|礼拜")
 _STATED = re.compile(
-    r"\b(?:is|are|am|has|have|can|may|must|should|will|does|do|go|goes|comes?|opens?|closes?|starts?|begins?|ends?|takes?"
-    r"|gets?|leaves?|lives?|works?|arrives|departs|lasts|holds|fits|owns|keeps?|weighs|reads|costs|eats|drinks|wants|runs"
-    r"|plays|sleeps|meets|allows|expires|teaches|pays|earns|uses|stands|hangs|stops|wakes)\b"
-    r"|是|在|有|可以|能|应该|属于|周|星期|礼拜"
+    r"\b(?:can|may|must|should|will|go|goes|comes?|opens?|closes?|starts?|begins?|ends?|takes?|gets?|leaves?|lives?"
+    r"|works?|arrives|departs|lasts|holds|fits|owns|keeps?|eats|drinks|wants|runs|plays|meets|allows|expires|teaches"
+    r"|pays|earns|uses|stands|hangs|stops|wakes)\b"
+    r"|\b(?:is|are)\b.* at (?:\d{1,2}:\d\d|[01]?\d|2[0-4])\b(?![.,%°]|\s?(?:percent|degrees))"
+    r"|[是在有来修去].*[点]|可以|能|应该|属于|[点].*[开关]"
 )
 _SELDOM = re.compile(
     r"\b(?:serviced|repaired|installed|replaced|renewed|vaccinated|born|married|signed|inspected|swept)\b"
     r"|保养|维修|安装|更换|接种|出生|结婚|签"
 )
 _HAPPENED = re.compile(
-    r"\b(?:was|were|had|did|didn['’]t|went|came|bought|paid|got|ate|drank|slept|ran|read|saw|met|made|took|gave|sent|left"
+    r"\b(?:was|were|had|did|didn['’]t|went|came|bought|paid|got|ate|drank|slept|ran|read|saw|met|made|took|gave|sent"
+    r"|left (?:the|for|at|home|a|his|her|my)"
     r"|found|lost|lent|swam|won|spent|sold|rode|drove|wrote|brought|forgot)\b"
     r"|(?<!\bis )(?<!\bare )(?<!\bbe )(?<!\bget )\b"
     r"(?!(?:need|bed|red|shed|speed|seed|feed|breed|indeed|hundred)\b)[a-z]{2,}ed\b"
-    r"|(?<![换改变搬])(?<![换改变搬][成到为])了(?!解)|过(?![敏期程滤夜年节])|睡得"
+    r"|(?<![换改变搬])(?<![换改变搬][成到为])了(?!解)|过(?![敏期程滤夜年节])|没(?!有)|睡得"
 )
 _ROUTINE = re.compile(
     r"(?:(?:[^\W\d_]+|my [^\W\d_]+) )?(?:went|bought|paid|took|ate|drank|watched|called|lent|met|walked|ran|slept"
@@ -91,7 +95,7 @@ _TOLD = (
     ),
     re.compile(rf"(.*\b(?:{_FIXED_WORDS})\b[^:]*?(?: is| are|:)) (.+)"),
     re.compile(
-        r"([^，。]{1,16}?(?:叫|住在|电话是|号码是|密码是|生日是|地址是|医生是|老师是|班主任是|房东是))([^我你他她了]{1,24})"
+        r"([^，。]{1,16}?(?:叫|住在|电话是|号码是|[机账卡牌]号是|密码是|生日是|地址是|医生是|老师是|班主任是|房东是))([^我你他她了]{1,24})"
     ),
 )
 _TITLE = r"(?:Dr|Mr|Mrs|Ms|Prof)\b\.? "
@@ -107,7 +111,8 @@ class Claim:
         rows: Which things of a row it is about: (invoice, 12), (第, 六).
         told: What it says something of that has one value at a time, and the words of that value; None otherwise.
         is_fixed: Whether it is of what changes seldom: a code, a birthday, a rent, so much a day.
-        is_stated: Whether it is a sentence on how things are; readings and sums are often noted without a verb.
+        has_verb: Whether it is a sentence; readings and sums are often noted without a verb.
+        is_stated: Whether it says how things are as a rule; what is, and what there is, may be otherwise the next day.
         is_yearly: Whether its day comes back each year.
         is_reading: Whether its number is read off something that changes by itself.
         is_seldom: Whether it tells of what happens seldom.
@@ -118,6 +123,7 @@ class Claim:
     rows: frozenset[tuple[str, str]]
     told: tuple[frozenset[str], frozenset[str]] | None
     is_fixed: bool
+    has_verb: bool
     is_stated: bool
     is_yearly: bool
     is_reading: bool
@@ -141,6 +147,7 @@ def claim_of(text: str, rest: str) -> Claim:
         frozenset(_rows_in(rest if told is None else of_what)),
         told,
         is_fixed,
+        is_fixed or (_HAS_VERB.search(plain) or _STATED.search(plain)) is not None,
         is_fixed or _STATED.search(plain) is not None,
         _YEARLY.search(plain) is not None,
         not is_fixed and _MEASURED.search(plain) is not None,

@@ -32,7 +32,7 @@ def test_what_rules_put_before_the_owner_is_worth_asking_and_they_strike_only_wh
 
     assert {"same", "different"}.isdisjoint(asked)
     assert set(struck) == {"same"}
-    assert sum(found) >= 0.9 * len(found)
+    assert sum(found) >= 0.85 * len(found)
 
 
 @pytest.mark.parametrize(
