@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.homes import make_home
-from tests.e2e.talk import ask, messages_of, shown
+from tests.e2e.talk import ask, messages_of, shown, until
 from tests.servers.hub_process import HubProcess
 
 DAY = "memory/2026-05-13.md"
@@ -98,3 +98,24 @@ def test_a_question_that_it_does_not_know_is_looked_up(hub: HubProcess) -> None:
     answer = say(hub, "and our neighbours with the big dog?")
 
     assert answer == "You told me: our neighbours with the big dog are called Huber"
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [("remember that the roof leaks", "needs the owner's approval"), ("记住屋顶漏水", "这需要主人批准")],
+)
+def test_what_the_owner_does_not_approve_is_told_in_the_language_of_the_wish(
+    hub: HubProcess, said: str, words: str
+) -> None:
+    file = hub.home / "workspace" / "memory" / "web.md"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("---\ntrusted: false\n---\n- Mr Huber owns the blue caravan\n")
+    told = say(hub, "who owns the blue caravan?")
+    hub.rpc("chat.send", {"sessionKey": "main", "message": said, "idempotencyKey": "wish"})
+
+    [waiting] = until(lambda: hub.rpc("approval.list")["approvals"])
+    hub.rpc("approval.resolve", {"id": waiting["id"], "approved": False})
+    hub.rpc("agent.wait", {"runId": "wish", "timeoutMs": 20_000})
+
+    assert "from outside" in told
+    assert words in shown(messages_of(hub)[-1])

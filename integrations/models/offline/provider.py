@@ -38,6 +38,8 @@ STEPS_LIMIT = 6
 # The line that the hub puts before a user's words: [Sat 2026-11-21 12:51 CET, webchat, from Me]
 _ENVELOPE = re.compile(r"\A\[\w{3} (\d{4}-\d\d-\d\d \d\d:\d\d)[^\]\n]*\]\s*")
 _NOTE = re.compile(r"\A\[\w{3} [^\]\n]*, (?:memory|reminder|system)\]\s*")
+_OUTSIDE = "<<<outside "
+"""What the hub begins a quotation with that did not come from people of this home."""
 _REMINDER = re.compile(r"\A\[\w{3} [^\]\n]*, reminder\]\s*")
 
 
@@ -70,8 +72,8 @@ class OfflineProvider:
             step = decide(intent, results, turn)
         if isinstance(step, Call) and len(results) >= STEPS_LIMIT:
             step = Say(reply("too_many_steps", language))
-        if isinstance(step, Say) and (due := reminders(request.messages)):
-            step = Say("\n\n".join([*(reply("reminded", language, text=each) for each in due), step.text]))
+        if isinstance(step, Say) and (due := reminders(request.messages, language)):
+            step = Say("\n\n".join([*due, step.text]))
         match step:
             case Say(answer):
                 yield TextDelta(answer)
@@ -131,14 +133,16 @@ def spoken_of(messages: Sequence[Message]) -> list[Told]:
     return [told for told in told_in(found[-1], "hits") if told.text in answer] if found else []
 
 
-def reminders(messages: Sequence[Message]) -> list[str]:
-    """Return what the hub wants brought up in the last turn: its notes right before what was said."""
+def reminders(messages: Sequence[Message], language: str) -> list[str]:
+    """Return in words what the hub wants brought up in the last turn: its notes right before what was said."""
     last = max((number for number, message in enumerate(messages) if _is_said(message)), default=0)
     found: list[str] = []
     for message in reversed(messages[:last]):
         if message.role is not Role.USER or _is_said(message):
             break
-        found = [*(reminded(message.text) if _REMINDER.match(message.text) else []), *found]
+        if _REMINDER.match(message.text):
+            key = "reminded_from_outside" if _OUTSIDE in message.text else "reminded"
+            found = [*(reply(key, language, text=text) for text in reminded(message.text)), *found]
     return found
 
 

@@ -184,6 +184,8 @@ def test_a_sentence_reaches_the_tool_that_is_meant(first_step: FirstStep, said: 
         ("remind me to buy milk", "When?"),
         ("please delete the pin", "forget the pin"),
         ("no, that's wrong", "nothing was changed"),
+        ("remember that", "What shall I remember?"),
+        ("please remember this!", "What shall I remember?"),
         ("never mind", "nothing was done"),
         ("yes", "nothing was done"),
         ("thank you so much!", "You're welcome."),

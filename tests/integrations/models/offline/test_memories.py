@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hub.models.contract import Message, Role, Text, user_message
+from hub.tools.quoting import quote_untrusted
 from integrations.models.offline.provider import OfflineProvider
 from tests.integrations.models.offline.test_provider import Talk
 
@@ -264,6 +265,14 @@ async def test_what_the_hub_wants_brought_up_is_said_before_the_answer(said: str
 
     assert answer.startswith(f"{told}Anna\n\n")
     assert "nobody" not in answer
+
+
+async def test_a_reminder_from_outside_is_said_to_be_one() -> None:
+    conversation = talk(memory_search=found())
+    head, _, note = NOTE.format("Anna").partition("\n")
+    conversation.messages = [user_message(f"{head}\n{quote_untrusted(note, source='reminder')}")]
+
+    assert (await conversation.say("who is Anna?")).startswith("A reminder that came from outside: pay Anna")
 
 
 # --- what fails ---
