@@ -43,7 +43,7 @@ class Furnished(AgentHouse):
         sections = all_sections(IntegrationSchemas(find(self.home)))
         self.config = ConfigStore(self.home, sections, self.bus, self.repairs)
         self.config.load()
-        self.time_zone = "Europe/Berlin"
+        self.time_zone = "UTC"  # as the house has it
         section = self.config.current.or_default
         self.remembering = Remembering(
             Needs(self.home, self.db, self.runner, self.lanes, self.services, self.memory, lambda: self.people, section)
