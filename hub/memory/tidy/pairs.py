@@ -98,6 +98,9 @@ def relations_by_rule(
     for pair, share in _candidates(statements, alike):
         one, other = statements[pair[0]], statements[pair[1]]
         relation = relation_of(one.gist, other.gist, alike.get(pair, 0.0), apart=not one.days & other.days)
+        if relation is Relation.SAME:
+            # What is there word for word is one statement; this is said otherwise, and only a model has it struck.
+            relation = Relation.ALIKE
         if relation is not Relation.DIFFERENT:
             found[pair] = (relation, max(share, alike.get(pair, 0.0)))
     for pair in _in_series(statements, found):

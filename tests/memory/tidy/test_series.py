@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hub.memory.alike import fact_key
+from hub.memory.alike import Relation, fact_key
 from hub.memory.tidy.pairs import pair_of
 from hub.memory.tidy.plan import Known, Plan, questions
 from tests.memory.tidy.areas import BOILER, NOT_TUESDAY, PRIVATE, TODAY, curated, entry, noted, standing, tidied
@@ -69,3 +69,16 @@ def test_what_only_looks_the_same_is_not_struck(one: str, other: str) -> None:
 
     assert made.merged == []
     assert standing(now["MEMORY.md"])[:2] == [one, other]
+
+
+def test_what_is_said_otherwise_is_struck_only_when_a_model_says_that_it_is_the_same() -> None:
+    one, other = "The boiler was serviced on 12 May", "On 12 May the boiler was serviced"
+    files = [curated(entry(one, "2026-05-01"), entry(other, "2026-05-03"))]
+    pair = pair_of(fact_key(one), fact_key(other))
+
+    by_rule, _ = tidied(files)
+    made, _ = tidied(files, Known(TODAY, judged={pair: Relation.SAME}))
+
+    assert by_rule == Plan()
+    assert [each.pair for each in questions(PRIVATE, files, Known(TODAY))] == [pair]
+    assert [each.struck.passage.text for each in made.merged] == [one]
