@@ -24,6 +24,8 @@ from integrations.models.offline.steps import Call, Result, Say, Step
 DEVICES_LIMIT = 100
 NAME_LIMITS = {ENGLISH: 24, CHINESE: 12}
 """Characters of what may be the mere name of something that is remembered."""
+LOOKED_AT_LIMIT = 400
+"""Characters of what is not understood that are looked up, or said back."""
 STATEMENT_LIMIT = 8
 """Characters from which words that are no question may be something to be remembered."""
 
@@ -143,6 +145,8 @@ def _about_memory(intent: Intent, results: Sequence[Result], turn: Turn) -> Step
 def _not_understood(results: Sequence[Result], turn: Turn) -> Step:
     """Look into memory for what may be a question or a name; else say what can be said."""
     language, text = turn.language, turn.said.strip()
+    if len(text) > LOOKED_AT_LIMIT:
+        return Say(reply("unknown", language))
     is_question = asks(text)
     if "memory_search" in turn.tools and (is_question or len(text) <= NAME_LIMITS[language]):
         wanted = asked(text, turn.now.date())

@@ -34,6 +34,8 @@ from integrations.models.offline.steps import Call, Result, Say, Step
 MODEL_ID = "homarus"
 CONTEXT_WINDOW = 1_000_000
 STEPS_LIMIT = 6
+AT_ONCE_LIMIT = 120
+"""Characters that are recognised on the event loop; 1,000 that are all keywords would hold it for half a second."""
 
 # The line that the hub puts before a user's words: [Sat 2026-11-21 12:51 CET, webchat, from Me]
 _ENVELOPE = re.compile(r"\A\[\w{3} (\d{4}-\d\d-\d\d \d\d:\d\d)[^\]\n]*\]\s*")
@@ -103,7 +105,11 @@ class OfflineProvider:
             recognizer = self._recognizers[language]
             if not recognizer.loaded:
                 await asyncio.to_thread(recognizer.load)
-            if (intent := recognizer.recognize(text)) is not None:
+            if len(text) <= AT_ONCE_LIMIT:
+                intent = recognizer.recognize(text)
+            else:
+                intent = await asyncio.to_thread(recognizer.recognize, text)
+            if intent is not None:
                 return intent
         return None
 

@@ -75,6 +75,18 @@ async def test_a_statement_that_nobody_asked_to_keep_is_not_kept() -> None:
     assert writes(conversation) == []
 
 
+async def test_a_long_sentence_is_kept_whole_and_one_beyond_all_bounds_is_not_understood() -> None:
+    conversation = talk(remember=WROTE)
+    text = "不是，我说的是" * 60
+
+    await conversation.say(f"记住{text}完")
+    answer = await conversation.say(f"记住{text * 10}？")
+
+    assert conversation.calls == [("remember", {"text": f"{text}完"})]
+    assert "没有听懂" in answer
+    assert text not in answer
+
+
 # --- forgetting ---
 
 
