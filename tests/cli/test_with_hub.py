@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -215,6 +216,8 @@ def test_the_log_is_followed(hub: HubProcess) -> None:
         [sys.executable, "-m", "hub", "logs", "-f", "-n", "5", "--json", "--config", str(hub.home)],
         stdout=subprocess.PIPE,
         text=True,
+        # Of tests that run in the background of a shell whatever they start ignores interrupts.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  nothing is imported or locked
     ) as following:
         assert following.stdout is not None
         line = json.loads(following.stdout.readline())

@@ -51,6 +51,14 @@ UNITS = (
 APART = {"_TOKEN", "_ONLY_COMMENTS"}
 """Only ever matched at one place of a text of bounded length, never searched for."""
 
+AT_THE_BEGINNING = {
+    "hub.automation.schedule.fixed._ZONED",
+    "hub.memory.claims._IS_NAMED",
+    "hub.memory.claims._ROUTINE",
+    "hub.security.network_schema._TARGET",
+}
+"""Only ever matched at the beginning of a text, never searched for."""
+
 
 def patterns() -> Iterator[tuple[str, re.Pattern[str]]]:
     for package in (hub, integrations, web):
@@ -71,15 +79,18 @@ def patterns() -> Iterator[tuple[str, re.Pattern[str]]]:
 def test_no_pattern_of_the_program_takes_the_square_of_a_text() -> None:
     seen = dict(patterns())
 
-    for pattern in seen.values():
+    for name, pattern in seen.items():
         words = re.findall(r"[A-Za-z]{3,}", pattern.pattern)[:4]
         for unit in (*UNITS, *words, *(f"{word} " for word in words), *(f"{word}-" for word in words)):
             text = (unit * (SIZE // len(unit) + 1))[:SIZE]
             for end in ("", "\x00"):
-                pattern.search(text + end)
+                if name not in AT_THE_BEGINNING:
+                    pattern.search(text + end)
+                pattern.match(text + end)
                 pattern.fullmatch(text + end)
 
     assert len(seen) > 80
+    assert seen.keys() >= AT_THE_BEGINNING
 
 
 def test_a_long_text_that_looks_like_the_beginning_of_secrets_is_redacted_in_one_go() -> None:
