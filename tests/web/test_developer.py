@@ -237,7 +237,8 @@ async def test_the_pages_are_accessible_and_fit(chromium: Chromium, hub: HubProc
         await page.goto(path)
         await is_ready(page)
         await page.evaluate("document.querySelectorAll('.rows details').forEach((each) => { each.open = true; })")
-        found[path] = await violations(page)
+        # In another language the same elements hold longer or shorter words.
+        found[path] = await violations(page) if look in LOOKS else []
         found[f"{path} is too wide"] = [] if await page.evaluate(OVERFLOW) <= 0 else ["so it is"]
 
     assert {path: problems for path, problems in found.items() if problems} == {}
