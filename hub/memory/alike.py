@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from hub.memory.claims import Claim, claim_of, of_other_things, told_otherwise
 from hub.memory.dates import marks_in, named_in
-from hub.memory.words import fold, stem, words_of
+from hub.memory.words import SYMBOLS, fold, stem, words_of
 
 ALIKE = 0.9
 """Likeness (cosine, or share of words) from which two entries say the same unless something sets them apart."""
@@ -72,7 +72,7 @@ _BOUND = re.compile(
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 _LETTER = re.compile(r"(?<![a-z])[a-z](?![a-z])")
 _MARK = re.compile(r"\s*(?:(?:[-*+]|\d{1,9}[.)])\s+)?(?:>\s?)*")
-_TELLING = re.compile(r"\d+(?:[.,:/-]\d+)*|[^\W\d_]+|-(?=\d)|[+%°€$£¥#@]")
+_TELLING = re.compile(rf"\d+(?:[.,:/-]\d+)*|[^\W\d_]+|-(?=\d)|[+%°€$£¥#@{SYMBOLS}]")
 _SILENT = frozenset(("an", "the", "on"))
 """Words without which a text says the same."""
 _BEGINS = re.compile(r"(?:^|[.!?:;。！？：；“\"(])\s*\Z")

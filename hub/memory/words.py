@@ -13,8 +13,9 @@ _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
 # One pattern with so many characters in it, and that once: to build one takes milliseconds.
 _RUN = re.compile(rf"([{_CJK}]+)")
 _ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
-_SYMBOL = "\u2600-\u27bf\U0001f300-\U0001faff"
-_WORD = re.compile(rf"[^\W_]+(?:['’][^\W\d_]+)?|[{_SYMBOL}]")
+SYMBOLS = "\u2600-\u27bf\U0001f300-\U0001faff"
+"""Pictures that say something, as ranges of a regular expression."""
+_WORD = re.compile(rf"[^\W_]+(?:['’][^\W\d_]+)?|[{SYMBOLS}]")
 _LONG_NUMBER = re.compile(r"[0-9](?:[ ./()\u00a0-]{0,2}[0-9]){6,}")
 _NOT_A_DIGIT = re.compile(r"[^0-9]")
 TELLING_DIGITS = 7

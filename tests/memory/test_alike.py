@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from hub.memory.alike import ALIKE, Relation, fact_key, gist_of, relation_of
 
@@ -84,6 +84,8 @@ def test_where_one_word_stands_for_another_rules_do_not_tell(place: str) -> None
 
 
 @given(st.text(max_size=80), st.text(max_size=80), st.floats(0, 1))
+@example("", "🌀", 0.0)
+@example("Buy 🍎", "Buy 🍐", 0.0)
 def test_any_two_texts_have_a_relation_and_it_is_the_same_either_way(one: str, other: str, likeness: float) -> None:
     assert relation(one, other, likeness) in Relation
 
@@ -94,6 +96,7 @@ def test_any_two_texts_have_a_relation_and_it_is_the_same_either_way(one: str, o
         ("Anna lives in Bonn", "- anna lives in  Bonn.", True),
         ("> The code is 4711", "The code is 4711", True),
         ("It is -5 degrees", "It is 5 degrees", False),
+        ("Buy 🍎", "Buy 🍐", False),
         ("The rate is 5%", "The rate is 5", False),
         ("安娜住在波恩。", "安娜住在波恩", True),
     ],

@@ -12,6 +12,7 @@ from aiohttp import web
 from hub.core.errors import Conflict, HubError, InvalidRequest, NotFound
 from hub.core.schema import All, In, Length, Optional, Required, Schema, string
 from hub.gateway.contract import HttpCall
+from hub.memory.contract import QUERY_LIMIT
 from web.diff import diff_lines
 from web.form import read_fields
 from web.memory_shelf import audience_of
@@ -24,7 +25,7 @@ from web.texts import MEMORY_AREAS, MEMORY_KINDS, MEMORY_TOLD
 PATH = "/memory"
 TEXT_LIMIT = 1_048_576
 ENTRY_LIMIT = 8_000
-QUERY_LIMIT = 2_000
+"""More than memory takes, which says so beside the form."""
 NO_TEXT = "\ufffd"
 """Stands for bytes of a file that are no UTF-8."""
 CRLF = "crlf"

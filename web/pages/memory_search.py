@@ -9,13 +9,13 @@ from aiohttp import web
 
 from hub.core.errors import HubError
 from hub.gateway.contract import HttpCall
+from hub.memory.contract import QUERY_LIMIT
 from web.pages.memory import MemoryTools, may_write
 from web.places import memory_place
 from web.render import Page, wants_json
 from web.texts import MEMORY_KINDS, MEMORY_TRUST
 
 PATH = "/memory/search"
-QUERY_LIMIT = 2_000
 LIMITS = ("6", "20", "50")
 TRUST = {"yes": True, "no": False}
 

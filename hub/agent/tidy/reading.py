@@ -10,7 +10,7 @@ from datetime import date, timedelta
 
 from hub.core.errors import HubError, NotFound
 from hub.memory.alike import NEAR, fact_key
-from hub.memory.contract import Hit, Memory, MemoryFile, MemoryText, Scope
+from hub.memory.contract import CHANGES_LIMIT, Hit, Memory, MemoryFile, MemoryText, Scope
 from hub.memory.tidy.entries import LOOK_BACK_DAYS, Area, AreaFile, Standing, by_place, standing_in
 from hub.memory.tidy.pairs import Pair, pair_of
 from hub.memory.tidy.undone import undone_in
@@ -22,8 +22,6 @@ PAIRS_LIMIT = 1_000
 """Pairs that are alike by meaning that are looked at."""
 FILES_LIMIT = 1_000
 """Files of an area that are read: the curated one, and the newest days."""
-CHANGES_LIMIT = 200
-"""Changes among which those are looked for that were taken back."""
 CUT = 600
 """Characters by which a passage is known that was cut."""
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 CANDIDATES = 4
 """Times the number of passages wanted, from each engine."""
 LATEST_SCORE = 0.25
-QUERY_LIMIT = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ class NothingLeft(Exception):
 
 def ask(query: str, areas: Sequence[str], filters: Filters, limit: int, today: date) -> Asked:
     """Take a question apart."""
-    rest, dates = asked_for(query[:QUERY_LIMIT], today)
+    rest, dates = asked_for(query, today)
     words = frozenset(words_asked(rest))
     return Asked(rest.strip(), words, tuple(dates), tuple(dict.fromkeys(areas)), filters, limit, today)
 

@@ -44,11 +44,6 @@ class Cache:
         self._limit = limit
         self._clock = clock
 
-    @property
-    def keeps(self) -> bool:
-        """Whether it keeps anything."""
-        return self._limit > 0
-
     async def get(self, texts: Sequence[str]) -> dict[str, Vector]:
         """Return the vectors of those texts that have one."""
         if not self._limit or not texts:
