@@ -419,6 +419,10 @@ class Memory(Protocol):
         """
         ...
 
+    async def left_out(self, session_id: str, *, agent_id: str) -> frozenset[str] | None:
+        """Return the ids of what was forgotten of a conversation's transcript, which is in no note of it; None: all."""
+        ...
+
     async def similar(
         self, *, agent_id: str, scope: Scope, threshold: float, limit: int = 200
     ) -> list[tuple[Hit, Hit, float]]:

@@ -85,6 +85,9 @@ class PlainMemory:
         ]
         return Answer(hits[: limit or 6], self.engines, 0.1)
 
+    async def left_out(self, session_id: str, *, agent_id: str) -> frozenset[str] | None:
+        return frozenset()
+
 
 class PlainNotebook:
     """Its files."""

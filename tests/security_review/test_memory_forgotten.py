@@ -202,6 +202,24 @@ async def test_what_was_forgotten_in_a_conversation_stands_in_no_note_of_it(
         assert SECRET_WORD not in str(openai_server.requests()[-1]["body"])
 
 
+@pytest.mark.parametrize("what", [{"query": SECRET_WORD}, {"session": SESSION}])
+async def test_what_was_forgotten_of_a_conversation_alone_stands_in_no_note_of_it(
+    tmp_path: Path, openai_server: OpenAIServer, what: dict[str, str]
+) -> None:
+    searched = "memory: {embeddings: {provider: none}, transcripts: true}\n"
+    async with besieged(tmp_path / "home", openai_server, more=searched) as house:
+        openai_server.queue("I see", "I see", "{}", "{}")
+        await house.run(f"By the way: {with_word(1)}")
+        assert (await house.rpc("memory.forget", {**what, "idempotencyKey": "f"}))["count"] == 1
+        await house.run("The kettle whistles at noon")
+
+        path = await house.hub.remembering.flush.flush(SESSION)
+
+        noted = "" if path is None else (house.workspace / path).read_text()
+        assert SECRET_WORD not in noted
+        assert ("kettle" in noted) is ("query" in what)
+
+
 async def test_what_was_forgotten_elsewhere_stands_in_no_note_of_a_conversation_before(
     tmp_path: Path, openai_server: OpenAIServer
 ) -> None:

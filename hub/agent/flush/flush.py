@@ -146,11 +146,11 @@ class Flush:
             if position.plan is not None:
                 position = await self._take_up(session, whose, memory, position.plan)
                 taken_up = position.path
-            forgotten_ms = None
+            forgotten = None
             # Whatever is forgotten while a model reads is not to be in what it writes.
-            while (latest_ms := await self._forgotten_ms(session, whose, memory)) != forgotten_ms:
-                forgotten_ms = latest_ms
-                said = await self._said(session, position, forgotten_ms)
+            while (latest := await self._forgotten(session, whose, memory)) != forgotten:
+                forgotten = latest
+                said = await self._said(session, position, *forgotten)
                 if not said.names_something or whose.scope == NOBODY:
                     await self._done(session, said)
                     return taken_up
@@ -195,20 +195,23 @@ class Flush:
                 return file.path
         return None
 
-    async def _forgotten_ms(self, session: Session, whose: _Whose, memory: Memory) -> int:
-        """Return when something was forgotten last of the memory that a conversation goes to; 0 for never."""
+    async def _forgotten(self, session: Session, whose: _Whose, memory: Memory) -> tuple[int, frozenset[str] | None]:
+        """Return when something was forgotten last of the memory that a conversation goes to, and what of itself."""
         if whose.scope == NOBODY:
-            return 0
+            return 0, frozenset()
+        left_out = await memory.left_out(session.session_id, agent_id=session.agent_id)
         changes = await memory.notebook.changes(agent_id=session.agent_id, scope=whose.scope, limit=CHANGES_LIMIT)
-        return max((each.time_ms for each in changes if each.reason == "forget"), default=0)
+        return max((each.time_ms for each in changes if each.reason == "forget"), default=0), left_out
 
-    async def _said(self, session: Session, position: Position, forgotten_ms: int) -> Said:
+    async def _said(
+        self, session: Session, position: Position, forgotten_ms: int, left_out: frozenset[str] | None
+    ) -> Said:
         path = self._needs.sessions.transcript_path(session)
         try:
             branch = await asyncio.to_thread(read_branch, path, session.session_id)
         except OSError as error:
             raise Unavailable(f"the transcript {path} cannot be read: {error.strerror}") from error
-        return said_since(branch, position.entry_id, position.entry_ms, forgotten_ms=forgotten_ms)
+        return said_since(branch, position.entry_id, position.entry_ms, forgotten_ms=forgotten_ms, left_out=left_out)
 
     async def _whose(self, session: Session) -> _Whose:
         """Return whose memory a conversation goes to.

@@ -66,7 +66,12 @@ FORGET = "forget"
 
 
 def said_since(
-    branch: Sequence[Entry], entry_id: str | None = None, entry_ms: int = 0, *, forgotten_ms: int = 0
+    branch: Sequence[Entry],
+    entry_id: str | None = None,
+    entry_ms: int = 0,
+    *,
+    forgotten_ms: int = 0,
+    left_out: frozenset[str] | None = frozenset(),
 ) -> Said:
     """Return what was said behind an entry, and behind the last time at which something was forgotten.
 
@@ -75,13 +80,15 @@ def said_since(
         entry_id: The last entry that is not wanted; None for none.
         entry_ms: When that was, in milliseconds since the epoch, for when the branch does not have it any more.
         forgotten_ms: When something was forgotten last elsewhere, in milliseconds since the epoch; here a run tells.
+        left_out: Entries that were forgotten, each with its run and all before it; None for all of the conversation.
     """
     begin = 0
     if entry_id is not None:
         known = [at for at, entry in enumerate(branch) if entry.id == entry_id]
         begin = known[0] + 1 if known else sum(entry.ts_ms <= entry_ms for entry in branch)
-    forgot = {entry.run_id for entry in branch if _has_forgotten(entry)}
-    over = (at + 1 for at, entry in enumerate(branch) if entry.run_id in forgot or entry.ts_ms <= forgotten_ms)
+    gone = {entry.id for entry in branch if left_out is None or entry.id in left_out or entry.ts_ms <= forgotten_ms}
+    forgot = {entry.run_id for entry in branch if entry.id in gone or _has_forgotten(entry)} - {None}
+    over = (at + 1 for at, entry in enumerate(branch) if entry.id in gone or entry.run_id in forgot)
     begin = max([begin, *over])
     of_people = frozenset(entry.run_id for entry in branch if entry.run_id is not None and _is_of_a_person(entry))
     lines = tuple(line for entry in branch[begin:] if (line := _line(entry, of_people)) is not None)

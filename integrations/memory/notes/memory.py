@@ -249,6 +249,13 @@ class NotesMemory:
             await self._drop(agent_id, gone, spoken)
         return gone.hits
 
+    async def left_out(self, session_id: str, *, agent_id: str) -> frozenset[str] | None:
+        """Return the ids of what was forgotten of a conversation's transcript; None: all of it, or it is not known."""
+        known = self._conversations
+        if known is None:
+            return frozenset()
+        return await asyncio.to_thread(lambda: known.omissions.of(agent_id).of(session_id))
+
     async def similar(
         self, *, agent_id: str, scope: Scope, threshold: float, limit: int = 200
     ) -> list[tuple[Hit, Hit, float]]:
