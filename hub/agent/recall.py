@@ -17,7 +17,7 @@ from hub.agent.workspace import Workspaces
 from hub.core.clock import Clock
 from hub.core.errors import HubError
 from hub.core.events import EventBus
-from hub.memory.contract import Filters, Hit, Memory, Scope
+from hub.memory.contract import FILES_ENGINE, Filters, Hit, Memory, Scope
 from hub.memory.registry import MemoryRegistry
 from hub.memory.words import words_of
 from hub.security.people import People
@@ -41,7 +41,6 @@ LOOK_BACK = 400
 """Entries of a conversation in which it is looked up what was recalled before."""
 SAME_SHARE = 0.6
 """Two passages of one file with this share of words in common are the same."""
-FILES = "grep"
 FILES_SHARE = 0.75
 """A look through the files scores by the share of the words asked, and knows no ranks that make a first hit whole: with
 so much of the least score it tells as much as the index does by word, and what it tells is right as often."""
@@ -123,7 +122,7 @@ class Recall:
                 )
             self._late = 0
             found = answer.hits
-            if list(answer.engines) == [FILES]:
+            if list(answer.engines) == [FILES_ENGINE]:
                 least *= FILES_SHARE
             told |= {"engines": list(answer.engines), "problem": answer.degraded}
         except TimeoutError:

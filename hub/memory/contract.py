@@ -26,6 +26,8 @@ LINES_LIMIT = 2_000
 """Lines of a memory file that are read at once."""
 CHANGES_LIMIT = 200
 """Changes that are listed at once."""
+FILES_ENGINE = "grep"
+"""How `Answer.engines` names a look through the files themselves."""
 
 
 class Kind(StrEnum):

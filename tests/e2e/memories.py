@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,36 @@ import psutil
 
 from tests.e2e.talk import until
 from tests.servers.embedding_script import EmbeddingScript
+from tests.servers.embedding_server import EmbeddingServer
 from tests.servers.hub_process import HubProcess
+from tests.servers.openai_server import OpenAIServer
 
 WORKER = "integrations.memory.notes.index"
 WORDS_ALONE = {"provider": "none"}
+
+
+@contextmanager
+def talking(path: Path, openai_server: OpenAIServer, files: Mapping[str, str] | None = None) -> Iterator[Memories]:
+    """Run a hub whose owner talks to a scripted model, with vectors of a scripted server and some memory files."""
+    provider = {
+        "api": "openai",
+        "base_url": openai_server.base_url,
+        "api_key": "test-key-0123456789",
+        "models": [{"id": "scripted"}],
+    }
+    hub = HubProcess(path)
+    with EmbeddingServer() as embeddings:
+        sections = {
+            "models": {"default": "test/scripted", "providers": {"test": provider}},
+            "people": [{"id": "me", "name": "Me", "owner": True}],
+            "memory": {"embeddings": at_server(embeddings.base_url), "recall": {"timeout": 5}},
+        }
+        home = Memories(hub, sections)
+        for name, text in (files or {}).items():
+            home.write(name, text)
+        with hub:
+            yield home
+    assert "Traceback" not in hub.log.read_text()
 
 
 def at_server(base_url: str, **more: Any) -> dict[str, Any]:

@@ -11,10 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.memories import Memories, at_server
+from tests.e2e.memories import Memories, talking
 from tests.e2e.talk import ask, until
-from tests.servers.embedding_server import EmbeddingServer
-from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 
 BOILER = "Kessler serviced the boiler and replaced the pump"
@@ -24,24 +22,9 @@ ASKED = "Who was it that serviced the boiler?"
 
 @pytest.fixture
 def home(tmp_path: Path, openai_server: OpenAIServer) -> Iterator[Memories]:
-    provider = {
-        "api": "openai",
-        "base_url": openai_server.base_url,
-        "api_key": "test-key-0123456789",
-        "models": [{"id": "scripted"}],
-    }
-    hub = HubProcess(tmp_path / "home")
-    with EmbeddingServer() as embeddings:
-        sections = {
-            "models": {"default": "test/scripted", "providers": {"test": provider}},
-            "people": [{"id": "me", "name": "Me", "owner": True}],
-            "memory": {"embeddings": at_server(embeddings.base_url), "recall": {"timeout": 5}},
-        }
-        home = Memories(hub, sections)
-        home.write(DAY, f"# 2025-05-12\n\n- {BOILER}\n  _fact · 2025-05-12 10:00 · from me in `agent:main:main`_\n")
-        with hub:
-            yield home
-    assert "Traceback" not in hub.log.read_text()
+    source = "  _fact · 2025-05-12 10:00 · from me in `agent:main:main`_\n"
+    with talking(tmp_path / "home", openai_server, {DAY: f"# 2025-05-12\n\n- {BOILER}\n{source}"}) as home:
+        yield home
 
 
 def recalled(home: Memories) -> dict[str, Any]:

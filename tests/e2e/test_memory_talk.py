@@ -10,10 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.memories import Memories, at_server
+from tests.e2e.memories import Memories, talking
 from tests.e2e.talk import ask, chat
-from tests.servers.embedding_server import EmbeddingServer
-from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 
 BOILER = "Kessler serviced the boiler and replaced the pump"
@@ -25,23 +23,8 @@ NOTES = {"slug": "garden", "title": "Garden", "points": ["The zebrafish pond nee
 
 @pytest.fixture
 def home(tmp_path: Path, openai_server: OpenAIServer) -> Iterator[Memories]:
-    provider = {
-        "api": "openai",
-        "base_url": openai_server.base_url,
-        "api_key": "test-key-0123456789",
-        "models": [{"id": "scripted"}],
-    }
-    hub = HubProcess(tmp_path / "home")
-    with EmbeddingServer() as embeddings:
-        sections = {
-            "models": {"default": "test/scripted", "providers": {"test": provider}},
-            "people": [{"id": "me", "name": "Me", "owner": True}],
-            "memory": {"embeddings": at_server(embeddings.base_url), "recall": {"timeout": 5}},
-        }
-        home = Memories(hub, sections)
-        with hub:
-            yield home
-    assert "Traceback" not in hub.log.read_text()
+    with talking(tmp_path / "home", openai_server) as home:
+        yield home
 
 
 def tool(home: Memories, openai_server: OpenAIServer, name: str, **arguments: Any) -> str:

@@ -16,6 +16,7 @@ from hub.core.errors import HubError, InvalidRequest, TimedOut, Unavailable
 from hub.core.tasks import TaskOwner
 from hub.memory.contract import (
     ENTRY_LIMIT,
+    FILES_ENGINE,
     HITS_LIMIT,
     LINES_LIMIT,
     NO_FILTERS,
@@ -160,7 +161,7 @@ class NotesMemory:
             hits, is_whole = await self._desks.look(agent_id, read)
             if not is_whole:
                 why = f"{f'{why}; ' if why else ''}there are more files than could be read in time: the newest were"
-            return Answer(hits, ("grep",), round((time.monotonic() - began) * 1_000, 1), why)
+            return Answer(hits, (FILES_ENGINE,), round((time.monotonic() - began) * 1_000, 1), why)
 
         if within_s is not None and self._worker is not None and not self._tasks.closed:
             asking = self._tasks.spawn(index(), name="search the index")
