@@ -49,7 +49,9 @@ from tests.servers.openai_server import OpenAIServer
 WORD_FOR_ALL = "boiler"
 LOOKS = ("", "boiler", "plumber", "gardener", "canary", "For the boiler at home", "me", "anna", "*", "today")
 KNOWN = {
-    Memory: {"add", "forget", "get", "is_empty", "notebook", "search", "similar", "status", "sync", "verify"},
+    Memory: {
+        *("add", "forget", "get", "is_empty", "left_out", "notebook", "search", "similar", "status", "sync", "verify"),
+    },
     Notebook: {"bring_in", "changes", "files", "note", "read", "undo", "write"},
 }
 CONVERSATIONS = ("agent.wait", "chat.", "session", "agent.runs", "approval", "logs.", "usage")
@@ -178,6 +180,8 @@ async def test_no_scope_reaches_beyond_its_areas_whatever_it_asks(told: Canaries
             shown.append(await _previewed(memory, Forget(session=session), about))
         for person in ("me", "anna"):
             shown.append(await _previewed(memory, Forget(person=person), about))
+        for each in told.house.hub.sessions.list("main"):
+            shown.append(await memory.left_out(each.session_id, agent_id="main"))
 
         assert seen(shown) <= viewer.may, viewer.name
         assert all(seen(each) <= of(TAINTED, OUTSIDE) for each in shown if getattr(each, "trusted", True) is False)
