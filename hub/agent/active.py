@@ -31,7 +31,7 @@ class Active:
         task: In which it happens.
     """
 
-    __slots__ = ("_stopped", "context", "created_ms", "execution", "phase", "request", "started_ms", "task")
+    __slots__ = ("_begun", "_stopped", "context", "created_ms", "execution", "phase", "request", "started_ms", "task")
 
     def __init__(self, request: RunRequest, context: Context, created_ms: int) -> None:
         self.request = request
@@ -41,14 +41,21 @@ class Active:
         self.phase = Phase.QUEUED
         self.execution: Execution | None = None
         self.task: asyncio.Task[RunResult] | None = None
+        self._begun = False
         self._stopped: Outcome | None = None
+
+    def begin(self) -> Outcome | None:
+        """Take the first step; return the outcome that `stop` asked for before there was one."""
+        self._begun = True
+        return self._stopped
 
     def stop(self, outcome: Outcome) -> bool:
         """End the run with this outcome; return whether that was still possible."""
-        if self._stopped is not None or self.phase is Phase.ENDING or self.task is None:
+        if self._stopped is not None or self.phase is Phase.ENDING:
             return False
         self._stopped = outcome
-        self.task.cancel()
+        if self._begun and self.task is not None:  # a task that is cancelled before its first step never takes one
+            self.task.cancel()
         return True
 
     def stopped(self) -> Outcome | None:

@@ -243,6 +243,9 @@ class AgentRunner:
     async def _queue(self, active: Active, lanes: AsyncExitStack) -> Outcome | None:
         """Wait for the run's turn; return how it ended when it never came."""
         request = active.request
+        if (stopped := active.begin()) is not None:
+            active.phase = Phase.ENDING
+            return stopped
         names = [request.lane] if request.ephemeral else [f"session:{request.session_key}", request.lane]
         try:
             for name in names:

@@ -101,6 +101,23 @@ async def test_while_it_waits_for_its_turn(house: AgentHouse, openai_server: Ope
     assert [data["status"] for data in house.told("run_finished")] == ["aborted", "ok"]
 
 
+async def test_before_its_first_step(house: AgentHouse, openai_server: OpenAIServer) -> None:
+    openai_server.queue("never asked")
+
+    running = asyncio.ensure_future(house.runner.run(house.request("one", run_id="r1")))
+    while not house.runner.active():  # noqa: ASYNC110  the very moment at which it is there
+        await asyncio.sleep(0)
+    stopped = house.runner.abort(run_id="r1")
+    result = await running
+
+    assert stopped == ["r1"]
+    assert result.status is RunStatus.ABORTED
+    assert house.runner.active() == []
+    assert (await house.row("r1"))["state"] == "aborted"
+    assert [data["status"] for data in house.told("run_finished")] == ["aborted"]
+    assert openai_server.requests() == []
+
+
 async def test_a_whole_conversation_with_what_waits_in_it(house: AgentHouse, openai_server: OpenAIServer) -> None:
     openai_server.queue([{"hold": "never"}])
 
