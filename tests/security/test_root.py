@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import socket
 import stat
@@ -189,7 +190,9 @@ def test_a_directory_that_turns_into_a_symlink_meanwhile_never_leads_out(place: 
     swapper.start()
     root, seen = Root(place), set()
     try:
-        for number in range(3_000):
+        for number in itertools.count():
+            if number >= 3_000 and b"inside" in seen:  # on a crowded machine it may be met late
+                break
             try:
                 seen.add(root.read_bytes("flip/secret"))
                 root.write_bytes(f"flip/new{number % 5}", b"inside")
