@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,7 @@ def command(
     session_key = _session_key(session, agent)
     if not text and as_json and sys.stdin.isatty():
         raise CommandFailed("--json needs a TEXT to send", Exit.USAGE)
-    talk = _Talk(HubClient(home), session_key)
+    talk = _Talk(home, session_key)
     if not text and sys.stdin.isatty():
         _interactive(talk)
         return
@@ -62,9 +63,12 @@ def command(
 class _Talk:
     """One conversation."""
 
-    def __init__(self, client: HubClient, session_key: str) -> None:
-        self._client = client
+    def __init__(self, home: Path, session_key: str) -> None:
+        self._client = HubClient(home)
+        self._watching = HubClient(home)
         self._session_key = session_key
+        self._told: set[str] = set()
+        self._in_a_line = False
 
     def ask(self, text: str) -> dict[str, Any]:
         """Send a message, wait for the run that answers it and return the answer."""
@@ -89,9 +93,8 @@ class _Talk:
         return answer | ({"error": ended["error"]} if ended.get("error") else {})
 
     def _ended(self, run_id: str) -> dict[str, Any]:
-        """Return how a run ended; what it waits for from the owner is said meanwhile, once."""
+        """Return how a run ended; what it waits for from the owner is said meanwhile."""
         deadline = time.monotonic() + ANSWER_LIMIT_S
-        told: set[str] = set()
         while True:
             wait_s = max(0.0, min(LOOK_S, deadline - time.monotonic()))
             ended: dict[str, Any] = self._client.call(
@@ -99,17 +102,22 @@ class _Talk:
             )
             if "endedAt" in ended or time.monotonic() >= deadline:
                 return ended
-            for each in self._client.call("approval.list", {})["approvals"]:
-                if each["runId"] == run_id and each["code"] not in told:
-                    told.add(each["code"])
-                    click.echo(
-                        f"It waits for your word on: {each['title']}. Say it in another terminal, or in the dashboard: "
-                        f"homarus approvals approve {each['code']}, or deny {each['code']}",
-                        err=True,
-                    )
+            self._tell_of_approvals(self._client, "runId", run_id)
 
     def stream(self, text: str) -> None:
-        """Send a message and print the answer as it comes; stopping it stops the run."""
+        """Send a message and print the answer as it comes; stopping it stops the run.
+
+        What the conversation waits for from the owner is said meanwhile.
+        """
+        ended = threading.Event()
+        threading.Thread(target=self._watch, args=(ended,), daemon=True).start()
+        try:
+            self._print_answer(text)
+        finally:
+            ended.set()
+
+    def _print_answer(self, text: str) -> None:
+        self._in_a_line = False
         chunks = self._client.stream(
             "/v1/chat/completions",
             {"model": "homarus", "messages": [{"role": "user", "content": text}], "stream": True},
@@ -121,8 +129,30 @@ class _Talk:
                 if error := chunk.get("error"):
                     raise CommandFailed(str(error.get("message", error)))
                 for choice in chunk.get("choices", []):
-                    click.echo(choice["delta"].get("content") or "", nl=False)
+                    if piece := choice["delta"].get("content"):
+                        click.echo(piece, nl=False)
+                        self._in_a_line = not piece.endswith("\n")
         click.echo()
+
+    def _watch(self, ended: threading.Event) -> None:
+        # A connection of its own, in a thread of its own: the other one is read from. What fails is said over there.
+        while not ended.wait(LOOK_S):
+            with contextlib.suppress(CommandFailed):
+                session = self._watching.call("sessions.resolve", {"key": self._session_key})
+                self._tell_of_approvals(self._watching, "sessionKey", session["key"])
+
+    def _tell_of_approvals(self, client: HubClient, field: str, value: str) -> None:
+        """Say what waits for the owner's word, each once."""
+        for each in client.call("approval.list", {})["approvals"]:
+            if each[field] == value and each["code"] not in self._told:
+                self._told.add(each["code"])
+                if self._in_a_line:
+                    click.echo(err=True)
+                click.echo(
+                    f"It waits for your word on: {each['title']}. Say it in another terminal, or in the dashboard: "
+                    f"homarus approvals approve {each['code']}, or deny {each['code']}",
+                    err=True,
+                )
 
 
 def _interactive(talk: _Talk) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.cli.person import Person
 from tests.cli.terminal import Terminal
 from tests.e2e.homes import MODELS, make_home
 from tests.e2e.talk import until
@@ -91,3 +92,21 @@ def test_who_talks_is_told_that_their_word_is_waited_for(
 
     assert f"homarus approvals approve {waiting['code']}" in told
     assert (talk.returncode, answered, more) == (0, "the door is open\n", "")
+
+
+def test_who_talks_line_by_line_is_told_too(ask: Terminal, hub: HubProcess, server: OpenAIServerProcess) -> None:
+    server.queue([{"text": "One moment. "}, UNLOCK], "the door is open", "nothing else")
+    talk = Person("chat", "--session", "lines", "--config", str(hub.home))
+    talk.wait_for("> ")
+    talk.press(b"unlock\r")
+
+    talk.wait_for("It waits for your word on: doorbell.unlock")
+    (waiting,) = ask("approvals", "list", "--json").json
+    talk.wait_for(f"homarus approvals approve {waiting['code']}")
+    ask("approvals", "approve", waiting["code"])
+    talk.wait_for("the door is open")
+    talk.press(b"and now?\r")
+    talk.wait_for("nothing else")
+    talk.press(b"/quit\r")
+
+    assert talk.leave() == 0

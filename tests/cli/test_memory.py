@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.person import Person
 from tests.cli.terminal import Terminal
-from tests.cli.test_init import Person
 from tests.servers.hub_process import HubProcess
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.person import Person
 from tests.cli.terminal import Terminal
 from tests.cli.test_commands import ARGUMENTS, NEEDS_HUB, typed
-from tests.cli.test_init import Person
 from tests.servers.hub_process import HubProcess
 
 LIMIT_S = 20.0
