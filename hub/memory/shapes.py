@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from hub.memory.contract import Added, Answer, Change, Hit, MemoryFile, Synced, Verified
+
+FORGOTTEN_SHOWN = 500
 
 
 def hit_data(hit: Hit) -> dict[str, Any]:
@@ -39,6 +42,11 @@ def answer_data(answer: Answer) -> dict[str, Any]:
 def added_data(added: Added) -> dict[str, Any]:
     """Return an entry as it was written: the keys of a passage, whether it was known, and what was struck for it."""
     return {**hit_data(added.hit), "known": added.known, "struck": [hit_data(hit) for hit in added.struck]}
+
+
+def forgotten_data(hits: Sequence[Hit]) -> dict[str, Any]:
+    """Return what was, or would be, forgotten: the first of it, and how many there are."""
+    return {"forgotten": [hit_data(hit) for hit in hits[:FORGOTTEN_SHOWN]], "count": len(hits)}
 
 
 def synced_data(synced: Synced) -> dict[str, Any]:

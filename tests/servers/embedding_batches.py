@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
-from aiohttp import web
+from aiohttp import BodyPartReader, web
 
 from tests.servers.embedding_script import Asked, EmbeddingScript, Fault
 
@@ -163,11 +163,12 @@ class FileBatches:
     async def _upload(self, request: web.Request) -> web.Response:
         data, purpose, name = b"", "", ""
         async for part in await request.multipart():
-            if part.name == "purpose":  # type: ignore[union-attr]
-                purpose = await part.text()  # type: ignore[union-attr]
+            if not isinstance(part, BodyPartReader):
+                return self._error(400, "a file cannot hold further parts")
+            if part.name == "purpose":
+                purpose = await part.text()
             else:
-                name = str(part.filename)  # type: ignore[union-attr]
-                data = bytes(await part.read())  # type: ignore[union-attr]
+                name, data = str(part.filename), bytes(await part.read())
         fault = self._script.next_fault(["/files"]) or {}
         if fault.get("kind") == "lost":
             await asyncio.sleep(fault.get("delay_s", 0.0))

@@ -25,13 +25,11 @@ from hub.memory.contract import (
 from hub.memory.front_matter import holds_outside_words
 from hub.memory.own_scope import own_scope
 from hub.memory.registry import MemoryRegistry
-from hub.memory.shapes import added_data, answer_data, hit_data, synced_data
+from hub.memory.shapes import added_data, answer_data, forgotten_data, synced_data
 from hub.sessions.keys import cron_key
 from hub.tools.policy import belongs_here
 
 KEY_LIMIT = 512
-SHOWN_LIMIT = 500
-"""Entries that `memory.forget` shows; how many there were, it always tells."""
 
 _AGENT: Mapping[Any, Any] = {Optional("agent", description="Whose memory; the default agent's without it."): slug}
 _QUERY = All(string, Length(min=1, max=QUERY_LIMIT))
@@ -160,7 +158,7 @@ class MemoryServices:
         )
         if not all(hit.trusted for hit in hits):
             call.taint()
-        return {"forgotten": [hit_data(hit) for hit in hits[:SHOWN_LIMIT]], "count": len(hits)}
+        return forgotten_data(hits)
 
     async def _get(self, call: ServiceCall) -> Mapping[str, Any]:
         data, memory = call.data, self._memory.require()

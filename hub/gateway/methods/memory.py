@@ -31,12 +31,10 @@ from hub.memory.contract import (
     Provenance,
 )
 from hub.memory.front_matter import holds_outside_words
-from hub.memory.shapes import added_data, answer_data, hit_data, synced_data, verified_data
+from hub.memory.shapes import added_data, answer_data, forgotten_data, synced_data, verified_data
 from hub.tools.policy import belongs_here
 
 OWNER = "gateway"
-SHOWN_LIMIT = 500
-"""Entries that `memory.forget` shows; how many there were, it always tells."""
 INDEX_LIMIT_S = 3_600.0
 """How long bringing an index up to date may take: with a paid provider and years of notes it is minutes."""
 
@@ -164,8 +162,7 @@ class MemoryMethods:
         hits = await self._door.memory.forget(
             what, agent_id=self._door.agent(call), scope=self._door.whose(call), dry_run=params["dry_run"]
         )
-        forgotten = [hit_data(each) for each in hits[:SHOWN_LIMIT]]
-        return self._door.shown({"forgotten": forgotten, "count": len(hits), "dry_run": params["dry_run"]})
+        return self._door.shown({**forgotten_data(hits), "dry_run": params["dry_run"]})
 
     async def _index(self, call: MethodCall) -> Mapping[str, Any]:
         self._door.owners(call)

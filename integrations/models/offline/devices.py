@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from integrations.models.offline.steps import read_items
 
 _LITTLE_WORDS = {"the", "a", "an", "my", "in", "of", "的", "里", "里的"}
 _WORD = re.compile(r"[a-z0-9]+|[\u3400-\u9fff]")
@@ -34,12 +35,7 @@ class Device:
 
 def read_devices(output: str) -> list[Device]:
     """Return the devices in a tool's JSON output; nothing where there is none."""
-    begin, end = output.find("{"), output.rfind("}")
-    try:
-        states = json.loads(output[begin : end + 1]).get("states", [])
-    except (ValueError, AttributeError):
-        return []
-    return [_device(each) for each in states if isinstance(each, dict) and "entity_id" in each]
+    return [_device(each) for each in read_items(output, "states") if "entity_id" in each]
 
 
 def find(devices: Sequence[Device], name: str) -> Device | None:

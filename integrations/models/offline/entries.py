@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -12,6 +11,7 @@ from hub.memory.dates import marks_in, marks_of_day
 from hub.memory.days_asked import asked_for
 from hub.memory.words import words_asked, words_of
 from integrations.models.offline.replies import reply, short_date
+from integrations.models.offline.steps import read_items
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +58,13 @@ def asked(text: str, today: date) -> Asked:
 def told_in(output: str, key: str) -> list[Told]:
     """Return what a tool of memory told under a key; each item of a list for itself, nothing twice."""
     found: dict[str, Told] = {}
-    for each in _items(output, key):
+    for each in read_items(output, key):
+        if "text" not in each:
+            continue
         for text in _texts(str(each["text"]), is_entry="kind" in each):
             told = Told(text, str(each.get("path", "")), _day(each), _score(each), each.get("trusted") is not False)
             found.setdefault(text, told)
     return list(found.values())
-
-
-def read_json(output: str) -> dict[str, Any]:
-    """Return the JSON object in a tool's output, which may stand between words and markers; empty for none."""
-    begin, end = output.find("{"), output.rfind("}")
-    try:
-        found = json.loads(output[begin : end + 1])
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def lines(items: Iterable[str]) -> str:
@@ -90,11 +82,6 @@ def _where(told: Told, language: str) -> str:
     facts.append("" if told.is_ours else reply("from_outside", language))
     known = [fact for fact in facts if fact]
     return reply("place", language, facts=reply("between", language).join(known)) if known else ""
-
-
-def _items(output: str, key: str) -> list[dict[str, Any]]:
-    found = read_json(output).get(key)
-    return [each for each in found if isinstance(each, dict) and "text" in each] if isinstance(found, list) else []
 
 
 def _texts(text: str, *, is_entry: bool) -> list[str]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from integrations.models.offline.entries import Asked, Told, asked, lines, placed, read_json, told_in
+from integrations.models.offline.entries import Asked, Told, asked, lines, placed, told_in
 from integrations.models.offline.recognizer import Intent
 from integrations.models.offline.replies import reply
-from integrations.models.offline.steps import Call, Result, Say, Step
+from integrations.models.offline.steps import Call, Result, Say, Step, read_json
 
 NEAR_SCORE = 0.35
 """What has none of the words that were asked is near to it from this score on."""

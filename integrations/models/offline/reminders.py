@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -10,7 +9,7 @@ from typing import Any
 
 from integrations.models.offline.recognizer import Intent
 from integrations.models.offline.replies import reply, tell_date
-from integrations.models.offline.steps import Call, Result, Say, Step
+from integrations.models.offline.steps import Call, Result, Say, Step, read_items, read_json
 from integrations.models.offline.when import amount_of, find_when
 
 TOOL = "schedule"
@@ -59,7 +58,7 @@ def _list(results: Sequence[Result], language: str, now: datetime) -> Step:
     """Tell what is set."""
     if not results:
         return Call(TOOL, {"action": "list"})
-    entries = _entries(results[-1].output)
+    entries = read_items(results[-1].output, "schedules")
     if not entries:
         return Say(reply("no_schedules", language))
     return Say(reply("schedule_list", language, lines=_lines(entries, now, language)))
@@ -71,7 +70,7 @@ def _cancel(intent: Intent, results: Sequence[Result], language: str, now: datet
         return Call(TOOL, {"action": "list"})
     if len(results) > 1:
         return Say(reply("schedule_cancelled", language, text=_named(_entry(results[-1].output, "removed"))))
-    entries = _entries(results[-1].output)
+    entries = read_items(results[-1].output, "schedules")
     meant = _meant(entries, intent.slots.get("wish", ""))
     if not meant:
         return Say(reply("schedule_unknown" if entries else "no_schedules", language))
@@ -99,22 +98,7 @@ def _wished(wish: str) -> str:
 
 
 def _entry(output: str, key: str) -> dict[str, Any]:
-    found = _read(output).get(key)
-    return found if isinstance(found, dict) else {}
-
-
-def _entries(output: str) -> list[dict[str, Any]]:
-    found = _read(output).get("schedules")
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
-
-
-def _read(output: str) -> dict[str, Any]:
-    """Return a tool's JSON output, which may stand between markers that quote it as untrusted."""
-    begin, end = output.find("{"), output.rfind("}")
-    try:
-        found = json.loads(output[begin : end + 1])
-    except ValueError:
-        return {}
+    found = read_json(output).get(key)
     return found if isinstance(found, dict) else {}
 
 

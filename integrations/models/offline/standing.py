@@ -8,10 +8,10 @@ from datetime import date
 from typing import Any
 
 from hub.memory.words import words_of
-from integrations.models.offline.entries import asked, lines, read_json
+from integrations.models.offline.entries import asked, lines
 from integrations.models.offline.recognizer import Intent
 from integrations.models.offline.replies import reply, short_date
-from integrations.models.offline.steps import Call, Result, Say, Step
+from integrations.models.offline.steps import Call, Result, Say, Step, read_items, read_json
 
 TOOL = "standing_intent"
 TOLD_LIMIT = 20
@@ -38,7 +38,7 @@ def remove_standing(topic: str, results: Sequence[Result], language: str, today:
         return Call(TOOL, {"action": "list"})
     if len(mine) > 1:
         return Say(reply("standing_removed", language, text=_named(read_json(mine[-1].output), language)))
-    entries = _entries(mine[0].output)
+    entries = read_items(mine[0].output, "intents")
     wanted = asked(topic, today).words
     meant = [
         each for each in entries if wanted and wanted <= set(words_of(f"{each.get('topic')} {each.get('remind')}"))
@@ -52,7 +52,7 @@ def remove_standing(topic: str, results: Sequence[Result], language: str, today:
 
 def told_standing(output: str, language: str) -> str | None:
     """Return the standing reminders that there are in words; None when there are none."""
-    entries = _entries(output)[:TOLD_LIMIT]
+    entries = read_items(output, "intents")[:TOLD_LIMIT]
     if not entries:
         return None
     return reply("standing_list", language, lines=lines(_named(each, language) for each in entries))
@@ -69,11 +69,6 @@ def _add(intent: Intent, results: Sequence[Result], language: str) -> Step:
         return Call(TOOL, {"action": "add", "topic": topic, "remind": wish})
     until = _day(read_json(results[-1].output), language)
     return Say(reply("standing_added", language, topic=topic, text=wish, until=until))
-
-
-def _entries(output: str) -> list[dict[str, Any]]:
-    found = read_json(output).get("intents")
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
 def _named(entry: dict[str, Any], language: str) -> str:

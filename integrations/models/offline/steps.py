@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,3 +32,19 @@ class Result:
 
 
 Step = Say | Call
+
+
+def read_json(output: str) -> dict[str, Any]:
+    """Return the JSON object in a tool's output, which may stand between words and markers; empty for none."""
+    begin, end = output.find("{"), output.rfind("}")
+    try:
+        found = json.loads(output[begin : end + 1])
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def read_items(output: str, key: str) -> list[dict[str, Any]]:
+    """Return the objects in the list that a tool's output has under a key; none where it has no such list."""
+    found = read_json(output).get(key)
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
