@@ -15,10 +15,10 @@ from zoneinfo import ZoneInfo
 
 from hub import __version__
 from hub.agent.agents import Agents
-from hub.agent.remembering import Needs as RememberingNeeds, Remembering
+from hub.agent.remembering import AgentMemory, MemoryDependencies as RememberingNeeds
 from hub.agent.runner import AgentRunner
 from hub.agent.workspace import Workspaces
-from hub.automation.assembly import AutomationHouse, Needs
+from hub.automation.assembly import AutomationDependencies, AutomationEngine
 from hub.config.store import ConfigStore, ReloadResult
 from hub.core.clock import Clock
 from hub.core.errors import HubError, Unavailable
@@ -29,12 +29,12 @@ from hub.core.services import ServiceRegistry
 from hub.core.stages import Stage, Stages
 from hub.core.states import StateMachine
 from hub.core.tasks import TaskOwner
-from hub.gateway.devices import Devices
-from hub.gateway.idempotency import Idempotency
+from hub.gateway.access.devices import Devices
+from hub.gateway.calls.idempotency import Idempotency
+from hub.gateway.calls.settings import HttpSettings
+from hub.gateway.connection.server import Gateway, GatewayState
 from hub.gateway.log_tail import LogTail
-from hub.gateway.serve import Ground, House, Served, serve
-from hub.gateway.server import Gateway, GatewayState
-from hub.gateway.settings import HttpSettings
+from hub.gateway.serve import CoreServices, HubServices, Served, serve
 from hub.integration.catalog import find
 from hub.integration.manager import IntegrationManager
 from hub.integration.schemas import IntegrationSchemas
@@ -59,7 +59,7 @@ from hub.security.tokens import TokenStore
 from hub.security.web_sessions import WebSessions
 from hub.sessions.store import SessionStore
 from hub.storage.database import Database
-from hub.storage.history import History, Retention
+from hub.storage.history import HistoryStore, Retention
 from hub.storage.homedir import Home
 from hub.storage.migrations import HUB_MIGRATIONS
 from hub.storage.recorder import history_stage
@@ -133,7 +133,7 @@ class Hub:
         self.db = Database(home.hub_db, HUB_MIGRATIONS)
         self.approvals = Approvals(self.db, self.bus, self.clock, self.redactor)
         self.services = ServiceRegistry(self.bus, ask_about_services(self.approvals.ask))
-        self.history = History(
+        self.history = HistoryStore(
             home.history_db,
             retention=Retention.from_config(section("hub")["history"]),
             redact=self.redactor.redact,
@@ -185,9 +185,9 @@ class Hub:
         )
 
         self.egress = Egress(lambda: self.config.current.or_default("network")["allow_private"])
-        self.automation = AutomationHouse(self._needs())
+        self.automation = AutomationEngine(self._needs())
         self.inbox.answer_with(self.automation.spoken.hear)
-        self.remembering = Remembering(
+        self.remembering = AgentMemory(
             RememberingNeeds(
                 home,
                 self.db,
@@ -213,7 +213,7 @@ class Hub:
             __version__,
         )
         self._devices = Devices(self.db, self.clock, self.bus, token)
-        self._ground = Ground(
+        self._ground = CoreServices(
             self.db,
             self.config,
             self.repairs,
@@ -445,8 +445,8 @@ class Hub:
         await self.apply(result)
         return result
 
-    def _needs(self) -> Needs:
-        return Needs(
+    def _needs(self) -> AutomationDependencies:
+        return AutomationDependencies(
             home=self.home,
             bus=self.bus,
             states=self.states,
@@ -483,8 +483,8 @@ class Hub:
     def _stop(self) -> None:
         self._on_stop()
 
-    def _house(self) -> House:
-        return House(
+    def _house(self) -> HubServices:
+        return HubServices(
             self.agents,
             self.sessions,
             self.models,

@@ -11,10 +11,10 @@ from types import ModuleType
 from typing import Any
 
 from hub.agent import schema as agent
-from hub.automation import schema as automation
+from hub.automation.definition import schema as automation
 from hub.config import hub_section
 from hub.config.sections import CrossCheck, IntegrationSections, Section, Sections
-from hub.gateway import schema as gateway
+from hub.gateway.calls import schema as gateway
 from hub.memory import schema as memory
 from hub.messaging import schema as messaging
 from hub.models import schema as models

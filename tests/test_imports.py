@@ -48,12 +48,12 @@ def test_the_order_is_that_of_the_design_page() -> None:
         ("hub/hub.py", "import hub.sections\nimport hub.doctor.audit\n"),
         ("hub/bootstrap.py", "import web\nimport hub.hub\n"),
         ("hub/cli/start.py", "import click\nimport hub.bootstrap\n"),
-        ("web/pages/chat.py", "import aiohttp\nimport jinja2\nimport hub.hub\nimport hub.gateway.routes\n"),
+        ("web/chat/chat_page.py", "import aiohttp\nimport jinja2\nimport hub.hub\nimport hub.gateway.calls.routes\n"),
         ("integrations/tools/files/tool.py", "import hub.hub\nimport hub.tools\nfrom . import schema\n"),
         ("integrations/channels/telegram/channel.py", "import telegram\n"),
         ("integrations/memory/notes/schema.py", "import re\nfrom hub.core.schema import Schema\n"),
         ("hub/core/schema.py", "from voluptuous import Schema\n"),
-        ("hub/gateway/server.py", "import aiohttp.web\nimport orjson\n"),
+        ("hub/gateway/connection/server.py", "import aiohttp.web\nimport orjson\n"),
         ("hub/config/yaml_reader.py", "from ruamel.yaml import YAML\n"),
         ("hub/doctor/facts.py", "def facts():\n    import psutil\n    return psutil\n"),
         ("hub/doctor/facts.py", FOR_TYPES + "import psutil\n"),
@@ -72,8 +72,8 @@ def test_what_the_law_allows_is_not_complained_about(check: Check, file: str, so
         ("hub/tools/invoke.py", "def f():\n    import hub.agent.loop\n", "invoke.py:2: tools imports hub.agent.loop"),
         ("hub/tools/invoke.py", FOR_TYPES + "import hub.agent.loop\n", "tools imports hub.agent.loop"),
         ("hub/tools/invoke.py", "import importlib\nimportlib.import_module('hub.agent')\n", "tools imports hub.agent"),
-        ("hub/gateway/server.py", "from hub.hub import Hub\n", "gateway imports hub.hub"),
-        ("hub/gateway/server.py", "import web\n", "gateway imports web"),
+        ("hub/gateway/connection/server.py", "from hub.hub import Hub\n", "gateway imports hub.hub"),
+        ("hub/gateway/connection/server.py", "import web\n", "gateway imports web"),
         ("hub/sections.py", "import hub.hub\n", "sections imports hub.hub"),
         ("hub/hub.py", "import hub.cli.start\n", "hub imports hub.cli.start"),
         ("web/routes.py", "import hub.bootstrap\n", "web imports hub.bootstrap"),
@@ -81,7 +81,7 @@ def test_what_the_law_allows_is_not_complained_about(check: Check, file: str, so
         ("hub/hub.py", "import integrations.tools.files\n", "found through their manifests"),
         ("web/routes.py", "def f():\n    import integrations\n", "found through their manifests"),
         ("integrations/tools/files/tool.py", "import hub.bootstrap\n", "of the roof it may know hub.hub alone"),
-        ("integrations/tools/files/tool.py", "import web.assets\n", "of the roof it may know hub.hub alone"),
+        ("integrations/tools/files/tool.py", "import web.core.assets\n", "of the roof it may know hub.hub alone"),
         ("integrations/tools/files/tool.py", "import integrations.tools.web.fetch\n", "a part of another integration"),
         ("integrations/tools/files/tool.py", "from ..web import fetch\n", "a part of another integration"),
         ("integrations/tools/files/tool.py", "def f():\n    import voluptuous\n", "through hub.core.schema alone"),
@@ -145,18 +145,22 @@ def test_a_package_that_gathers_its_modules_is_no_circle(check: Check) -> None:
 
 def test_a_schema_that_loads_something_heavy_through_another_module_is_told(check: Check) -> None:
     files = {
-        "hub/gateway/schema.py": "from hub.gateway.limits import LIMIT\n",
+        "hub/gateway/calls/schema.py": "from hub.gateway.limits import LIMIT\n",
         "hub/gateway/limits.py": "import aiohttp\nLIMIT = 1\n",
     }
 
-    assert check(files) == ["hub/gateway/schema.py:1: reading this schema loads aiohttp, through hub.gateway.limits"]
+    assert check(files) == [
+        "hub/gateway/calls/schema.py:1: reading this schema loads aiohttp, through hub.gateway.limits"
+    ]
 
 
 def test_a_schema_whose_package_loads_something_heavy_is_told(check: Check) -> None:
     files = {
-        "hub/gateway/__init__.py": "from hub.gateway.server import Gateway\n",
-        "hub/gateway/schema.py": "",
-        "hub/gateway/server.py": "import aiohttp\n",
+        "hub/gateway/__init__.py": "from hub.gateway.connection.server import Gateway\n",
+        "hub/gateway/calls/schema.py": "",
+        "hub/gateway/connection/server.py": "import aiohttp\n",
     }
 
-    assert check(files) == ["hub/gateway/schema.py:1: reading this schema loads aiohttp, through hub.gateway.server"]
+    assert check(files) == [
+        "hub/gateway/calls/schema.py:1: reading this schema loads aiohttp, through hub.gateway.connection.server"
+    ]

@@ -9,35 +9,35 @@ from zoneinfo import ZoneInfo
 from hub.core.events import Event, Unsubscribe
 from hub.core.repairs import EVENT_REPAIRS_CHANGED
 from hub.core.tasks import TaskOwner
-from hub.gateway.contract import HttpCall, HttpHandler
-from hub.gateway.routes import RouteTable
+from hub.gateway.calls.contract import HttpCall, HttpHandler
+from hub.gateway.calls.routes import RouteTable
 from hub.messaging.approval_messages import question
 from hub.tools.approval_rights import SCOPE
 from hub.tools.approvals import EVENT_APPROVAL_REQUESTED, EVENT_APPROVAL_RESOLVED
-from web.assets import Assets
-from web.door import Door
-from web.event_log import EventLog
-from web.facts import Facts
-from web.i18n import LANGUAGES
-from web.later import Later
-from web.live import Frame, Live
-from web.live_chat import LiveChat
-from web.markdown import Markdown
-from web.memory_pulse import MemoryPulse
-from web.pages.approvals import ApprovalsPage
-from web.pages.chat import ChatPage
-from web.pages.configuration import ConfigurationPage
-from web.pages.login import LoginPage
-from web.pages.overview import OverviewPage
-from web.render import Renderer
+from web.automations.live_editor import keep_workshop_live
+from web.chat.approvals_page import ApprovalsPage
+from web.chat.chat_page import ChatPage
+from web.chat.live_chat import LiveChat
+from web.chat.markdown import Markdown
+from web.core.assets import Assets
+from web.core.i18n import LANGUAGES
+from web.core.lazy_pages import LazyPages
+from web.core.live import Frame, LiveUpdates
+from web.core.method_client import MethodClient
+from web.core.render import Renderer
+from web.core.texts import ACTIVITY
+from web.developer.event_log import EventLog
+from web.home.login_page import LoginPage
+from web.home.overview_data import Facts
+from web.home.overview_page import OverviewPage
+from web.memory.pulse import MemoryPulse
 from web.routes import Pages, add_routes
-from web.texts import ACTIVITY
-from web.workshop_live import keep_workshop_live
+from web.settings.configuration_page import ConfigurationPage
 
 if TYPE_CHECKING:
     from hub.config.store import ReloadResult
     from hub.hub import Hub
-    from web.workshop import Workshop
+    from web.automations.editor_pages import EditorPages
 
 STOP_LIMIT_S = 2.0
 
@@ -60,10 +60,10 @@ class Dashboard:
             zone=self._zone,
             wall_time=hub.clock.time,
         )
-        self._live = Live(self._tasks, hello=self._hello, language=self._language_of)
+        self._live = LiveUpdates(self._tasks, hello=self._hello, language=self._language_of)
         self._started_ms = int(hub.clock.time() * 1000)
         self._facts = Facts(hub, self._started_ms)
-        self._door = Door(hub.gateway.dispatcher)
+        self._door = MethodClient(hub.gateway.dispatcher)
         self._events = EventLog(hub.bus, self._live, hub.redactor, self._renderer, hub.clock.monotonic)
         self._pulse = MemoryPulse(self._live.changed)
         waits = hub.approvals
@@ -72,7 +72,7 @@ class Dashboard:
         self._live.add_topic("overview", overview.state)
         self._live.add_topic("approvals", approvals.state, SCOPE)
         self._live_chat = None if self._facts.recovery else self._make_live_chat()
-        workshop = None if self._facts.recovery else Later(self._load_workshop)
+        workshop = None if self._facts.recovery else LazyPages(self._load_workshop)
         pages = Pages(
             login=LoginPage(
                 self._renderer,
@@ -117,8 +117,8 @@ class Dashboard:
         self._live.add_topic("sessions", chat.sessions_state)
         return chat
 
-    def _load_workshop(self) -> Callable[[], Workshop]:
-        from web.workshop import WorkshopNeeds, make_workshop
+    def _load_workshop(self) -> Callable[[], EditorPages]:
+        from web.automations.editor_pages import WorkshopNeeds, make_workshop
 
         needs = WorkshopNeeds(self._renderer, self._door, self._events, self._pulse, self._tasks, self._zone)
         return lambda: make_workshop(self._hub, needs)

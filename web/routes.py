@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from hub.core.errors import HubError
-from hub.gateway.contract import ADMIN, READ, WRITE, HttpCall, HttpHandler, Open, Route
-from hub.gateway.routes import RouteTable
+from hub.gateway.calls.contract import ADMIN, READ, WRITE, HttpCall, HttpHandler, Open, Route
+from hub.gateway.calls.routes import RouteTable
 from hub.tools.approval_rights import SCOPE
-from web.assets import Assets
-from web.form import read_fields
-from web.later import Later
-from web.live import Live
-from web.pages.approvals import ApprovalsPage
-from web.pages.chat import ChatPage
-from web.pages.configuration import ConfigurationPage
-from web.pages.login import LoginPage
-from web.pages.overview import OverviewPage
-from web.preferences import FORM, local_path, store_preferences
-from web.render import Page, Renderer, json_response, see_other, wants_json
+from web.chat.approvals_page import ApprovalsPage
+from web.chat.chat_page import ChatPage
+from web.core.assets import Assets
+from web.core.form import read_fields
+from web.core.lazy_pages import LazyPages
+from web.core.live import LiveUpdates
+from web.core.preferences import FORM, local_path, store_preferences
+from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
+from web.home.login_page import LoginPage
+from web.home.overview_page import OverviewPage
+from web.settings.configuration_page import ConfigurationPage
 
 if TYPE_CHECKING:
-    from web.workshop import Workshop
+    from web.automations.editor_pages import EditorPages
 
 OWNER = "web"
 FORM_LIMIT_BYTES = 262_144
@@ -41,10 +41,12 @@ class Pages:
     configuration: ConfigurationPage
     chat: ChatPage | None
     approvals: ApprovalsPage
-    workshop: Later[Workshop] | None = None
+    workshop: LazyPages[EditorPages] | None = None
 
 
-def add_routes(table: RouteTable, renderer: Renderer, assets: Assets, live: Live, pages: Pages) -> Callable[[], None]:
+def add_routes(
+    table: RouteTable, renderer: Renderer, assets: Assets, live: LiveUpdates, pages: Pages
+) -> Callable[[], None]:
     """Add the dashboard's routes.
 
     Returns:
@@ -59,7 +61,7 @@ def add_routes(table: RouteTable, renderer: Renderer, assets: Assets, live: Live
     return remove_all
 
 
-def _routes(renderer: Renderer, assets: Assets, live: Live, pages: Pages) -> list[Route]:
+def _routes(renderer: Renderer, assets: Assets, live: LiveUpdates, pages: Pages) -> list[Route]:
     configuration, chat = pages.configuration, pages.chat
     home = "/chat" if chat is not None else "/overview"
 
@@ -126,7 +128,7 @@ def _routes(renderer: Renderer, assets: Assets, live: Live, pages: Pages) -> lis
     return routes
 
 
-def _automation_routes(pages: Later[Workshop]) -> list[Route]:
+def _automation_routes(pages: LazyPages[EditorPages]) -> list[Route]:
     on = pages.handler
     return [
         _page("/automations", on(lambda each: each.automations.list.show)),
@@ -146,7 +148,7 @@ def _automation_routes(pages: Later[Workshop]) -> list[Route]:
     ]
 
 
-def _blueprint_routes(pages: Later[Workshop]) -> list[Route]:
+def _blueprint_routes(pages: LazyPages[EditorPages]) -> list[Route]:
     on = pages.handler
     return [
         _page("/blueprints", on(lambda each: each.blueprints.show)),
@@ -158,7 +160,7 @@ def _blueprint_routes(pages: Later[Workshop]) -> list[Route]:
     ]
 
 
-def _script_routes(pages: Later[Workshop]) -> list[Route]:
+def _script_routes(pages: LazyPages[EditorPages]) -> list[Route]:
     on = pages.handler
     return [
         _page("/scripts", on(lambda each: each.scripts.show)),
@@ -172,7 +174,7 @@ def _script_routes(pages: Later[Workshop]) -> list[Route]:
     ]
 
 
-def _memory_routes(pages: Later[Workshop]) -> list[Route]:
+def _memory_routes(pages: LazyPages[EditorPages]) -> list[Route]:
     on = pages.handler
     return [
         _page("/memory", on(lambda each: each.memory.list.show)),
@@ -195,7 +197,7 @@ def _memory_routes(pages: Later[Workshop]) -> list[Route]:
     ]
 
 
-def _developer_routes(pages: Later[Workshop]) -> list[Route]:
+def _developer_routes(pages: LazyPages[EditorPages]) -> list[Route]:
     on = pages.handler
     return [
         _page("/developer", on(lambda each: each.developer.show), ADMIN),
@@ -233,6 +235,8 @@ def _told(route: Route, renderer: Renderer) -> Route:
                 raise
             back = local_path(call.request.path) if call.request.method == "GET" else "/"
             data = {"error": error.as_dict(), "back": "/" if back == route.path else back}
-            return await renderer.respond(call, Page("error", "That did not work", data, status=error.http_status))
+            return await renderer.respond(
+                call, RenderedPage("error", "That did not work", data, status=error.http_status)
+            )
 
     return replace(route, handler=handler)

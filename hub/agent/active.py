@@ -6,7 +6,7 @@ import asyncio
 from enum import StrEnum
 
 from hub.agent.execution import Execution
-from hub.agent.outcome import Outcome
+from hub.agent.outcome import RunOutcome
 from hub.agent.run_request import ActiveRun, RunRequest, RunResult
 from hub.core.context import Context
 
@@ -42,14 +42,14 @@ class Active:
         self.execution: Execution | None = None
         self.task: asyncio.Task[RunResult] | None = None
         self._begun = False
-        self._stopped: Outcome | None = None
+        self._stopped: RunOutcome | None = None
 
-    def begin(self) -> Outcome | None:
+    def begin(self) -> RunOutcome | None:
         """Take the first step; return the outcome that `stop` asked for before there was one."""
         self._begun = True
         return self._stopped
 
-    def stop(self, outcome: Outcome) -> bool:
+    def stop(self, outcome: RunOutcome) -> bool:
         """End the run with this outcome; return whether that was still possible."""
         if self._stopped is not None or self.phase is Phase.ENDING:
             return False
@@ -58,7 +58,7 @@ class Active:
             self.task.cancel()
         return True
 
-    def stopped(self) -> Outcome | None:
+    def stopped(self) -> RunOutcome | None:
         """Return the outcome that `stop` asked for, and take its cancellation back; None when the hub itself stops.
 
         Called in the run's task where it was cancelled.

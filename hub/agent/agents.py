@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hub.agent.limits import Limits
+from hub.agent.limits import RunLimits
 from hub.agent.schema import AGENTS_SCHEMA
 from hub.core.context import ToolPolicy
 from hub.core.errors import NotFound
@@ -41,7 +41,7 @@ class Agent:
     default: bool = False
     model: str | None = None
     thinking: str | None = None
-    limits: Limits = field(default_factory=Limits)
+    limits: RunLimits = field(default_factory=RunLimits)
     tool_policies: tuple[ToolPolicy, ...] = ()
     params: Mapping[str, Any] = field(default_factory=dict)
 
@@ -111,7 +111,7 @@ class Agents:
             default=default,
             model=item.get("model"),
             thinking=item.get("thinking"),
-            limits=Limits(**item["limits"]),
+            limits=RunLimits(**item["limits"]),
             tool_policies=policies_from_config(item["tools"]),
             params=item["params"],
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hub.memory.contract import Scope
+from hub.memory.contract import MemoryScope
 from hub.security.people import People
 from hub.sessions.keys import SessionKey, SessionKind
 
@@ -10,7 +10,7 @@ EVERYBODY = "main"
 """The value of `session.dm_scope` with which all people of this home share the main conversation."""
 
 
-def common_scope(session_key: str, scope: Scope, people: People, dm_scope: str) -> Scope:
+def common_scope(session_key: str, scope: MemoryScope, people: People, dm_scope: str) -> MemoryScope:
     """Return what everybody sees who may take part in a conversation.
 
     Only the main conversation can be that of several people: all owners, or everybody with `dm_scope: main`.
@@ -26,4 +26,4 @@ def common_scope(session_key: str, scope: Scope, people: People, dm_scope: str) 
     others = [each for each in people.all() if each.id != scope.person and (each.owner or dm_scope == EVERYBODY)]
     if not others:
         return scope
-    return Scope(None, private=scope.private and all(each.owner for each in others), shared=scope.shared)
+    return MemoryScope(None, private=scope.private and all(each.owner for each in others), shared=scope.shared)

@@ -12,8 +12,8 @@ from typing import Any
 
 from hub.agent.envelope import envelope
 from hub.agent.window import Item, Window, estimate_message, fit
-from hub.models.contract import Block, Message, Role, Text
-from hub.sessions.entry import Entry
+from hub.models.contract import Block, Message, Role, TextBlock
+from hub.sessions.entry import TranscriptEntry
 from hub.sessions.repair import pair_results
 from hub.sessions.transcript import Transcript
 from hub.tools.quoting import new_marker, quote_untrusted
@@ -47,7 +47,7 @@ def said_data(*, channel: str | None, sender: str | None, trusted: bool, quoted:
     return said
 
 
-class Conversation:
+class RunConversation:
     """The messages of one transcript's current branch.
 
     Args:
@@ -106,7 +106,7 @@ class Conversation:
         self._waiting = [call.id for call in message.tool_calls]
         return True
 
-    def _message(self, entry: Entry) -> Message | None:
+    def _message(self, entry: TranscriptEntry) -> Message | None:
         message = entry.message
         if message is None:
             return self._ended(entry.data)
@@ -115,7 +115,7 @@ class Conversation:
         status = entry.data.get("status", "ok")
         if message.role is Role.ASSISTANT and status != "ok":
             mark = STOPPED_MARK if status == "aborted" else BROKEN_MARK
-            return replace(message, content=(*message.content, Text(f"\n{mark}")))
+            return replace(message, content=(*message.content, TextBlock(f"\n{mark}")))
         return message
 
     def _ended(self, data: Mapping[str, Any]) -> Message | None:
@@ -124,14 +124,14 @@ class Conversation:
             return None
         stopped = data.get("status") == "aborted"
         text = STOPPED_MARK if stopped else FAILED_MARK.format(code=data.get("code") or "INTERNAL")
-        return Message(Role.ASSISTANT, (Text(text),))
+        return Message(Role.ASSISTANT, (TextBlock(text),))
 
 
-def _said(entry: Entry, message: Message, zone: tzinfo) -> Message:
+def _said(entry: TranscriptEntry, message: Message, zone: tzinfo) -> Message:
     channel = entry.data.get("channel")
     if channel is None:
         return message
-    blocks: list[Block] = [Text(envelope(entry.ts_ms, zone, channel=channel, sender=entry.data.get("sender")))]
+    blocks: list[Block] = [TextBlock(envelope(entry.ts_ms, zone, channel=channel, sender=entry.data.get("sender")))]
     if entry.provenance.trusted or entry.data.get(QUOTED) is True:
         return replace(message, content=(*blocks, *message.content))
     # An entry without a marker of its own was not written by us; its id is no worse a marker than none.
@@ -142,4 +142,4 @@ def _said(entry: Entry, message: Message, zone: tzinfo) -> Message:
 
 
 def _quoted(block: Block, channel: str, marker: str) -> Block:
-    return Text(quote_untrusted(block.text, source=channel, marker=marker)) if type(block) is Text else block
+    return TextBlock(quote_untrusted(block.text, source=channel, marker=marker)) if type(block) is TextBlock else block

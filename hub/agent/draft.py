@@ -9,9 +9,9 @@ from hub.models.contract import (
     Message,
     ModelEvent,
     Role,
-    Stop,
+    StopEvent,
     StopReason,
-    Text,
+    TextBlock,
     TextDelta,
     Thinking,
     ThinkingDelta,
@@ -23,7 +23,7 @@ from hub.models.contract import (
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class DraftTurn:
     """One model call that came to its end."""
 
     message: Message
@@ -36,7 +36,7 @@ class Turn:
         return self.message.tool_calls
 
 
-class Draft:
+class AnswerDraft:
     """Collects the events of one model call."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Draft:
         self.begun = False
         self._blocks: list[Block] = []
         self._pieces: list[str] = []
-        self._kind: type[Text] | type[Thinking] | None = None
+        self._kind: type[TextBlock] | type[Thinking] | None = None
         self._stop = StopReason.END
 
     def add(self, event: ModelEvent) -> None:
@@ -52,7 +52,7 @@ class Draft:
         self.begun = True
         kind = type(event)
         if kind is TextDelta:
-            self._piece(Text, event.text)  # type: ignore[union-attr]
+            self._piece(TextBlock, event.text)  # type: ignore[union-attr]
         elif isinstance(event, ThinkingDelta):
             self._piece(Thinking, event.text)
             if event.signature is not None:
@@ -62,13 +62,13 @@ class Draft:
             self._blocks.append(event.call)
         elif isinstance(event, UsageEvent):
             self.usage = event.usage
-        elif isinstance(event, Stop):
+        elif isinstance(event, StopEvent):
             self._stop = event.reason
 
-    def turn(self) -> Turn:
+    def turn(self) -> DraftTurn:
         """Return the call as it ended."""
         self._close()
-        return Turn(Message(Role.ASSISTANT, tuple(self._blocks)), self.usage, self._stop)
+        return DraftTurn(Message(Role.ASSISTANT, tuple(self._blocks)), self.usage, self._stop)
 
     def partial(self) -> Message | None:
         """Return what was said until a call was broken off, or None when it was nothing.
@@ -77,13 +77,13 @@ class Draft:
         """
         self._close()
         kept = tuple(
-            block for block in self._blocks if isinstance(block, (Text, Thinking)) and block.text and _whole(block)
+            block for block in self._blocks if isinstance(block, (TextBlock, Thinking)) and block.text and _whole(block)
         )
-        if not any(isinstance(block, Text) for block in kept):
+        if not any(isinstance(block, TextBlock) for block in kept):
             return None
         return Message(Role.ASSISTANT, kept)
 
-    def _piece(self, kind: type[Text] | type[Thinking], text: str) -> None:
+    def _piece(self, kind: type[TextBlock] | type[Thinking], text: str) -> None:
         if self._kind is not kind:
             self._close()
             self._kind = kind
@@ -95,12 +95,12 @@ class Draft:
             return
         text = "".join(self._pieces)
         self._pieces = []
-        if kind is Text:
+        if kind is TextBlock:
             if text:
-                self._blocks.append(Text(text))
+                self._blocks.append(TextBlock(text))
         elif text or signature:
             self._blocks.append(Thinking(text, signature))
 
 
-def _whole(block: Text | Thinking) -> bool:
-    return isinstance(block, Text) or block.signature is not None
+def _whole(block: TextBlock | Thinking) -> bool:
+    return isinstance(block, TextBlock) or block.signature is not None

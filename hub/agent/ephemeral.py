@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from hub.models.contract import Message, Role
-from hub.sessions.entry import Entry, Header, Provenance, message_entry
+from hub.sessions.entry import Header, Provenance, TranscriptEntry, message_entry
 from hub.sessions.transcript import Transcript
 from hub.sessions.transcript_file import TranscriptFile
 
@@ -32,7 +32,7 @@ def ephemeral_transcript(history: Iterable[Message], redact: Callable[[str], str
         redact: Takes secrets out of what is added.
         trusted: Whether the caller belongs to this home; results of tools the caller tells of are data in any case.
     """
-    entries: list[Entry] = []
+    entries: list[TranscriptEntry] = []
     for message in history:
         parent = entries[-1].id if entries else None
         provenance = Provenance(trusted and message.role is not Role.TOOL, "history")

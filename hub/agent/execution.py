@@ -8,20 +8,20 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hub.agent.conversation import Conversation
-from hub.agent.draft import Draft, Turn
+from hub.agent.conversation import RunConversation
+from hub.agent.draft import AnswerDraft, DraftTurn
 from hub.agent.ephemeral import ephemeral_transcript
-from hub.agent.limits import Limits, Spent
+from hub.agent.limits import RunLimits, RunSpent
 from hub.agent.loop import Limited, ToolEnded, TurnBegun, TurnEnded, agent_loop
-from hub.agent.outcome import Outcome
-from hub.agent.parts import Parts
-from hub.agent.ports import Brief, RunPorts
-from hub.agent.record import Record
+from hub.agent.outcome import RunOutcome
+from hub.agent.parts import RunDependencies
+from hub.agent.ports import RunConfig, RunPorts
+from hub.agent.record import RunRecord
 from hub.agent.run_request import RunRequest, RunResult, RunStatus
 from hub.agent.untrusted import speaks_from_outside
 from hub.core.context import Context
 from hub.models.contract import StopReason, TextDelta, ThinkingDelta, ToolCallBlock, Usage
-from hub.sessions.entry import Entry
+from hub.sessions.entry import TranscriptEntry
 from hub.sessions.repair import INTERRUPTED
 from hub.sessions.session import Session
 from hub.tools.contract import ToolResult
@@ -36,7 +36,7 @@ class Prepared:
     """A run that is ready to begin."""
 
     ports: RunPorts
-    limits: Limits
+    limits: RunLimits
 
 
 class Execution:
@@ -55,19 +55,19 @@ class Execution:
         calls: Usage of each model call that ended, with the model.
     """
 
-    def __init__(self, parts: Parts, request: RunRequest, context: Context) -> None:
+    def __init__(self, parts: RunDependencies, request: RunRequest, context: Context) -> None:
         self.model: str | None = None
         self.session: Session | None = None
         self.is_new = False
-        self.spent = Spent()
+        self.spent = RunSpent()
         self.calls: list[tuple[str, Usage]] = []
         self._parts = parts
         self._request = request
         self._context = context
-        self._record: Record | None = None
+        self._record: RunRecord | None = None
         self._ports: RunPorts | None = None
-        self._draft: Draft | None = None
-        self._answer: Turn | None = None
+        self._draft: AnswerDraft | None = None
+        self._answer: DraftTurn | None = None
         self._open: list[ToolCallBlock] = []
 
     async def prepare(self) -> Prepared:
@@ -78,7 +78,7 @@ class Execution:
         """
         parts, request = self._parts, self._request
         conversation = await self._conversation()
-        self._record = Record(parts, request, self._context, conversation.transcript)
+        self._record = RunRecord(parts, request, self._context, conversation.transcript)
         if parts.before and not request.ephemeral and not self._record.has_heard:
             await self._ask_before(self._record)
         await self._record.hear()
@@ -91,7 +91,9 @@ class Execution:
         files = parts.workspaces.prompt_files(agent.id, parts.workspaces.is_private(request.session_key, authority))
         system = parts.prompts.of(agent.name, files, tools, request.extra_system_prompt)
         thinking = request.thinking or (session and session.thinking) or agent.thinking
-        ports = RunPorts(parts, request, self._context, conversation, Brief(agent, system, candidates, tools, thinking))
+        ports = RunPorts(
+            parts, request, self._context, conversation, RunConfig(agent, system, candidates, tools, thinking)
+        )
         self._ports = ports
         self.model = ports.model
         limits = agent.limits
@@ -99,7 +101,7 @@ class Execution:
             limits = replace(limits, seconds=request.timeout_s)
         return Prepared(ports, limits)
 
-    async def work(self, prepared: Prepared, recorded: asyncio.Future[Any] | None) -> Outcome:
+    async def work(self, prepared: Prepared, recorded: asyncio.Future[Any] | None) -> RunOutcome:
         """Run the loop to its end.
 
         Args:
@@ -136,10 +138,10 @@ class Execution:
                 elif isinstance(event, ToolEnded):
                     await self._done(event.call, event.result)
                 elif isinstance(event, Limited):
-                    return Outcome.limited(event.hit)
+                    return RunOutcome.limited(event.hit)
         raise AssertionError("the loop ends with an answer or a limit")
 
-    async def finish(self, outcome: Outcome) -> RunResult:
+    async def finish(self, outcome: RunOutcome) -> RunResult:
         """Write the end into the transcript, on disk when this returns, and return the result.
 
         Raises:
@@ -149,7 +151,7 @@ class Execution:
             await self._record.store(self._last_entries(self._record, outcome), sync=True)
         return self.result(outcome)
 
-    def result(self, outcome: Outcome) -> RunResult:
+    def result(self, outcome: RunOutcome) -> RunResult:
         """Return the result of the run with this end."""
         record = self._record
         return RunResult(
@@ -185,13 +187,13 @@ class Execution:
 
     # -- below: in the order in which it happens -------------------------------------------------------------------
 
-    async def _conversation(self) -> Conversation:
+    async def _conversation(self) -> RunConversation:
         parts, request = self._parts, self._request
         authority = request.context.authority
         if request.history is not None:
             trusted = not speaks_from_outside(authority)
             history = ephemeral_transcript(request.history, parts.redactor.redact, trusted=trusted)
-            return Conversation(history, parts.zone())
+            return RunConversation(history, parts.zone())
         self.is_new = parts.sessions.get(request.session_key) is None
         session = self.session = await parts.sessions.ensure(request.session_key, person=authority.person)
         transcript = await parts.sessions.open_transcript(session)
@@ -199,7 +201,7 @@ class Execution:
             await transcript.repair(ts_ms=parts.now_ms())
         return parts.conversations.of(session.session_id, transcript, parts.zone())
 
-    async def _ask_before(self, record: Record) -> None:
+    async def _ask_before(self, record: RunRecord) -> None:
         for before in self._parts.before:
             try:
                 await before(self._request, record.store)
@@ -212,15 +214,19 @@ class Execution:
         self._draft = None
         self.calls.append((model, event.turn.usage))
 
-    def _answered(self, turn: Turn) -> Outcome:
+    def _answered(self, turn: DraftTurn) -> RunOutcome:
         if turn.message.text.strip():
             self._answer = turn
-            return Outcome(stop=turn.stop.value)
+            return RunOutcome(stop=turn.stop.value)
         if turn.stop is StopReason.REFUSED:
-            return Outcome.broken("MODEL_REFUSED", f"{self.model} declined to answer. Ask in another way.", "refused")
-        return Outcome.broken("MODEL_EMPTY", f"{self.model} answered with nothing. Ask again, or choose another model.")
+            return RunOutcome.broken(
+                "MODEL_REFUSED", f"{self.model} declined to answer. Ask in another way.", "refused"
+            )
+        return RunOutcome.broken(
+            "MODEL_EMPTY", f"{self.model} answered with nothing. Ask again, or choose another model."
+        )
 
-    async def _asked(self, turn: Turn) -> None:
+    async def _asked(self, turn: DraftTurn) -> None:
         """Store what the model said together with the tool calls it asks for, before any of them begins."""
         if self._record is None or self._ports is None:
             raise AssertionError("prepared first")
@@ -238,7 +244,7 @@ class Execution:
         await self._record.store([self._record.answered(call, result)])
         self._open.pop(0)
 
-    def _last_entries(self, record: Record, outcome: Outcome) -> list[Entry]:
+    def _last_entries(self, record: RunRecord, outcome: RunOutcome) -> list[TranscriptEntry]:
         answer = self._answer
         if outcome.status is RunStatus.OK and answer is not None:
             data = {"final": True, "status": "ok", "stop": outcome.stop}
@@ -249,7 +255,7 @@ class Execution:
             record.ended(outcome),
         ]
 
-    def _closed_calls(self, record: Record, why: str) -> list[Entry]:
+    def _closed_calls(self, record: RunRecord, why: str) -> list[TranscriptEntry]:
         """Return results for the calls that have none in the transcript: their own when they had ended."""
         results = self._ports.results if self._ports is not None else {}
         calls, self._open = self._open, []
@@ -258,7 +264,7 @@ class Execution:
             for call in calls
         ]
 
-    def _partial(self, record: Record, status: str) -> list[Entry]:
+    def _partial(self, record: RunRecord, status: str) -> list[TranscriptEntry]:
         """Return what the model had said when it was broken off, marked as such."""
         draft, self._draft = self._draft, None
         message = draft.partial() if draft is not None else None

@@ -13,7 +13,7 @@ DEFAULT_SECONDS = 1_800.0
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RunLimits:
     """What one run may spend; the keys are those of `agents[].limits`.
 
     Attributes:
@@ -30,7 +30,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class RunSpent:
     """What a run has spent so far.
 
     Attributes:
@@ -43,9 +43,9 @@ class Spent:
     tokens: int = 0
     usage: Usage = field(default_factory=Usage)
 
-    def plus(self, usage: Usage, estimated_tokens: int) -> Spent:
+    def plus(self, usage: Usage, estimated_tokens: int) -> RunSpent:
         """Return what is spent after one more model call."""
-        return Spent(self.turns + 1, self.tokens + (usage.total_tokens or estimated_tokens), self.usage + usage)
+        return RunSpent(self.turns + 1, self.tokens + (usage.total_tokens or estimated_tokens), self.usage + usage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class LimitHit:
         )
 
 
-def limit_reached(limits: Limits, spent: Spent) -> LimitHit | None:
+def limit_reached(limits: RunLimits, spent: RunSpent) -> LimitHit | None:
     """Return the limit that forbids another model call, or None."""
     if spent.turns >= limits.turns:
         return LimitHit("turns", limits.turns, spent.turns)

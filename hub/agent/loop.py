@@ -12,8 +12,8 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Protocol, cast
 
-from hub.agent.draft import Draft, Turn
-from hub.agent.limits import LimitHit, Limits, Spent, limit_reached
+from hub.agent.draft import AnswerDraft, DraftTurn
+from hub.agent.limits import LimitHit, RunLimits, RunSpent, limit_reached
 from hub.models.contract import ContextOverflow, ModelEvent, ToolCallBlock
 from hub.tools.contract import ToolResult
 
@@ -51,15 +51,15 @@ class Ports(Protocol):
 class TurnBegun:
     """A model is asked; `draft` fills with what it says."""
 
-    draft: Draft
+    draft: AnswerDraft
 
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
     """A model has spoken; without tool calls this is the answer. Tools are called when the consumer comes back."""
 
-    turn: Turn
-    spent: Spent
+    turn: DraftTurn
+    spent: RunSpent
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +80,20 @@ class Limited:
 LoopEvent = ModelEvent | TurnBegun | TurnEnded | ToolEnded | Limited
 
 
-async def agent_loop(ports: Ports, limits: Limits) -> AsyncGenerator[LoopEvent, None]:
+async def agent_loop(ports: Ports, limits: RunLimits) -> AsyncGenerator[LoopEvent, None]:
     """Run turns until the model answers in plain text or a limit is reached.
 
     Raises:
         ModelError: The model failed for good; a conversation that is too long is halved up to four times before.
     """
-    spent = Spent()
+    spent = RunSpent()
     halvings, too_large = 0, -1
     while True:
         hit = limit_reached(limits, spent)
         if hit is not None:
             yield Limited(hit)
             return
-        draft = Draft()
+        draft = AnswerDraft()
         yield TurnBegun(draft)
         try:
             # Providers' streams are asynchronous generators, which must be closed for the call to end.

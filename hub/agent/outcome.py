@@ -12,7 +12,7 @@ from hub.core.errors import HubError
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunOutcome:
     """How a run ends; `error` as `HubError.as_dict` shows it, None for an answer."""
 
     status: RunStatus = RunStatus.OK
@@ -20,28 +20,28 @@ class Outcome:
     error: Mapping[str, Any] | None = None
 
     @classmethod
-    def failed(cls, error: HubError) -> Outcome:
+    def failed(cls, error: HubError) -> RunOutcome:
         """An error ended it."""
         return cls(RunStatus.ERROR, "error", error.as_dict())
 
     @classmethod
-    def broken(cls, code: str, message: str, stop: str = "error") -> Outcome:
+    def broken(cls, code: str, message: str, stop: str = "error") -> RunOutcome:
         """Something without an error of its own ended it."""
         return cls(RunStatus.ERROR, stop, {"code": code, "message": message})
 
     @classmethod
-    def aborted(cls) -> Outcome:
+    def aborted(cls) -> RunOutcome:
         """Somebody stopped it."""
         return cls(RunStatus.ABORTED, "aborted", {"code": "ABORTED", "message": "The run was stopped on request."})
 
     @classmethod
-    def limited(cls, hit: LimitHit) -> Outcome:
+    def limited(cls, hit: LimitHit) -> RunOutcome:
         """A limit ended it."""
         details = {"limit": f"agents[].limits.{hit.name}", "value": hit.limit}
         return cls(RunStatus.ERROR, "limit", {"code": "LIMIT_EXCEEDED", "message": hit.message, "details": details})
 
     @classmethod
-    def timed_out(cls, seconds: float, *, asked_for: bool) -> Outcome:
+    def timed_out(cls, seconds: float, *, asked_for: bool) -> RunOutcome:
         """It took longer than the agent's limit, or than was asked for."""
         limit = LimitHit("seconds", seconds, seconds)
         message = f"This run was stopped after {seconds:g} seconds, as was asked for." if asked_for else limit.message

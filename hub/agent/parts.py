@@ -8,7 +8,7 @@ from datetime import tzinfo
 from typing import Protocol
 
 from hub.agent.agents import Agents
-from hub.agent.conversation import Conversation
+from hub.agent.conversation import RunConversation
 from hub.agent.prompt import PromptFile, system_prompt
 from hub.agent.run_request import RunRequest
 from hub.agent.workspace import Workspaces
@@ -18,13 +18,13 @@ from hub.core.tasks import TaskOwner
 from hub.models.contract import Usage
 from hub.models.registry import ModelRegistry
 from hub.security.redaction import Redactor
-from hub.sessions.entry import Entry
+from hub.sessions.entry import TranscriptEntry
 from hub.sessions.store import SessionStore
 from hub.sessions.transcript import Transcript
 from hub.tools.contract import Tool
 from hub.tools.registry import ToolRegistry
 
-Store = Callable[[Iterable[Entry]], Awaitable[None]]
+Store = Callable[[Iterable[TranscriptEntry]], Awaitable[None]]
 Before = Callable[[RunRequest, Store], Awaitable[None]]
 """Puts into a conversation, through what it is given, what has to stand before the words of a run."""
 
@@ -43,7 +43,7 @@ class UsageLog(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class RunDependencies:
     """The parts of the hub that a run stands on."""
 
     sessions: SessionStore
@@ -57,7 +57,7 @@ class Parts:
     redactor: Redactor
     tasks: TaskOwner
     zone: Callable[[], tzinfo]
-    conversations: Conversations
+    conversations: ConversationSource
     prompts: Prompts
     before: tuple[Before, ...] = ()
 
@@ -66,17 +66,17 @@ class Parts:
         return int(self.clock.time() * 1_000)
 
 
-class Conversations:
+class ConversationSource:
     """The conversations that were looked at last, each prepared for models as far as it goes."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, Conversation] = {}
+        self._kept: dict[str, RunConversation] = {}
 
-    def of(self, session_id: str, transcript: Transcript, zone: tzinfo) -> Conversation:
+    def of(self, session_id: str, transcript: Transcript, zone: tzinfo) -> RunConversation:
         """Return the conversation of a transcript, the same as long as both stay the same."""
         known = self._kept.pop(session_id, None)
         if known is None or known.transcript is not transcript:
-            known = Conversation(transcript, zone)
+            known = RunConversation(transcript, zone)
         self._kept[session_id] = known
         if len(self._kept) > CONVERSATIONS_KEPT:
             del self._kept[next(iter(self._kept))]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hub.agent.agents import Agent
-from hub.agent.conversation import Conversation
-from hub.agent.parts import Parts
+from hub.agent.conversation import RunConversation
+from hub.agent.parts import RunDependencies
 from hub.agent.run_request import RunRequest
 from hub.agent.window import Window, budget_for, estimate_text
 from hub.core.context import Context
@@ -26,7 +26,7 @@ TOOL_TOKENS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Brief:
+class RunConfig:
     """What a run goes by: who answers, with which prompt, models and tools.
 
     Attributes:
@@ -55,7 +55,12 @@ class RunPorts:
     """
 
     def __init__(
-        self, parts: Parts, request: RunRequest, context: Context, conversation: Conversation, brief: Brief
+        self,
+        parts: RunDependencies,
+        request: RunRequest,
+        context: Context,
+        conversation: RunConversation,
+        brief: RunConfig,
     ) -> None:
         self.model = brief.candidates[0].ref
         self.window: Window | None = None

@@ -17,7 +17,7 @@ from hub.agent.workspace import Workspaces
 from hub.core.clock import Clock
 from hub.core.errors import HubError
 from hub.core.events import EventBus
-from hub.memory.contract import FILES_ENGINE, Filters, Hit, Memory, Scope
+from hub.memory.contract import FILES_ENGINE, Filters, Hit, Memory, MemoryScope
 from hub.memory.registry import MemoryRegistry
 from hub.memory.words import words_of
 from hub.security.people import People
@@ -191,13 +191,13 @@ class Recall:
 @dataclass(frozen=True, slots=True)
 class _Asked:
     request: RunRequest
-    scope: Scope
+    scope: MemoryScope
     text: str
     words: frozenset[str]
     settings: Mapping[str, Any]
 
 
-def _has_any(scope: Scope) -> bool:
+def _has_any(scope: MemoryScope) -> bool:
     return scope.private or scope.shared or scope.person is not None or scope.group is not None
 
 

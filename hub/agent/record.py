@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hub.agent.conversation import RUN_ENDED, RUN_RESTARTED, said_data
-from hub.agent.outcome import Outcome
-from hub.agent.parts import Parts
+from hub.agent.outcome import RunOutcome
+from hub.agent.parts import RunDependencies
 from hub.agent.run_request import RunRequest
 from hub.agent.side_note import note_channel
 from hub.agent.untrusted import speaks_from_outside
 from hub.core.context import Context
-from hub.models.contract import Message, Role, Text, ToolCallBlock, Usage, tool_result
-from hub.sessions.entry import Entry, Provenance, event_entry, message_entry
+from hub.models.contract import Message, Role, TextBlock, ToolCallBlock, Usage, tool_result
+from hub.sessions.entry import Provenance, TranscriptEntry, event_entry, message_entry
 from hub.sessions.transcript import Transcript
 from hub.tools.contract import ToolResult
 
@@ -21,7 +21,7 @@ MODEL = Provenance(trusted=True, source="model")
 HUB = Provenance(trusted=True, source="hub")
 
 
-class Record:
+class RunRecord:
     """The entries of one run.
 
     Args:
@@ -32,7 +32,7 @@ class Record:
         text: What the model said last.
     """
 
-    def __init__(self, parts: Parts, request: RunRequest, context: Context, transcript: Transcript) -> None:
+    def __init__(self, parts: RunDependencies, request: RunRequest, context: Context, transcript: Transcript) -> None:
         self.transcript = transcript
         self.messages: list[Message] = []
         self.text = ""
@@ -72,7 +72,7 @@ class Record:
             again = event_entry(RUN_RESTARTED, self._parts.now_ms(), run_id=request.run_id, parent_id=said.id)
             await self.transcript.append(again)
 
-    async def store(self, entries: Iterable[Entry], *, sync: bool = False) -> None:
+    async def store(self, entries: Iterable[TranscriptEntry], *, sync: bool = False) -> None:
         """Append entries and tell of them.
 
         Args:
@@ -87,26 +87,26 @@ class Record:
 
     def said(
         self, message: Message, model: str | None, usage: Usage | None, data: Mapping[str, Any] | None = None
-    ) -> Entry:
+    ) -> TranscriptEntry:
         """Return the entry of what a model said."""
         return self._entry(message, MODEL, model=model, usage=usage, data=data or {})
 
-    def answered(self, call: ToolCallBlock, result: ToolResult) -> Entry:
+    def answered(self, call: ToolCallBlock, result: ToolResult) -> TranscriptEntry:
         """Return the entry of a tool's result."""
         message = Message(
             Role.TOOL,
-            (Text(result.output), *result.media),
+            (TextBlock(result.output), *result.media),
             tool_call_id=call.id,
             tool_name=call.name,
             is_error=result.is_error,
         )
         return self._entry(message, Provenance(result.trusted, call.name))
 
-    def unanswered(self, call: ToolCallBlock, why: str) -> Entry:
+    def unanswered(self, call: ToolCallBlock, why: str) -> TranscriptEntry:
         """Return the entry of a result that a call never had."""
         return self._entry(tool_result(call, why, is_error=True), HUB)
 
-    def ended(self, outcome: Outcome) -> Entry:
+    def ended(self, outcome: RunOutcome) -> TranscriptEntry:
         """Return the entry that tells why a run gave no answer."""
         error = outcome.error or {}
         data = {
@@ -118,7 +118,7 @@ class Record:
         request = self._request
         return event_entry(RUN_ENDED, self._parts.now_ms(), data, run_id=request.run_id, inbox_id=request.inbox_id)
 
-    def _entry(self, message: Message, provenance: Provenance, **fields: Any) -> Entry:
+    def _entry(self, message: Message, provenance: Provenance, **fields: Any) -> TranscriptEntry:
         return message_entry(
             message,
             self._parts.now_ms(),
@@ -128,7 +128,7 @@ class Record:
             **fields,
         )
 
-    def _tell(self, entry: Entry) -> None:
+    def _tell(self, entry: TranscriptEntry) -> None:
         """Count a stored entry in, and tell the bus of it."""
         message = entry.message
         if message is None:

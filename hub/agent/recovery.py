@@ -10,10 +10,10 @@ from typing import Any
 from hub.agent.conversation import RUN_ENDED
 from hub.agent.run_request import Kind, RunResult, RunStatus
 from hub.models.contract import Role, Usage
-from hub.sessions.entry import Entry
+from hub.sessions.entry import TranscriptEntry
 
 
-class Verdict(StrEnum):
+class RecoveryVerdict(StrEnum):
     """What becomes of a run that was left open."""
 
     COMPLETED = "completed"
@@ -36,14 +36,14 @@ class Evidence:
         model: The model that said it.
     """
 
-    final: Entry | None = None
+    final: TranscriptEntry | None = None
     changed: bool = False
     usage: Usage = field(default_factory=Usage)
     reply: str = ""
     model: str | None = None
 
 
-def gather(entries: Iterable[Entry], run_id: str, read_only: Callable[[str], bool]) -> Evidence:
+def gather(entries: Iterable[TranscriptEntry], run_id: str, read_only: Callable[[str], bool]) -> Evidence:
     """Read a run's traces in its transcript.
 
     Args:
@@ -51,7 +51,7 @@ def gather(entries: Iterable[Entry], run_id: str, read_only: Callable[[str], boo
         run_id: The run.
         read_only: Whether a tool of this name changes nothing; False for one that is not known.
     """
-    final: Entry | None = None
+    final: TranscriptEntry | None = None
     changed = False
     usage, reply, model = Usage(), "", None
     for entry in entries:
@@ -71,16 +71,16 @@ def gather(entries: Iterable[Entry], run_id: str, read_only: Callable[[str], boo
     return Evidence(final, changed, usage, reply, model)
 
 
-def decide(kind: Kind, evidence: Evidence) -> Verdict:
+def decide(kind: Kind, evidence: Evidence) -> RecoveryVerdict:
     """Return what becomes of a run that was left open."""
     if evidence.final is not None:
-        return Verdict.COMPLETED
+        return RecoveryVerdict.COMPLETED
     if kind == "request" or evidence.changed:
-        return Verdict.INTERRUPTED
-    return Verdict.RERUN
+        return RecoveryVerdict.INTERRUPTED
+    return RecoveryVerdict.RERUN
 
 
-def is_final(entry: Entry) -> bool:
+def is_final(entry: TranscriptEntry) -> bool:
     """Whether a run ends with this entry: an answer, or an event that tells why there is none."""
     return entry.data.get("final") is True or entry.data.get("name") == RUN_ENDED
 

@@ -40,7 +40,7 @@ FLUSH_SCHEMA = Schema(
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
+class MemoryDependencies:
     """What it is built from.
 
     Attributes:
@@ -59,7 +59,7 @@ class Needs:
     section: Callable[[str], Any]
 
 
-class Remembering:
+class AgentMemory:
     """Recall before a message, flushing behind a conversation, standing intents, and tidying up.
 
     Attributes:
@@ -69,7 +69,7 @@ class Remembering:
         tidy: Keeps what recurs, merges what is double, marks what does not agree.
     """
 
-    def __init__(self, needs: Needs) -> None:
+    def __init__(self, needs: MemoryDependencies) -> None:
         self._needs = needs
         self._tasks = TaskOwner("remembering")
         self._removers: list[Unsubscribe] = []

@@ -17,11 +17,11 @@ from typing import Any
 from hub.agent.active import Active, Phase
 from hub.agent.agents import Agents
 from hub.agent.execution import Execution
-from hub.agent.left_open import settle_left_open
-from hub.agent.outcome import Outcome
-from hub.agent.parts import Before, Conversations, Parts, Prompts, UsageLog
+from hub.agent.outcome import RunOutcome
+from hub.agent.parts import Before, ConversationSource, Prompts, RunDependencies, UsageLog
 from hub.agent.run_request import ActiveRun, Recovered, RunRequest, RunResult, RunStatus
 from hub.agent.runs import RunState, RunStore
+from hub.agent.unfinished_runs import settle_left_open
 from hub.agent.workspace import Workspaces
 from hub.core.clock import Clock
 from hub.core.context import Context
@@ -81,7 +81,7 @@ class AgentRunner:
         self._db = db
         self._lanes = lanes
         self._tasks = tasks
-        self._parts = Parts(
+        self._parts = RunDependencies(
             sessions,
             agents,
             workspaces,
@@ -93,7 +93,7 @@ class AgentRunner:
             redactor,
             tasks,
             workspaces.zone,
-            Conversations(),
+            ConversationSource(),
             Prompts(),
         )
         self._runs = RunStore(db, self._parts.now_ms)
@@ -104,7 +104,7 @@ class AgentRunner:
         self._undelivered: dict[str, RunResult] = {}
 
     @property
-    def parts(self) -> Parts:
+    def parts(self) -> RunDependencies:
         """What its runs stand on."""
         return self._parts
 
@@ -153,7 +153,7 @@ class AgentRunner:
             if active.request.run_id == run_id
             or (session_key is not None and active.request.session_key == session_key)
         ]
-        return [active.request.run_id for active in chosen if active.stop(Outcome.aborted())]
+        return [active.request.run_id for active in chosen if active.stop(RunOutcome.aborted())]
 
     def active(self) -> list[ActiveRun]:
         """Return the runs that wait or go on, oldest first."""
@@ -240,7 +240,7 @@ class AgentRunner:
         self._tell_end(active, result)
         return result
 
-    async def _queue(self, active: Active, lanes: AsyncExitStack) -> Outcome | None:
+    async def _queue(self, active: Active, lanes: AsyncExitStack) -> RunOutcome | None:
         """Wait for the run's turn; return how it ended when it never came."""
         request = active.request
         if (stopped := active.begin()) is not None:
@@ -252,7 +252,7 @@ class AgentRunner:
                 await lanes.enter_async_context(self._lanes.hold(name, active.context, request.priority))
         except HubError as error:
             active.phase = Phase.ENDING
-            return Outcome.failed(error)
+            return RunOutcome.failed(error)
         except asyncio.CancelledError:
             active.phase = Phase.ENDING
             if (stopped := active.stopped()) is None:
@@ -260,7 +260,7 @@ class AgentRunner:
             return stopped
         return None
 
-    async def _execute(self, active: Active) -> Outcome:
+    async def _execute(self, active: Active) -> RunOutcome:
         """Do the work of a run and return how it ended."""
         request, parts = active.request, self._parts
         active.phase = Phase.RUNNING
@@ -270,7 +270,7 @@ class AgentRunner:
         try:
             prepared = await execution.prepare()
             seconds = prepared.limits.seconds
-            late = Outcome.timed_out(seconds, asked_for=seconds == request.timeout_s)
+            late = RunOutcome.timed_out(seconds, asked_for=seconds == request.timeout_s)
             timer = asyncio.get_running_loop().call_later(seconds, active.stop, late)
             parts.bus.fire("run_started", {**_facts(request), "model": execution.model}, active.context)
             return await execution.work(prepared, self._record_start(request, execution, active.context))
@@ -281,11 +281,11 @@ class AgentRunner:
             return stopped
         except HubError as error:
             _log.warning("run %s failed: %s: %s", request.run_id, error.code, error.message)
-            return Outcome.failed(error)
+            return RunOutcome.failed(error)
         except Exception:  # whatever a part does wrong, the run must end, and whoever waits must be told
             reference = new_id()
             _log.exception("run %s failed (reference %s)", request.run_id, reference)
-            return Outcome.broken(
+            return RunOutcome.broken(
                 "INTERNAL", f"Something went wrong inside the hub; its log has the reason under {reference}."
             )
         finally:
@@ -305,7 +305,7 @@ class AgentRunner:
             return None
         return self._tasks.spawn(self._db.write(write), name=f"record run {request.run_id}")
 
-    async def _end(self, active: Active, outcome: Outcome) -> RunResult:
+    async def _end(self, active: Active, outcome: RunOutcome) -> RunResult:
         """Make the end durable: the transcript first, then row and `on_final` together."""
         request = active.request
         execution = active.execution or Execution(self._parts, request, active.context)
@@ -313,7 +313,7 @@ class AgentRunner:
             result = await execution.finish(outcome)
         except HubError as error:
             _log.error("run %s: its end cannot be written into the transcript: %s", request.run_id, error.message)
-            result = execution.result(outcome if outcome.error is not None else Outcome.failed(error))
+            result = execution.result(outcome if outcome.error is not None else RunOutcome.failed(error))
         write = self._runs.ended(request, active.context, result)
         try:
             if request.ephemeral and request.on_final is None:
@@ -322,7 +322,7 @@ class AgentRunner:
                 await self._db.write(write)
         except (HubError, sqlite3.Error) as error:
             _log.error("run %s: its end cannot be written into the database: %s", request.run_id, error)
-            result = execution.result(Outcome.broken("STORAGE", f"The answer could not be kept: {error}"))
+            result = execution.result(RunOutcome.broken("STORAGE", f"The answer could not be kept: {error}"))
         return result
 
     def _tell_end(self, active: Active, result: RunResult) -> None:

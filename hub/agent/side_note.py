@@ -9,7 +9,7 @@ from hub.agent.conversation import said_data
 from hub.agent.run_request import RunRequest
 from hub.core.lanes import MAIN
 from hub.models.contract import Role, user_message
-from hub.sessions.entry import Entry, Provenance, message_entry
+from hub.sessions.entry import Provenance, TranscriptEntry, message_entry
 from hub.tools.quoting import harmless
 
 MEMORY = "memory"
@@ -24,7 +24,7 @@ HUB_CHANNELS = frozenset({*NOTE_CHANNELS, "automation"})
 
 def side_note(
     id: str, text: str, ts_ms: int, *, channel: str, trusted: bool = True, data: Mapping[str, Any] | None = None
-) -> Entry:
+) -> TranscriptEntry:
     """Return a side note as an entry of a transcript; what is not trusted is quoted when a model is shown it.
 
     Args:
@@ -44,7 +44,7 @@ def side_note(
     )
 
 
-def note_channel(entry: Entry) -> str | None:
+def note_channel(entry: TranscriptEntry) -> str | None:
     """Return the channel of a side note, None for any other entry."""
     channel = entry.data.get("channel")
     is_note = entry.message is not None and entry.message.role is Role.USER and channel in NOTE_CHANNELS

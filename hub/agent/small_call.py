@@ -13,7 +13,7 @@ from hub.models.contract import (
     ModelEvent,
     ModelRequest,
     Role,
-    Text,
+    TextBlock,
     TextDelta,
     Usage,
     UsageEvent,
@@ -121,4 +121,4 @@ def asked_again(reply: str, problem: object, wanted: str) -> list[Message]:
         wanted: What it is to reply with.
     """
     again = f"That cannot be read: {problem}. Reply with exactly one JSON object {wanted}."
-    return [Message(Role.ASSISTANT, (Text(reply or "(nothing)"),)), user_message(again)]
+    return [Message(Role.ASSISTANT, (TextBlock(reply or "(nothing)"),)), user_message(again)]

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import orjson
 
-from hub.models.contract import Image, Message, ModelInfo, Role, Text, Thinking, ToolCallBlock, user_message
+from hub.models.contract import Image, Message, ModelInfo, Role, TextBlock, Thinking, ToolCallBlock, user_message
 
 MESSAGE_OVERHEAD = 4
 IMAGE_TOKENS = 1_200
@@ -58,7 +58,7 @@ def estimate_message(message: Message) -> int:
     total = MESSAGE_OVERHEAD
     for block in message.content:
         match block:
-            case Text(text) | Thinking(text):
+            case TextBlock(text) | Thinking(text):
                 total += estimate_text(text)
             case ToolCallBlock(name=name, arguments=arguments, malformed=malformed):
                 written = malformed if malformed is not None else orjson.dumps(arguments, default=str).decode()
@@ -147,7 +147,7 @@ def _earlier(count: int) -> str:
 def _window(items: Sequence[Item], marks: Sequence[str], left_out: int = 0) -> Window:
     messages = [item.message for item in items]
     if marks:
-        blocks = tuple(Text(mark) for mark in marks)
+        blocks = tuple(TextBlock(mark) for mark in marks)
         if messages and messages[0].role is Role.USER:
             messages[0] = replace(messages[0], content=(*blocks, *messages[0].content))
         else:

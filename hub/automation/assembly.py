@@ -11,45 +11,45 @@ from typing import Any
 from hub.agent.agents import Agents
 from hub.agent.runner import AgentRunner
 from hub.agent.workspace import Workspaces
-from hub.automation.addresses import Addresses
-from hub.automation.agent_runs import AgentRuns
-from hub.automation.automation_services import register_automation_services
-from hub.automation.automations import SECTION, Automations
-from hub.automation.automations_file import AutomationsFile
 from hub.automation.blueprints.blueprints import Blueprints
-from hub.automation.budgets import watch_limits
-from hub.automation.contract import Location, Parts
-from hub.automation.delivery import Delivery
-from hub.automation.desk import Desk
-from hub.automation.editing import AutomationEditor
-from hub.automation.file_watch import FileWatch
-from hub.automation.heartbeats import Heartbeats
-from hub.automation.judge import Judge
-from hub.automation.kept import KeptStates
-from hub.automation.result_notice import ResultNotices
-from hub.automation.run import Run
+from hub.automation.contract import AutomationParts, Location
+from hub.automation.editing.automation_editor import AutomationEditor
+from hub.automation.editing.automations_file import AutomationsFile
+from hub.automation.editing.schedule_editor import ScheduleService
+from hub.automation.engine.automations import SECTION, Automations
+from hub.automation.engine.environment import EngineEnvironment
+from hub.automation.engine.result_notice import ResultNotices
+from hub.automation.engine.saved_states import KeptStates
+from hub.automation.engine.script import ScriptDesk
+from hub.automation.engine.scripts import SECTION as SCRIPTS, Scripts
+from hub.automation.heartbeat.heartbeats import Heartbeats
+from hub.automation.running.run import Run
+from hub.automation.running.template_functions import TemplateFunctions
+from hub.automation.running.waiting import WaitingRuns
 from hub.automation.schedule.timetable import Timetable
-from hub.automation.scheduled import ScheduleDoor
-from hub.automation.script import ScriptDesk
-from hub.automation.scripts import SECTION as SCRIPTS, Scripts
-from hub.automation.sentences import Sentences
+from hub.automation.services.addresses import Addresses
 from hub.automation.services.agent_run import AgentRunService
+from hub.automation.services.agent_runs import AgentRuns
+from hub.automation.services.automations import register_automation_services
+from hub.automation.services.delivery import ResultDelivery
 from hub.automation.services.heartbeat import register_heartbeat
-from hub.automation.services.hub_services import HubDoor, register_hub, register_notices
+from hub.automation.services.hub_services import HubControl, register_hub, register_notices
+from hub.automation.services.judge import Judge
 from hub.automation.services.memory import MemoryServices
 from hub.automation.services.messages import Messages
 from hub.automation.services.remembered_pages import RememberedPages
+from hub.automation.services.system_event_queue import SystemEvents
 from hub.automation.services.system_events import register_system_events
 from hub.automation.services.tools import register_tools
 from hub.automation.services.web import register_web
-from hub.automation.spending import SpendingLog
-from hub.automation.spoken import Spoken
-from hub.automation.system_events import SystemEvents
-from hub.automation.template_functions import TemplateFunctions
-from hub.automation.trace import shown_value
-from hub.automation.trace_store import TraceStore
-from hub.automation.waiting import WaitingRuns
-from hub.automation.webhooks import Webhooks
+from hub.automation.sources.file_watch import FileWatch
+from hub.automation.sources.sentence_matcher import Sentences
+from hub.automation.sources.spoken_commands import SpokenCommands
+from hub.automation.sources.webhooks import Webhooks
+from hub.automation.tracing.budgets import watch_limits
+from hub.automation.tracing.spending import SpendingLog
+from hub.automation.tracing.trace import shown_value
+from hub.automation.tracing.trace_store import TraceStore
 from hub.config.store import ConfigStore, ReloadResult
 from hub.core.clock import Clock
 from hub.core.events import EventBus, Unsubscribe
@@ -67,16 +67,16 @@ from hub.security.people import People
 from hub.security.redaction import Redactor
 from hub.sessions.store import SessionStore
 from hub.storage.database import Database
-from hub.storage.history import History
+from hub.storage.history import HistoryStore
 from hub.storage.homedir import Home
-from hub.template.engine import Templates
+from hub.template.engine import TemplateEngine
 from hub.tools.approval import Ask
 from hub.tools.approvals import Approvals
 from hub.tools.registry import ToolRegistry
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
+class AutomationDependencies:
     """What the engine is built from.
 
     Attributes:
@@ -94,7 +94,7 @@ class Needs:
     repairs: Repairs
     lanes: Lanes
     db: Database
-    history: History
+    history: HistoryStore
     config: ConfigStore
     redactor: Redactor
     models: ModelRegistry
@@ -121,15 +121,15 @@ APPROVAL_LIMIT_S = 86_400.0
 """How long an automation waits for the owner's word."""
 
 
-class AutomationHouse:
-    """The engine and all around it, built once; see `Needs`."""
+class AutomationEngine:
+    """The engine and all around it, built once; see `AutomationDependencies`."""
 
-    def __init__(self, needs: Needs) -> None:
+    def __init__(self, needs: AutomationDependencies) -> None:
         self._needs = needs
         clock, bus, db = needs.clock, needs.bus, needs.db
         self._tasks = TaskOwner("automations")
         self._addresses = Addresses(db, needs.people)
-        self._delivery = Delivery(db, needs.outbox, needs.sessions, needs.lanes, bus, clock, self._tasks)
+        self._delivery = ResultDelivery(db, needs.outbox, needs.sessions, needs.lanes, bus, clock, self._tasks)
         self._runs = AgentRuns(needs.runner, needs.sessions, db, needs.lanes, bus, clock, self._tasks)
         self.system_events = SystemEvents(db, bus, clock)
         self.webhooks = Webhooks(clock)
@@ -138,13 +138,13 @@ class AutomationHouse:
         self.spending = SpendingLog(bus, needs.history, clock.time)
         self.traces = TraceStore(needs.history, needs.redactor, clock.time, needs.zone)
         functions = TemplateFunctions(needs.sessions, needs.memory, needs.agents, needs.people, needs.zone)
-        self.parts = Parts(
+        self.parts = AutomationParts(
             bus,
             needs.states,
             needs.services,
             clock,
             Timetable(clock, self._tasks),
-            Templates(needs.states, clock, needs.zone, functions.at_once(), functions.deferred()),
+            TemplateEngine(needs.states, clock, needs.zone, functions.at_once(), functions.deferred()),
             self._tasks,
             needs.repairs,
             needs.home.path,
@@ -160,7 +160,7 @@ class AutomationHouse:
             files=FileWatch(needs.home.path, clock, self._tasks),
         )
         waiting = WaitingRuns(db, clock.time)
-        desk = Desk(
+        desk = EngineEnvironment(
             self.parts,
             KeptStates(db, clock, self._tasks),
             self.traces,
@@ -187,7 +187,7 @@ class AutomationHouse:
             clock,
             needs.zone,
         )
-        self.scheduled = ScheduleDoor(
+        self.scheduled = ScheduleService(
             needs.config,
             db,
             self.automations,
@@ -198,7 +198,7 @@ class AutomationHouse:
             needs.reload,
             lambda: needs.agents.default().id,
         )
-        self.spoken = Spoken(self.sentences, bus, needs.language)
+        self.spoken = SpokenCommands(self.sentences, bus, needs.language)
         self.editor = AutomationEditor(
             needs.config,
             AutomationsFile(needs.config),
@@ -266,20 +266,20 @@ class AutomationHouse:
         at: float | None = None,
         variables: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Return what an automation would do; see `hub.automation.simulation.simulate`."""
-        from hub.automation.simulation import simulate
+        """Return what an automation would do; see `hub.automation.trial.simulation.simulate`."""
+        from hub.automation.trial.simulation import simulate
 
         return await simulate(self.automations.get(name).config, self.parts, trigger, at, variables)
 
     async def backtest(self, name: str, since: float, until: float) -> dict[str, Any]:
-        """Return what an automation would have done; see `hub.automation.backtest.backtest`."""
-        from hub.automation.backtest import backtest
+        """Return what an automation would have done; see `hub.automation.trial.backtest.backtest`."""
+        from hub.automation.trial.backtest import backtest
 
         return await backtest(self.automations.get(name).config, self.parts, since, until)
 
     def explain(self, name: str) -> str:
         """Return an automation, or a script by its entity id, in plain words."""
-        from hub.automation.explain import explain, explain_script
+        from hub.automation.definition.explain import explain, explain_script
 
         if name.startswith(f"{SCRIPTS}."):
             return explain_script(self.scripts.get(name).config)
@@ -290,7 +290,7 @@ class AutomationHouse:
     def _register(self) -> list[Unsubscribe]:
         needs = self._needs
         services = needs.services
-        door = HubDoor(self._check, self._reload_files, needs.restart, needs.stop)
+        door = HubControl(self._check, self._reload_files, needs.restart, needs.stop)
         return [
             watch_limits(needs.bus),
             register_automation_services(services, self.automations, self.reload),

@@ -1,6 +1,6 @@
 """The seams of automations: kinds of triggers, conditions and actions, what they are handed, and what they give back.
 
-A kind is one module with a constant `KIND`; `hub.automation.kinds` finds it by the word that stands in the YAML.
+A kind is a module with a constant `KIND`; `hub.automation.definition.kinds` finds it by the word used in the YAML.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from hub.core.tasks import TaskOwner
 from hub.security.people import People
 
 if TYPE_CHECKING:
-    from hub.automation.file_watch import FileWatch
-    from hub.automation.run import Run
+    from hub.automation.running.run import Run
     from hub.automation.schedule.timetable import Timetable
-    from hub.automation.sentences import Sentences
-    from hub.automation.webhooks import Webhooks
+    from hub.automation.sources.file_watch import FileWatch
+    from hub.automation.sources.sentence_matcher import Sentences
+    from hub.automation.sources.webhooks import Webhooks
     from hub.security.egress import Egress
-    from hub.storage.history import History
-    from hub.template.engine import Templates
+    from hub.storage.history import HistoryStore
+    from hub.template.engine import TemplateEngine
 
 
 class Mode(StrEnum):
@@ -41,7 +41,7 @@ class Mode(StrEnum):
     PARALLEL = "parallel"
 
 
-class Outcome(StrEnum):
+class StepOutcome(StrEnum):
     """How a run ended."""
 
     FINISHED = "finished"
@@ -82,7 +82,7 @@ class Location:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SentenceQuestion:
     """What an `agent` condition asks a model.
 
     Attributes:
@@ -104,7 +104,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SentenceAnswer:
     """What the model said: True/False, a score, or one of the choices; with its reason and what it cost."""
 
     value: bool | float | str
@@ -113,10 +113,10 @@ class Answer:
     cost_usd: float | None = None
 
 
-Judge = Callable[[Question, Context], Awaitable[Answer]]
+Judge = Callable[[SentenceQuestion, Context], Awaitable[SentenceAnswer]]
 
 
-class Spending(Protocol):
+class RunSpending(Protocol):
     """What was spent lately; in memory, so that a condition may ask at every trigger."""
 
     def cost_usd(self, *, since: float, agent: str | None = None, automation: str | None = None) -> float:
@@ -129,7 +129,7 @@ class Spending(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class AutomationParts:
     """What the engine is handed; a backtest hands the same engine a bus, states and a clock of its own.
 
     Attributes:
@@ -151,7 +151,7 @@ class Parts:
     services: ServiceRegistry
     clock: Clock
     timetable: Timetable
-    templates: Templates
+    templates: TemplateEngine
     tasks: TaskOwner
     repairs: Repairs
     home: Path
@@ -159,8 +159,8 @@ class Parts:
     location: Callable[[], Location | None]
     people: Callable[[], People]
     judge: Judge | None = None
-    spending: Spending | None = None
-    history: History | None = None
+    spending: RunSpending | None = None
+    history: HistoryStore | None = None
     webhooks: Webhooks | None = None
     sentences: Sentences | None = None
     egress: Egress | None = None
@@ -197,11 +197,11 @@ class Firing:
     given: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Site(Protocol):
+class TriggerHost(Protocol):
     """What an armed trigger stands on."""
 
     @property
-    def parts(self) -> Parts: ...
+    def parts(self) -> AutomationParts: ...
 
     @property
     def automation_id(self) -> str: ...
@@ -252,7 +252,7 @@ class Site(Protocol):
         ...
 
 
-Arm = Callable[[Mapping[str, Any], Site], Unsubscribe]
+Arm = Callable[[Mapping[str, Any], TriggerHost], Unsubscribe]
 Explain = Callable[[Mapping[str, Any]], str]
 Rule = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -277,7 +277,7 @@ class TriggerKind:
     arm: Arm
     explain: Explain
     description: str
-    next_due: Callable[[Mapping[str, Any], Site], float | None] | None = None
+    next_due: Callable[[Mapping[str, Any], TriggerHost], float | None] | None = None
     rule: Rule | None = None
 
 
@@ -285,7 +285,7 @@ class TriggerKind:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ConditionVerdict:
     """Whether a condition holds, and why (not), for people.
 
     Attributes:
@@ -297,7 +297,7 @@ class Verdict:
     holds: bool
     reason: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
-    children: Mapping[str, Verdict] = field(default_factory=dict)
+    children: Mapping[str, ConditionVerdict] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +307,7 @@ class Asking:
     `templates` is false where text is only text (what a model wrote): then nothing is rendered.
     """
 
-    parts: Parts
+    parts: AutomationParts
     variables: Mapping[str, Any]
     context: Context
     automation_id: str
@@ -330,8 +330,8 @@ class ConditionKind:
     fields: Mapping[Any, Any]
     explain: Explain
     description: str
-    check: Callable[[Mapping[str, Any], Asking], Verdict] | None = None
-    check_later: Callable[[Mapping[str, Any], Asking], Awaitable[Verdict]] | None = None
+    check: Callable[[Mapping[str, Any], Asking], ConditionVerdict] | None = None
+    check_later: Callable[[Mapping[str, Any], Asking], Awaitable[ConditionVerdict]] | None = None
     rule: Rule | None = None
 
 
@@ -345,7 +345,7 @@ class ActionKind:
     Attributes:
         name: The key that tells it from others: `action`, `delay`, `choose`, …
         fields: Schema of all its keys; alias, enabled and continue_on_error are added to every kind.
-        run: Does it; see `hub.automation.run.Run` for what a step may ask of its run. Cancelling it undoes nothing.
+        run: Runs the step; `hub.automation.running.run.Run` is what it may ask of its run. Cancelling undoes nothing.
         explain: Says in plain words what it does.
     """
 

@@ -9,11 +9,11 @@ import click
 
 from hub.cli.client import CALL_LIMIT_S, HubClient
 from hub.cli.exits import CommandFailed, Exit
-from hub.cli.groups import Command
+from hub.cli.groups import CliCommand
 from hub.cli.options import home_option, json_option, print_json
 
 
-@click.command("call", cls=Command)
+@click.command("call", cls=CliCommand)
 @click.argument("method")
 @click.option("--params", metavar="JSON", default="{}", help="Parameters, a JSON object.")
 @click.option("--timeout", "timeout_s", type=float, default=CALL_LIMIT_S, show_default=True, help="Seconds to wait.")

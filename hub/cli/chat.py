@@ -13,7 +13,7 @@ import click
 
 from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
-from hub.cli.groups import Command
+from hub.cli.groups import CliCommand
 from hub.cli.options import home_option, json_option, print_json
 from hub.core.ids import new_id
 
@@ -24,7 +24,7 @@ TEXT_LIMIT = 1_000_000
 _LEAVE = {"/quit", "/exit", "/q"}
 
 
-@click.command("chat", cls=Command)
+@click.command("chat", cls=CliCommand)
 @click.argument("text", nargs=-1)
 @click.option("--session", "session", metavar="KEY", help="The conversation.  [default: the agent's main one]")
 @click.option("--agent", metavar="ID", help="The agent.  [default: the default agent]")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hub.cli.exits import Exit
-from hub.cli.groups import Command
+from hub.cli.groups import CliCommand
 from hub.cli.options import home_option, json_option, print_json
 from hub.security.redaction import Redactor
 
@@ -21,7 +21,7 @@ SHOWN_WIDTH = 100
 _SECRETS = "secrets.yaml"
 
 
-@click.command("check", cls=Command)
+@click.command("check", cls=CliCommand)
 @home_option
 @json_option
 @click.pass_context

@@ -21,7 +21,7 @@ from hub.storage.instance_lock import read_running
 if TYPE_CHECKING:
     from hub.config.checked import Checked
     from hub.config.errors import ConfigError
-    from hub.config.history import Version
+    from hub.config.history import ConfigVersion
     from hub.config.paths import KeyPath
 
 ROOT_FILE = "configuration.yaml"
@@ -281,7 +281,7 @@ def _at(value: Any, keys: KeyPath) -> Any:
     return value
 
 
-def _chosen(versions: list[Version], wanted: str, file: str) -> Version:
+def _chosen(versions: list[ConfigVersion], wanted: str, file: str) -> ConfigVersion:
     """Return the version with this number or id."""
     for number, version in enumerate(versions, 1):
         if wanted in (str(number), version.id):
@@ -290,7 +290,7 @@ def _chosen(versions: list[Version], wanted: str, file: str) -> Version:
     raise CommandFailed(f"There is no version {wanted} of {file}; {there}.", Exit.FINDINGS, {"code": "NOT_FOUND"})
 
 
-def _tell_diff(version: Version, text: str, *, as_json: bool) -> None:
+def _tell_diff(version: ConfigVersion, text: str, *, as_json: bool) -> None:
     if as_json:
         print_json({"version": version.as_dict(), "diff": text})
         return

@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 
 from hub.cli.client import HubClient
-from hub.cli.groups import Command
+from hub.cli.groups import CliCommand
 from hub.cli.options import home_option, json_option, print_json
 
 
-@click.command("dashboard", cls=Command)
+@click.command("dashboard", cls=CliCommand)
 @click.option("--open", "open_", is_flag=True, help="Open it in the browser of this machine.")
 @home_option
 @json_option

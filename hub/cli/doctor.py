@@ -10,16 +10,16 @@ import click
 
 from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
-from hub.cli.groups import Command
+from hub.cli.groups import CliCommand
 from hub.cli.options import command_on, home_option, json_option, print_json
 from hub.core.errors import HubError, Unavailable
 
 if TYPE_CHECKING:
-    from hub.doctor.examination import Report
-    from hub.doctor.patient import Patient
+    from hub.doctor.check_context import CheckContext
+    from hub.doctor.examination import DoctorReport
 
 
-@click.command("doctor", cls=Command)
+@click.command("doctor", cls=CliCommand)
 @click.option("--fix", is_flag=True, help="Mend permissions of files; nothing else is ever changed.")
 @home_option
 @json_option
@@ -31,13 +31,13 @@ def command(ctx: click.Context, fix: bool, home: Path, as_json: bool) -> None:
       homarus doctor
       homarus doctor --fix
     """
-    from hub.doctor.examination import Report, examine, mend
+    from hub.doctor.examination import DoctorReport, examine, mend
     from hub.doctor.registry import CHECKS
 
     report = examine(_patient(home), CHECKS)
     if fix:
         fixed = mend(report)
-        report = Report(examine(_patient(home), CHECKS).looked, tuple(fixed))
+        report = DoctorReport(examine(_patient(home), CHECKS).looked, tuple(fixed))
     if as_json:
         print_json(report.as_dict())
     else:
@@ -45,9 +45,9 @@ def command(ctx: click.Context, fix: bool, home: Path, as_json: bool) -> None:
     ctx.exit(Exit.OK if report.healthy else Exit.FINDINGS)
 
 
-def _patient(home: Path) -> Patient:
+def _patient(home: Path) -> CheckContext:
     from hub.cli.configured import checked_home
-    from hub.doctor.patient import Patient
+    from hub.doctor.check_context import CheckContext
     from hub.sections import needed_domains
     from hub.storage.homedir import Home
 
@@ -60,10 +60,10 @@ def _patient(home: Path) -> Patient:
             raise HubError(f"the hub answered {method} with something else")
         return payload
 
-    return Patient(Home(home), lambda: checked_home(home), needed_domains, ask)
+    return CheckContext(Home(home), lambda: checked_home(home), needed_domains, ask)
 
 
-def _tell(home: Path, report: Report, *, fix: bool) -> None:
+def _tell(home: Path, report: DoctorReport, *, fix: bool) -> None:
     for each in report.looked:
         mark = click.style("look", fg="yellow") if each.findings else click.style("ok  ", fg="green")
         click.echo(f"{mark}  {each.check.title}")

@@ -13,7 +13,7 @@ _AS_IT_STANDS = "\b"
 """Where click finds it, a paragraph is not wrapped."""
 
 
-class Command(click.Command):
+class CliCommand(click.Command):
     """A command with an example in its help."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -24,7 +24,7 @@ class Command(click.Command):
 class Group(click.Group):
     """A group that names the nearest command to one that does not exist."""
 
-    command_class = Command
+    command_class = CliCommand
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from hub.cli.exits import CommandFailed, Exit
-from hub.cli.groups import Command
+from hub.cli.groups import CliCommand
 from hub.cli.options import command_on, home_option, json_option, print_json
 
 LANGUAGES = ("en", "zh-CN")
@@ -39,7 +39,7 @@ class Choices:
     key: str = ""
 
 
-@click.command("init", cls=Command)
+@click.command("init", cls=CliCommand)
 @click.option("--name", help="The name of the home.  [default: Home]")
 @click.option("--time-zone", metavar="ZONE", help="IANA time zone.  [default: this machine's]")
 @click.option("--language", help="Such as en or zh-CN.  [default: en]")

@@ -19,9 +19,9 @@ from hub.cli.memory_prints import count_of, print_entries, print_hits, print_sta
 from hub.cli.memory_tidy import tidy
 from hub.cli.memory_transfer import export, import_
 from hub.cli.options import home_option, json_option, print_json
-from hub.memory.contract import HITS_LIMIT, Kind
+from hub.memory.contract import HITS_LIMIT, MemoryKind
 
-KINDS = tuple(kind.value for kind in Kind)
+KINDS = tuple(kind.value for kind in MemoryKind)
 INDEX_LIMIT_S = 3_660.0
 """A little longer than the hub itself takes at most."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from hub.cli.client import HubClient
-from hub.cli.groups import Command
+from hub.cli.groups import CliCommand
 from hub.cli.memory_options import agent_option, given
 from hub.cli.memory_prints import moment
 from hub.cli.options import home_option, json_option, print_json, print_table
@@ -15,7 +15,7 @@ from hub.memory.contract import CHANGES_LIMIT
 from hub.memory.places import GROUP_AREA, PERSON_AREA, PRIVATE_AREA, SHARED_AREA
 
 
-@click.command("list", cls=Command)
+@click.command("list", cls=CliCommand)
 @agent_option
 @home_option
 @json_option
@@ -38,7 +38,7 @@ def list_(agent: str | None, home: Path, as_json: bool) -> None:
     print_table(rows, ("file", "who sees it", "bytes", "changed"))
 
 
-@click.command("show", cls=Command)
+@click.command("show", cls=CliCommand)
 @click.argument("path")
 @agent_option
 @home_option
@@ -53,7 +53,7 @@ def show(path: str, agent: str | None, home: Path, as_json: bool) -> None:
     print_json(answer) if as_json else click.echo(answer["text"], nl=not answer["text"].endswith("\n"))
 
 
-@click.command("changes", cls=Command)
+@click.command("changes", cls=CliCommand)
 @click.option("--limit", type=click.IntRange(1, CHANGES_LIMIT), default=20, show_default=True, help="How many.")
 @click.option("--diff", is_flag=True, help="Show what was changed, line by line.")
 @agent_option
@@ -80,7 +80,7 @@ def changes(limit: int, diff: bool, agent: str | None, home: Path, as_json: bool
             click.echo(each["diff"].rstrip("\n") + ("\n… (cut)" if each["diff_cut"] else ""))
 
 
-@click.command("undo", cls=Command)
+@click.command("undo", cls=CliCommand)
 @click.argument("change", metavar="ID")
 @agent_option
 @home_option

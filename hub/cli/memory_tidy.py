@@ -9,14 +9,14 @@ from typing import Any
 import click
 
 from hub.cli.client import HubClient
-from hub.cli.groups import Command
+from hub.cli.groups import CliCommand
 from hub.cli.memory_options import agent_option, given
 from hub.cli.options import home_option, json_option, print_json
 
 TIDY_LIMIT_S = 600.0
 
 
-@click.command("tidy", cls=Command)
+@click.command("tidy", cls=CliCommand)
 @click.option("--dry-run", is_flag=True, help="Show what would change, and leave it.")
 @click.option("--cost", type=click.FloatRange(min=0), metavar="USD", help="What comparing with a model may cost.")
 @agent_option

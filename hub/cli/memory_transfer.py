@@ -10,7 +10,7 @@ import click
 
 from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
-from hub.cli.groups import Command
+from hub.cli.groups import CliCommand
 from hub.cli.memory_options import agent_option, given
 from hub.cli.memory_prints import count_of
 from hub.cli.options import home_option, json_option, print_json
@@ -33,7 +33,7 @@ class _Named(click.Path):
         return super().convert(value, param, ctx)
 
 
-@click.command("import", cls=Command)
+@click.command("import", cls=CliCommand)
 @click.argument("source", metavar="FOLDER|FILE", type=_Named(path_type=Path))
 @click.option("--from", "origin", type=click.Choice(ORIGINS), required=True, help="Whose memory it is.")
 @click.option("--trusted", is_flag=True, help="You vouch for every word in it; without this it is quoted.")
@@ -78,7 +78,7 @@ def import_(source: Path, origin: str, trusted: bool, agent: str | None, home: P
         raise click.exceptions.Exit(Exit.FINDINGS)
 
 
-@click.command("export", cls=Command)
+@click.command("export", cls=CliCommand)
 @click.argument("folder", metavar="DIR", type=_Named(file_okay=False, path_type=Path))
 @click.option("--force", is_flag=True, help="Write over files that are there.")
 @agent_option

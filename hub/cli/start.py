@@ -11,11 +11,11 @@ from typing import Any
 
 import click
 
-from hub.cli.groups import Command
+from hub.cli.groups import CliCommand
 from hub.cli.options import home_option
 
 
-@click.command("start", cls=Command)
+@click.command("start", cls=CliCommand)
 @click.option("--host", help="Address to serve, over http.host of the configuration.")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to serve, over http.port; 0 lets the system choose.")
 @click.option("--verbose", "-v", is_flag=True, help="Log more.")
@@ -39,7 +39,7 @@ def command(ctx: click.Context, host: str | None, port: int | None, verbose: boo
 
 def _checked_host(host: str) -> str:
     from hub.core.schema import SchemaError
-    from hub.gateway.schema import bind_address
+    from hub.gateway.calls.schema import bind_address
 
     try:
         return bind_address(host)

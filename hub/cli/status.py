@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 
 from hub.cli.client import HubClient
-from hub.cli.groups import Command
+from hub.cli.groups import CliCommand
 from hub.cli.options import home_option, json_option, print_json, print_table
 
 
-@click.command("status", cls=Command)
+@click.command("status", cls=CliCommand)
 @home_option
 @json_option
 def command(home: Path, as_json: bool) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 
 from hub.cli.client import HubClient
-from hub.cli.groups import Command
+from hub.cli.groups import CliCommand
 from hub.cli.json_argument import json_object
 from hub.cli.options import home_option, json_option, print_json
 
 
-@click.command("template", cls=Command)
+@click.command("template", cls=CliCommand)
 @click.argument("text")
 @click.option("--variables", metavar="JSON", default="{}", help="What it may use by name, a JSON object.")
 @home_option

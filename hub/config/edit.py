@@ -11,7 +11,7 @@ from typing import Any
 
 from hub.config.paths import KeyPath, format_path
 from hub.config.render import INDENT, block, entry, inline, is_block, item
-from hub.config.spans import Kind, Node, Tagged, child, find, read_spans
+from hub.config.spans import Node, SpanKind, Tagged, child, find, read_spans
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.secret import Secret
 
@@ -112,7 +112,7 @@ class _Edit:
             raise NotFound(f"there is no list item at {format_path(keys)}")
         self._refuse_aliases(root, keys)
         holder = find(root, keys[:-1])
-        if holder is None or holder.kind is not Kind.LIST or not 0 <= index <= len(holder.items):
+        if holder is None or holder.kind is not SpanKind.LIST or not 0 <= index <= len(holder.items):
             raise NotFound(f"there is no list item at {format_path(keys)}")
         if index == len(holder.items):
             return self.set(keys, value)
@@ -149,7 +149,7 @@ class _Edit:
 
     def _replace(self, keys: KeyPath, node: Node, value: Any) -> str:
         """Return the text with an existing value replaced."""
-        if node.flow or (node.kind is Kind.SCALAR and not is_block(value) and node.end > node.start):
+        if node.flow or (node.kind is SpanKind.SCALAR and not is_block(value) and node.end > node.start):
             return self._spliced(node.start, node.end, inline(value))
         root = self._root
         if root is node or root is None:
@@ -161,7 +161,7 @@ class _Edit:
         assert pair is not None  # noqa: S101  its value was found
         key = pair[0]
         colon = self._after_colon(key)
-        below = node.kind in {Kind.MAPPING, Kind.LIST} and "\n" in self._text[colon : node.start]
+        below = node.kind in {SpanKind.MAPPING, SpanKind.LIST} and "\n" in self._text[colon : node.start]
         if not below:
             new = (
                 self._newline + self._joined(block(value, key.column + INDENT))
@@ -183,9 +183,9 @@ class _Edit:
 
     def _add(self, parent: Node, way: KeyPath, key: str | int, value: Any) -> str:
         """Return the text with a key or item added at the end of `parent`."""
-        if parent.kind is Kind.SCALAR and parent.data is None and isinstance(key, str):
+        if parent.kind is SpanKind.SCALAR and parent.data is None and isinstance(key, str):
             return self._replace(way, parent, {key: value})
-        wrong = Kind.LIST if isinstance(key, int) else Kind.MAPPING
+        wrong = SpanKind.LIST if isinstance(key, int) else SpanKind.MAPPING
         if parent.kind is not wrong or (isinstance(key, int) and key != len(parent.items)):
             raise InvalidRequest(f"{format_path((*way, key))} cannot be added: there is no place for it")
         if parent.flow:
@@ -229,7 +229,7 @@ class _Edit:
 
     def _emptied(self, way: KeyPath, holder: Node) -> str:
         """Return the text with the only key or item of a mapping or list removed."""
-        empty: Any = [] if holder.kind is Kind.LIST else {}
+        empty: Any = [] if holder.kind is SpanKind.LIST else {}
         if holder is self._root:
             if holder.flow:
                 return self._spliced(holder.start, holder.end, inline(empty))
@@ -247,7 +247,7 @@ class _Edit:
 
     def _remove_block(self, holder: Node, keys: KeyPath) -> str:
         index = self._index(holder, keys)
-        if holder.kind is Kind.LIST:
+        if holder.kind is SpanKind.LIST:
             start, end = self._dash(holder.items[index]), holder.items[index].end
         else:
             key, value = holder.entries[index]
@@ -257,7 +257,7 @@ class _Edit:
             return self._spliced(first, self._after_line(end), "")
         # It shares its line with the dash of the list around it: what follows moves up to its place, comments above it.
         follower = (
-            self._dash(holder.items[index + 1]) if holder.kind is Kind.LIST else holder.entries[index + 1][0].start
+            self._dash(holder.items[index + 1]) if holder.kind is SpanKind.LIST else holder.entries[index + 1][0].start
         )
         between = self._text[self._after_line(end) : self._line_start(follower)].splitlines(keepends=True)
         comments = "".join(line for line in between if line.lstrip().startswith("#"))
@@ -311,7 +311,7 @@ class _Edit:
             node = child(node, key) if node is not None else None
             if node is None:
                 return
-            if node.kind is Kind.ALIAS or node.anchored:
+            if node.kind is SpanKind.ALIAS or node.anchored:
                 raise EditRefused(f"{format_path(keys)} is shared by an anchor and its aliases; edit it by hand")
 
     def _wanted(self, keys: KeyPath, value: Any) -> Any:

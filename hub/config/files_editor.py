@@ -20,10 +20,10 @@ from hub.config.files import (
     decode,
     resolve_name,
 )
-from hub.config.history import ConfigHistory, Version
+from hub.config.history import ConfigHistory, ConfigVersion
 from hub.config.locate import locate
 from hub.config.paths import KeyPath
-from hub.config.spans import Kind, read_spans
+from hub.config.spans import SpanKind, read_spans
 from hub.core.errors import Conflict, InvalidRequest, LimitExceeded, NotFound
 from hub.security.root import Root
 
@@ -48,7 +48,7 @@ class Saved:
     hash: str
     errors: list[ConfigError]
     warnings: list[ConfigError]
-    version: Version | None = None
+    version: ConfigVersion | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The result as the gateway and the editor show it."""
@@ -62,7 +62,7 @@ class Saved:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class EditPlace:
     """Where a value is written.
 
     Attributes:
@@ -161,7 +161,7 @@ class FilesEditor:
             _encoded(_allowed(name), text)
         return self._check(files).errors
 
-    def where(self, find: Callable[[Mapping[str, Any]], KeyPath]) -> Place:
+    def where(self, find: Callable[[Mapping[str, Any]], KeyPath]) -> EditPlace:
         """Return where a value is written, or would be, in the files as they are now.
 
         Args:
@@ -173,7 +173,7 @@ class FilesEditor:
         raw = self._fresh().config.raw
         file, inner = locate(raw, find(raw), self._text)
         data = self._data(file, missing=None)
-        return Place(file, inner, (data or b"").decode(), content_hash(data) if data is not None else None)
+        return EditPlace(file, inner, (data or b"").decode(), content_hash(data) if data is not None else None)
 
     def get_value(self, keys: KeyPath) -> Any:
         """Return a value as it is written, tags kept; see `hub.config.edit.get_value`."""
@@ -300,6 +300,6 @@ def _hidden(text: str) -> str:
         return HIDDEN_VALUE
     if root is None:
         return text
-    if root.kind is not Kind.MAPPING:
+    if root.kind is not SpanKind.MAPPING:
         return HIDDEN_VALUE
     return "".join(f"{key.data}: {HIDDEN_VALUE}\n" for key, _ in root.entries)

@@ -21,7 +21,7 @@ _VERSION = re.compile(r"(\d{8}T\d{6}\d{6}Z)-([0-9a-f]{12})")
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class ConfigVersion:
     """A file as it was.
 
     Attributes:
@@ -55,7 +55,7 @@ class ConfigHistory:
         self._root = root
         self._now = now
 
-    def keep(self, file: str, data: bytes) -> Version | None:
+    def keep(self, file: str, data: bytes) -> ConfigVersion | None:
         """Keep what a file holds, before it is replaced; None when the newest version is the same."""
         versions = self.versions(file)
         digest = content_hash(data)[:12]
@@ -66,9 +66,9 @@ class ConfigHistory:
         self._root.write_bytes(f"{_folder(file)}/{version_id}", data, parents=True)
         for old in versions[KEPT_PER_FILE - 1 :]:
             self._root.unlink(f"{_folder(file)}/{old.id}")
-        return Version(file, version_id, moment.isoformat(), digest, len(data))
+        return ConfigVersion(file, version_id, moment.isoformat(), digest, len(data))
 
-    def versions(self, file: str) -> list[Version]:
+    def versions(self, file: str) -> list[ConfigVersion]:
         """Return the kept versions of a file, the newest first."""
         try:
             entries = self._root.scan(_folder(file))
@@ -79,7 +79,7 @@ class ConfigHistory:
             match = _VERSION.fullmatch(entry.name)
             if match and entry.is_file:
                 moment = datetime.strptime(match[1], "%Y%m%dT%H%M%S%fZ").replace(tzinfo=UTC)
-                found.append(Version(file, entry.name, moment.isoformat(), match[2], entry.size_bytes))
+                found.append(ConfigVersion(file, entry.name, moment.isoformat(), match[2], entry.size_bytes))
         return sorted(found, key=lambda version: version.id, reverse=True)
 
     def read(self, file: str, version_id: str) -> bytes:

@@ -8,7 +8,7 @@ from hashlib import sha256
 
 from hub.config.edit import BYTE_ORDER_MARK, EditRefused
 from hub.config.paths import KeyPath, format_path
-from hub.config.spans import Kind, Node, Tagged, find, read_spans
+from hub.config.spans import Node, SpanKind, Tagged, find, read_spans
 from hub.core.errors import InvalidRequest, NotFound
 
 
@@ -82,9 +82,9 @@ def item_text(file_text: str, keys: KeyPath) -> ItemText:
     root = read_spans(body)
     node = find(root, keys) if root is not None else None
     holder = find(root, keys[:-1]) if root is not None and keys else None
-    if node is None or holder is None or holder.kind is not Kind.LIST:
+    if node is None or holder is None or holder.kind is not SpanKind.LIST:
         raise NotFound("the file does not hold this any more")
-    if holder.flow or node.kind is Kind.ALIAS or node.anchored or isinstance(node.data, Tagged):
+    if holder.flow or node.kind is SpanKind.ALIAS or node.anchored or isinstance(node.data, Tagged):
         raise EditRefused(f"{format_path(keys)} is written in a way that is left to a person")
     return _cut(body, node, keys, _dash_column(body, node))
 
@@ -101,11 +101,11 @@ def entry_text(file_text: str, keys: KeyPath) -> ItemText:
     root = read_spans(body)
     node = find(root, keys) if root is not None else None
     holder = find(root, keys[:-1]) if root is not None and keys else None
-    pair = holder.entry(str(keys[-1])) if holder is not None and holder.kind is Kind.MAPPING else None
+    pair = holder.entry(str(keys[-1])) if holder is not None and holder.kind is SpanKind.MAPPING else None
     if node is None or pair is None:
         raise NotFound("the file does not hold this any more")
     before = body[body.rfind("\n", 0, node.start) + 1 : node.start]
-    if node.kind is not Kind.MAPPING or node.flow or node.anchored or before.strip():
+    if node.kind is not SpanKind.MAPPING or node.flow or node.anchored or before.strip():
         raise EditRefused(f"{format_path(keys)} is written in a way that is left to a person; edit it in its file")
     return _cut(body, node, keys, pair[0].column)
 
@@ -122,7 +122,7 @@ def mapping_in(text: str) -> Node:
         InvalidRequest: It is not YAML, not one mapping, or does not begin at the left margin.
     """
     node = read_spans(text.replace("\r\n", "\n"))
-    if node is None or node.kind is not Kind.MAPPING or isinstance(node.data, Tagged):
+    if node is None or node.kind is not SpanKind.MAPPING or isinstance(node.data, Tagged):
         raise InvalidRequest("expected one mapping, such as `alias: …` with `triggers:` and `actions:` below it")
     if node.column != 0 or text.lstrip().startswith(("---", "%")):
         raise InvalidRequest("the text is to begin at the left margin, without --- above it")

@@ -13,7 +13,7 @@ from hub.config.bounds import INCLUDE_DEPTH_LIMIT, TOTAL_SIZE_LIMIT_BYTES, Budge
 from hub.config.errors import ERROR_LIMIT, ConfigError
 from hub.config.files import ROOT_FILE, FileProblem, HomeFiles, content_hash, decode
 from hub.config.labels import join_labelled
-from hub.config.marks import BROKEN, ConfigList, ConfigMapping, Mark, Origin, start_of
+from hub.config.marks import BROKEN, ConfigList, ConfigMapping, Mark, MarkOrigin, start_of
 from hub.config.packages import merge_packages
 from hub.config.paths import KeyPath
 from hub.config.secrets_file import SecretsFile
@@ -163,7 +163,7 @@ class _Loader:
         try:
             text = decode(data, name)
         except FileProblem as problem:
-            self._tell((Origin(name), problem.line, problem.column), keys, problem.message, problem.hint)
+            self._tell((MarkOrigin(name), problem.line, problem.column), keys, problem.message, problem.hint)
             return BROKEN
         state.stack.append(name)
         try:
@@ -177,7 +177,7 @@ class _Loader:
             found = self._read_parts(name, parts, keys, first_index)
             if found is not None:
                 return found
-        return self._reader(Origin(name), keys, first_index).read(text)
+        return self._reader(MarkOrigin(name), keys, first_index).read(text)
 
     def _read_parts(
         self, name: str, parts: list[tuple[int, str]], keys: KeyPath, first_index: int
@@ -194,7 +194,7 @@ class _Loader:
                 tagged = False
             else:
                 index = first_index + (len(found) if found is not None else 0)
-                reader = self._reader(Origin(name, line + 1), keys, index)
+                reader = self._reader(MarkOrigin(name, line + 1), keys, index)
                 item = reader.read(text)
                 tagged = reader.tagged
                 if len(state.errors) > errors or not isinstance(item, ConfigList) or len(item) != 1:
@@ -211,7 +211,7 @@ class _Loader:
         found.size = size
         return found
 
-    def _reader(self, origin: Origin, keys: KeyPath, first_index: int) -> YamlReader:
+    def _reader(self, origin: MarkOrigin, keys: KeyPath, first_index: int) -> YamlReader:
         state = self._state
         return YamlReader(origin, self._tags, state.budget, state.errors, state.warnings, keys, first_index)
 

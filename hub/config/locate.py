@@ -8,7 +8,7 @@ from hub.config.edit import EditRefused
 from hub.config.files import ROOT_FILE
 from hub.config.marks import ConfigList, ConfigMapping, Mark, place, value_at
 from hub.config.paths import KeyPath, format_path
-from hub.config.spans import Kind, Node, Tagged, find, path_to, path_to_item, path_to_key, read_spans
+from hub.config.spans import Node, SpanKind, Tagged, find, path_to, path_to_item, path_to_key, read_spans
 
 ReadText = Callable[[str], str]
 
@@ -36,7 +36,7 @@ def locate(raw: ConfigMapping, keys: KeyPath, read_text: ReadText) -> tuple[str,
         if isinstance(holder, ConfigList) and isinstance(last, int):
             node = _root(file, read_text)
             found = find(node, inner) if node is not None else None
-            if found is not None and found.kind is not Kind.LIST:
+            if found is not None and found.kind is not SpanKind.LIST:
                 raise EditRefused(f"{format_path(keys[:-1])} is one item and no list; put a dash before it in {file}")
             last = len(found.items) if found is not None else last  # a list joined from several files grows in its own
         return file, (*inner, last)

@@ -8,7 +8,7 @@ from typing import Any
 from hub.config.paths import Key
 
 
-class Origin:
+class MarkOrigin:
     """The text that marks count from: a file, or a part of one that may move when lines are added above it."""
 
     __slots__ = ("file", "first_line")
@@ -18,7 +18,7 @@ class Origin:
         self.first_line = first_line
 
 
-Mark = tuple[Origin, int, int]
+Mark = tuple[MarkOrigin, int, int]
 """Origin, line and column from 0."""
 
 
@@ -30,7 +30,7 @@ def place(mark: Mark) -> tuple[str, int, int]:
 
 def start_of(file: str) -> Mark:
     """Return the mark of a file's beginning."""
-    return (Origin(file), 0, 0)
+    return (MarkOrigin(file), 0, 0)
 
 
 class _Broken:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hub.config.bounds import Budget
 from hub.config.errors import ConfigError
 from hub.config.files import SECRETS_FILE, FileProblem, HomeFiles, content_hash, decode
-from hub.config.marks import BROKEN, ConfigMapping, Origin, start_of
+from hub.config.marks import BROKEN, ConfigMapping, MarkOrigin, start_of
 from hub.config.suggest import did_you_mean
 from hub.config.yaml_reader import TagError, YamlReader
 from hub.core.secret import Secret
@@ -64,10 +64,10 @@ class SecretsFile:
         except FileProblem as problem:
             self._missing, self._unreadable = problem.missing, not problem.missing
             if not problem.missing:
-                mark = (Origin(SECRETS_FILE), problem.line, problem.column)
+                mark = (MarkOrigin(SECRETS_FILE), problem.line, problem.column)
                 self._errors.append(ConfigError.at(mark, (), problem.message, problem.hint))
             return self._secrets
-        read = YamlReader(Origin(SECRETS_FILE), None, Budget(), self._errors, self._warnings).read(text)
+        read = YamlReader(MarkOrigin(SECRETS_FILE), None, Budget(), self._errors, self._warnings).read(text)
         if read is None:
             return self._secrets
         if not isinstance(read, ConfigMapping):

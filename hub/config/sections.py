@@ -48,7 +48,7 @@ class Section:
         return self.schema if isinstance(self.schema, Schema) else Schema(self.schema)
 
 
-class Report(Protocol):
+class CheckReport(Protocol):
     """Where a cross-check tells what it found; the mark is looked up by the keys."""
 
     def error(self, keys: Iterable[Key], message: str, hint: str = "") -> None:
@@ -60,7 +60,7 @@ class Report(Protocol):
         ...
 
 
-CrossCheck = Callable[["Config", Report], None]
+CrossCheck = Callable[["Config", CheckReport], None]
 """A second check over validated sections; it must cope with sections that are broken and so absent."""
 
 

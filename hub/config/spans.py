@@ -24,7 +24,7 @@ from hub.config.scalars import BadScalar, resolve_plain
 from hub.core.errors import InvalidRequest
 
 
-class Kind(StrEnum):
+class SpanKind(StrEnum):
     """What a node is."""
 
     SCALAR = "scalar"
@@ -65,7 +65,7 @@ class Node:
         items: Items of a list.
     """
 
-    kind: Kind
+    kind: SpanKind
     start: int
     end: int
     column: int
@@ -113,14 +113,14 @@ def find(root: Node, keys: KeyPath) -> Node | None:
 def child(node: Node, key: Key) -> Node | None:
     """Return the value of a key, or the item at an index."""
     if isinstance(key, int):
-        return node.items[key] if node.kind is Kind.LIST and 0 <= key < len(node.items) else None
-    pair = node.entry(key) if node.kind is Kind.MAPPING else None
+        return node.items[key] if node.kind is SpanKind.LIST and 0 <= key < len(node.items) else None
+    pair = node.entry(key) if node.kind is SpanKind.MAPPING else None
     return pair[1] if pair else None
 
 
 def path_to(root: Node, position: int) -> KeyPath | None:
     """Return the path of the mapping or list that begins at a character, or of the key or item that does."""
-    if root.start == position and root.kind in {Kind.MAPPING, Kind.LIST}:
+    if root.start == position and root.kind in {SpanKind.MAPPING, SpanKind.LIST}:
         return ()
     return _path_below(root, position)
 
@@ -176,15 +176,17 @@ class _Builder:
             raise InvalidRequest("the file is nested too deeply")
         start, end, column = event.start_mark.index, event.end_mark.index, event.start_mark.column
         if isinstance(event, AliasEvent):
-            return Node(Kind.ALIAS, start, end, column, flow, Tagged("*", event.anchor))
+            return Node(SpanKind.ALIAS, start, end, column, flow, Tagged("*", event.anchor))
         if isinstance(event, ScalarEvent):
-            return Node(Kind.SCALAR, start, self._trimmed(start, end), column, flow, _scalar(event), bool(event.anchor))
+            return Node(
+                SpanKind.SCALAR, start, self._trimmed(start, end), column, flow, _scalar(event), bool(event.anchor)
+            )
         flow = flow or bool(event.flow_style)
         if isinstance(event, MappingStartEvent):
-            found = Node(Kind.MAPPING, start, end, column, flow, {}, bool(event.anchor))
+            found = Node(SpanKind.MAPPING, start, end, column, flow, {}, bool(event.anchor))
             end_event = self._entries(found, depth)
         elif isinstance(event, SequenceStartEvent):
-            found = Node(Kind.LIST, start, end, column, flow, [], bool(event.anchor))
+            found = Node(SpanKind.LIST, start, end, column, flow, [], bool(event.anchor))
             end_event = self._items(found, depth)
         else:
             raise InvalidRequest("the file is not valid YAML")

@@ -25,7 +25,7 @@ from ruamel.yaml.events import (
 
 from hub.config.bounds import DEPTH_LIMIT, KEY_LENGTH_LIMIT, Budget
 from hub.config.errors import ERROR_LIMIT, ConfigError
-from hub.config.marks import BROKEN, ConfigList, ConfigMapping, Mark, Origin, place
+from hub.config.marks import BROKEN, ConfigList, ConfigMapping, Mark, MarkOrigin, place
 from hub.config.paths import Key, KeyPath
 from hub.config.scalars import BadScalar, resolve_plain
 from hub.config.syntax import explain_syntax, forbidden_character
@@ -61,7 +61,7 @@ class TagResolver(Protocol):
         ...
 
 
-class Stop(Exception):
+class YamlStop(Exception):
     """Nothing more can be read of this text."""
 
 
@@ -79,7 +79,7 @@ class YamlReader:
 
     def __init__(
         self,
-        origin: Origin,
+        origin: MarkOrigin,
         resolve: TagResolver | None,
         budget: Budget,
         errors: list[ConfigError],
@@ -113,7 +113,7 @@ class YamlReader:
         self._next = parser.get_event
         try:
             return self._document()
-        except Stop:
+        except YamlStop:
             self.failed = True
             return BROKEN
         except (MarkedYAMLError, YAMLError) as error:
@@ -157,22 +157,22 @@ class YamlReader:
             return self._container(event, self._list)
         if kind is AliasEvent:
             return self._alias(event)
-        raise Stop  # unreachable with a sane parser
+        raise YamlStop  # unreachable with a sane parser
 
     def _container(self, event: Any, build: Callable[[Any], ConfigMapping | ConfigList]) -> tuple[Any, int]:
         if self._depth >= DEPTH_LIMIT:
             self._tell(self._mark(event), f"more than {DEPTH_LIMIT} mappings and lists inside each other")
-            raise Stop
+            raise YamlStop
         anchor = event.anchor
         if anchor is not None:
-            self._anchors[anchor] = Stop  # an alias inside itself
+            self._anchors[anchor] = YamlStop  # an alias inside itself
         self._depth += 1
         value: Any = build(event)
         self._depth -= 1
         size = value.size
         if self._budget.values < 0:
             self._tell(self._mark(event), "the configuration holds too many values (after aliases are expanded)")
-            raise Stop
+            raise YamlStop
         tag = event.tag
         if tag is not None and tag not in {"!", f"{CORE_TAG}map", f"{CORE_TAG}seq"}:
             value = self._tagged(tag, value, self._mark(event))
@@ -201,7 +201,7 @@ class YamlReader:
             size += held
             if budget.values < 0:
                 self._tell(key_mark, "the configuration holds too many values (after aliases are expanded)")
-                raise Stop
+                raise YamlStop
             if key == MERGE_KEY:
                 merges.append((value, key_mark))
             elif key in found:
@@ -230,7 +230,7 @@ class YamlReader:
             index += 1
             if budget.values < 0:
                 self._tell(found.mark, "the configuration holds too many values (after aliases are expanded)")
-                raise Stop
+                raise YamlStop
         keys.pop()
         found.size = size
         return found
@@ -277,7 +277,7 @@ class YamlReader:
                     found.put(key, each, source.key_marks[key], source.value_marks[key])
             if self._budget.values < 0:
                 self._tell(mark, "the configuration holds too many values (after aliases are expanded)")
-                raise Stop
+                raise YamlStop
 
     def _alias(self, event: Any) -> tuple[Any, int]:
         mark = self._mark(event)
@@ -285,7 +285,7 @@ class YamlReader:
             self._tell(mark, f"there is no anchor &{event.anchor} before this alias", f"write &{event.anchor} first")
             return BROKEN, 1
         value = self._anchors[event.anchor]
-        if value is Stop:
+        if value is YamlStop:
             self._tell(mark, f"the anchor &{event.anchor} contains itself")
             return BROKEN, 1
         size = value.size if isinstance(value, (ConfigMapping, ConfigList)) else 1
@@ -293,7 +293,7 @@ class YamlReader:
         self._budget.aliases -= 1
         if self._budget.values < 0 or self._budget.aliases < 0:
             self._tell(mark, "the configuration holds too many values (after aliases are expanded)")
-            raise Stop
+            raise YamlStop
         return value, size
 
     def _plain(self, event: Any) -> Any:
@@ -358,7 +358,7 @@ class YamlReader:
     def _tell(self, mark: Mark, message: str, hint: str = "") -> None:
         self._errors.append(ConfigError.at(mark, tuple(self._keys), message, hint))
         if len(self._errors) >= ERROR_LIMIT:
-            raise Stop
+            raise YamlStop
 
     def _warn(self, mark: Mark, message: str) -> None:
         self._warnings.append(ConfigError.at(mark, tuple(self._keys), message))
@@ -390,4 +390,4 @@ def split_items(text: str) -> list[tuple[int, str]] | None:
 
 
 def _nothing() -> Any:
-    raise Stop
+    raise YamlStop

@@ -20,7 +20,7 @@ EVENT_STATE_CHANGED = "state_changed"
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class EntityState:
     """The state of one entity.
 
     Attributes:
@@ -62,13 +62,13 @@ class StateMachine:
     def __init__(self, bus: EventBus, wall_time: Callable[[], float] = time.time) -> None:
         self._bus = bus
         self._wall_time = wall_time
-        self._states: dict[str, State] = {}
+        self._states: dict[str, EntityState] = {}
 
-    def get(self, entity_id: str) -> State | None:
+    def get(self, entity_id: str) -> EntityState | None:
         """Return the state of an entity, or None when there is no such entity."""
         return self._states.get(entity_id)
 
-    def all(self, domain: str | None = None) -> list[State]:
+    def all(self, domain: str | None = None) -> list[EntityState]:
         """Return all states, or those of one domain, sorted by entity id."""
         prefix = f"{domain}." if domain else ""
         return [self._states[key] for key in sorted(self._states) if key.startswith(prefix)]
@@ -79,7 +79,7 @@ class StateMachine:
         state: str,
         attributes: Mapping[str, Any] | None = None,
         context: Context | None = None,
-    ) -> State:
+    ) -> EntityState:
         """Set an entity's state; fires `state_changed` only when something differs.
 
         Raises:
@@ -99,7 +99,7 @@ class StateMachine:
         now = self._wall_time()
         changed = old.last_changed if old is not None and old.state == state else now
         context = context or system_context()
-        new = State(entity_id, state, attributes, changed, now, context)
+        new = EntityState(entity_id, state, attributes, changed, now, context)
         self._states[entity_id] = new
         self._fire(entity_id, old, new, context)
         return new
@@ -112,6 +112,6 @@ class StateMachine:
         self._fire(entity_id, old, None, context or system_context())
         return True
 
-    def _fire(self, entity_id: str, old: State | None, new: State | None, context: Context) -> None:
+    def _fire(self, entity_id: str, old: EntityState | None, new: EntityState | None, context: Context) -> None:
         data = {"entity_id": entity_id, "old_state": old, "new_state": new}
         self._bus.fire(EVENT_STATE_CHANGED, data, context)

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from hub.config.errors import ConfigError
 from hub.core.repairs import Severity
+from hub.doctor.check_context import CheckContext
 from hub.doctor.finding import Check, Finding
-from hub.doctor.patient import Patient
 
 
-def _look(patient: Patient) -> Iterator[Finding]:
+def _look(patient: CheckContext) -> Iterator[Finding]:
     checked = patient.checked
     bad = Severity.CRITICAL if checked.config.recovery else Severity.ERROR
     for problem in checked.errors:
@@ -19,7 +19,7 @@ def _look(patient: Patient) -> Iterator[Finding]:
         yield _finding(problem, Severity.WARNING, patient)
 
 
-def _finding(problem: ConfigError, severity: Severity, patient: Patient) -> Finding:
+def _finding(problem: ConfigError, severity: Severity, patient: CheckContext) -> Finding:
     told = f"{problem.path}: {problem.message}" if problem.path else problem.message
     told = f"{told} ({problem.hint})" if problem.hint else told
     return Finding(severity, told, f"{problem.file}:{problem.line}:{problem.column}", patient.command("check"))

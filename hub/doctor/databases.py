@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hub.core.errors import HubError
+from hub.doctor.check_context import CheckContext
 from hub.doctor.finding import Check, Finding, critical, error, warning
-from hub.doctor.patient import Patient
 from hub.storage.connection import decode_text
 from hub.storage.damage import damaged_copies, suspect_mark
 from hub.storage.history_schema import HISTORY_MIGRATIONS
@@ -25,7 +25,7 @@ LOOKED_AT = 5
 STEPS_BETWEEN_LOOKS = 100_000
 
 
-def _look(patient: Patient) -> Iterator[Finding]:
+def _look(patient: CheckContext) -> Iterator[Finding]:
     home = patient.home
     for path, migrations in ((home.hub_db, HUB_MIGRATIONS), (home.history_db, HISTORY_MIGRATIONS)):
         disposable = path == home.history_db
@@ -50,7 +50,7 @@ def _look(patient: Patient) -> Iterator[Finding]:
                 yield critical(told, str(path), command)
 
 
-def _examined(path: Path, migrations: Sequence[Migration], patient: Patient) -> Iterator[tuple[str, str]]:
+def _examined(path: Path, migrations: Sequence[Migration], patient: CheckContext) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with one database, and the command that mends it."""
     saves = patient.command("start")  # which sets a damaged file aside and saves what can be read of it
     if path.stat().st_size == 0:

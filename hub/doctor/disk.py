@@ -6,8 +6,8 @@ import os
 import shutil
 from collections.abc import Iterator
 
+from hub.doctor.check_context import CheckContext
 from hub.doctor.finding import Check, Finding, critical, error, warning
-from hub.doctor.patient import Patient
 
 MEGABYTE = 1024 * 1024
 CRITICAL_FREE_BYTES = 64 * MEGABYTE
@@ -15,7 +15,7 @@ LOW_FREE_BYTES = 500 * MEGABYTE
 LOW_FREE_INODES = 1_000
 
 
-def _look(patient: Patient) -> Iterator[Finding]:
+def _look(patient: CheckContext) -> Iterator[Finding]:
     path = patient.home.path
     yield from room_findings(shutil.disk_usage(path).free, str(path))
     system = os.statvfs(path)

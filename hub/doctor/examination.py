@@ -9,8 +9,8 @@ from typing import Any
 
 from hub.core.errors import HubError
 from hub.core.repairs import Severity
+from hub.doctor.check_context import CheckContext
 from hub.doctor.finding import Check, Finding, critical, error
-from hub.doctor.patient import Patient
 
 _log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ class Looked:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class DoctorReport:
     """What came of all checks.
 
     Attributes:
@@ -63,7 +63,7 @@ class Report:
         }
 
 
-def examine(patient: Patient, checks: Sequence[Check]) -> Report:
+def examine(patient: CheckContext, checks: Sequence[Check]) -> DoctorReport:
     """Make the checks on a home; nothing is changed."""
     if not patient.home.path.is_dir():
         told = critical(
@@ -72,11 +72,11 @@ def examine(patient: Patient, checks: Sequence[Check]) -> Report:
             patient.command("init"),
         )
         home = Check("home", "Home directory", lambda _: (told,), needs_home=False)
-        return Report((Looked(home, (told,)), *(_look(patient, each) for each in checks if not each.needs_home)))
-    return Report(tuple(_look(patient, each) for each in checks))
+        return DoctorReport((Looked(home, (told,)), *(_look(patient, each) for each in checks if not each.needs_home)))
+    return DoctorReport(tuple(_look(patient, each) for each in checks))
 
 
-def mend(report: Report) -> list[Finding]:
+def mend(report: DoctorReport) -> list[Finding]:
     """Mend what can be mended without a person: permissions. Returns what was mended.
 
     Raises:
@@ -90,7 +90,7 @@ def mend(report: Report) -> list[Finding]:
     return mended
 
 
-def _look(patient: Patient, check: Check) -> Looked:
+def _look(patient: CheckContext, check: Check) -> Looked:
     try:
         found = list(check.look(patient))
     except (HubError, OSError) as problem:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hub.core.repairs import Severity
-from hub.doctor.patient import Patient
+from hub.doctor.check_context import CheckContext
 
 Mend = Callable[[], None]
 
@@ -54,7 +54,7 @@ class Check:
 
     name: str
     title: str
-    look: Callable[[Patient], Iterable[Finding]]
+    look: Callable[[CheckContext], Iterable[Finding]]
     needs_home: bool = True
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from hub.config.sections import SchemaProblem
 from hub.core.errors import LimitExceeded
+from hub.doctor.check_context import CheckContext
 from hub.doctor.finding import Check, Finding, error
-from hub.doctor.patient import Patient
-from hub.integration.catalog import Found
+from hub.integration.catalog import CatalogEntry
 from hub.integration.errors import MissingRequirement
 from hub.integration.requirements import check_requirements
 from hub.integration.schemas import IntegrationSchemas
@@ -21,7 +21,7 @@ ENTRY = "__init__.py"
 NEEDED = ("setup", "unload")
 
 
-def _requirements(patient: Patient) -> Iterator[Finding]:
+def _requirements(patient: CheckContext) -> Iterator[Finding]:
     for domain in sorted(patient.used & patient.catalog.keys()):
         manifest = patient.catalog[domain].manifest
         if manifest is None:
@@ -35,7 +35,7 @@ def _requirements(patient: Patient) -> Iterator[Finding]:
             yield error(f"The integration {problem.message.split('; run:')[0]}.", domain, problem.command)
 
 
-def _custom(patient: Patient) -> Iterator[Finding]:
+def _custom(patient: CheckContext) -> Iterator[Finding]:
     schemas = IntegrationSchemas(patient.catalog)
     for found in patient.catalog.values():
         if not found.custom:
@@ -50,7 +50,7 @@ def _custom(patient: Patient) -> Iterator[Finding]:
         yield from _source(found)
 
 
-def _source(found: Found) -> Iterator[Finding]:
+def _source(found: CatalogEntry) -> Iterator[Finding]:
     """Judge the code of an integration by reading it."""
     path = found.path / ENTRY
     if not path.is_file():

@@ -11,9 +11,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from hub.core.errors import HubError
+from hub.doctor.check_context import CheckContext
 from hub.doctor.finding import Check, Finding, critical, error, warning
-from hub.doctor.patient import Patient
-from hub.gateway.settings import HttpSettings, refuse_unsafe
+from hub.gateway.calls.settings import HttpSettings, refuse_unsafe
 from hub.security.passwords import refuse_weak_password
 
 CERTIFICATE_LIMIT_BYTES = 1024 * 1024
@@ -21,7 +21,7 @@ ENDS_SOON = timedelta(days=14)
 _WHERE = "configuration.yaml: http"
 
 
-def _look(patient: Patient) -> Iterator[Finding]:
+def _look(patient: CheckContext) -> Iterator[Finding]:
     section = patient.config.get("http")
     if section is None:
         return  # it is broken, and the configuration's errors say how

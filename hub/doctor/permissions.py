@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+from hub.doctor.check_context import CheckContext
 from hub.doctor.finding import Check, Finding, error, warning
-from hub.doctor.patient import Patient
 
 OTHERS = 0o077
 OTHERS_WRITE = 0o022
 WALK_LIMIT = 20_000
 
 
-def _look(patient: Patient) -> Iterator[Finding]:
+def _look(patient: CheckContext) -> Iterator[Finding]:
     home = patient.home
     yield from _home(home.path)
     for path in (home.secrets, home.configuration, home.custom_integrations):

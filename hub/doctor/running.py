@@ -11,8 +11,8 @@ from typing import Any
 
 from hub.core.errors import HubError
 from hub.core.repairs import Severity
+from hub.doctor.check_context import CheckContext
 from hub.doctor.finding import Check, Finding, critical, error, warning
-from hub.doctor.patient import Patient
 from hub.storage.instance_lock import READ_LIMIT_BYTES, Running
 
 ANSWER_LIMIT_S = 5.0
@@ -21,7 +21,7 @@ _READY = "/readyz"
 _CONFIGURATION = "config"
 
 
-def _lock(patient: Patient) -> Iterator[Finding]:
+def _lock(patient: CheckContext) -> Iterator[Finding]:
     """Tell of a lock that a hub left behind when it was killed."""
     path = patient.home.lock
     if patient.running is not None or not path.exists():
@@ -43,7 +43,7 @@ def _lock(patient: Patient) -> Iterator[Finding]:
     )
 
 
-def _running(patient: Patient) -> Iterator[Finding]:
+def _running(patient: CheckContext) -> Iterator[Finding]:
     running = patient.running
     if running is None:
         return

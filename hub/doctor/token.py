@@ -6,13 +6,13 @@ import stat
 from collections.abc import Iterator
 
 from hub.core.errors import HubError
+from hub.doctor.check_context import CheckContext
 from hub.doctor.finding import Check, Finding, critical
-from hub.doctor.patient import Patient
 from hub.doctor.permissions import OTHERS
 from hub.security.hub_token import hub_token
 
 
-def _look(patient: Patient) -> Iterator[Finding]:
+def _look(patient: CheckContext) -> Iterator[Finding]:
     path = patient.home.hub_token
     if not path.exists() and not path.is_symlink():
         if patient.running is not None:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hub.agent.agents import Agents
+from hub.doctor.check_context import CheckContext
 from hub.doctor.finding import Check, Finding, error, warning
-from hub.doctor.patient import Patient
 
 
-def _look(patient: Patient) -> Iterator[Finding]:
+def _look(patient: CheckContext) -> Iterator[Finding]:
     home = patient.home.path
     for agent in Agents(patient.config.get("agents"), patient.home).all():
         path = Path(os.path.normpath(agent.workspace))

@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from hub.agent.agents import Agents
-from hub.agent.remembering import Remembering
+from hub.agent.remembering import AgentMemory
 from hub.agent.runner import AgentRunner
-from hub.automation.assembly import AutomationHouse
+from hub.automation.assembly import AutomationEngine
 from hub.config.store import ConfigStore
 from hub.core.lanes import Lanes
 from hub.core.repairs import Repairs
 from hub.core.tasks import TaskOwner
-from hub.gateway.approval_events import ApprovalEvents
-from hub.gateway.automation_events import AutomationEvents
-from hub.gateway.contract import Method, Route
-from hub.gateway.events import HubEvents, RunEvents
+from hub.gateway.calls.contract import Method, Route
+from hub.gateway.connection.server import Gateway
 from hub.gateway.http_api.chat_completions import ChatCompletions
 from hub.gateway.http_api.models import Models
 from hub.gateway.http_api.responses import Responses
@@ -40,7 +38,7 @@ from hub.gateway.methods.devices import DeviceMethods
 from hub.gateway.methods.events import EventMethods
 from hub.gateway.methods.hub_state import HubFacts, HubState
 from hub.gateway.methods.memory import MemoryMethods
-from hub.gateway.methods.memory_door import MemoryDoor
+from hub.gateway.methods.memory_door import MemoryApi
 from hub.gateway.methods.memory_files import MemoryFileMethods
 from hub.gateway.methods.memory_intents import IntentMethods
 from hub.gateway.methods.memory_tidy import TidyMethods
@@ -50,8 +48,10 @@ from hub.gateway.methods.sessions import SessionMethods
 from hub.gateway.methods.states import StateMethods
 from hub.gateway.methods.templates import TemplateMethods
 from hub.gateway.methods.tokens import TokenMethods
-from hub.gateway.schedule_events import ScheduleEvents
-from hub.gateway.server import Gateway
+from hub.gateway.push.approval_events import ApprovalEvents
+from hub.gateway.push.automation_events import AutomationEvents
+from hub.gateway.push.events import HubEvents, RunEvents
+from hub.gateway.push.schedule_events import ScheduleEvents
 from hub.memory.registry import MemoryRegistry
 from hub.messaging.inbox import Inbox
 from hub.messaging.outbox import Outbox
@@ -68,7 +68,7 @@ from hub.tools.registry import ToolRegistry
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class CoreServices:
     """What stands in recovery mode too.
 
     Attributes:
@@ -89,7 +89,7 @@ class Ground:
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class HubServices:
     """What stands only when the configuration is good: the agents and all around them.
 
     Attributes:
@@ -105,9 +105,9 @@ class House:
     outbox: Outbox
     lanes: Lanes
     approvals: Approvals
-    automation: AutomationHouse
+    automation: AutomationEngine
     memory: MemoryRegistry
-    remembering: Remembering | None = None
+    remembering: AgentMemory | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class Served:
     close: Callable[[], None]
 
 
-def serve(gateway: Gateway, ground: Ground, house: House | None) -> Served:
+def serve(gateway: Gateway, ground: CoreServices, house: HubServices | None) -> Served:
     """Put methods and routes into the gateway's tables; without a house, those of recovery mode.
 
     `gateway.attach` comes before, `gateway.open` behind.
@@ -183,7 +183,7 @@ def _fill(gateway: Gateway, methods: Iterable[Method], routes: Iterable[Route]) 
     ]
 
 
-def _conversation(gateway: Gateway, ground: Ground, house: House, events: RunEvents) -> list[Method]:
+def _conversation(gateway: Gateway, ground: CoreServices, house: HubServices, events: RunEvents) -> list[Method]:
     sessions = SessionMethods(gateway, house.sessions, house.agents, house.models, house.runner)
     chat = ChatMethods(sessions, house.sessions, house.inbox, house.runner, house.lanes, events, gateway.clock)
     agent = AgentMethods(
@@ -199,7 +199,7 @@ def _conversation(gateway: Gateway, ground: Ground, house: House, events: RunEve
     return [*sessions.methods(), *chat.methods(), *agent.methods()]
 
 
-def _automation(ground: Ground, house: House) -> list[Method]:
+def _automation(ground: CoreServices, house: HubServices) -> list[Method]:
     engine, redactor = house.automation, ground.redactor
     parts = engine.parts
     cron = CronMethods(
@@ -219,8 +219,8 @@ def _automation(ground: Ground, house: House) -> list[Method]:
     ]
 
 
-def _memory(gateway: Gateway, ground: Ground, house: House) -> list[Method]:
-    door = MemoryDoor(house.memory, house.agents, gateway.clock, ground.redactor)
+def _memory(gateway: Gateway, ground: CoreServices, house: HubServices) -> list[Method]:
+    door = MemoryApi(house.memory, house.agents, gateway.clock, ground.redactor)
     methods = [*MemoryMethods(door).methods(), *MemoryFileMethods(door).methods()]
     if house.remembering is not None:
         methods += IntentMethods(door, house.remembering.intents).methods()
@@ -228,7 +228,7 @@ def _memory(gateway: Gateway, ground: Ground, house: House) -> list[Method]:
     return methods
 
 
-def _openai(gateway: Gateway, ground: Ground, house: House) -> list[Route]:
+def _openai(gateway: Gateway, ground: CoreServices, house: HubServices) -> list[Route]:
     runs = ApiRuns(house.agents, house.sessions, house.runner, gateway.bus, ground.tasks)
     return [
         *ChatCompletions(runs).routes(),
@@ -237,7 +237,7 @@ def _openai(gateway: Gateway, ground: Ground, house: House) -> list[Route]:
     ]
 
 
-def _facts(ground: Ground, house: House | None, catalog: CatalogMethods | None) -> HubFacts:
+def _facts(ground: CoreServices, house: HubServices | None, catalog: CatalogMethods | None) -> HubFacts:
     if house is None or catalog is None:
         return HubFacts(ground.integrations, list, lambda: {"default": None}, lambda: {"count": 0}, dict)
 

@@ -15,7 +15,7 @@ FOUND_LIMIT = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CatalogEntry:
     """An integration that was found.
 
     Attributes:
@@ -37,7 +37,7 @@ class Found:
     overrides: bool = False
 
 
-def find(home: str | os.PathLike[str] | None, *, built_in: Path | None = None) -> dict[str, Found]:
+def find(home: str | os.PathLike[str] | None, *, built_in: Path | None = None) -> dict[str, CatalogEntry]:
     """Return all integrations by domain, without importing any.
 
     Args:
@@ -51,9 +51,9 @@ def find(home: str | os.PathLike[str] | None, *, built_in: Path | None = None) -
     return found
 
 
-def _built_in(root: Path) -> dict[str, Found]:
+def _built_in(root: Path) -> dict[str, CatalogEntry]:
     """Return the integrations in the groups `channels/`, `models/`, … below `root`."""
-    found: dict[str, Found] = {}
+    found: dict[str, CatalogEntry] = {}
     for group in _folders(root):
         for folder in _folders(group):
             if (folder / MANIFEST).is_file():
@@ -62,7 +62,7 @@ def _built_in(root: Path) -> dict[str, Found]:
     return found
 
 
-def _custom(root: Path, known: frozenset[str]) -> list[Found]:
+def _custom(root: Path, known: frozenset[str]) -> list[CatalogEntry]:
     """Return the integrations below `root`; a folder without a manifest is one whose manifest is broken."""
     return [
         _look(folder, f"{CUSTOM_FOLDER}.{folder.name}", custom=True, overrides=folder.name in known)
@@ -70,12 +70,12 @@ def _custom(root: Path, known: frozenset[str]) -> list[Found]:
     ]
 
 
-def _look(folder: Path, package: str, *, custom: bool = False, overrides: bool = False) -> Found:
+def _look(folder: Path, package: str, *, custom: bool = False, overrides: bool = False) -> CatalogEntry:
     try:
         manifest = read_manifest(folder)
     except ManifestError as error:
-        return Found(folder.name, folder, package, None, error.message, custom, overrides)
-    return Found(manifest.domain, folder, package, manifest, "", custom, overrides)
+        return CatalogEntry(folder.name, folder, package, None, error.message, custom, overrides)
+    return CatalogEntry(manifest.domain, folder, package, manifest, "", custom, overrides)
 
 
 def _folders(root: Path) -> list[Path]:

@@ -8,12 +8,12 @@ import inspect
 import sys
 from types import ModuleType
 
-from hub.integration.catalog import CUSTOM_FOLDER, Found
+from hub.integration.catalog import CUSTOM_FOLDER, CatalogEntry
 from hub.integration.errors import SetupFailed
 from hub.integration.requirements import missing_requirement
 
 
-def import_integration(found: Found) -> ModuleType:
+def import_integration(found: CatalogEntry) -> ModuleType:
     """Return the integration's package.
 
     Raises:
@@ -35,7 +35,7 @@ def import_integration(found: Found) -> ModuleType:
     return module
 
 
-def _import_custom(found: Found) -> ModuleType:
+def _import_custom(found: CatalogEntry) -> ModuleType:
     if found.package in sys.modules:
         return sys.modules[found.package]
     _parent_package(found)
@@ -54,7 +54,7 @@ def _import_custom(found: Found) -> ModuleType:
     return module
 
 
-def forget(found: Found) -> None:
+def forget(found: CatalogEntry) -> None:
     """Forget a custom integration's modules, so that the next import reads its files again."""
     if not found.custom:
         return
@@ -62,7 +62,7 @@ def forget(found: Found) -> None:
         del sys.modules[name]
 
 
-def _parent_package(found: Found) -> None:
+def _parent_package(found: CatalogEntry) -> None:
     """Make the package that custom integrations live in, so that relative imports within them work."""
     parent = sys.modules.get(CUSTOM_FOLDER)
     folder = str(found.path.parent)

@@ -17,13 +17,13 @@ from hub.core.events import EventBus
 from hub.core.repairs import Repairs, Severity
 from hub.core.schema import SchemaError
 from hub.core.tasks import TaskOwner
-from hub.integration.catalog import Found
+from hub.integration.catalog import CatalogEntry
 from hub.integration.errors import MissingRequirement, NotReady
 from hub.integration.importing import forget, import_integration
 from hub.integration.order import before, dependents, in_order, with_dependencies
 from hub.integration.requirements import check_requirements, missing_requirement
 from hub.integration.schemas import IntegrationSchemas
-from hub.integration.status import State, Status
+from hub.integration.status import IntegrationState, Status
 
 _log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class IntegrationManager:
     def __init__(
         self,
         hub: Any,
-        catalog: Mapping[str, Found],
+        catalog: Mapping[str, CatalogEntry],
         repairs: Repairs,
         bus: EventBus,
         clock: Clock,
@@ -130,7 +130,9 @@ class IntegrationManager:
             self._config = config if config is not None else self._config
             self._needed = set(needed) if needed is not None else self._needed
             wanted = self._wanted()
-            running = {domain for domain, status in self._statuses.items() if status.state is not State.DISABLED}
+            running = {
+                domain for domain, status in self._statuses.items() if status.state is not IntegrationState.DISABLED
+            }
             gone = running - wanted
             for domain in reversed(in_order(gone, self._catalog)[0] + in_order(gone, self._catalog)[1]):
                 await self._unload(self._statuses[domain], "it is no longer in the configuration")
@@ -169,7 +171,7 @@ class IntegrationManager:
     def _note_disabled(self) -> None:
         for domain in self._disabled() & self._catalog.keys():
             status = self._statuses.setdefault(domain, Status(self._catalog[domain]))
-            self._set(status, State.DISABLED, "hub: disabled names it")
+            self._set(status, IntegrationState.DISABLED, "hub: disabled names it")
             self._repairs.clear(SOURCE, domain)
         unknown = sorted(self._disabled() - self._catalog.keys())
         if not unknown:
@@ -232,8 +234,8 @@ class IntegrationManager:
             else:
                 status.attempts = 0
                 self._repairs.clear(SOURCE, domain)
-                self._set(status, State.SET_UP, "")
-        if status.state is State.SET_UP:
+                self._set(status, IntegrationState.SET_UP, "")
+        if status.state is IntegrationState.SET_UP:
             self._wake_dependents(domain)
 
     def _require_dependencies(self, status: Status) -> None:
@@ -247,9 +249,9 @@ class IntegrationManager:
                 raise HubError(
                     f"it needs {name}, which {'is disabled' if name in self._disabled() else 'does not exist'}"
                 )
-            if other.state is State.RETRYING:
+            if other.state is IntegrationState.RETRYING:
                 raise NotReady(f"it waits for {name}")
-            if other.state is not State.SET_UP:
+            if other.state is not IntegrationState.SET_UP:
                 raise HubError(f"it needs {name}, which is {other.state.value}: {other.reason}")
 
     async def _try(self, status: Status) -> None:
@@ -311,7 +313,7 @@ class IntegrationManager:
             return
         pause_s = after_s if after_s is not None else min(RETRY_FIRST_S * 2**status.attempts, RETRY_LIMIT_S)
         status.attempts = min(status.attempts + 1, 16)
-        self._set(status, State.RETRYING, reason)
+        self._set(status, IntegrationState.RETRYING, reason)
         name = status.found.domain
         text = f"{reason}. It is tried again by itself."
         self._repairs.raise_(SOURCE, name, f"{_name(status)} is not ready yet", text, severity=Severity.WARNING)
@@ -321,14 +323,14 @@ class IntegrationManager:
 
     async def _retry(self, status: Status, pause_s: float) -> None:
         await self._clock.sleep(pause_s)
-        if status.state is State.RETRYING:
+        if status.state is IntegrationState.RETRYING:
             await self._set_up(status)
 
     def _wake_dependents(self, domain: str) -> None:
         """Try at once those that waited for an integration that is ready now."""
         for status in self._statuses.values():
             manifest = status.found.manifest
-            if manifest is None or domain not in manifest.dependencies or status.state is not State.RETRYING:
+            if manifest is None or domain not in manifest.dependencies or status.state is not IntegrationState.RETRYING:
                 continue
             if status.retry is not None and not status.lock.locked():
                 status.retry.cancel()
@@ -342,7 +344,7 @@ class IntegrationManager:
             status.retry = None
         domain = status.found.domain
         async with status.lock:
-            if status.state is State.SET_UP and status.module is not None:
+            if status.state is IntegrationState.SET_UP and status.module is not None:
                 try:
                     await self._within(status.module.unload(self._hub), UNLOAD_LIMIT_S, f"unloading {domain}")
                 except Exception as error:  # the others must still be unloaded
@@ -352,9 +354,9 @@ class IntegrationManager:
                     self._repairs.raise_(SOURCE, f"{domain}.unload", title, text, severity=Severity.WARNING)
                 self._release(domain)
             status.attempts = 0
-            if status.state is not State.SET_UP:
+            if status.state is not IntegrationState.SET_UP:
                 forget(status.found)
-            self._set(status, State.UNLOADED, reason)
+            self._set(status, IntegrationState.UNLOADED, reason)
 
     def _release(self, domain: str) -> None:
         for release in reversed(self._owned.pop(domain, [])):
@@ -365,7 +367,7 @@ class IntegrationManager:
 
     def _fail(self, status: Status, reason: str, command: str | None = None) -> None:
         domain = status.found.domain
-        self._set(status, State.FAILED, reason)
+        self._set(status, IntegrationState.FAILED, reason)
         location = None
         if domain in self._config.present:
             location = {**self._config.location((domain,)), "path": domain}
@@ -373,7 +375,7 @@ class IntegrationManager:
         title = f"{_name(status)} could not be set up"
         self._repairs.raise_(SOURCE, domain, title, reason, command=command, location=location)
 
-    def _set(self, status: Status, state: State, reason: str) -> None:
+    def _set(self, status: Status, state: IntegrationState, reason: str) -> None:
         if status.state is state and status.reason == reason:
             return
         status.state, status.reason, status.since = state, reason, self._clock.time()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from hub.integration.catalog import Found
+from hub.integration.catalog import CatalogEntry
 
 
-def with_dependencies(domains: Iterable[str], catalog: Mapping[str, Found]) -> set[str]:
+def with_dependencies(domains: Iterable[str], catalog: Mapping[str, CatalogEntry]) -> set[str]:
     """Return the domains and all they depend on, as far as the catalog knows them."""
     wanted: set[str] = set()
     waiting = list(domains)
@@ -22,7 +22,7 @@ def with_dependencies(domains: Iterable[str], catalog: Mapping[str, Found]) -> s
     return wanted
 
 
-def before(domain: str, among: set[str], catalog: Mapping[str, Found]) -> set[str]:
+def before(domain: str, among: set[str], catalog: Mapping[str, CatalogEntry]) -> set[str]:
     """Return those of `among` that must have been tried before `domain`."""
     manifest = catalog[domain].manifest
     if manifest is None:
@@ -30,7 +30,7 @@ def before(domain: str, among: set[str], catalog: Mapping[str, Found]) -> set[st
     return {*manifest.dependencies, *manifest.after_dependencies} & among - {domain}
 
 
-def in_order(domains: Iterable[str], catalog: Mapping[str, Found]) -> tuple[list[str], list[str]]:
+def in_order(domains: Iterable[str], catalog: Mapping[str, CatalogEntry]) -> tuple[list[str], list[str]]:
     """Return the domains so that each comes after what it waits for, and those that wait for each other in a circle."""
     left = {domain: before(domain, set(domains), catalog) for domain in sorted(set(domains))}
     ordered: list[str] = []
@@ -43,7 +43,7 @@ def in_order(domains: Iterable[str], catalog: Mapping[str, Found]) -> tuple[list
     return ordered, sorted(left)
 
 
-def dependents(domains: Iterable[str], among: Iterable[str], catalog: Mapping[str, Found]) -> set[str]:
+def dependents(domains: Iterable[str], among: Iterable[str], catalog: Mapping[str, CatalogEntry]) -> set[str]:
     """Return those of `among` that depend on one of `domains`, directly or not, without the domains themselves."""
     given = set(domains)
     reached = set(given)

@@ -12,7 +12,7 @@ from typing import Any
 
 from hub.config.sections import CrossCheck, SchemaProblem, Section
 from hub.core.schema import Schema
-from hub.integration.catalog import Found
+from hub.integration.catalog import CatalogEntry
 
 SCHEMA_FILE = "schema.py"
 CONFIG_SCHEMA = "CONFIG_SCHEMA"
@@ -29,7 +29,7 @@ class IntegrationSchemas:
     any configuration.
     """
 
-    def __init__(self, catalog: Mapping[str, Found]) -> None:
+    def __init__(self, catalog: Mapping[str, CatalogEntry]) -> None:
         self._catalog = catalog
         self._sections: dict[str, Section] = {}
         self._cross_checks: dict[str, CrossCheck] = {}
@@ -78,7 +78,7 @@ class IntegrationSchemas:
         )
 
 
-def schemas(catalog: Mapping[str, Found]) -> IntegrationSchemas:
+def schemas(catalog: Mapping[str, CatalogEntry]) -> IntegrationSchemas:
     """Return the sections of all integrations in a catalog; nothing is imported yet."""
     return IntegrationSchemas(catalog)
 

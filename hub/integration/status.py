@@ -8,10 +8,10 @@ from enum import StrEnum
 from types import ModuleType
 from typing import Any
 
-from hub.integration.catalog import Found
+from hub.integration.catalog import CatalogEntry
 
 
-class State(StrEnum):
+class IntegrationState(StrEnum):
     """What an integration is doing."""
 
     SET_UP = "set_up"
@@ -37,8 +37,8 @@ class Status:
         lock: Held while it is set up or unloaded.
     """
 
-    found: Found
-    state: State = State.UNLOADED
+    found: CatalogEntry
+    state: IntegrationState = IntegrationState.UNLOADED
     reason: str = ""
     since: float = 0.0
     config: Any = None

@@ -15,8 +15,8 @@ from pathlib import PurePosixPath
 from hub.memory.dates import marks_by_which, marks_of_day
 from hub.memory.front_matter import FrontMatter, front_matter, says_untrusted
 from hub.memory.markdown import Passage, whole_items
-from hub.memory.outline import HEADING_LIMIT, Run, outline
-from hub.memory.packing import TOKEN_WEIGHT, Cut, Piece, atoms_of, pack, weight_of
+from hub.memory.outline import HEADING_LIMIT, OutlineRun, outline
+from hub.memory.packing import TOKEN_WEIGHT, PackedCut, Piece, atoms_of, pack, weight_of
 from hub.memory.places import day_of
 
 CUT_VERSION = 5
@@ -110,7 +110,7 @@ def chunk(path: str, text: str, *, tokens: int = 400, overlap: int = 80, trusted
             found.extend(whole.entry(run, entry, piece) for piece in _cut(entry, limit, repeated))
     if not found and title and not _DATE.fullmatch(title):
         at = next((number for number, line in enumerate(lines, start=1) if title in line), 1)
-        found.append(whole.prose(Run((), at), Piece(at, at, title)))
+        found.append(whole.prose(OutlineRun((), at), Piece(at, at, title)))
     return found
 
 
@@ -129,12 +129,12 @@ class _Whole:
     trusted: bool
     vouched: bool
 
-    def prose(self, run: Run, piece: Piece) -> Chunk:
+    def prose(self, run: OutlineRun, piece: Piece) -> Chunk:
         dated = next((day for heading in reversed(run.headings) if (day := _day_of(heading))), None)
         made = self._chunk(run, piece.start_line, piece.end_line, piece.text, self.day or dated)
         return replace(made, trusted=False) if says_untrusted(piece.text) else made
 
-    def entry(self, run: Run, entry: Passage, text: str) -> Chunk:
+    def entry(self, run: OutlineRun, entry: Passage, text: str) -> Chunk:
         made = self._chunk(run, entry.start_line, entry.end_line, text, _as_date(entry.day or "") or self.day)
         if not self.vouched:
             return made
@@ -146,7 +146,7 @@ class _Whole:
             trusted=self.trusted and entry.trusted,
         )
 
-    def _chunk(self, run: Run, start_line: int, end_line: int, text: str, day: date | None) -> Chunk:
+    def _chunk(self, run: OutlineRun, start_line: int, end_line: int, text: str, day: date | None) -> Chunk:
         marks = [*(marks_of_day(day) if day else ()), *marks_by_which(" ".join([*run.headings, text]))]
         return Chunk(
             start_line,
@@ -176,7 +176,7 @@ def _cut(entry: Passage, limit: int, repeated: int) -> list[str]:
     atoms = [
         atom
         for number, line in enumerate(entry.text.split("\n"))
-        for atom in atoms_of(f"{line}\n", number, Cut.LINE, max(TOKEN_WEIGHT, limit // 4))
+        for atom in atoms_of(f"{line}\n", number, PackedCut.LINE, max(TOKEN_WEIGHT, limit // 4))
     ]
     return [piece.text for piece in pack(atoms, limit, repeated)]
 

@@ -27,10 +27,10 @@ LINES_LIMIT = 2_000
 CHANGES_LIMIT = 200
 """Changes that are listed at once."""
 FILES_ENGINE = "grep"
-"""How `Answer.engines` names a look through the files themselves."""
+"""How `SearchAnswer.engines` names a look through the files themselves."""
 
 
-class Kind(StrEnum):
+class MemoryKind(StrEnum):
     """What sort of thing is remembered."""
 
     FACT = "fact"
@@ -41,7 +41,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class MemoryScope:
     """Whose memory may be seen and written.
 
     Attributes:
@@ -58,11 +58,11 @@ class Scope:
     shared: bool = False
 
 
-NOBODY = Scope(person=None, private=False)
+NOBODY = MemoryScope(person=None, private=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Provenance:
+class MemoryProvenance:
     """Where an entry came from; kept in the Markdown in a form people can read."""
 
     session_key: str
@@ -72,7 +72,7 @@ class Provenance:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class MemoryEntry:
     """Something to remember.
 
     Attributes:
@@ -84,8 +84,8 @@ class Entry:
     """
 
     text: str
-    kind: Kind
-    provenance: Provenance
+    kind: MemoryKind
+    provenance: MemoryProvenance
     replaces: str | None = None
     shared: bool = False
 
@@ -103,7 +103,7 @@ class Filters:
 
     person: str | None = None
     session: str | None = None
-    kind: Kind | None = None
+    kind: MemoryKind | None = None
     trusted: bool | None = None
 
 
@@ -143,7 +143,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SearchAnswer:
     """What a search found.
 
     Attributes:
@@ -289,11 +289,11 @@ class Change:
 class Notebook(Protocol):
     """The files of memory as people read and edit them; every change is kept and can be undone."""
 
-    async def files(self, *, agent_id: str, scope: Scope) -> list[MemoryFile]:
+    async def files(self, *, agent_id: str, scope: MemoryScope) -> list[MemoryFile]:
         """Return the files that are seen in a scope, the curated first, then the newest days."""
         ...
 
-    async def read(self, path: str, *, agent_id: str, scope: Scope) -> MemoryText:
+    async def read(self, path: str, *, agent_id: str, scope: MemoryScope) -> MemoryText:
         """Return a file's text.
 
         Raises:
@@ -302,7 +302,7 @@ class Notebook(Protocol):
         ...
 
     async def write(
-        self, edits: Sequence[Edit], *, agent_id: str, scope: Scope, reason: str, who: str, summary: str
+        self, edits: Sequence[Edit], *, agent_id: str, scope: MemoryScope, reason: str, who: str, summary: str
     ) -> Change:
         """Change files together: all or none.
 
@@ -313,7 +313,7 @@ class Notebook(Protocol):
         ...
 
     async def note(
-        self, slug: str, title: str, text: str, provenance: Provenance, *, agent_id: str, scope: Scope
+        self, slug: str, title: str, text: str, provenance: MemoryProvenance, *, agent_id: str, scope: MemoryScope
     ) -> str:
         """Write what came of a conversation into a file of its own, and return its path.
 
@@ -325,11 +325,11 @@ class Notebook(Protocol):
         """
         ...
 
-    async def changes(self, *, agent_id: str, scope: Scope, limit: int = 50) -> list[Change]:
+    async def changes(self, *, agent_id: str, scope: MemoryScope, limit: int = 50) -> list[Change]:
         """Return what was changed, the newest first."""
         ...
 
-    async def undo(self, change_id: str, *, agent_id: str, scope: Scope, who: str) -> Change:
+    async def undo(self, change_id: str, *, agent_id: str, scope: MemoryScope, who: str) -> Change:
         """Take a change back.
 
         Raises:
@@ -340,7 +340,7 @@ class Notebook(Protocol):
         ...
 
     async def bring_in(
-        self, files: Mapping[str, str], *, origin: str, trusted: bool, agent_id: str, scope: Scope
+        self, files: Mapping[str, str], *, origin: str, trusted: bool, agent_id: str, scope: MemoryScope
     ) -> list[str]:
         """Write files of another assistant below `memory/imported/<origin>/`; return the paths written.
 
@@ -362,11 +362,11 @@ class Memory(Protocol):
         query: str,
         *,
         agent_id: str,
-        scope: Scope,
+        scope: MemoryScope,
         limit: int | None = None,
         filters: Filters = NO_FILTERS,
         within_s: float | None = None,
-    ) -> Answer:
+    ) -> SearchAnswer:
         """Return the passages that answer `query` best, within `scope`, best first.
 
         It does not fail because of an engine: it asks what is left, at last the files themselves.
@@ -384,11 +384,11 @@ class Memory(Protocol):
         """
         ...
 
-    def is_empty(self, *, agent_id: str, scope: Scope) -> bool | None:
+    def is_empty(self, *, agent_id: str, scope: MemoryScope) -> bool | None:
         """Whether there is nothing to find in a scope, as far as it is known without looking; None when it is not."""
         ...
 
-    async def get(self, path: str, *, agent_id: str, scope: Scope, start: int = 1, lines: int = 200) -> str:
+    async def get(self, path: str, *, agent_id: str, scope: MemoryScope, start: int = 1, lines: int = 200) -> str:
         """Return lines of a memory file, an entry never without the line that tells its source.
 
         What came from outside as a whole says so in a line of its own at the end; see
@@ -399,7 +399,7 @@ class Memory(Protocol):
         """
         ...
 
-    async def add(self, entry: Entry, *, agent_id: str, scope: Scope) -> Added:
+    async def add(self, entry: MemoryEntry, *, agent_id: str, scope: MemoryScope) -> Added:
         """Write an entry into the right file and return where it is.
 
         Raises:
@@ -409,7 +409,7 @@ class Memory(Protocol):
         """
         ...
 
-    async def forget(self, what: Forget, *, agent_id: str, scope: Scope, dry_run: bool = False) -> list[Hit]:
+    async def forget(self, what: Forget, *, agent_id: str, scope: MemoryScope, dry_run: bool = False) -> list[Hit]:
         """Remove the entries that match, from files, history, index and cache, and return what was removed.
 
         Raises:
@@ -426,7 +426,7 @@ class Memory(Protocol):
         ...
 
     async def similar(
-        self, *, agent_id: str, scope: Scope, threshold: float, limit: int = 200
+        self, *, agent_id: str, scope: MemoryScope, threshold: float, limit: int = 200
     ) -> list[tuple[Hit, Hit, float]]:
         """Return pairs of entries that are alike, with their likeness 0 to 1 (cosine, or shared words), most first."""
         ...

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import date, datetime, tzinfo
 
-from hub.memory.contract import Entry, Kind
+from hub.memory.contract import MemoryEntry, MemoryKind
 from hub.memory.front_matter import NO_FRONT_MATTER, FrontMatter, front_matter, on_one_line, says_untrusted
 
 PASSAGE_LIMIT = 700
@@ -116,7 +116,7 @@ def whole_items(text: str) -> list[Passage]:
     return found
 
 
-def format_entry(entry: Entry, zone: tzinfo) -> str:
+def format_entry(entry: MemoryEntry, zone: tzinfo) -> str:
     """Return an entry as Markdown; whatever its text holds, it is one item and its source is ours."""
     lines = [on_one_line(line).strip() for line in entry.text.split("\n")]
     lines = [_harmless(line) for line in lines if line] or ["(nothing)"]
@@ -205,7 +205,7 @@ def without_lines(text: str, spans: list[tuple[int, int]]) -> str:
     return "".join(parts)
 
 
-def _source(entry: Entry, zone: tzinfo) -> str:
+def _source(entry: MemoryEntry, zone: tzinfo) -> str:
     came = entry.provenance
     when = datetime.fromtimestamp(came.time, zone)
     key = on_one_line(came.session_key).replace("`", "'")
@@ -290,7 +290,7 @@ def _item(lines: list[str], at: int, end: int, heading: str) -> list[Passage]:
     return [
         replace(
             piece,
-            kind=Kind(source["kind"]).value,
+            kind=MemoryKind(source["kind"]).value,
             day=source["time"][:10],
             trusted=source["untrusted"] is None,
             person=person,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from hub.memory.packing import Atom, Cut, atoms_of, weight_of
+from hub.memory.packing import Atom, PackedCut, atoms_of, weight_of
 
 HEADING_LIMIT = 200
 """Characters of a heading that are kept."""
@@ -17,7 +17,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 @dataclass(slots=True)
-class Run:
+class OutlineRun:
     """Prose without a heading or an entry in it.
 
     Attributes:
@@ -31,7 +31,7 @@ class Run:
     atoms: list[Atom] = field(default_factory=list)
 
 
-def outline(lines: Sequence[str], first: int, taken: Collection[int], largest: int) -> tuple[str, list[Run]]:
+def outline(lines: Sequence[str], first: int, taken: Collection[int], largest: int) -> tuple[str, list[OutlineRun]]:
     """Return a file's title (its first heading of the first level, or nothing), and its prose.
 
     A run is also made, empty, for each line that is taken, so that it is known what that stands under.
@@ -50,13 +50,13 @@ def outline(lines: Sequence[str], first: int, taken: Collection[int], largest: i
 class _Reader:
     def __init__(self, lines: Sequence[str], at: int, taken: Collection[int], largest: int) -> None:
         self.title = ""
-        self.runs: list[Run] = []
+        self.runs: list[OutlineRun] = []
         self._lines = lines
         self._at = at
         self._taken = taken
         self._largest = largest
         self._path: list[tuple[int, str]] = []
-        self._run: Run | None = None
+        self._run: OutlineRun | None = None
         self._paragraph = True  # whether the next line begins one
         self._unclosed: dict[str, tuple[int, int]] = {}  # fences: none as long as this closes before that line
 
@@ -72,18 +72,18 @@ class _Reader:
             elif (end := self._fence_end(line) or self._table_end(line)) is not None:
                 self._block(end)
             else:
-                how = Cut.PARAGRAPH if self._paragraph else Cut.LINE
-                self._add(line, Cut.PARAGRAPH if _ITEM.match(line) else how)
+                how = PackedCut.PARAGRAPH if self._paragraph else PackedCut.LINE
+                self._add(line, PackedCut.PARAGRAPH if _ITEM.match(line) else how)
                 self._paragraph = False
 
     def _take(self) -> None:
         self._run, self._paragraph = None, True
-        self.runs.append(Run(self._headings(), self._at + 1))
+        self.runs.append(OutlineRun(self._headings(), self._at + 1))
         self._at += 1
 
     def _blank(self) -> None:
         if self._run is not None and self._run.atoms:
-            self._add("", Cut.PARAGRAPH)
+            self._add("", PackedCut.PARAGRAPH)
         else:
             self._at += 1
         self._paragraph = True
@@ -102,7 +102,7 @@ class _Reader:
             self._at += 1
         elif bare:
             # Nothing stands below it: what it says is text.
-            self._add(line, Cut.PARAGRAPH)
+            self._add(line, PackedCut.PARAGRAPH)
         else:
             self._path.append((level, text))
             self._run = None
@@ -145,14 +145,14 @@ class _Reader:
 
     def _block(self, end: int) -> None:
         weight = sum(weight_of(self._lines[at]) + 1 for at in range(self._at, end))
-        self._add(self._lines[self._at], Cut.PARAGRAPH, block=weight)
+        self._add(self._lines[self._at], PackedCut.PARAGRAPH, block=weight)
         while self._at < end:
-            self._add(self._lines[self._at], Cut.BLOCK)
+            self._add(self._lines[self._at], PackedCut.BLOCK)
         self._paragraph = True
 
-    def _add(self, line: str, cut: Cut, *, block: int = 0) -> None:
+    def _add(self, line: str, cut: PackedCut, *, block: int = 0) -> None:
         if self._run is None:
-            self._run = Run(self._headings(), self._at + 1)
+            self._run = OutlineRun(self._headings(), self._at + 1)
             self.runs.append(self._run)
         self._run.atoms += atoms_of(line.removesuffix("\r") + "\n", self._at + 1, cut, self._largest, block)
         self._at += 1

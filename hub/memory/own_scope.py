@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hub.core.context import Authority
-from hub.memory.contract import NOBODY, Scope
+from hub.memory.contract import NOBODY, MemoryScope
 
 
-def own_scope(authority: Authority) -> Scope:
+def own_scope(authority: Authority) -> MemoryScope:
     """Return what somebody may see and write of their own accord.
 
     An owner sees what is private, their own and what is shared; another person of this home their own and what is
@@ -14,4 +14,4 @@ def own_scope(authority: Authority) -> Scope:
     """
     if not authority.owner and authority.person is None:
         return NOBODY
-    return Scope(authority.person, private=authority.owner, shared=True)
+    return MemoryScope(authority.person, private=authority.owner, shared=True)

@@ -20,7 +20,7 @@ _SENTENCE = re.compile(r".+?(?:[.!?](?=\s)\s*|[。！？；]|$)", re.DOTALL)
 _PAUSES = " ，、"
 
 
-class Cut(IntEnum):
+class PackedCut(IntEnum):
     """How much it hurts to cut before an atom."""
 
     PARAGRAPH = 0
@@ -45,7 +45,7 @@ class Atom:
     line: int
     text: str
     weight: int
-    cut: Cut
+    cut: PackedCut
     block: int = 0
 
 
@@ -63,7 +63,7 @@ def weight_of(text: str) -> int:
     return len(text) + (TOKEN_WEIGHT - 1) * count_cjk(text)
 
 
-def atoms_of(text: str, line: int, cut: Cut, largest: int, block: int = 0) -> list[Atom]:
+def atoms_of(text: str, line: int, cut: PackedCut, largest: int, block: int = 0) -> list[Atom]:
     """Return a line as atoms of at most `largest`: itself, its sentences, or what is left between words.
 
     What has no sentences is cut small, so that as much of it is repeated as of any other text: Chinese often has none.
@@ -74,7 +74,7 @@ def atoms_of(text: str, line: int, cut: Cut, largest: int, block: int = 0) -> li
     found: list[Atom] = []
     for sentence in _SENTENCE.findall(text):
         for number, part in enumerate(_parts(sentence, largest)):
-            how = max(cut, Cut.WORD if number else Cut.SENTENCE) if found else cut
+            how = max(cut, PackedCut.WORD if number else PackedCut.SENTENCE) if found else cut
             found.append(Atom(line, part, weight_of(part), how, 0 if found else block))
     return found
 

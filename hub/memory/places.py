@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from hub.core.errors import Forbidden
-from hub.memory.contract import Kind, Scope
+from hub.memory.contract import MemoryKind, MemoryScope
 from hub.memory.markdown import insert_under
 from hub.security.jail_path import PathRefused, components, folded_name
 
@@ -34,7 +34,7 @@ _SUFFIX = ".md"
 _ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _OWNED = {"people": PERSON_AREA, "groups": GROUP_AREA}
 _DAY = re.compile(r"(?:.*/)?(\d{4}-\d\d-\d\d)(?:-[^/]*)?\.md")
-_SECTIONS = {Kind.PREFERENCE: "Preferences", Kind.DECISION: "Decisions", Kind.PERSON: "People"}
+_SECTIONS = {MemoryKind.PREFERENCE: "Preferences", MemoryKind.DECISION: "Decisions", MemoryKind.PERSON: "People"}
 _FACTS = "Facts"
 
 LASTING = frozenset(_SECTIONS)
@@ -42,7 +42,7 @@ LASTING = frozenset(_SECTIONS)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MemoryPlace:
     """Where an entry goes: a file, the first line of that file when it is new, and a section in it."""
 
     path: str
@@ -64,8 +64,8 @@ class Place:
 
 
 def place_for(
-    kind: Kind, scope: Scope, today: date, *, trusted: bool, curated_bytes: int, shared: bool = False
-) -> Place:
+    kind: MemoryKind, scope: MemoryScope, today: date, *, trusted: bool, curated_bytes: int, shared: bool = False
+) -> MemoryPlace:
     """Return where an entry belongs.
 
     What lasts (preferences, decisions, people) goes into the curated file of the owner, what happened into the day.
@@ -87,21 +87,21 @@ def place_for(
             "others read along here: what all of this home may know is shared in a conversation of one's own"
         )
     if shared and trusted and SHARED_AREA in areas_of(scope):
-        return Place(SHARED, SHARED_TITLE, section_for(kind))
+        return MemoryPlace(SHARED, SHARED_TITLE, section_for(kind))
     if scope.private:
         if trusted and kind in LASTING and curated_bytes < CURATED_LIMIT_BYTES:
-            return Place(CURATED, CURATED_TITLE, section_for(kind))
-        return Place(f"{FOLDER}/{today:%Y-%m-%d}.md", f"# {today:%Y-%m-%d}")
+            return MemoryPlace(CURATED, CURATED_TITLE, section_for(kind))
+        return MemoryPlace(f"{FOLDER}/{today:%Y-%m-%d}.md", f"# {today:%Y-%m-%d}")
     own = own_file(scope)
-    return Place(own, f"# {own.rpartition('/')[2].removesuffix(_SUFFIX)}")
+    return MemoryPlace(own, f"# {own.rpartition('/')[2].removesuffix(_SUFFIX)}")
 
 
-def section_for(kind: Kind | None) -> str:
+def section_for(kind: MemoryKind | None) -> str:
     """Return the section of a curated file in which things of a kind stand."""
     return _SECTIONS.get(kind, _FACTS) if kind is not None else _FACTS
 
 
-def own_file(scope: Scope) -> str:
+def own_file(scope: MemoryScope) -> str:
     """Return the file of the person or group that a session belongs to.
 
     Raises:
@@ -110,7 +110,7 @@ def own_file(scope: Scope) -> str:
     return f"{own_folder(scope)}{_SUFFIX}"
 
 
-def own_folder(scope: Scope) -> str:
+def own_folder(scope: MemoryScope) -> str:
     """Return the folder of the person or group that a session belongs to; see `own_file`."""
     if scope.group is not None and _ID.fullmatch(scope.group):
         return f"{GROUPS}/{scope.group}"
@@ -122,7 +122,7 @@ def own_folder(scope: Scope) -> str:
     )
 
 
-def areas_of(scope: Scope) -> tuple[str, ...]:
+def areas_of(scope: MemoryScope) -> tuple[str, ...]:
     """Return the areas that a session sees, its own first; nothing for nobody."""
     areas: list[str] = []
     if scope.group is not None:
@@ -164,18 +164,18 @@ def area_of(path: str) -> str | None:
     return None if folded_name(first) in SET_APART else PRIVATE_AREA
 
 
-def may_see(path: str, scope: Scope) -> bool:
+def may_see(path: str, scope: MemoryScope) -> bool:
     """Whether a memory file of the workspace may be seen in a session."""
     return area_of(path) in areas_of(scope)
 
 
-def may_write(path: str, scope: Scope) -> bool:
+def may_write(path: str, scope: MemoryScope) -> bool:
     """Whether a memory file may be edited as a whole; what is shared is the owner's to edit, and others' to add to."""
     area = area_of(path)
     return area in areas_of(scope) and (area != SHARED_AREA or scope.private)
 
 
-def may_strike(path: str, person: str | None, scope: Scope) -> bool:
+def may_strike(path: str, person: str | None, scope: MemoryScope) -> bool:
     """Whether an entry may be struck or forgotten; of what is shared, others than the owner only what they said.
 
     Args:

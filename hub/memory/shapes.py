@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hub.memory.contract import Added, Answer, Change, Hit, MemoryFile, Synced, Verified
+from hub.memory.contract import Added, Change, Hit, MemoryFile, SearchAnswer, Synced, Verified
 
 FORGOTTEN_SHOWN = 500
 
@@ -29,7 +29,7 @@ def hit_data(hit: Hit) -> dict[str, Any]:
     }
 
 
-def answer_data(answer: Answer) -> dict[str, Any]:
+def answer_data(answer: SearchAnswer) -> dict[str, Any]:
     """Return what a search found."""
     return {
         "hits": [hit_data(hit) for hit in answer.hits],

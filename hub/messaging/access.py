@@ -46,14 +46,14 @@ class AccessPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AccessVerdict:
     """Whether a message may be handled, with whose authority, or why not."""
 
     authority: Authority | None
     reason: str | None = None
 
 
-def authorize(message: InboundMessage, context: Context, policy: AccessPolicy, people: People) -> Verdict:
+def authorize(message: InboundMessage, context: Context, policy: AccessPolicy, people: People) -> AccessVerdict:
     """Decide on one message; every kind of inbound event passes through here.
 
     A caller whom the gateway authenticated comes with operator scopes and is let in by `operator.write`. Everybody
@@ -62,33 +62,33 @@ def authorize(message: InboundMessage, context: Context, policy: AccessPolicy, p
     caller = context.authority
     if caller.scopes:
         if caller.has("operator.write"):
-            return Verdict(caller)
-        return Verdict(None, "the credential may not write")
+            return AccessVerdict(caller)
+        return AccessVerdict(None, "the credential may not write")
     if not _well_formed(message.sender):
-        return Verdict(None, "the sender has no identity")
+        return AccessVerdict(None, "the sender has no identity")
     person = people.by_identity(message.sender)
     authority = people.authority_for(message.sender)
     if message.address.chat_type is not ChatType.DIRECT:
         return _authorize_group(message, policy, authority)
     if message.sender in policy.allow_from or (person is not None and person.owner):
-        return Verdict(authority)
+        return AccessVerdict(authority)
     match policy.dm:
         case DmPolicy.OPEN:
-            return Verdict(authority)
+            return AccessVerdict(authority)
         case DmPolicy.PEOPLE if person is not None:
-            return Verdict(authority)
-    return Verdict(None, f"{message.sender} is not on the list of those who may write (dm_policy: {policy.dm})")
+            return AccessVerdict(authority)
+    return AccessVerdict(None, f"{message.sender} is not on the list of those who may write (dm_policy: {policy.dm})")
 
 
-def _authorize_group(message: InboundMessage, policy: AccessPolicy, authority: Authority) -> Verdict:
+def _authorize_group(message: InboundMessage, policy: AccessPolicy, authority: Authority) -> AccessVerdict:
     if policy.group is GroupPolicy.DISABLED:
-        return Verdict(None, "groups are not answered (group_policy: disabled)")
+        return AccessVerdict(None, "groups are not answered (group_policy: disabled)")
     if message.address.peer not in policy.groups:
-        return Verdict(None, f"the group {message.address.peer} is not on the list (groups)")
+        return AccessVerdict(None, f"the group {message.address.peer} is not on the list (groups)")
     if policy.require_mention and not message.mentioned:
-        return Verdict(None, "the assistant was not addressed (require_mention)")
+        return AccessVerdict(None, "the assistant was not addressed (require_mention)")
     # In a group others read along and write along: an owner keeps the name there, not the rights.
-    return Verdict(authority.narrow(owner=False))
+    return AccessVerdict(authority.narrow(owner=False))
 
 
 def _well_formed(sender: str) -> bool:

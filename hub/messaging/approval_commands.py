@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hub.messaging.commands import Command, CommandCall, Commands
+from hub.messaging.commands import ChatCommand, CommandCall, Commands
 from hub.messaging.texts import say
 from hub.tools.approvals import Approvals
 
@@ -33,5 +33,5 @@ def add_approval_commands(commands: Commands, approvals: Approvals, language: Ca
         lines = [f"{each.code}: {each.kind} {each.title}" for each in pending[:LISTED]]
         return "\n".join([say("approval.waiting", language(), count=len(pending)), *lines])
 
-    commands.add(Command("approve", approve, owner_only=True))
-    commands.add(Command("deny", deny, owner_only=True))
+    commands.add(ChatCommand("approve", approve, owner_only=True))
+    commands.add(ChatCommand("deny", deny, owner_only=True))

@@ -33,7 +33,7 @@ _LAST = (
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ApprovalPlace:
     """A direct conversation with an owner."""
 
     address: Address
@@ -74,7 +74,7 @@ class ApprovalMessages:
         except HubError as error:
             _log.warning("the question about %s could not be sent: %s", approval.title, error.message)
 
-    async def _place(self, session_key: str | None) -> Place | None:
+    async def _place(self, session_key: str | None) -> ApprovalPlace | None:
         """Return where the owner is asked: where they last wrote in this conversation, else where they last wrote."""
 
         def read(connection: sqlite3.Connection) -> tuple[str, str | None] | None:
@@ -88,7 +88,7 @@ class ApprovalMessages:
         if found is None:
             return None
         stored = json.loads(found[0])
-        return Place(Address(**{**stored, "chat_type": ChatType(stored["chat_type"])}), found[1])
+        return ApprovalPlace(Address(**{**stored, "chat_type": ChatType(stored["chat_type"])}), found[1])
 
 
 def question(approval: Approval, language: str) -> str:

@@ -31,7 +31,7 @@ class CommandCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class ChatCommand:
     """A command; its line of help is the sentence `help.<name>` or `help`.
 
     Attributes:
@@ -54,11 +54,11 @@ class Commands:
 
     def __init__(self, language: Callable[[], str]) -> None:
         self._language = language
-        self._commands: dict[str, Command] = {}
+        self._commands: dict[str, ChatCommand] = {}
         self._names: dict[str, str] = {}
-        self.add(Command("help", self._help, aliases=("commands", "start")))
+        self.add(ChatCommand("help", self._help, aliases=("commands", "start")))
 
-    def add(self, command: Command) -> Callable[[], None]:
+    def add(self, command: ChatCommand) -> Callable[[], None]:
         """Add a command; returns a function that removes it."""
         self._commands[command.name] = command
         names = (command.name, *command.aliases)
@@ -72,7 +72,7 @@ class Commands:
 
         return remove
 
-    def all(self) -> list[Command]:
+    def all(self) -> list[ChatCommand]:
         """Return all commands by name."""
         return [self._commands[name] for name in sorted(self._commands)]
 
@@ -157,8 +157,8 @@ def add_session_commands(
             return say("whoami.unknown", language(), identity=call.message.sender)
         return say("whoami.known", language(), name=person.name, identity=call.message.sender)
 
-    commands.add(Command("new", new, aliases=("reset",)))
-    commands.add(Command("stop", stop, aliases=("abort",)))
-    commands.add(Command("status", status))
-    commands.add(Command("model", model, owner_only=True))
-    commands.add(Command("whoami", whoami))
+    commands.add(ChatCommand("new", new, aliases=("reset",)))
+    commands.add(ChatCommand("stop", stop, aliases=("abort",)))
+    commands.add(ChatCommand("status", status))
+    commands.add(ChatCommand("model", model, owner_only=True))
+    commands.add(ChatCommand("whoami", whoami))

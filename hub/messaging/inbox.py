@@ -27,7 +27,7 @@ from hub.messaging.outbox import Outbox
 from hub.messaging.router import Refused, Routed, Router
 from hub.messaging.stored import dump_message, load_message
 from hub.messaging.texts import say
-from hub.models.contract import Block, Message, Role, Text
+from hub.models.contract import Block, Message, Role, TextBlock
 from hub.sessions.keys import SessionKey
 from hub.storage.database import Database
 
@@ -159,7 +159,7 @@ class Inbox:
 
     def _request(self, message: InboundMessage, routed: Routed, inbox_id: str, run_id: str) -> RunRequest:
         options = message.options if _is_authenticated(routed) else {}
-        content: tuple[Block, ...] = (Text(message.text), *message.images)
+        content: tuple[Block, ...] = (TextBlock(message.text), *message.images)
         address = message.address
 
         def on_final(connection: sqlite3.Connection, result: RunResult) -> None:

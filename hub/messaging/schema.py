@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from hub.config.sections import CrossCheck, Report, Section
+from hub.config.sections import CheckReport, CrossCheck, Section
 from hub.core.schema import All, In, Optional, Range, Required, Schema, boolean, ensure_list, integer, slug, string
 from hub.messaging.access import AccessPolicy, DmPolicy, GroupPolicy
 from hub.messaging.contract import ChatType
@@ -66,7 +66,7 @@ SECTIONS = (
 )
 
 
-def _bound_agents_exist(config: Mapping[str, Any], report: Report) -> None:
+def _bound_agents_exist(config: Mapping[str, Any], report: CheckReport) -> None:
     stated = config.get("agents")
     if stated is None:
         return  # they are broken, and told of by themselves

@@ -12,7 +12,7 @@ from hub.core.ids import new_id
 from hub.models.contract import (
     FormatError,
     ModelEvent,
-    Stop,
+    StopEvent,
     StopReason,
     TextDelta,
     ThinkingDelta,
@@ -97,7 +97,7 @@ class ChatAnswer:
             reason = StopReason.TOOL_CALLS
         elif not events and reason is StopReason.TOOL_CALLS:
             reason = StopReason.END
-        events.append(Stop(reason))
+        events.append(StopEvent(reason))
         return events
 
     def _delta(self, delta: dict[str, Any], events: list[ModelEvent]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from hub.models.contract import Image, Message, ModelRequest, Role, Text, Thinking, ToolCallBlock, ToolSpec
+from hub.models.contract import Image, Message, ModelRequest, Role, TextBlock, Thinking, ToolCallBlock, ToolSpec
 
 MALFORMED_SHOWN = 2_000
 ERROR_MARK = "Error: "
@@ -72,7 +72,7 @@ def plain(value: Any) -> Any:
 def _parts(message: Message) -> list[dict[str, Any]]:
     parts: list[dict[str, Any]] = []
     for block in message.content:
-        if type(block) is Text:
+        if type(block) is TextBlock:
             parts.append({"type": "text", "text": block.text})
         elif type(block) is Image:
             parts.append(_image(block))

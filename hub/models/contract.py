@@ -32,7 +32,7 @@ class StopReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextBlock:
     """A piece of text."""
 
     text: str
@@ -68,7 +68,7 @@ class Image:
     data: str
 
 
-Block = Text | Thinking | ToolCallBlock | Image
+Block = TextBlock | Thinking | ToolCallBlock | Image
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Message:
     @property
     def text(self) -> str:
         """All its text blocks, joined."""
-        return "".join(block.text for block in self.content if isinstance(block, Text))
+        return "".join(block.text for block in self.content if isinstance(block, TextBlock))
 
     @property
     def tool_calls(self) -> tuple[ToolCallBlock, ...]:
@@ -126,12 +126,12 @@ class Message:
 
 def user_message(text: str) -> Message:
     """Return a user's message of plain text."""
-    return Message(Role.USER, (Text(text),))
+    return Message(Role.USER, (TextBlock(text),))
 
 
 def tool_result(call: ToolCallBlock, output: str, *, is_error: bool = False) -> Message:
     """Return the result message that answers `call`."""
-    return Message(Role.TOOL, (Text(output),), tool_call_id=call.id, tool_name=call.name, is_error=is_error)
+    return Message(Role.TOOL, (TextBlock(output),), tool_call_id=call.id, tool_name=call.name, is_error=is_error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,13 +242,13 @@ class UsageEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class StopEvent:
     """The end of the answer; always the last event."""
 
     reason: StopReason
 
 
-ModelEvent = TextDelta | ThinkingDelta | ToolCallEvent | UsageEvent | Stop
+ModelEvent = TextDelta | ThinkingDelta | ToolCallEvent | UsageEvent | StopEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,7 +376,7 @@ class FormatError(ModelError):
 
 def _block_as_dict(block: Block) -> dict[str, Any]:
     match block:
-        case Text(text):
+        case TextBlock(text):
             return {"type": "text", "text": text}
         case Thinking(text, signature):
             return {"type": "thinking", "thinking": text} | ({"signature": signature} if signature else {})
@@ -390,7 +390,7 @@ def _block_as_dict(block: Block) -> dict[str, Any]:
 def _block_from_dict(stored: Mapping[str, Any]) -> Block:
     match stored.get("type"):
         case "text":
-            return Text(str(stored["text"]))
+            return TextBlock(str(stored["text"]))
         case "thinking":
             return Thinking(str(stored["thinking"]), stored.get("signature"))
         case "toolCall":
@@ -400,4 +400,4 @@ def _block_from_dict(stored: Mapping[str, Any]) -> Block:
         case "image":
             return Image(str(stored["mimeType"]), str(stored["data"]))
         case other:
-            return Text(f"[a block of the unknown type {other!r}]")
+            return TextBlock(f"[a block of the unknown type {other!r}]")

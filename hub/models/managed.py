@@ -17,8 +17,8 @@ from hub.models.contract import (
     ModelInfo,
     ModelProvider,
     ModelRequest,
-    Stop,
-    Text,
+    StopEvent,
+    TextBlock,
     ToolCallBlock,
     ToolCallEvent,
     Usage,
@@ -75,7 +75,7 @@ class ManagedProvider:
                 if type(event) is ToolCallEvent:
                     yield ToolCallEvent(bounded_call(event.call))
                     continue
-                if type(event) is Stop:
+                if type(event) is StopEvent:
                     self.health.succeeded()
                 yield event
         except ModelError as error:
@@ -146,5 +146,5 @@ def fit_request(request: ModelRequest, info: ModelInfo) -> ModelRequest:
 def _without_images(message: Message, info: ModelInfo) -> Message:
     if not any(type(block) is Image for block in message.content):
         return message
-    note = Text(f"[An image was here; {info.ref} does not see images.]")
+    note = TextBlock(f"[An image was here; {info.ref} does not see images.]")
     return replace(message, content=tuple(note if type(block) is Image else block for block in message.content))

@@ -12,7 +12,7 @@ from hub.models.schema import DEFAULT_TIMEOUT_S
 from hub.models.vendors import OFFLINE, OFFLINE_API, OLLAMA, OPENAI_API, VENDORS, Vendor, api_of
 
 
-class Origin(StrEnum):
+class KeyOrigin(StrEnum):
     """Where a provider comes from."""
 
     CONFIGURATION = "configuration"
@@ -58,7 +58,7 @@ class ProviderConfig:
     timeout_s: float = DEFAULT_TIMEOUT_S
     proxy: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
-    origin: Origin = Origin.CONFIGURATION
+    origin: KeyOrigin = KeyOrigin.CONFIGURATION
 
     @property
     def vendor(self) -> Vendor | None:
@@ -93,8 +93,8 @@ def read_providers(section: Mapping[str, Any], environment: Mapping[str, str]) -
         found[name] = _configured(name, given or {}, environment)
     for provider in _from_environment(environment):
         found.setdefault(provider.name, provider)
-    found.setdefault(OLLAMA, ProviderConfig(OLLAMA, OPENAI_API, ollama_url(environment), origin=Origin.LOCAL))
-    found.setdefault(OFFLINE, ProviderConfig(OFFLINE, OFFLINE_API, origin=Origin.BUILT_IN))
+    found.setdefault(OLLAMA, ProviderConfig(OLLAMA, OPENAI_API, ollama_url(environment), origin=KeyOrigin.LOCAL))
+    found.setdefault(OFFLINE, ProviderConfig(OFFLINE, OFFLINE_API, origin=KeyOrigin.BUILT_IN))
     return found
 
 
@@ -139,7 +139,7 @@ def _configured(name: str, given: Mapping[str, Any], environment: Mapping[str, s
         timeout_s=float(given.get("timeout_s", DEFAULT_TIMEOUT_S)),
         proxy=given.get("proxy"),
         params=dict(given.get("params", {})),
-        origin=Origin.CONFIGURATION,
+        origin=KeyOrigin.CONFIGURATION,
     )
 
 
@@ -155,7 +155,7 @@ def _from_environment(environment: Mapping[str, str]) -> Iterator[ProviderConfig
             other or vendor.base_url,
             key,
             source,
-            origin=Origin.ENVIRONMENT,
+            origin=KeyOrigin.ENVIRONMENT,
         )
 
 

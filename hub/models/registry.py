@@ -20,7 +20,7 @@ from hub.models.health import Health
 from hub.models.infos import ModelInfos
 from hub.models.managed import ManagedProvider
 from hub.models.ollama import OllamaProbe
-from hub.models.provider_config import Origin, ProviderConfig, read_providers
+from hub.models.provider_config import KeyOrigin, ProviderConfig, read_providers
 from hub.models.resolved import Resolved
 from hub.models.schema import AUTO, MODELS_SCHEMA
 from hub.models.selection import Choice, Option, choose_auto, choose_named
@@ -224,7 +224,7 @@ class ModelRegistry:
 
     def _auto_obstacle(self, config: ProviderConfig) -> str | None:
         # A provider that a person configured is never passed over because its packages are missing: they are told.
-        if config.origin is Origin.CONFIGURATION:
+        if config.origin is KeyOrigin.CONFIGURATION:
             return "it has no key" if config.lacks_key else None
         return self._obstacle(config)
 
@@ -233,7 +233,7 @@ class ModelRegistry:
             return "it has no key"
         if self._factory(config) is None:
             return f"the integration {_integration(config)} is not set up"
-        if config.origin is Origin.LOCAL and not self._ollama_has_models():
+        if config.origin is KeyOrigin.LOCAL and not self._ollama_has_models():
             return f"no Ollama with a model answers at {config.base_url}"
         return None
 
@@ -282,7 +282,7 @@ class ModelRegistry:
             return config.models[0].id
         if config.vendor is not None and config.vendor.default_model is not None:
             return config.vendor.default_model
-        if config.origin is Origin.LOCAL and self._probe is not None and self._probe.state.models:
+        if config.origin is KeyOrigin.LOCAL and self._probe is not None and self._probe.state.models:
             return self._probe.state.models[0]
         return None
 
@@ -355,7 +355,7 @@ class ModelRegistry:
 
     def _start_probe(self) -> None:
         config = self._providers[OLLAMA]
-        if self._probe is not None or config.origin is not Origin.LOCAL:
+        if self._probe is not None or config.origin is not KeyOrigin.LOCAL:
             return
         self._probe = OllamaProbe(config.base_url or "", self._clock, self._ollama_changed)
         self._tasks.spawn(self._probe.run(), name="look for a local Ollama")

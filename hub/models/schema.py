@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from hub.config.sections import Report, Section
+from hub.config.sections import CheckReport, Section
 from hub.core.schema import (
     All,
     AnyOf,
@@ -160,7 +160,7 @@ SECTIONS = (
 )
 
 
-def check_references(config: Any, report: Report) -> None:
+def check_references(config: Any, report: CheckReport) -> None:
     """Warn of models that nothing has the name of; no error, since a key may be in the environment another time."""
     from hub.models.selection import doubtful_references
 

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from hub.core.errors import HubError, InvalidRequest, NotFound
-from hub.models.provider_config import Origin, ProviderConfig, read_providers
+from hub.models.provider_config import KeyOrigin, ProviderConfig, read_providers
 from hub.models.schema import AUTO
 from hub.models.vendors import VENDORS
 
@@ -119,11 +119,11 @@ def _unknown(ref: str, name: str, providers: Collection[str], aliases: Collectio
 
 def _described(config: ProviderConfig) -> str:
     match config.origin:
-        case Origin.CONFIGURATION:
+        case KeyOrigin.CONFIGURATION:
             return f"{config.name} is configured"
-        case Origin.ENVIRONMENT:
+        case KeyOrigin.ENVIRONMENT:
             return f"{config.key_source} is set"
-        case Origin.LOCAL:
+        case KeyOrigin.LOCAL:
             return f"Ollama answers at {config.base_url}"
-        case Origin.BUILT_IN:
+        case KeyOrigin.BUILT_IN:
             return "offline"

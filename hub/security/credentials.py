@@ -22,7 +22,7 @@ OnRevoke = Callable[[str], None]
 PLAIN_LENGTH_LIMIT = 512
 
 
-class Store(Protocol):
+class CredentialStore(Protocol):
     """Where credentials are kept: the hub database, handed in from above."""
 
     async def write(self, fn: Callable[[sqlite3.Connection], T]) -> T:

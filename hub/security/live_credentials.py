@@ -9,10 +9,10 @@ from typing import ClassVar, Generic, TypeVar
 from hub.core.clock import Clock
 from hub.security.credentials import (
     PLAIN_LENGTH_LIMIT,
+    CredentialStore,
     Expiry,
     OnRevoke,
     RevocationListeners,
-    Store,
     digest,
     same_digest,
 )
@@ -50,7 +50,7 @@ C = TypeVar("C", bound=Credential)
 
 
 @dataclass(slots=True)
-class Live(Generic[C]):
+class LiveCredential(Generic[C]):
     """A credential that is good, unless it ended meanwhile."""
 
     credential: C
@@ -70,10 +70,10 @@ class LiveCredentials(Generic[C]):
     """What their secrets begin with."""
     TABLE: ClassVar[str]
 
-    def __init__(self, db: Store, clock: Clock) -> None:
+    def __init__(self, db: CredentialStore, clock: Clock) -> None:
         self._db = db
         self._clock = clock
-        self._live: dict[bytes, Live[C]] = {}
+        self._live: dict[bytes, LiveCredential[C]] = {}
         self._listeners = RevocationListeners()
 
     def verify(self, plain: str) -> C | None:
@@ -102,16 +102,16 @@ class LiveCredentials(Generic[C]):
     def _remember(self, credential: C, hashed: bytes) -> None:
         expiry = Expiry(self._clock, None if credential.expires_ms is None else credential.expires_ms / 1000)
         if not expiry.passed():
-            self._live[hashed] = Live(credential, hashed, expiry)
+            self._live[hashed] = LiveCredential(credential, hashed, expiry)
 
-    def _forget(self, live: Live[C]) -> None:
+    def _forget(self, live: LiveCredential[C]) -> None:
         del self._live[live.hash]
         self._listeners.tell(live.credential.credential_id)
 
-    def _find(self, id: str) -> Live[C] | None:
+    def _find(self, id: str) -> LiveCredential[C] | None:
         return next((live for live in self._live.values() if live.credential.id == id), None)
 
-    def _note_use(self, live: Live[C]) -> None:
+    def _note_use(self, live: LiveCredential[C]) -> None:
         now_ms = self._now_ms()
         last_ms = live.credential.last_used_ms
         if last_ms is not None and 0 <= now_ms - last_ms < USE_NOTED_EVERY_MS:

@@ -8,7 +8,7 @@ from typing import Any
 
 from hub.core.clock import Clock
 from hub.core.context import Authority
-from hub.security.credentials import Expiry, Store, digest, granted_scopes, join_scopes, split_scopes
+from hub.security.credentials import CredentialStore, Expiry, digest, granted_scopes, join_scopes, split_scopes
 
 ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
 """Without 0, O, 1 and I, which look alike."""
@@ -27,7 +27,7 @@ class LoginCodes:
         clock: The clock.
     """
 
-    def __init__(self, db: Store, clock: Clock) -> None:
+    def __init__(self, db: CredentialStore, clock: Clock) -> None:
         self._db = db
         self._clock = clock
         self._pending: dict[bytes, tuple[frozenset[str], Expiry]] = {}

@@ -37,7 +37,7 @@ _PLAIN = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_TRUNC | os.O_CREAT
 
 
-class Kind(StrEnum):
+class FileKind(StrEnum):
     """What a name stands for."""
 
     FILE = "file"
@@ -47,7 +47,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FolderEntry:
     """A file or directory in a jail.
 
     Attributes:
@@ -60,7 +60,7 @@ class Entry:
     """
 
     path: str
-    kind: Kind
+    kind: FileKind
     size_bytes: int
     mtime_ns: int
     device: int
@@ -74,12 +74,12 @@ class Entry:
     @property
     def is_file(self) -> bool:
         """Whether it is a plain file."""
-        return self.kind is Kind.FILE
+        return self.kind is FileKind.FILE
 
     @property
     def is_dir(self) -> bool:
         """Whether it is a directory."""
-        return self.kind is Kind.DIRECTORY
+        return self.kind is FileKind.DIRECTORY
 
 
 class Root:
@@ -220,7 +220,7 @@ class Root:
         with self._directory(names, rel) as descriptor:
             return self._list(descriptor, names, rel, limit)
 
-    def scan(self, rel: str = ".", limit: int = LIST_LIMIT) -> list[Entry]:
+    def scan(self, rel: str = ".", limit: int = LIST_LIMIT) -> list[FolderEntry]:
         """Return what is in a directory, sorted by name.
 
         Raises:
@@ -231,12 +231,12 @@ class Root:
             found = ((name, stat_at(descriptor, name)) for name in self._list(descriptor, names, rel, limit))
             return [_entry((*names, name), each) for name, each in found if each is not None]
 
-    def walk(self, rel: str = ".", limit: int = LIST_LIMIT) -> list[Entry]:
+    def walk(self, rel: str = ".", limit: int = LIST_LIMIT) -> list[FolderEntry]:
         """Return everything below a directory, each directory before what is in it, sorted; at most `limit` entries.
 
         Symlinks are shown and not followed. A directory that cannot be read is shown without its contents.
         """
-        entries: list[Entry] = []
+        entries: list[FolderEntry] = []
         waiting = [self._names(rel)]
         while waiting and len(entries) < limit:
             names = waiting.pop()
@@ -252,7 +252,7 @@ class Root:
             waiting.extend(tuple(each.path.split("/")) for each in reversed(found) if each.is_dir)
         return entries[:limit]
 
-    def stat(self, rel: str) -> Entry:
+    def stat(self, rel: str) -> FolderEntry:
         """Return what a path stands for; a symlink is shown as one."""
         names = self._names(rel)
         if not names:
@@ -418,14 +418,14 @@ class Root:
                     continue
 
 
-def _entry(names: tuple[str, ...], found: os.stat_result) -> Entry:
+def _entry(names: tuple[str, ...], found: os.stat_result) -> FolderEntry:
     if stat.S_ISREG(found.st_mode):
-        kind = Kind.FILE
+        kind = FileKind.FILE
     elif stat.S_ISDIR(found.st_mode):
-        kind = Kind.DIRECTORY
+        kind = FileKind.DIRECTORY
     elif stat.S_ISLNK(found.st_mode):
-        kind = Kind.SYMLINK
+        kind = FileKind.SYMLINK
     else:
-        kind = Kind.OTHER
-    size = found.st_size if kind is Kind.FILE else 0
-    return Entry("/".join(names), kind, size, found.st_mtime_ns, found.st_dev, found.st_ino)
+        kind = FileKind.OTHER
+    size = found.st_size if kind is FileKind.FILE else 0
+    return FolderEntry("/".join(names), kind, size, found.st_mtime_ns, found.st_dev, found.st_ino)

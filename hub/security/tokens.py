@@ -11,8 +11,8 @@ from hub.core.context import Authority
 from hub.core.errors import InvalidRequest, LimitExceeded, NotFound
 from hub.core.ids import new_id
 from hub.core.secret import Secret
-from hub.security.credentials import Store, digest, granted_scopes, join_scopes, new_plain, split_scopes
-from hub.security.live_credentials import Credential, Live, LiveCredentials
+from hub.security.credentials import CredentialStore, digest, granted_scopes, join_scopes, new_plain, split_scopes
+from hub.security.live_credentials import Credential, LiveCredential, LiveCredentials
 
 TOKEN_LIMIT = 500
 NAME_LIMIT = 100
@@ -50,7 +50,7 @@ class TokenStore(LiveCredentials[Token]):
     PREFIX = "homtok_"
     TABLE = "tokens"
 
-    def __init__(self, db: Store, clock: Clock) -> None:
+    def __init__(self, db: CredentialStore, clock: Clock) -> None:
         super().__init__(db, clock)
         self._all: dict[str, Token] = {}
 
@@ -163,10 +163,10 @@ class TokenStore(LiveCredentials[Token]):
         if self._all[token_id].revoked_ms is not None:  # while the new secret was written
             raise _not_valid(token_id)
         self._all[token_id] = token
-        self._live[hashed] = Live(token, hashed, live.expiry)
+        self._live[hashed] = LiveCredential(token, hashed, live.expiry)
         return token, Secret(plain)
 
-    def _note_use(self, live: Live[Token]) -> None:
+    def _note_use(self, live: LiveCredential[Token]) -> None:
         super()._note_use(live)
         self._all[live.credential.id] = live.credential
 

@@ -32,7 +32,7 @@ class Provenance:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TranscriptEntry:
     """One entry of a transcript.
 
     Attributes:
@@ -84,7 +84,7 @@ class Entry:
         return stored
 
     @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> Entry:
+    def from_dict(cls, stored: Mapping[str, Any]) -> TranscriptEntry:
         """Read what `as_dict` wrote.
 
         Raises:
@@ -109,14 +109,14 @@ class Entry:
         )
 
 
-def message_entry(message: Message, ts_ms: int, **fields: Any) -> Entry:
-    """Return an entry that holds `message`; `fields` are those of `Entry`."""
-    return Entry(EntryType.MESSAGE, ts_ms, message=message, **fields)
+def message_entry(message: Message, ts_ms: int, **fields: Any) -> TranscriptEntry:
+    """Return an entry that holds `message`; `fields` are those of `TranscriptEntry`."""
+    return TranscriptEntry(EntryType.MESSAGE, ts_ms, message=message, **fields)
 
 
-def event_entry(name: str, ts_ms: int, data: Mapping[str, Any] | None = None, **fields: Any) -> Entry:
+def event_entry(name: str, ts_ms: int, data: Mapping[str, Any] | None = None, **fields: Any) -> TranscriptEntry:
     """Return an entry that says what happened, for people; the model does not see it."""
-    return Entry(EntryType.EVENT, ts_ms, data={"name": name, **(data or {})}, **fields)
+    return TranscriptEntry(EntryType.EVENT, ts_ms, data={"name": name, **(data or {})}, **fields)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from hub.core.context import Authority
 from hub.core.errors import InvalidRequest
-from hub.memory.contract import NOBODY, Scope
+from hub.memory.contract import NOBODY, MemoryScope
 from hub.security.people import People, is_identity
 from hub.sessions.keys import ROOMS, SessionKey, SessionKind
 
@@ -21,7 +21,7 @@ MEMORY_TOOLS = "group:memory"
 _PERSONAL = (SessionKind.MAIN, SessionKind.DIRECT, SessionKind.SUBAGENT, SessionKind.CRON)
 
 
-def scope_of(session_key: str, authority: Authority, people: People | None = None) -> Scope:
+def scope_of(session_key: str, authority: Authority, people: People | None = None) -> MemoryScope:
     """Return whose memory may be seen and written in a session.
 
     A room has a memory of its own, since others read along; what a hook or a node set off has none. A direct
@@ -39,12 +39,12 @@ def scope_of(session_key: str, authority: Authority, people: People | None = Non
     except InvalidRequest:
         return NOBODY
     if key.kind in ROOMS and key.id is not None:
-        return Scope(person=None, private=False, group=_room(key), shared=authority.person is not None)
+        return MemoryScope(person=None, private=False, group=_room(key), shared=authority.person is not None)
     if key.kind not in _PERSONAL or any(MEMORY_TOOLS in policy.deny for policy in authority.tool_policies):
         return NOBODY
     if key.kind is SessionKind.DIRECT and people is not None and not _may_be_with(key, authority.person, people):
         return NOBODY
-    return Scope(authority.person, private=authority.owner, shared=authority.person is not None)
+    return MemoryScope(authority.person, private=authority.owner, shared=authority.person is not None)
 
 
 def is_private(session_key: str, authority: Authority, people: People | None = None) -> bool:

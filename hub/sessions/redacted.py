@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from hub.models.contract import Block, Image, Message, Text, Thinking, ToolCallBlock
+from hub.models.contract import Block, Image, Message, TextBlock, Thinking, ToolCallBlock
 
 Redact = Callable[[str], str]
 
@@ -36,9 +36,9 @@ def redact_data(value: Any, redact: Redact) -> Any:
 
 def _block(block: Block, redact: Redact) -> Block:
     match block:
-        case Text(text):
+        case TextBlock(text):
             clean = redact(text)
-            return block if clean == text else Text(clean)
+            return block if clean == text else TextBlock(clean)
         case Thinking(text, _):
             clean = redact(text)
             # The signature is over the words that were thought; over others it would be refused.

@@ -24,7 +24,7 @@ from hub.sessions.keys import SessionKey
 from hub.sessions.schema import OPEN_TRANSCRIPTS
 from hub.sessions.session import PATCHABLE, Session
 from hub.sessions.transcript import Redact, Transcript
-from hub.sessions.transcript_file import Reading
+from hub.sessions.transcript_file import TranscriptReading
 from hub.storage.database import Database
 from hub.storage.homedir import Home
 
@@ -278,7 +278,7 @@ class SessionStore:
             self._remember(session.session_id, transcript)
         return transcript
 
-    def _adopt(self, session: Session, loaded: Reading | None) -> Transcript:
+    def _adopt(self, session: Session, loaded: TranscriptReading | None) -> Transcript:
         transcript = Transcript.open(
             self.transcript_path(session),
             session_id=session.session_id,

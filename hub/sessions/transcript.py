@@ -10,10 +10,10 @@ from typing import Any
 
 from hub.core.errors import InvalidRequest
 from hub.models.contract import Message, ToolCallBlock
-from hub.sessions.entry import Entry, EntryType, Header, Provenance, encode_line
+from hub.sessions.entry import EntryType, Header, Provenance, TranscriptEntry, encode_line
 from hub.sessions.redacted import redact_data, redact_message
 from hub.sessions.repair import interrupted_result, pair_results, pending_calls
-from hub.sessions.transcript_file import Reading, TranscriptFile, read_lines
+from hub.sessions.transcript_file import TranscriptFile, TranscriptReading, read_lines
 
 Redact = Callable[[str], str]
 
@@ -28,13 +28,13 @@ class Transcript:
         set_aside: The file that damaged lines were moved to at open, if there were any.
     """
 
-    def __init__(self, file: TranscriptFile, entries: list[Entry], redact: Redact | None = None) -> None:
+    def __init__(self, file: TranscriptFile, entries: list[TranscriptEntry], redact: Redact | None = None) -> None:
         self._file = file
         self._redact = redact
         self._entries = entries
         self._by_id = {entry.id: entry for entry in entries}
         self._parents = _parents(entries)
-        self._branch: list[Entry] | None = None
+        self._branch: list[TranscriptEntry] | None = None
         self.set_aside: Path | None = None
 
     @classmethod
@@ -45,7 +45,7 @@ class Transcript:
         session_id: str = "",
         key: str = "",
         redact: Redact | None = None,
-        reading: Reading | None = None,
+        reading: TranscriptReading | None = None,
     ) -> Transcript:
         """Open a transcript, setting aside what is damaged in it.
 
@@ -67,7 +67,7 @@ class Transcript:
         return transcript
 
     @staticmethod
-    def read(path: Path) -> Reading:
+    def read(path: Path) -> TranscriptReading:
         """Read a transcript's file without changing anything; may be called in a thread.
 
         Raises:
@@ -80,19 +80,19 @@ class Transcript:
         return self._file.path
 
     @property
-    def leaf(self) -> Entry | None:
+    def leaf(self) -> TranscriptEntry | None:
         """The entry that the next one hangs behind."""
         return self._entries[-1] if self._entries else None
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[TranscriptEntry]:
         """Return all entries of the tree, oldest first."""
         return list(self._entries)
 
-    def get(self, entry_id: str) -> Entry | None:
+    def get(self, entry_id: str) -> TranscriptEntry | None:
         """Return an entry by its id."""
         return self._by_id.get(entry_id)
 
-    def branch(self) -> list[Entry]:
+    def branch(self) -> list[TranscriptEntry]:
         """Return the entries from the root to the current leaf."""
         return list(self._current_branch())
 
@@ -104,7 +104,9 @@ class Transcript:
         """Return the tool calls of the current branch that have no result, oldest first."""
         return pending_calls(self._said())
 
-    async def append(self, entries: Entry | Iterable[Entry], *, sync: bool = False) -> list[Entry]:
+    async def append(
+        self, entries: TranscriptEntry | Iterable[TranscriptEntry], *, sync: bool = False
+    ) -> list[TranscriptEntry]:
         """Write entries behind the current leaf, or behind their `parent_id`; an id that is there already is skipped.
 
         Each is a line in the operating system's hands when this returns.
@@ -120,7 +122,7 @@ class Transcript:
             InvalidRequest: A `parent_id` names no entry.
             Unavailable: The disk did not take them; nothing was appended.
         """
-        stored = self._append([entries] if isinstance(entries, Entry) else entries)
+        stored = self._append([entries] if isinstance(entries, TranscriptEntry) else entries)
         if sync:
             await self.sync()
         return stored
@@ -129,7 +131,7 @@ class Transcript:
         """Return once everything appended so far is on the disk."""
         await self._file.sync()
 
-    async def repair(self, *, ts_ms: int | None = None) -> list[Entry]:
+    async def repair(self, *, ts_ms: int | None = None) -> list[TranscriptEntry]:
         """Give every tool call of the current branch that has no result one that says so, on disk.
 
         Repairing twice writes nothing twice.
@@ -144,7 +146,7 @@ class Transcript:
         ts_ms = time.time_ns() // 1_000_000 if ts_ms is None else ts_ms
         for owner, number, call in self._calls_without_result():
             missing.append(
-                Entry(
+                TranscriptEntry(
                     EntryType.MESSAGE,
                     ts_ms,
                     message=interrupted_result(call),
@@ -161,9 +163,9 @@ class Transcript:
         """Give up the file descriptor; the next append takes one again."""
         self._file.close()
 
-    def _append(self, entries: Iterable[Entry]) -> list[Entry]:
-        stored: list[Entry] = []
-        fresh: dict[str, Entry] = {}
+    def _append(self, entries: Iterable[TranscriptEntry]) -> list[TranscriptEntry]:
+        stored: list[TranscriptEntry] = []
+        fresh: dict[str, TranscriptEntry] = {}
         leaf = self.leaf
         for entry in entries:
             known = self._by_id.get(entry.id) or fresh.get(entry.id)
@@ -184,7 +186,7 @@ class Transcript:
                 self._adopt(entry)
         return stored
 
-    def _adopt(self, entry: Entry) -> None:
+    def _adopt(self, entry: TranscriptEntry) -> None:
         leaf = self.leaf
         self._entries.append(entry)
         self._by_id[entry.id] = entry
@@ -196,7 +198,7 @@ class Transcript:
             return
         self._branch = None
 
-    def _current_branch(self) -> list[Entry]:
+    def _current_branch(self) -> list[TranscriptEntry]:
         if self._branch is None:
             branch = []
             at = self.leaf
@@ -211,7 +213,7 @@ class Transcript:
     def _said(self) -> list[Message]:
         return [entry.message for entry in self._current_branch() if entry.message is not None]
 
-    def _calls_without_result(self) -> list[tuple[Entry, int, ToolCallBlock]]:
+    def _calls_without_result(self) -> list[tuple[TranscriptEntry, int, ToolCallBlock]]:
         # By identity: two calls may be equal in every field.
         pending = {id(call) for call in self.pending_tool_calls()}
         return [
@@ -223,7 +225,7 @@ class Transcript:
         ]
 
 
-def _parents(entries: list[Entry]) -> dict[str, str | None]:
+def _parents(entries: list[TranscriptEntry]) -> dict[str, str | None]:
     """Return each entry's parent; one whose parent is lost, or comes after it, follows the entry before it."""
     parents: dict[str, str | None] = {}
     before: str | None = None
@@ -233,7 +235,7 @@ def _parents(entries: list[Entry]) -> dict[str, str | None]:
     return parents
 
 
-def _redacted(entry: Entry, redact: Redact) -> Entry:
+def _redacted(entry: TranscriptEntry, redact: Redact) -> TranscriptEntry:
     message = redact_message(entry.message, redact) if entry.message is not None else None
     data: Any = redact_data(entry.data, redact) if entry.data else entry.data
     if message is entry.message and data is entry.data:

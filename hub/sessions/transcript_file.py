@@ -15,7 +15,7 @@ import orjson
 
 from hub.core.durable import sync_directory, write_all, write_new
 from hub.core.errors import HubError, Unavailable
-from hub.sessions.entry import FORMAT_VERSION, Entry, Header, encode_line
+from hub.sessions.entry import FORMAT_VERSION, Header, TranscriptEntry, encode_line
 
 _log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class NewerTranscript(HubError):
 
 
 @dataclass(slots=True)
-class Reading:
+class TranscriptReading:
     """What was found in a file.
 
     Attributes:
@@ -42,7 +42,7 @@ class Reading:
     """
 
     header: Header | None = None
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[TranscriptEntry] = field(default_factory=list)
     good: list[bytes] = field(default_factory=list)
     damaged: list[bytes] = field(default_factory=list)
     torn: bool = False
@@ -50,9 +50,9 @@ class Reading:
     size_bytes: int = 0
 
 
-def read_lines(data: bytes) -> Reading:
+def read_lines(data: bytes) -> TranscriptReading:
     """Read a transcript's bytes; never raises, whatever they are."""
-    found = Reading(size_bytes=len(data))
+    found = TranscriptReading(size_bytes=len(data))
     lines = data.split(b"\n")
     tail = lines.pop()
     seen: set[str] = set()
@@ -63,7 +63,7 @@ def read_lines(data: bytes) -> Reading:
         parsed = _parse(line)
         if isinstance(parsed, Header) and found.header is None and not found.entries:
             found.header = parsed
-        elif isinstance(parsed, Entry):
+        elif isinstance(parsed, TranscriptEntry):
             if parsed.id not in seen:
                 seen.add(parsed.id)
                 found.entries.append(parsed)
@@ -76,7 +76,7 @@ def read_lines(data: bytes) -> Reading:
     return found
 
 
-def _parse(line: bytes) -> Header | Entry | None:
+def _parse(line: bytes) -> Header | TranscriptEntry | None:
     try:
         stored: Any = orjson.loads(line)
         if stored["type"] == "header":
@@ -84,7 +84,7 @@ def _parse(line: bytes) -> Header | Entry | None:
             if isinstance(version, bool) or not isinstance(version, int):
                 return None
             return Header(str(stored["session_id"]), str(stored["key"]), version)
-        return Entry.from_dict(stored)
+        return TranscriptEntry.from_dict(stored)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         return None
 
@@ -106,7 +106,7 @@ class TranscriptFile:
         self._size = 0
         self._folder_synced = False
 
-    def load(self, found: Reading | None = None) -> tuple[list[Entry], Path | None]:
+    def load(self, found: TranscriptReading | None = None) -> tuple[list[TranscriptEntry], Path | None]:
         """Read the file, and set aside what is damaged.
 
         Args:
@@ -191,7 +191,7 @@ class TranscriptFile:
             _log.warning("%s: a half-written line could not be taken back: %s", self.path, error.strerror)
         self.close()
 
-    def _mend(self, found: Reading) -> Path | None:
+    def _mend(self, found: TranscriptReading) -> Path | None:
         if not found.damaged:
             if found.unended:
                 self._end_line()
@@ -219,7 +219,7 @@ class TranscriptFile:
         finally:
             os.close(descriptor)
 
-    def _rewrite(self, found: Reading) -> None:
+    def _rewrite(self, found: TranscriptReading) -> None:
         self.close()
         good = found.good if found.header is not None else [encode_line(self._header.as_dict()).rstrip(), *found.good]
         fresh = self.path.with_name(f"{self.path.name}.tmp")

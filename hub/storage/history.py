@@ -89,7 +89,7 @@ class Retention:
         }
 
 
-class History:
+class HistoryStore:
     """Records what happened, in the background: recording costs a list entry and never waits, fails or raises.
 
     Args:

@@ -11,7 +11,7 @@ from hub.core.events import Event, EventBus
 from hub.core.repairs import Repairs, Severity
 from hub.core.stages import Stage
 from hub.core.states import EVENT_STATE_CHANGED
-from hub.storage.history import History
+from hub.storage.history import HistoryStore
 
 KEPT: Mapping[str, tuple[str, ...]] = {
     "message_received": (
@@ -64,7 +64,7 @@ class Recorder:
         history: Written behind.
     """
 
-    def __init__(self, bus: EventBus, history: History) -> None:
+    def __init__(self, bus: EventBus, history: HistoryStore) -> None:
         self._bus = bus
         self._history = history
         self._unlisten: list[Callable[[], None]] = []
@@ -103,7 +103,7 @@ class Recorder:
         self._history.record_state(event.data["entity_id"], state, attributes, event.context.id, event.time_fired)
 
 
-def history_stage(history: History, bus: EventBus, repairs: Repairs) -> Stage:
+def history_stage(history: HistoryStore, bus: EventBus, repairs: Repairs) -> Stage:
     """Return the stage that opens the history and records; that nothing is recorded is a repair."""
     recorder = Recorder(bus, history)
 

@@ -55,8 +55,8 @@ def _sandbox() -> Sandbox:
     from hub.core.tasks import TaskOwner
     from hub.template.environment import Sandbox
     from hub.template.library import fill
-    from hub.template.work import Limits
+    from hub.template.work import TemplateLimits
 
-    sandbox = Sandbox(Limits(), lambda _message: None)
+    sandbox = Sandbox(TemplateLimits(), lambda _message: None)
     fill(sandbox, StateMachine(EventBus(TaskOwner("check of templates"))), Clock(), lambda: UTC)
     return sandbox

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from hub.template.contract import TemplateFailed, is_template
 
 if TYPE_CHECKING:
-    from hub.template.engine import Template, Templates
+    from hub.template.engine import Template, TemplateEngine
 
 VALUE_DEPTH = 50
 """Mappings and lists inside each other."""
@@ -46,7 +46,7 @@ class CompiledValue:
 
     __slots__ = ("_plan", "_templates", "is_static", "value")
 
-    def __init__(self, templates: Templates, value: Any, plan: _Plan | None) -> None:
+    def __init__(self, templates: TemplateEngine, value: Any, plan: _Plan | None) -> None:
         self._templates = templates
         self._plan = plan
         self.is_static = plan is None
@@ -61,13 +61,13 @@ class CompiledValue:
         return self.value if self._plan is None else _rendered(self._plan, variables, quote)
 
     async def render_async(self, variables: Mapping[str, Any], *, quote: Callable[[str], str] | None = None) -> Any:
-        """As `render`, with the functions that take their time; `quote` as in `Templates.render_async`."""
+        """As `render`, with the functions that take their time; `quote` as in `TemplateEngine.render_async`."""
         if self._plan is None:
             return self.value
         return await _rendered_async(self._templates, self._plan, variables, quote)
 
 
-def compile_value(templates: Templates, value: Any, name: str) -> CompiledValue:
+def compile_value(templates: TemplateEngine, value: Any, name: str) -> CompiledValue:
     """Prepare a value.
 
     Raises:
@@ -76,7 +76,7 @@ def compile_value(templates: Templates, value: Any, name: str) -> CompiledValue:
     return CompiledValue(templates, value, _plan(templates, value, name, VALUE_DEPTH))
 
 
-def _plan(templates: Templates, value: Any, name: str, depth: int) -> _Plan | None:
+def _plan(templates: TemplateEngine, value: Any, name: str, depth: int) -> _Plan | None:
     if isinstance(value, str):
         return templates.compile(value, name) if is_template(value) else None
     if not isinstance(value, Mapping | list | tuple):
@@ -115,7 +115,7 @@ def _rendered(part: _Part, variables: Mapping[str, Any], quote: Callable[[str], 
 
 
 async def _rendered_async(
-    templates: Templates, part: _Part, variables: Mapping[str, Any], quote: Callable[[str], str] | None
+    templates: TemplateEngine, part: _Part, variables: Mapping[str, Any], quote: Callable[[str], str] | None
 ) -> Any:
     match part:
         case _Fixed():

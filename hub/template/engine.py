@@ -16,7 +16,7 @@ from hub.template.compiled_value import CompiledValue, compile_value
 from hub.template.contract import RenderInfo, TemplateFailed
 from hub.template.deferred import ROUNDS, Answers, NeedsAnswer, deferred_function
 from hub.template.native import as_bool, parse_result
-from hub.template.work import BoundReached, Limits, Work
+from hub.template.work import BoundReached, TemplateLimits, Work
 
 if TYPE_CHECKING:
     from hub.template.compile import Compiled
@@ -41,7 +41,7 @@ class Template:
 
     __slots__ = ("_compiled", "_templates", "name", "text")
 
-    def __init__(self, templates: Templates, text: str, name: str = "") -> None:
+    def __init__(self, templates: TemplateEngine, text: str, name: str = "") -> None:
         self._templates = templates
         self._compiled: Compiled | None = None
         self.text = text
@@ -89,7 +89,7 @@ class Template:
         return f"Template({self.text!r})"
 
 
-class Templates:
+class TemplateEngine:
     """Compiles and renders templates, in the thread of the event loop.
 
     Args:
@@ -108,22 +108,22 @@ class Templates:
         zone: Callable[[], tzinfo],
         functions: Mapping[str, Callable[..., Any]] | None = None,
         deferred: Mapping[str, Callable[..., Awaitable[Any]]] | None = None,
-        limits: Limits | None = None,
+        limits: TemplateLimits | None = None,
     ) -> None:
         self._states = states
         self._clock = clock
         self._zone = zone
         self._functions = dict(functions or {})
         self._deferred = dict(deferred or {})
-        self._limits = limits or Limits()
+        self._limits = limits or TemplateLimits()
         self._sandbox: Sandbox | None = None
         self._cache: OrderedDict[str, Compiled | TemplateFailed] = OrderedDict()
         self._rendering: Template | None = None
         self._noted: set[tuple[str, str]] = set()
 
-    def over(self, states: StateMachine, clock: Clock) -> Templates:
+    def over(self, states: StateMachine, clock: Clock) -> TemplateEngine:
         """Return templates with the same functions over other states and another clock, for what is only tried out."""
-        return Templates(states, clock, self._zone, self._functions, self._deferred, self._limits)
+        return TemplateEngine(states, clock, self._zone, self._functions, self._deferred, self._limits)
 
     def compile(self, text: str, name: str = "") -> Template:
         """Return a template; nothing is compiled before it is rendered, and then once for each text."""

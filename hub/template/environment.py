@@ -15,13 +15,13 @@ from jinja2.runtime import Context, LoopContext, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Cycler, Joiner, Namespace
 
-from hub.core.states import State
+from hub.core.states import EntityState
 from hub.template import guards
 from hub.template.attributes import MAPPING_METHODS, NOTHING, Attributes
 from hub.template.formatting import Formats
 from hub.template.state_views import StateReader
 from hub.template.undefined import Note, fail, noting_undefined
-from hub.template.work import ATOMS, CHARS_PER_STEP, BoundReached, Exposed, Limits, NotPlainData, Work
+from hub.template.work import ATOMS, CHARS_PER_STEP, BoundReached, Exposed, NotPlainData, TemplateLimits, Work
 
 WORD_BITS = 64
 """Smaller whole numbers cost nothing worth counting."""
@@ -76,7 +76,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     intercepted_binops = frozenset({"+", "*", "**", "%", "-"})
 
-    def __init__(self, limits: Limits, note: Note) -> None:
+    def __init__(self, limits: TemplateLimits, note: Note) -> None:
         super().__init__(
             optimized=False,
             autoescape=False,
@@ -152,10 +152,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def _each(self, items: Any) -> Iterator[Any]:
         for item in items:
             self.work.step()
-            yield self._with_views(item) if type(item) is State else item
+            yield self._with_views(item) if type(item) is EntityState else item
 
     def _with_views(self, value: Any) -> Any:
-        if isinstance(value, State):
+        if isinstance(value, EntityState):
             return self.reader.view(value) if self.reader else value.state
         if isinstance(value, Mapping):
             return {key: self._with_views(item) for key, item in value.items()}
@@ -209,7 +209,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return NOTHING
 
     def _attribute(self, obj: Any, name: str) -> Any:
-        if isinstance(obj, State):
+        if isinstance(obj, EntityState):
             obj = self._with_views(obj)
         if isinstance(obj, Exposed):
             return self._exposed(obj, name)
@@ -247,7 +247,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         """A value read out of a variable."""
         if type(value) in _SAFE:
             return value
-        return self._with_views(value) if type(value) is State else value
+        return self._with_views(value) if type(value) is EntityState else value
 
     # Calls and operations
 
@@ -399,7 +399,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             return str(value)
         if isinstance(value, GeneratorType):
             value = list(value)
-        if isinstance(value, State):
+        if isinstance(value, EntityState):
             value = self._with_views(value)
         if value is None or isinstance(value, float | Exposed | Undefined):
             return str(value)

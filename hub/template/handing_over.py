@@ -9,7 +9,7 @@ from typing import Any
 
 from jinja2 import Undefined
 
-from hub.core.states import State
+from hub.core.states import EntityState
 from hub.template.state_views import StateView
 from hub.template.undefined import fail
 from hub.template.work import Exposed
@@ -34,7 +34,7 @@ def plain(value: Any) -> Any:
             return fail(value)
         case StateView():
             return value.raw.as_dict()
-        case State():
+        case EntityState():
             return value.as_dict()
         case Exposed():
             return str(value)

@@ -20,7 +20,7 @@ from hub.template.regexes import Regexes
 from hub.template.state_views import StateReader
 from hub.template.texts import Texts
 from hub.template.times import Times
-from hub.template.version import Version
+from hub.template.version import VersionValue
 
 # jinja's own that need no more than the counting of what goes in and out.
 _OF_JINJA = [
@@ -60,7 +60,7 @@ def fill(sandbox: Sandbox, states: StateMachine, clock: Clock, zone: Callable[[]
         **entities.both(),
         **regexes.filters(),
         **calls.both(),
-        "version": Version,
+        "version": VersionValue,
     }
     ours_of_jinja: dict[str, Any] = {name: DEFAULT_FILTERS[name] for name in _OF_JINJA}
     filters: dict[str, Callable[..., Any]] = {

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
-from hub.core.states import State, StateMachine
+from hub.core.states import EntityState, StateMachine
 from hub.template.work import Exposed
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class StateView(Exposed):
 
     __slots__ = ("_zone", "raw")
 
-    def __init__(self, raw: State, zone: Callable[[], tzinfo]) -> None:
+    def __init__(self, raw: EntityState, zone: Callable[[], tzinfo]) -> None:
         self.raw = raw
         self._zone = zone
 
@@ -119,7 +119,7 @@ class StateReader:
         work.step(len(found))
         return [StateView(state, self.zone) for state in found]
 
-    def view(self, raw: State) -> StateView:
+    def view(self, raw: EntityState) -> StateView:
         """A state that a variable held, such as `trigger.to_state`."""
         return StateView(raw, self.zone)
 

@@ -14,13 +14,13 @@ _BEFORE_RELEASE = {"dev": -4, "a": -3, "alpha": -3, "b": -2, "beta": -2, "rc": -
 
 
 @total_ordering
-class Version(Exposed):
+class VersionValue(Exposed):
     """A version number."""
 
     __slots__ = ("parts", "text")
 
     def __init__(self, text: Any) -> None:
-        self.text: str = text.text if isinstance(text, Version) else str(text).strip()
+        self.text: str = text.text if isinstance(text, VersionValue) else str(text).strip()
         if len(self.text) > VERSION_CHARS:
             raise BoundReached(f"a version has more than {VERSION_CHARS} characters")
         self.parts = [
@@ -41,12 +41,12 @@ class Version(Exposed):
         return int(numbers[place]) if place < len(numbers) else 0
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, str | Version) and self.parts == Version(other).parts
+        return isinstance(other, str | VersionValue) and self.parts == VersionValue(other).parts
 
     def __lt__(self, other: object) -> bool:
-        if not isinstance(other, str | Version):
+        if not isinstance(other, str | VersionValue):
             return NotImplemented
-        mine, theirs = self.parts, Version(other).parts
+        mine, theirs = self.parts, VersionValue(other).parts
         width = max(len(mine), len(theirs))
         return [*mine, *[0] * (width - len(mine))] < [*theirs, *[0] * (width - len(theirs))]
 

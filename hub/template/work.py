@@ -9,7 +9,7 @@ from datetime import date, time as time_of_day, timedelta, tzinfo
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from hub.core.states import State
+from hub.core.states import EntityState
 from hub.template.contract import RenderInfo
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _RANGE_SHARE = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class TemplateLimits:
     """The bounds of templates.
 
     Attributes:
@@ -87,7 +87,7 @@ class Work:
         *("quote", "seen_chars", "seen_states", "steps", "uses_time", "_check_at", "_deadline"),
     )
 
-    def __init__(self, limits: Limits, opaque: tuple[type, ...] = ()) -> None:
+    def __init__(self, limits: TemplateLimits, opaque: tuple[type, ...] = ()) -> None:
         self.limits = limits
         self.opaque = opaque
         self.steps = 0
@@ -182,7 +182,7 @@ class Work:
                 elif isinstance(item, str | bytes):
                     weight += len(item) // CHARS_PER_STEP
                     chars += len(item)
-                elif kind is State:
+                elif kind is EntityState:
                     self.seen_states = True
                 elif not isinstance(item, _PLAIN) and not isinstance(item, self.opaque):
                     raise NotPlainData(f"a value of the kind {kind.__name__} is not plain data")

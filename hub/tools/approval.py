@@ -58,7 +58,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ApprovalDecision:
     """The answer to an `Ask`; anything but `approved` is a no, and `reason` says why in words for people."""
 
     approved: bool
@@ -99,9 +99,9 @@ class Approval:
     chain: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
 
     @property
-    def decision(self) -> Decision:
+    def decision(self) -> ApprovalDecision:
         """What became of it, as the one who asked is told."""
-        return Decision(self.state is ApprovalState.APPROVED, self.state, self.decided_by, self.reason)
+        return ApprovalDecision(self.state is ApprovalState.APPROVED, self.state, self.decided_by, self.reason)
 
     def as_dict(self) -> dict[str, Any]:
         """The approval as clients see it."""
@@ -125,7 +125,7 @@ class Approval:
         }
 
 
-AskOwner = Callable[[Ask], Awaitable[Decision]]
+AskOwner = Callable[[Ask], Awaitable[ApprovalDecision]]
 """Asks and waits for the answer; handed to whoever may have to ask."""
 
 

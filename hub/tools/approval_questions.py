@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.core.services import AskAboutService, ServiceQuestion
-from hub.tools.approval import Ask, AskOwner, Decision
+from hub.tools.approval import ApprovalDecision, Ask, AskOwner
 from hub.tools.contract import ToolCall
 from hub.tools.policy import belongs_here
 
@@ -58,6 +58,6 @@ def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def why_not(decision: Decision) -> str:
+def why_not(decision: ApprovalDecision) -> str:
     """Return a no in words for the model."""
     return decision.reason or "the owner said no. Do not try it in another way; ask them what they want instead"

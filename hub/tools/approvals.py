@@ -25,7 +25,7 @@ from hub.security.login_codes import ALPHABET
 from hub.security.rate_limit import AttemptLimiter, TooManyAttempts
 from hub.security.redaction import Redactor
 from hub.storage.database import Database
-from hub.tools.approval import Approval, ApprovalState, Ask, Decision, binding_of, seen
+from hub.tools.approval import Approval, ApprovalDecision, ApprovalState, Ask, binding_of, seen
 from hub.tools.approval_rights import refuse_own, refuse_to_answer
 from hub.tools.approval_store import KEPT, RESTARTED, ApprovalStore, settled
 
@@ -58,13 +58,13 @@ class _Waiting:
     def __init__(self, approval: Approval, ends_monotonic_s: float) -> None:
         self.approval = approval
         self.ends_monotonic_s = ends_monotonic_s
-        self.answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
+        self.answer: asyncio.Future[ApprovalDecision] = asyncio.get_running_loop().create_future()
         self.answered = False
         """Whether somebody answered; from then on nobody else can, also while the answer is on its way to the disk."""
         self.timer: asyncio.Task[None] | None = None
         self.waiters = 0
 
-    def tell(self, decision: Decision) -> None:
+    def tell(self, decision: ApprovalDecision) -> None:
         if self.timer is not None and self.timer is not asyncio.current_task():
             self.timer.cancel()
         if not self.answer.done():
@@ -109,7 +109,7 @@ class Approvals:
             each.answer.cancel()
         await self._tasks.cancel_all()
 
-    async def ask(self, ask: Ask) -> Decision:
+    async def ask(self, ask: Ask) -> ApprovalDecision:
         """Ask the owner and wait for the answer.
 
         The same `id` asks once: a second call waits for the first one's answer or gets it from the disk. When it asks
@@ -135,7 +135,7 @@ class Approvals:
             return await self._ask_anew(ask, details, binding)
         if waiting.approval.binding != binding:
             self._end_at_once(waiting, ApprovalState.CANCELLED, CHANGED)
-            return Decision(False, ApprovalState.CANCELLED, None, CHANGED)
+            return ApprovalDecision(False, ApprovalState.CANCELLED, None, CHANGED)
         return await self._wait(waiting)
 
     def pending(self) -> list[Approval]:
@@ -232,7 +232,7 @@ class Approvals:
         details: dict[str, Any] = json.loads(text)
         return details, binding
 
-    async def _decision_of(self, id: str, binding: str) -> Decision | None:
+    async def _decision_of(self, id: str, binding: str) -> ApprovalDecision | None:
         """Return what was decided of an id that is asked again; None when it never was."""
         known = self._decided.get(id)
         if known is None:
@@ -240,12 +240,12 @@ class Approvals:
             if known is None:
                 return None
             if not known.survives or known.state is ApprovalState.PENDING:
-                return Decision(False, ApprovalState.EXPIRED, None, RESTARTED)
+                return ApprovalDecision(False, ApprovalState.EXPIRED, None, RESTARTED)
         if known.binding != binding:
-            return Decision(False, ApprovalState.CANCELLED, None, CHANGED)
+            return ApprovalDecision(False, ApprovalState.CANCELLED, None, CHANGED)
         return known.decision
 
-    async def _ask_anew(self, ask: Ask, details: Mapping[str, Any], binding: str) -> Decision:
+    async def _ask_anew(self, ask: Ask, details: Mapping[str, Any], binding: str) -> ApprovalDecision:
         self._expire_what_is_over()
         if len(self._waiting) >= PENDING_LIMIT:
             raise LimitExceeded(f"{PENDING_LIMIT} questions already wait for the owner; answer those first")
@@ -280,14 +280,14 @@ class Approvals:
             self._leave(waiting)
             raise
         except (HubError, sqlite3.Error):
-            self._drop(waiting, Decision(False, ApprovalState.CANCELLED, None, "it could not be kept"))
+            self._drop(waiting, ApprovalDecision(False, ApprovalState.CANCELLED, None, "it could not be kept"))
             raise
         if self._waiting.get(approval.id) is waiting:
             self._bus.fire(EVENT_APPROVAL_REQUESTED, _told(approval), context)
         waiting.waiters -= 1
         return await self._wait(waiting)
 
-    async def _wait(self, waiting: _Waiting) -> Decision:
+    async def _wait(self, waiting: _Waiting) -> ApprovalDecision:
         waiting.waiters += 1
         try:
             return await asyncio.shield(waiting.answer)
@@ -325,7 +325,7 @@ class Approvals:
         try:
             kept = await self._store.settle(answered)
         except HubError:
-            self._drop(waiting, Decision(False, ApprovalState.CANCELLED, None, "the answer could not be kept"))
+            self._drop(waiting, ApprovalDecision(False, ApprovalState.CANCELLED, None, "the answer could not be kept"))
             raise
         if not kept:
             answered = settled(waiting.approval, ApprovalState.CANCELLED, self._now_ms(), None, CHANGED)
@@ -348,7 +348,7 @@ class Approvals:
         told = {"id": ended.id, "state": ended.state.value, "decided_by": ended.decided_by}
         self._bus.fire(EVENT_APPROVAL_RESOLVED, told, context)
 
-    def _drop(self, waiting: _Waiting, decision: Decision) -> None:
+    def _drop(self, waiting: _Waiting, decision: ApprovalDecision) -> None:
         if self._waiting.get(waiting.approval.id) is waiting:
             del self._waiting[waiting.approval.id]
         waiting.tell(decision)

@@ -25,7 +25,7 @@ from hub.models.registry import ModelRegistry
 from hub.models.vendors import OPENAI_API
 from hub.security.people import People, Person
 from hub.security.redaction import Redactor
-from hub.sessions.entry import Entry
+from hub.sessions.entry import TranscriptEntry
 from hub.sessions.keys import main_key
 from hub.sessions.store import SessionStore
 from hub.storage.database import Database
@@ -152,7 +152,7 @@ class AgentHouse:
             **fields,
         )
 
-    def entries(self, session: str = MAIN) -> list[Entry]:
+    def entries(self, session: str = MAIN) -> list[TranscriptEntry]:
         """Return what is on the disk, read as a fresh hub would."""
         known = self.sessions.get(session)
         if known is None:

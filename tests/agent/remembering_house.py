@@ -8,20 +8,20 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from hub.agent.remembering import Needs, Remembering
+from hub.agent.remembering import AgentMemory, MemoryDependencies
 from hub.core.errors import HubError, NotFound, Unavailable
 from hub.core.services import ServiceRegistry
 from hub.memory.contract import (
     NO_FILTERS,
-    Answer,
     Change,
     Filters,
     Hit,
     Memory,
     MemoryFile,
+    MemoryProvenance,
+    MemoryScope,
     MemoryText,
-    Provenance,
-    Scope,
+    SearchAnswer,
 )
 from hub.memory.registry import MemoryRegistry
 from hub.memory.words import words_asked, words_of
@@ -56,7 +56,7 @@ class PlainMemory:
         root = self.folder / area
         return {str(file.relative_to(root)): file.read_text() for file in sorted(root.rglob("*.md"))}
 
-    def is_empty(self, *, agent_id: str, scope: Scope) -> bool | None:
+    def is_empty(self, *, agent_id: str, scope: MemoryScope) -> bool | None:
         return not any(self.texts(area) for area in _areas(scope))
 
     async def search(
@@ -64,11 +64,11 @@ class PlainMemory:
         query: str,
         *,
         agent_id: str,
-        scope: Scope,
+        scope: MemoryScope,
         limit: int | None = None,
         filters: Filters = NO_FILTERS,
         within_s: float | None = None,
-    ) -> Answer:
+    ) -> SearchAnswer:
         self.searches.append(query)
         self.within_s.append(within_s)
         if self.fails is not None:
@@ -83,7 +83,7 @@ class PlainMemory:
             for number, line in enumerate(text.splitlines(), start=1)
             if asked.intersection(words_of(line))
         ]
-        return Answer(hits[: limit or 6], self.engines, 0.1)
+        return SearchAnswer(hits[: limit or 6], self.engines, 0.1)
 
     async def left_out(self, session_id: str, *, agent_id: str) -> frozenset[str] | None:
         return frozenset()
@@ -94,12 +94,12 @@ class PlainNotebook:
 
     def __init__(self, memory: PlainMemory) -> None:
         self._memory = memory
-        self.sources: list[Provenance] = []
+        self.sources: list[MemoryProvenance] = []
         self.calls = 0
         self.full = False
         self.forgotten: list[Change] = []
 
-    async def files(self, *, agent_id: str, scope: Scope) -> list[MemoryFile]:
+    async def files(self, *, agent_id: str, scope: MemoryScope) -> list[MemoryFile]:
         found = []
         for area in _areas(scope):
             for path in self._memory.texts(area):
@@ -107,14 +107,14 @@ class PlainNotebook:
                 found.append(MemoryFile(path, area, facts.st_size, facts.st_mtime_ns // 1_000_000))
         return found
 
-    async def read(self, path: str, *, agent_id: str, scope: Scope) -> MemoryText:
+    async def read(self, path: str, *, agent_id: str, scope: MemoryScope) -> MemoryText:
         for area in _areas(scope):
             if (text := self._memory.texts(area).get(path)) is not None:
                 return MemoryText(path, text, "")
         raise NotFound(path)
 
     async def note(
-        self, slug: str, title: str, text: str, provenance: Provenance, *, agent_id: str, scope: Scope
+        self, slug: str, title: str, text: str, provenance: MemoryProvenance, *, agent_id: str, scope: MemoryScope
     ) -> str:
         if self.full:
             raise Unavailable("memory cannot be written: No space left on device")
@@ -124,7 +124,7 @@ class PlainNotebook:
         self._memory.write(_areas(scope)[0], path, f"# {title}\n\n{text}\n")
         return path
 
-    async def changes(self, *, agent_id: str, scope: Scope, limit: int = 50) -> list[Change]:
+    async def changes(self, *, agent_id: str, scope: MemoryScope, limit: int = 50) -> list[Change]:
         return self.forgotten[:limit]
 
 
@@ -141,8 +141,8 @@ class RememberingHouse(AgentHouse):
         self.registry = MemoryRegistry()
         self.registry.register(cast(Memory, self.memory))  # what these tests need of one is there
         self.services = ServiceRegistry(self.bus)
-        self.remembering = Remembering(
-            Needs(
+        self.remembering = AgentMemory(
+            MemoryDependencies(
                 self.home,
                 self.db,
                 self.runner,
@@ -177,7 +177,7 @@ async def remembering(folder: Path, base_url: str, **recall: Any) -> AsyncIterat
         await house.close()
 
 
-def _areas(scope: Scope) -> list[str]:
+def _areas(scope: MemoryScope) -> list[str]:
     if scope.group is not None:
         return ["group"]
     areas = ["private"] if scope.private else []

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hub.agent.agents import Agents
-from hub.agent.limits import Limits
+from hub.agent.limits import RunLimits
 from hub.agent.schema import AGENTS_SCHEMA
 from hub.core.context import ToolPolicy
 from hub.core.errors import NotFound
@@ -27,7 +27,7 @@ def test_without_any_there_is_main(home: Home) -> None:
 
         assert [agent.id for agent in agents.all()] == ["main"]
         assert agents.default().name == "Homarus"
-        assert agents.default().limits == Limits()
+        assert agents.default().limits == RunLimits()
 
 
 def test_all_that_is_configured_is_taken(home: Home) -> None:
@@ -52,7 +52,7 @@ def test_all_that_is_configured_is_taken(home: Home) -> None:
     bee = agents.default()
     assert (bee.id, bee.name, bee.model, bee.thinking, bee.params) == ("b", "Bee", "test/x", "low", {"temperature": 0})
     assert bee.workspace == home.path / "bees"
-    assert bee.limits == Limits(turns=3, seconds=120)
+    assert bee.limits == RunLimits(turns=3, seconds=120)
     assert bee.tool_policies == (ToolPolicy(deny=frozenset({"write"})),)
     assert not agents.get("a").default
 

@@ -18,9 +18,9 @@ from hub.agent.flush.digest import (
     read_reply,
     slug_of,
 )
-from hub.agent.flush.said import Line
+from hub.agent.flush.said import SaidLine
 
-LINES = (Line("Me", "hello"), Line(None, "hi"), Line("Me", "The boiler was serviced today by Kessler"))
+LINES = (SaidLine("Me", "hello"), SaidLine(None, "hi"), SaidLine("Me", "The boiler was serviced today by Kessler"))
 
 
 def reply(**fields: Any) -> str:
@@ -74,7 +74,7 @@ def test_points_are_bounded_on_one_line_and_each_there_once() -> None:
 
 
 def test_without_a_model_the_last_that_was_said_is_kept_under_the_first_words_that_name_something() -> None:
-    digest = plain_digest([*LINES, *(Line(None, f"answer {number} " + "z" * 900) for number in range(40))])
+    digest = plain_digest([*LINES, *(SaidLine(None, f"answer {number} " + "z" * 900) for number in range(40))])
 
     assert digest.slug == "the-boiler-was-serviced"
     assert digest.title == "The boiler was serviced today by Kessler"
@@ -84,12 +84,12 @@ def test_without_a_model_the_last_that_was_said_is_kept_under_the_first_words_th
 
 
 def test_a_chinese_conversation_has_a_slug_too() -> None:
-    assert plain_digest([Line("Me", "锅炉今天修好了")]).slug == "conversation"
+    assert plain_digest([SaidLine("Me", "锅炉今天修好了")]).slug == "conversation"
 
 
 @given(st.text(), st.text(), st.lists(st.text()))
 def test_whatever_is_said_or_replied_stays_within_bounds(said: str, slug: str, points: list[str]) -> None:
-    digest = read_reply(reply(slug=slug, title=said, points=points), [Line("Me", said)], "m")
+    digest = read_reply(reply(slug=slug, title=said, points=points), [SaidLine("Me", said)], "m")
 
     assert len(digest.slug) <= SLUG_LIMIT
     assert len(digest.title) <= TITLE_LIMIT

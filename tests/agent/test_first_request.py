@@ -12,7 +12,7 @@ import integrations.memory.notes
 import integrations.tools.files
 import integrations.tools.home
 import integrations.tools.sessions
-from hub.agent.remembering import Needs, Remembering
+from hub.agent.remembering import AgentMemory, MemoryDependencies
 from hub.config.store import ConfigStore
 from hub.core.repairs import Repairs
 from hub.core.services import ServiceRegistry
@@ -45,8 +45,10 @@ class Furnished(AgentHouse):
         self.config.load()
         self.time_zone = "UTC"  # as the house has it
         section = self.config.current.or_default
-        self.remembering = Remembering(
-            Needs(self.home, self.db, self.runner, self.lanes, self.services, self.memory, lambda: self.people, section)
+        self.remembering = AgentMemory(
+            MemoryDependencies(
+                self.home, self.db, self.runner, self.lanes, self.services, self.memory, lambda: self.people, section
+            )
         )
         self._releases: list[Callable[[], Any]] = []
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from hub.agent.flush.digest import ATTEMPTS
-from hub.agent.flush.store import TRIES, FlushStore, Plan
+from hub.agent.flush.store import TRIES, FlushPlan, FlushStore
 from hub.core.context import Authority, Context
 from hub.core.errors import Forbidden, NotFound, Unavailable
 from hub.core.secret import Secret
-from hub.memory.contract import Change, Provenance, Scope
+from hub.memory.contract import Change, MemoryProvenance, MemoryScope
 from hub.models.contract import user_message
 from hub.security.people import People, Person
 from hub.sessions.keys import cron_key
@@ -311,12 +311,12 @@ async def test_a_crash_around_the_writing_neither_loses_nor_doubles_it(
         await house.runner.run(house.request(SAID))
         session = await house.sessions.ensure(MAIN)
         last = house.entries()[-1]
-        plan = Plan("boiler", "Boiler", "- Kessler came\n- It works", True, last.id, last.ts_ms)
+        plan = FlushPlan("boiler", "Boiler", "- Kessler came\n- It works", True, last.id, last.ts_ms)
         await FlushStore(house.db).plan(session, plan, last.ts_ms)
         if written:
-            me = Provenance(MAIN, "me", 0.0, trusted=True)
+            me = MemoryProvenance(MAIN, "me", 0.0, trusted=True)
             await house.memory.notebook.note(
-                "boiler", "Boiler", plan.text, me, agent_id="main", scope=Scope("me", private=True)
+                "boiler", "Boiler", plan.text, me, agent_id="main", scope=MemoryScope("me", private=True)
             )
 
     async with remembering(tmp_path, openai_server.base_url) as house:

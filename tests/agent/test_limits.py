@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.agent.limits import Limits, Spent, limit_reached
+from hub.agent.limits import RunLimits, RunSpent, limit_reached
 from hub.agent.run_request import RunResult, RunStatus
 from hub.models.contract import Usage
 from tests.agent.house import AgentHouse, standing
@@ -89,15 +89,15 @@ async def test_a_request_can_ask_for_less_time_but_not_for_more(tmp_path: Path, 
 
 
 @given(
-    st.builds(Limits, turns=st.integers(1, 50), tokens=st.integers(1, 10**6), cost_usd=st.floats(0.01, 100)),
+    st.builds(RunLimits, turns=st.integers(1, 50), tokens=st.integers(1, 10**6), cost_usd=st.floats(0.01, 100)),
     st.integers(0, 100),
     st.integers(0, 10**7),
     st.none() | st.floats(0, 1_000),
 )
 def test_nothing_is_forbidden_below_every_limit_and_something_above_one(
-    limits: Limits, turns: int, tokens: int, cost: float | None
+    limits: RunLimits, turns: int, tokens: int, cost: float | None
 ) -> None:
-    hit = limit_reached(limits, Spent(turns, tokens, Usage(cost_usd=cost)))
+    hit = limit_reached(limits, RunSpent(turns, tokens, Usage(cost_usd=cost)))
 
     over = {
         "turns": turns >= limits.turns,

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from hub.agent.draft import Draft
+from hub.agent.draft import AnswerDraft
 from hub.agent.loop import CALLS_LIMIT
 from hub.agent.run_request import RunStatus
 from hub.models.contract import (
     Message,
     Role,
-    Stop,
+    StopEvent,
     StopReason,
-    Text,
+    TextBlock,
     TextDelta,
     Thinking,
     ThinkingDelta,
@@ -121,8 +121,8 @@ async def test_a_tool_with_a_defect_does_not_end_the_run(house: AgentHouse, open
     assert house.told("run_tool_finished")[0]["is_error"] is True
 
 
-def drafted(*events: Any) -> Draft:
-    draft = Draft()
+def drafted(*events: Any) -> AnswerDraft:
+    draft = AnswerDraft()
     for event in events:
         draft.add(event)
     return draft
@@ -140,16 +140,16 @@ def test_a_draft_keeps_blocks_in_their_order() -> None:
         TextDelta("!"),
         UsageEvent(Usage(1, 1)),
         UsageEvent(Usage(2, 3)),
-        Stop(StopReason.TOOL_CALLS),
+        StopEvent(StopReason.TOOL_CALLS),
     ).turn()
 
-    assert turn.message.content == (Thinking("hmm", "signed"), Text("Hello"), call, Text("!"))
+    assert turn.message.content == (Thinking("hmm", "signed"), TextBlock("Hello"), call, TextBlock("!"))
     assert (turn.usage, turn.stop, turn.calls) == (Usage(2, 3), StopReason.TOOL_CALLS, (call,))
 
 
 def test_what_was_broken_off_has_no_calls_and_no_unsigned_thinking() -> None:
     draft = drafted(ThinkingDelta("hm"), TextDelta("Hello"), ToolCallEvent(ToolCallBlock("a", "look")))
 
-    assert draft.partial() == Message(Role.ASSISTANT, (Text("Hello"),))
+    assert draft.partial() == Message(Role.ASSISTANT, (TextBlock("Hello"),))
     assert drafted(ThinkingDelta("hm")).partial() is None
     assert drafted().partial() is None

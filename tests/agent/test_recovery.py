@@ -9,10 +9,10 @@ from typing import Any, Literal
 import pytest
 
 from hub.agent.conversation import RUN_ENDED
-from hub.agent.recovery import Evidence, Verdict, decide, gather, result_of
+from hub.agent.recovery import Evidence, RecoveryVerdict, decide, gather, result_of
 from hub.agent.run_request import RunRequest, RunResult, RunStatus
-from hub.models.contract import Message, Role, Text, ToolCallBlock, Usage, tool_result, user_message
-from hub.sessions.entry import Entry, event_entry, message_entry
+from hub.models.contract import Message, Role, TextBlock, ToolCallBlock, Usage, tool_result, user_message
+from hub.sessions.entry import TranscriptEntry, event_entry, message_entry
 from hub.sessions.repair import pending_calls
 from tests.agent.house import CHANGING, MAIN, AgentHouse, standing
 from tests.servers.openai_server import OpenAIServer
@@ -21,8 +21,8 @@ CALL = ToolCallBlock("a", "look")
 CHANGE = ToolCallBlock("b", "change")
 
 
-def assistant(*blocks: Any, run_id: str = "r", **fields: Any) -> Entry:
-    message = Message(Role.ASSISTANT, tuple(Text(each) if isinstance(each, str) else each for each in blocks))
+def assistant(*blocks: Any, run_id: str = "r", **fields: Any) -> TranscriptEntry:
+    message = Message(Role.ASSISTANT, tuple(TextBlock(each) if isinstance(each, str) else each for each in blocks))
     return message_entry(message, 1, run_id=run_id, **fields)
 
 
@@ -34,21 +34,23 @@ ENDED = event_entry(RUN_ENDED, 2, {"status": "error", "stop": "limit", "code": "
 @pytest.mark.parametrize(
     ("entries", "kind", "verdict"),
     [
-        ([], "message", Verdict.RERUN),
-        ([], "request", Verdict.INTERRUPTED),
-        ([HEARD], "message", Verdict.RERUN),
-        ([HEARD], "request", Verdict.INTERRUPTED),
-        ([HEARD, assistant(CALL)], "message", Verdict.RERUN),
-        ([HEARD, assistant(CALL, CHANGE)], "message", Verdict.INTERRUPTED),
-        ([HEARD, assistant(ToolCallBlock("c", "unheard_of"))], "message", Verdict.INTERRUPTED),
-        ([HEARD, assistant(CHANGE, run_id="other")], "message", Verdict.RERUN),
-        ([HEARD, assistant("part of it", data={"status": "interrupted"})], "message", Verdict.RERUN),
-        ([HEARD, assistant(CHANGE), ANSWER], "message", Verdict.COMPLETED),
-        ([HEARD, ANSWER], "request", Verdict.COMPLETED),
-        ([HEARD, ENDED], "message", Verdict.COMPLETED),
+        ([], "message", RecoveryVerdict.RERUN),
+        ([], "request", RecoveryVerdict.INTERRUPTED),
+        ([HEARD], "message", RecoveryVerdict.RERUN),
+        ([HEARD], "request", RecoveryVerdict.INTERRUPTED),
+        ([HEARD, assistant(CALL)], "message", RecoveryVerdict.RERUN),
+        ([HEARD, assistant(CALL, CHANGE)], "message", RecoveryVerdict.INTERRUPTED),
+        ([HEARD, assistant(ToolCallBlock("c", "unheard_of"))], "message", RecoveryVerdict.INTERRUPTED),
+        ([HEARD, assistant(CHANGE, run_id="other")], "message", RecoveryVerdict.RERUN),
+        ([HEARD, assistant("part of it", data={"status": "interrupted"})], "message", RecoveryVerdict.RERUN),
+        ([HEARD, assistant(CHANGE), ANSWER], "message", RecoveryVerdict.COMPLETED),
+        ([HEARD, ANSWER], "request", RecoveryVerdict.COMPLETED),
+        ([HEARD, ENDED], "message", RecoveryVerdict.COMPLETED),
     ],
 )
-def test_what_becomes_of_a_run(entries: list[Entry], kind: Literal["message", "request"], verdict: Verdict) -> None:
+def test_what_becomes_of_a_run(
+    entries: list[TranscriptEntry], kind: Literal["message", "request"], verdict: RecoveryVerdict
+) -> None:
     assert decide(kind, gather(entries, "r", lambda name: name == "look")) is verdict
 
 
@@ -75,7 +77,7 @@ class Left:
         house.tool("change", lambda _: "changed", CHANGING)
         return house
 
-    async def die(self, request_kind: Literal["message", "request"], entries: list[Entry]) -> None:
+    async def die(self, request_kind: Literal["message", "request"], entries: list[TranscriptEntry]) -> None:
         async with standing(self.house()) as house:
             request = house.request("hi", run_id="r", kind=request_kind)
             await house.db.write(lambda connection: house.runner.insert_queued(connection, request))
@@ -178,7 +180,9 @@ async def test_whoever_was_not_told_of_an_interruption_is_told_after_the_next_cr
 
 
 @pytest.mark.parametrize("entries", [[HEARD], [HEARD, ANSWER]])
-async def test_a_request_is_never_run_again(left: Left, openai_server: OpenAIServer, entries: list[Entry]) -> None:
+async def test_a_request_is_never_run_again(
+    left: Left, openai_server: OpenAIServer, entries: list[TranscriptEntry]
+) -> None:
     await left.die("request", entries)
 
     async with standing(left.house()) as house:

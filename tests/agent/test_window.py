@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, strategies as st
 
 from hub.agent.window import Item, budget_for, estimate_message, estimate_text, fit
-from hub.models.contract import Image, Message, ModelInfo, Role, Text, ToolCallBlock, tool_result, user_message
+from hub.models.contract import Image, Message, ModelInfo, Role, TextBlock, ToolCallBlock, tool_result, user_message
 from hub.sessions.repair import pair_results
 
 
@@ -15,7 +15,7 @@ def turn(number: int, *, steps: int = 0, tokens: int = 100, trusted: bool = True
     for step in range(steps):
         call = ToolCallBlock(f"c{number}-{step}", "look")
         items += [Item(Message(Role.ASSISTANT, (call,)), tokens), Item(tool_result(call, "seen"), tokens, trusted)]
-    return [*items, Item(Message(Role.ASSISTANT, (Text(f"answer {number}"),)), tokens)]
+    return [*items, Item(Message(Role.ASSISTANT, (TextBlock(f"answer {number}"),)), tokens)]
 
 
 def conversation(turns: int, tokens: int = 100) -> list[Item]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest_asyncio
 
-from tests.automation.engine import Engine
+from tests.automation.engine_rig import Engine
 
 
 @pytest_asyncio.fixture

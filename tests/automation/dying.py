@@ -7,8 +7,8 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from hub.automation.run import Run
-from hub.automation.waiting import WaitingRuns
+from hub.automation.running.run import Run
+from hub.automation.running.waiting import WaitingRuns
 from hub.storage.database import Database
 from hub.storage.migrations import HUB_MIGRATIONS
 

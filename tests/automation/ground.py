@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from hub.automation.contract import Asking, Judge, Location, Parts, Spending
+from hub.automation.contract import Asking, AutomationParts, Judge, Location, RunSpending
 from hub.automation.schedule.timetable import Timetable
 from hub.core.clock import ManualClock
 from hub.core.context import SYSTEM, Context
@@ -16,8 +16,8 @@ from hub.core.services import ServiceRegistry
 from hub.core.states import StateMachine
 from hub.core.tasks import TaskOwner
 from hub.security.people import People, Person
-from hub.storage.history import History
-from hub.template.engine import Templates
+from hub.storage.history import HistoryStore
+from hub.template.engine import TemplateEngine
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NEW_YEAR = 1_767_225_600.0
@@ -29,24 +29,24 @@ def make_parts(
     *,
     start: float = NEW_YEAR,
     judge: Judge | None = None,
-    spending: Spending | None = None,
-    history: History | None = None,
+    spending: RunSpending | None = None,
+    history: HistoryStore | None = None,
     location: Location | None = None,
     people: People | None = None,
-) -> Parts:
+) -> AutomationParts:
     """Make parts whose clock is a `ManualClock` that begins at `start`."""
     clock = ManualClock(start)
     tasks = TaskOwner("test")
     bus = EventBus(tasks, clock.time)
     states = StateMachine(bus, clock.time)
     residents = people or People([Person("anna", "Anna", owner=True), Person("ben", "Ben")])
-    return Parts(
+    return AutomationParts(
         bus,
         states,
         ServiceRegistry(bus),
         clock,
         Timetable(clock, tasks),
-        Templates(states, clock, lambda: BERLIN),
+        TemplateEngine(states, clock, lambda: BERLIN),
         tasks,
         Repairs(bus, clock.time),
         home,
@@ -59,12 +59,12 @@ def make_parts(
     )
 
 
-def clock_of(parts: Parts) -> ManualClock:
+def clock_of(parts: AutomationParts) -> ManualClock:
     """Return the clock of parts made by `make_parts`."""
     assert isinstance(parts.clock, ManualClock)
     return parts.clock
 
 
-def asking(parts: Parts, variables: dict[str, Any] | None = None, *, templates: bool = True) -> Asking:
+def asking(parts: AutomationParts, variables: dict[str, Any] | None = None, *, templates: bool = True) -> Asking:
     """Ask as the automation `morning`, with the rights of the hub."""
     return Asking(parts, variables or {}, Context(SYSTEM), "morning", templates)

@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hub.automation.addresses import Addresses
-from hub.automation.automations import Automations
-from hub.automation.desk import Desk
-from hub.automation.kept import KeptStates
-from hub.automation.scheduled import Asker, ScheduleDoor
-from hub.automation.schema import SECTIONS as AUTOMATION
+from hub.automation.definition.schema import SECTIONS as AUTOMATION
+from hub.automation.editing.schedule_editor import Asker, ScheduleService
+from hub.automation.engine.automations import Automations
+from hub.automation.engine.environment import EngineEnvironment
+from hub.automation.engine.saved_states import KeptStates
+from hub.automation.services.addresses import Addresses
 from hub.config.hub_section import SECTIONS as HUB
 from hub.config.sections import Sections
 from hub.config.store import ConfigStore
@@ -51,9 +51,9 @@ class Rig:
         self.config = ConfigStore(folder, Sections([*HUB, *AUTOMATION]), self.parts.bus, self.parts.repairs)
         self.config.load()
         self.db = Database(folder / "hub.db", HUB_MIGRATIONS, synchronous="NORMAL")
-        desk = Desk(self.parts, KeptStates(self.db, self.clock, self.parts.tasks), delete=self._delete)
+        desk = EngineEnvironment(self.parts, KeptStates(self.db, self.clock, self.parts.tasks), delete=self._delete)
         self.automations = Automations(desk, self.db, dict, lambda: "me")
-        self.door = ScheduleDoor(
+        self.door = ScheduleService(
             self.config,
             self.db,
             self.automations,

@@ -12,9 +12,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from hub.automation.execute import execute
+from hub.automation.running.execute import execute
+from hub.automation.running.waiting import WaitingRuns
 from hub.automation.schedule.timetable import Timetable
-from hub.automation.waiting import WaitingRuns
 from hub.core.clock import Clock
 from hub.core.services import ServiceCall
 from hub.storage.database import Database

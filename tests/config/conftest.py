@@ -9,7 +9,7 @@ import pytest
 
 from hub.config.check import Checked, Config, check
 from hub.config.hub_section import SECTIONS as HUB
-from hub.config.sections import CrossCheck, Report, SchemaProblem, Section, Sections
+from hub.config.sections import CheckReport, CrossCheck, SchemaProblem, Section, Sections
 from hub.core.schema import (
     All,
     AnyOf,
@@ -72,7 +72,7 @@ ROUTINES = Schema(
 LAMP = Schema({Required("host"): string, Optional("pin"): string, Optional("token"): secret})
 
 
-def agents_exist(config: Config, report: Report) -> None:
+def agents_exist(config: Config, report: CheckReport) -> None:
     """Every binding names an agent."""
     agents = {agent["id"] for agent in config.get("agents") or ()}
     for index, binding in enumerate(config.get("bindings") or ()):

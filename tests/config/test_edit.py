@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from hub.config.edit import EditRefused, get_value, insert, parse_value, remove, set_value
 from hub.config.render import block
-from hub.config.spans import Kind, Node, Tagged, find, read_spans
+from hub.config.spans import Node, SpanKind, Tagged, find, read_spans
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.secret import Secret
 
@@ -178,7 +178,7 @@ def paths_in(node: Node, prefix: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     inside = [(index, item) for index, item in enumerate(node.items)] + [
         (key.data, value) for key, value in node.entries
     ]
-    found = [] if node.kind is Kind.SCALAR and not prefix else [prefix] if prefix else []
+    found = [] if node.kind is SpanKind.SCALAR and not prefix else [prefix] if prefix else []
     for key, child in inside:
         found += paths_in(child, (*prefix, key))
     return found

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from hub.automation import grammar
 from hub.automation.actions.service import KIND as SERVICE
 from hub.automation.contract import NotRun
-from hub.automation.grammar import automation, script
-from hub.automation.kinds import (
+from hub.automation.definition import grammar
+from hub.automation.definition.grammar import automation, script
+from hub.automation.definition.kinds import (
     ACTIONS,
     CONDITIONS,
     REFUSED_ACTIONS,
@@ -24,7 +24,7 @@ from hub.automation.kinds import (
     TRIGGERS,
     step_key,
 )
-from hub.automation.own_events import OWN_EVENTS
+from hub.automation.engine.own_events import OWN_EVENTS
 from hub.core.schema import Invalid
 from tests.docs.pages import DOCS
 from tests.docs.test_pages import blocks

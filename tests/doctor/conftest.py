@@ -11,11 +11,11 @@ import pytest
 from hub.cli.configured import checked_home
 from hub.config.seed import seed
 from hub.core.errors import Unavailable
-from hub.doctor.patient import Patient
+from hub.doctor.check_context import CheckContext
 from hub.sections import needed_domains
 from hub.storage.homedir import Home
 
-See = Callable[[], Patient]
+See = Callable[[], CheckContext]
 
 
 def nobody(method: str) -> Mapping[str, Any]:
@@ -37,4 +37,4 @@ def home(tmp_path: Path) -> Home:
 @pytest.fixture
 def see(home: Home) -> See:
     """Look at the home afresh."""
-    return lambda: Patient(home, lambda: checked_home(home.path), needed_domains, nobody)
+    return lambda: CheckContext(home, lambda: checked_home(home.path), needed_domains, nobody)

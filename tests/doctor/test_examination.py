@@ -10,9 +10,9 @@ from pathlib import Path
 from hub.cli.configured import checked_home
 from hub.core.errors import Unavailable
 from hub.core.repairs import Severity
-from hub.doctor.examination import FINDING_LIMIT, Report, examine, mend
+from hub.doctor.check_context import CheckContext
+from hub.doctor.examination import FINDING_LIMIT, DoctorReport, examine, mend
 from hub.doctor.finding import Check, Finding, critical, error, warning
-from hub.doctor.patient import Patient
 from hub.doctor.permissions import PERMISSIONS
 from hub.doctor.registry import CHECKS
 from hub.sections import needed_domains
@@ -62,7 +62,7 @@ def test_every_check_has_a_name_of_its_own() -> None:
 
 
 def test_without_a_home_it_says_how_to_make_one(tmp_path: Path) -> None:
-    patient = Patient(Home(tmp_path / "none"), lambda: checked_home(tmp_path / "none"), needed_domains, nobody)
+    patient = CheckContext(Home(tmp_path / "none"), lambda: checked_home(tmp_path / "none"), needed_domains, nobody)
 
     report = examine(patient, CHECKS)
 
@@ -73,10 +73,10 @@ def test_without_a_home_it_says_how_to_make_one(tmp_path: Path) -> None:
 
 
 def test_a_check_that_fails_is_a_finding_and_the_others_are_made(see: See) -> None:
-    def falls(_: Patient) -> Iterator[Finding]:
+    def falls(_: CheckContext) -> Iterator[Finding]:
         raise ZeroDivisionError("oh")
 
-    def cannot(_: Patient) -> Iterator[Finding]:
+    def cannot(_: CheckContext) -> Iterator[Finding]:
         raise Unavailable("the moon is down")
 
     report = examine(see(), [Check("falls", "Falls", falls), Check("cannot", "Cannot", cannot), check("fine")])
@@ -103,7 +103,7 @@ def test_what_is_found_without_end_is_counted(see: See) -> None:
 
 
 def test_a_report_is_plain_data(see: See) -> None:
-    report = Report(examine(see(), [check("one", error("x", "here", "mend it"))]).looked, (warning("was loose"),))
+    report = DoctorReport(examine(see(), [check("one", error("x", "here", "mend it"))]).looked, (warning("was loose"),))
 
     told = json.loads(json.dumps(report.as_dict()))
 

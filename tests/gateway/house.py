@@ -11,14 +11,14 @@ from typing import Any
 from hub.agent.agents import Agents
 from hub.agent.runner import AgentRunner
 from hub.agent.workspace import Workspaces
-from hub.automation.assembly import AutomationHouse, Needs
+from hub.automation.assembly import AutomationDependencies, AutomationEngine
 from hub.config.store import ConfigStore, ReloadResult
 from hub.core.lanes import Lanes
 from hub.core.services import ServiceRegistry
 from hub.core.states import StateMachine
+from hub.gateway.calls.settings import HttpSettings
 from hub.gateway.log_tail import LogTail
-from hub.gateway.serve import Ground, House, Served, serve
-from hub.gateway.settings import HttpSettings
+from hub.gateway.serve import CoreServices, HubServices, Served, serve
 from hub.memory.registry import MemoryRegistry
 from hub.messaging.access import AccessPolicy
 from hub.messaging.channels import ChannelRegistry
@@ -33,7 +33,7 @@ from hub.security.egress import Egress
 from hub.security.people import People
 from hub.security.redaction import Redactor
 from hub.sessions.store import SessionStore
-from hub.storage.history import History
+from hub.storage.history import HistoryStore
 from hub.tools.approvals import Approvals
 from hub.tools.registry import ToolRegistry
 from integrations.channels.webchat.channel import WebChat
@@ -137,11 +137,11 @@ class FullRig(Rig):
         self.inbox = Inbox(self.db, router, self.runner, commands, self.outbox, self.bus, self.clock, self.tasks)
         self.channels.connect(self.inbox.receive)
         self.log = LogTail(self.redactor)
-        self.history = History(self.home.history_db)
+        self.history = HistoryStore(self.home.history_db)
         self.services = ServiceRegistry(self.bus)
         self.memory = MemoryRegistry()
-        self.automation = AutomationHouse(
-            Needs(
+        self.automation = AutomationEngine(
+            AutomationDependencies(
                 home=self.home,
                 bus=self.bus,
                 states=StateMachine(self.bus),
@@ -197,7 +197,7 @@ class FullRig(Rig):
         await self.channels.add(WebChat(self.bus), AccessPolicy())
         await self.automation.open()
         self.gateway.attach(self.tokens, self.web_sessions, self.devices, self.idempotency)
-        ground = Ground(
+        ground = CoreServices(
             self.db,
             self.config,
             self.repairs,
@@ -209,7 +209,7 @@ class FullRig(Rig):
             list,
             self.log,
         )
-        house = House(
+        house = HubServices(
             self.agents,
             self.sessions,
             self.models,

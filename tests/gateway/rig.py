@@ -19,12 +19,12 @@ from hub.core.clock import Clock
 from hub.core.events import EventBus
 from hub.core.repairs import Repairs
 from hub.core.tasks import TaskOwner
-from hub.gateway.devices import Devices
+from hub.gateway.access.devices import Devices
+from hub.gateway.calls.idempotency import Idempotency
+from hub.gateway.calls.settings import HttpSettings
+from hub.gateway.connection.server import Gateway
 from hub.gateway.http_api.rpc import rpc_routes
 from hub.gateway.http_api.sign_in import SignIn
-from hub.gateway.idempotency import Idempotency
-from hub.gateway.server import Gateway
-from hub.gateway.settings import HttpSettings
 from hub.security.hub_token import hub_token
 from hub.security.login_codes import LoginCodes
 from hub.security.people import People

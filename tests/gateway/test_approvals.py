@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from hub.core.context import SCOPES, Authority, Context
-from hub.tools.approval import Approval, Ask, Decision
+from hub.tools.approval import Approval, ApprovalDecision, Ask
 from tests.gateway.house import FullRig
 from tests.gateway.rig import connected
 
@@ -17,7 +17,7 @@ OWNER = Authority("owner", "owner", SCOPES, owner=True)
 DETAILS = {"tool": "send", "arguments": {"to": "bob"}, "agent": "main"}
 
 
-async def asked(house: FullRig, authority: Authority = OWNER) -> tuple[asyncio.Task[Decision], Approval]:
+async def asked(house: FullRig, authority: Authority = OWNER) -> tuple[asyncio.Task[ApprovalDecision], Approval]:
     """Ask in a task; return it with what is pending."""
     requested = house.tasks.spawn(house.bus.wait_for("approval_requested"), name="requested")
     await asyncio.sleep(0)

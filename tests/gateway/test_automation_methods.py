@@ -7,7 +7,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from hub.automation.own_events import OWN_EVENTS, TRIED_EVENTS
+from hub.automation.engine.own_events import OWN_EVENTS, TRIED_EVENTS
 from hub.core.events import Event
 from tests.gateway.house import FullRig
 from tests.gateway.rig import Client, connected, until

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from hub.automation.trace_store import TraceStore
+from hub.automation.tracing.trace_store import TraceStore
 from hub.core.context import Context
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.events import Event
 from hub.core.schema import SchemaError, describe_error
-from hub.gateway.contract import ADMIN, READ, WRITE, Caller, MethodCall
+from hub.gateway.calls.contract import ADMIN, READ, WRITE, Caller, MethodCall
 from hub.gateway.methods.cron import CronMethods, shown_heartbeat
 from hub.security.redaction import Redactor
 from tests.automation.ground import BERLIN, NEW_YEAR

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from hub.core.errors import InvalidRequest
 from hub.core.schema import Optional, Schema
-from hub.gateway.contract import READ, Method, MethodCall
-from hub.gateway.protocol import (
+from hub.gateway.calls.contract import READ, Method, MethodCall
+from hub.gateway.connection.protocol import (
     Cancel,
     Request,
     decode,

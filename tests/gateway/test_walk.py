@@ -14,8 +14,8 @@ import aiohttp
 import orjson
 import pytest
 
-from hub.gateway.contract import Open, Route
-from hub.gateway.guard import RAW_LIMIT_BYTES
+from hub.gateway.access.guard import RAW_LIMIT_BYTES
+from hub.gateway.calls.contract import Open, Route
 from tests.gateway.house import FullRig
 from tests.gateway.rig import connected
 

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from hub.memory.chunking import Chunk, chunk, tokens_in
-from hub.memory.contract import Entry, Kind, Provenance
+from hub.memory.contract import MemoryEntry, MemoryKind, MemoryProvenance
 from hub.memory.markdown import format_entry
 
 MIB = 1_048_576
-CAME = Provenance("agent:main:main", "me", 1_778_594_580.0, trusted=True)  # 2026-05-12 14:03 UTC
-FROM_OUTSIDE = Provenance("agent:main:email:direct:x", None, CAME.time, trusted=False)
+CAME = MemoryProvenance("agent:main:main", "me", 1_778_594_580.0, trusted=True)  # 2026-05-12 14:03 UTC
+FROM_OUTSIDE = MemoryProvenance("agent:main:email:direct:x", None, CAME.time, trusted=False)
 
 
-def entry(text: str, came: Provenance = CAME) -> str:
-    return format_entry(Entry(text, Kind.FACT, came), UTC)
+def entry(text: str, came: MemoryProvenance = CAME) -> str:
+    return format_entry(MemoryEntry(text, MemoryKind.FACT, came), UTC)
 
 
 def sentences(count: int, mark: str = "s") -> str:

@@ -7,7 +7,7 @@ from datetime import UTC, date
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.memory.contract import Entry, Kind, Provenance
+from hub.memory.contract import MemoryEntry, MemoryKind, MemoryProvenance
 from hub.memory.markdown import (
     format_entry,
     insert_under,
@@ -18,12 +18,12 @@ from hub.memory.markdown import (
     without_sources,
 )
 
-CAME = Provenance("agent:main:main", "me", 1_778_594_580.0, trusted=True)  # 2026-05-12 14:03 UTC
-FROM_OUTSIDE = Provenance("agent:main:main", None, CAME.time, trusted=False)
+CAME = MemoryProvenance("agent:main:main", "me", 1_778_594_580.0, trusted=True)  # 2026-05-12 14:03 UTC
+FROM_OUTSIDE = MemoryProvenance("agent:main:main", None, CAME.time, trusted=False)
 
 
-def written(text: str, kind: Kind = Kind.FACT, came: Provenance = CAME) -> str:
-    return format_entry(Entry(text, kind, came), UTC)
+def written(text: str, kind: MemoryKind = MemoryKind.FACT, came: MemoryProvenance = CAME) -> str:
+    return format_entry(MemoryEntry(text, kind, came), UTC)
 
 
 def test_an_entry_reads_well() -> None:
@@ -87,8 +87,8 @@ def test_an_entry_cannot_pretend_to_be_more_than_one(text: str) -> None:
         assert entry.is_item
 
 
-@given(st.text(min_size=1, max_size=300), st.sampled_from(list(Kind)), st.booleans())
-def test_whatever_an_entry_says_it_is_one_entry_with_its_source(text: str, kind: Kind, trusted: bool) -> None:
+@given(st.text(min_size=1, max_size=300), st.sampled_from(list(MemoryKind)), st.booleans())
+def test_whatever_an_entry_says_it_is_one_entry_with_its_source(text: str, kind: MemoryKind, trusted: bool) -> None:
     item = written(text, kind, CAME if trusted else FROM_OUTSIDE)
 
     found = passages(f"# Title\n\n{item}- next\n")
@@ -146,7 +146,7 @@ def test_an_entry_says_who_said_it_and_where() -> None:
 
 @pytest.mark.parametrize("key", ["a`b", "a\nb_", "a · untrusted_", "`_\n- x"])
 def test_no_session_key_breaks_the_line_that_tells_the_source(key: str) -> None:
-    came = Provenance(key, "me you\n`", CAME.time, trusted=True)
+    came = MemoryProvenance(key, "me you\n`", CAME.time, trusted=True)
 
     (entry,) = passages(written("tea", came=came))
 

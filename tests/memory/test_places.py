@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.memory.contract import Scope
+from hub.memory.contract import MemoryScope
 from hub.memory.places import area_of, areas_of, day_of, may_see, may_strike, may_write
 from tests.integrations.memory.notes_house import ANNA, NOBODY, OTHER_ROOM, OWNER, ROOM
 
@@ -52,21 +52,21 @@ def test_what_could_be_anybodys_is_nobodys(path: str) -> None:
     ("scope", "areas"),
     [
         (OWNER, ("private", "person-me", "shared")),
-        (Scope("me", private=True), ("private", "person-me", "shared")),
-        (Scope(None, private=True), ("private", "shared")),
+        (MemoryScope("me", private=True), ("private", "person-me", "shared")),
+        (MemoryScope(None, private=True), ("private", "shared")),
         (ANNA, ("person-anna", "shared")),
-        (Scope("anna", private=False), ("person-anna",)),
+        (MemoryScope("anna", private=False), ("person-anna",)),
         (ROOM, ("group-telegram-100-abc", "shared")),
         (OTHER_ROOM, ("group-telegram-200-def",)),
         (NOBODY, ()),
-        (Scope(None, private=False, shared=True), ()),
-        (Scope("../x", private=False), ()),
-        (Scope(None, private=False, group="../x"), ()),
-        (Scope("me", private=True, group="../x"), ()),
-        (Scope("me", private=True, group="r"), ("group-r",)),
+        (MemoryScope(None, private=False, shared=True), ()),
+        (MemoryScope("../x", private=False), ()),
+        (MemoryScope(None, private=False, group="../x"), ()),
+        (MemoryScope("me", private=True, group="../x"), ()),
+        (MemoryScope("me", private=True, group="r"), ("group-r",)),
     ],
 )
-def test_a_session_sees_its_own_areas(scope: Scope, areas: tuple[str, ...]) -> None:
+def test_a_session_sees_its_own_areas(scope: MemoryScope, areas: tuple[str, ...]) -> None:
     assert areas_of(scope) == areas
 
 
@@ -81,7 +81,7 @@ def test_what_is_shared_is_the_owners_to_edit_and_others_take_back_what_they_sai
 
 
 @given(st.text(max_size=60), st.sampled_from([OWNER, ANNA, ROOM, OTHER_ROOM, NOBODY]))
-def test_who_may_write_may_see(tail: str, scope: Scope) -> None:
+def test_who_may_write_may_see(tail: str, scope: MemoryScope) -> None:
     for path in (tail, f"memory/{tail}.md", f"memory/people/{tail}.md", f"memory/groups/{tail}/x.md"):
         assert may_see(path, scope) or not may_write(path, scope)
         assert may_see(path, scope) == (area_of(path) in areas_of(scope))

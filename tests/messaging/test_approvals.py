@@ -12,7 +12,7 @@ import pytest
 from hub.core.context import Context
 from hub.messaging.approval_commands import add_approval_commands
 from hub.messaging.approval_messages import ApprovalMessages, question
-from hub.tools.approval import Approval, Ask, Decision
+from hub.tools.approval import Approval, ApprovalDecision, Ask
 from hub.tools.approvals import WRONG_CODES, Approvals
 from tests.messaging.post import OWNER, Post
 
@@ -26,7 +26,9 @@ class Desk:
     post: Post
     approvals: Approvals
 
-    async def asked(self, session_key: str | None = None, **fields: Any) -> tuple[asyncio.Task[Decision], Approval]:
+    async def asked(
+        self, session_key: str | None = None, **fields: Any
+    ) -> tuple[asyncio.Task[ApprovalDecision], Approval]:
         """Ask in a task; return it with what is pending."""
         ask = Ask("tool", "send", "why", DETAILS, Context(OWNER).child(), session_key, **fields)
         bus, tasks = self.post.house.bus, self.post.house.tasks
@@ -61,7 +63,7 @@ async def test_the_owner_is_asked_where_they_wrote_and_answers_with_the_code(des
     assert pending.code in told
     assert "The tool send needs your approval." in told
     assert receipt.reply == "Approved: send"
-    assert await task == Decision(True, task.result().state, "peer:test:user:7")
+    assert await task == ApprovalDecision(True, task.result().state, "peer:test:user:7")
 
 
 async def test_what_others_conversations_ask_goes_to_the_owner_and_not_to_them(desk: Desk) -> None:

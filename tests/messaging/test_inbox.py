@@ -14,7 +14,7 @@ from hub.core.context import SCOPES, Authority, Context
 from hub.core.errors import Conflict, InvalidRequest, NotFound
 from hub.core.events import Event
 from hub.messaging.access import AccessPolicy
-from hub.messaging.commands import Command, CommandCall
+from hub.messaging.commands import ChatCommand, CommandCall
 from hub.messaging.contract import Address, Capabilities, InboundMessage
 from hub.messaging.router import MessagingSettings
 from hub.messaging.routing import Binding
@@ -387,7 +387,7 @@ async def test_a_command_that_was_cut_off_is_not_repeated_and_the_person_is_told
         return "never"
 
     before = Post(tmp_path / "home", openai_server.base_url)
-    before.commands.add(Command("forever", forever, help="never ends"))
+    before.commands.add(ChatCommand("forever", forever, help="never ends"))
     await before.open()
     waiting = asyncio.ensure_future(before.said("/forever", "m1"))
     await begun.wait()

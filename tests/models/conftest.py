@@ -13,13 +13,13 @@ from hub.core.clock import ManualClock
 from hub.core.events import EventBus
 from hub.core.repairs import Repairs
 from hub.core.tasks import TaskOwner
-from hub.models.contract import ModelEvent, ModelInfo, ModelRequest, Stop, StopReason, TextDelta
+from hub.models.contract import ModelEvent, ModelInfo, ModelRequest, StopEvent, StopReason, TextDelta
 from hub.models.provider_config import ProviderConfig
 from hub.models.registry import ModelRegistry
 from hub.models.vendors import LITELLM_API, OFFLINE_API, OPENAI_API
 
 Play = list[ModelEvent | Exception]
-ANSWER: Play = [TextDelta("ok"), Stop(StopReason.END)]
+ANSWER: Play = [TextDelta("ok"), StopEvent(StopReason.END)]
 
 
 @dataclass

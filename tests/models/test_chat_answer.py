@@ -12,7 +12,7 @@ from hub.models.chat_answer import TOOL_CALLS_LIMIT, UNNAMED, ChatAnswer, read_a
 from hub.models.contract import (
     FormatError,
     ModelEvent,
-    Stop,
+    StopEvent,
     StopReason,
     TextDelta,
     ThinkingDelta,
@@ -91,7 +91,7 @@ def test_any_chunk_is_survived(chunks: list[Any]) -> None:
         if isinstance(chunk, dict):
             answer.chunk(chunk)
 
-    assert isinstance(answer.end()[-1], Stop)
+    assert isinstance(answer.end()[-1], StopEvent)
 
 
 def test_the_same_index_with_another_id_is_another_call() -> None:
@@ -137,7 +137,7 @@ def test_a_call_without_a_name_is_malformed() -> None:
     ],
 )
 def test_the_stop_says_what_happened(finish: str, deltas: list[dict[str, Any]], expected: StopReason) -> None:
-    assert read(*deltas, finish=finish)[-1] == Stop(expected)
+    assert read(*deltas, finish=finish)[-1] == StopEvent(expected)
 
 
 def test_text_in_parts_and_signatures_are_read() -> None:

@@ -12,7 +12,7 @@ from hub.models.contract import (
     Message,
     ModelRequest,
     Role,
-    Text,
+    TextBlock,
     Thinking,
     ToolCallBlock,
     ToolSpec,
@@ -38,7 +38,7 @@ def test_the_system_prompt_comes_first_and_only_when_there_is_one() -> None:
 
 
 def test_calls_and_results_keep_their_ids_and_errors_say_so() -> None:
-    messages = sent(user_message("look"), said(Text("I look."), CALL), tool_result(CALL, "locked", is_error=True))
+    messages = sent(user_message("look"), said(TextBlock("I look."), CALL), tool_result(CALL, "locked", is_error=True))
 
     assert messages[1]["content"] == "I look."
     assert messages[1]["tool_calls"] == [
@@ -56,7 +56,7 @@ def test_malformed_arguments_go_back_as_valid_json() -> None:
 
 
 def test_thinking_is_not_sent_back_unless_it_is_asked_for() -> None:
-    message = said(Thinking("hm", "signed"), Text("4"))
+    message = said(Thinking("hm", "signed"), TextBlock("4"))
 
     assert sent(message) == [{"role": "assistant", "content": "4"}]
     assert sent(message, reasoning=True)[0]["reasoning_content"] == "hm"
@@ -70,7 +70,7 @@ def test_an_empty_assistant_message_is_left_out() -> None:
 
 
 def test_images_become_data_urls() -> None:
-    (message,) = sent(Message(Role.USER, (Text("see"), Image("image/png", "QUJD"))))
+    (message,) = sent(Message(Role.USER, (TextBlock("see"), Image("image/png", "QUJD"))))
 
     assert message["content"] == [
         {"type": "text", "text": "see"},
@@ -79,7 +79,7 @@ def test_images_become_data_urls() -> None:
 
 
 def test_images_of_tool_results_follow_behind_all_results_of_the_turn() -> None:
-    picture = Message(Role.TOOL, (Text("taken"), Image("image/png", "QUJD")), tool_call_id="c1", tool_name="look")
+    picture = Message(Role.TOOL, (TextBlock("taken"), Image("image/png", "QUJD")), tool_call_id="c1", tool_name="look")
 
     messages = sent(said(CALL, OTHER), picture, tool_result(OTHER, "dark"), user_message("and?"))
 

@@ -17,7 +17,7 @@ from hub.models.contract import (
     ModelTimeout,
     Overloaded,
     RateLimited,
-    Stop,
+    StopEvent,
     StopReason,
     TextDelta,
     user_message,
@@ -150,4 +150,4 @@ async def test_no_candidate_is_said_so() -> None:
 
 
 async def test_the_stop_is_the_last_event() -> None:
-    assert (await Stage(one=[]).run())[-1] == Stop(StopReason.END)
+    assert (await Stage(one=[]).run())[-1] == StopEvent(StopReason.END)

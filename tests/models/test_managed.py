@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hub.models.contract import Image, Message, ModelInfo, ModelRequest, Role, Text, ToolSpec
+from hub.models.contract import Image, Message, ModelInfo, ModelRequest, Role, TextBlock, ToolSpec
 from hub.models.managed import fit_request
 
-PICTURE = Message(Role.USER, (Text("see"), Image("image/png", "QUJD")))
+PICTURE = Message(Role.USER, (TextBlock("see"), Image("image/png", "QUJD")))
 REQUEST = ModelRequest("m", "", (PICTURE,), tools=(ToolSpec("look", "Looks.", {}),))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hub.core.schema import SchemaError
-from hub.models.provider_config import Origin, ollama_url, read_providers
+from hub.models.provider_config import KeyOrigin, ollama_url, read_providers
 from hub.models.schema import MODELS_SCHEMA, SECTIONS
 
 
@@ -21,12 +21,12 @@ def test_the_order_is_configuration_environment_ollama_offline() -> None:
 
     assert list(found) == ["zed", "groq", "openai", "anthropic", "ollama", "offline"]
     assert [found[name].origin for name in found] == [
-        Origin.CONFIGURATION,
-        Origin.CONFIGURATION,
-        Origin.ENVIRONMENT,
-        Origin.ENVIRONMENT,
-        Origin.LOCAL,
-        Origin.BUILT_IN,
+        KeyOrigin.CONFIGURATION,
+        KeyOrigin.CONFIGURATION,
+        KeyOrigin.ENVIRONMENT,
+        KeyOrigin.ENVIRONMENT,
+        KeyOrigin.LOCAL,
+        KeyOrigin.BUILT_IN,
     ]
 
 

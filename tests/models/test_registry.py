@@ -14,7 +14,7 @@ from hub.models.contract import (
     ModelInfo,
     ModelRequest,
     Overloaded,
-    Stop,
+    StopEvent,
     StopReason,
     TextDelta,
     Usage,
@@ -252,7 +252,7 @@ async def test_a_provider_that_fails_again_and_again_is_set_aside_for_a_while(wo
 async def test_a_call_is_priced_by_what_is_known_of_the_model(world: World) -> None:
     registry = world.registry({"providers": {"openai": {"api_key": "k"}}})
     resolved = await registry.resolve("openai/gpt-5-mini")
-    world.made["openai"].plays.append([UsageEvent(Usage(1_000_000, 1_000_000, 1_000_000)), Stop(StopReason.END)])
+    world.made["openai"].plays.append([UsageEvent(Usage(1_000_000, 1_000_000, 1_000_000)), StopEvent(StopReason.END)])
 
     events = [event async for event in resolved.provider.stream(request("gpt-5-mini"))]
 
@@ -265,7 +265,7 @@ async def test_changing_a_provider_replaces_it_and_lets_its_calls_end(world: Wor
     before = await registry.resolve("mine")
     untouched = await registry.resolve("other")
     old = world.made["mine"]
-    old.plays.append([TextDelta("slow"), Stop(StopReason.END)])
+    old.plays.append([TextDelta("slow"), StopEvent(StopReason.END)])
     events = before.provider.stream(request())
     await anext(events)
 
@@ -275,7 +275,7 @@ async def test_changing_a_provider_replaces_it_and_lets_its_calls_end(world: Wor
     assert not old.closed
     assert after.provider is not before.provider
     assert (await registry.resolve("other")).provider is untouched.provider
-    assert [event async for event in events] == [Stop(StopReason.END)]
+    assert [event async for event in events] == [StopEvent(StopReason.END)]
     await asyncio.sleep(0)
     assert old.closed
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hub.core.errors import NotFound
-from hub.models.provider_config import Origin, ProviderConfig
+from hub.models.provider_config import KeyOrigin, ProviderConfig
 from hub.models.schema import CROSS_CHECKS, MODELS_SCHEMA
 from hub.models.selection import Option, choose_auto, doubtful_references
 
@@ -56,7 +56,7 @@ def test_the_second_check_warns_and_never_breaks_the_section() -> None:
 
 def test_auto_tells_why_it_passed_others_over() -> None:
     first = Option(ProviderConfig("a", "openai"), "it has no key")
-    last = Option(ProviderConfig("offline", "offline", origin=Origin.BUILT_IN))
+    last = Option(ProviderConfig("offline", "offline", origin=KeyOrigin.BUILT_IN))
 
     choice = choose_auto([first, last])
 

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from hub.core.errors import HubError, InvalidRequest, LimitExceeded
 from hub.security.jail_path import PathRefused, components
-from hub.security.root import Kind, Root
+from hub.security.root import FileKind, Root
 
 SECRET = b"what must never be seen"
 
@@ -162,9 +162,9 @@ def test_deleting_a_symlink_deletes_the_symlink(place: Path) -> None:
 def test_a_symlink_is_listed_as_one_and_not_walked(place: Path) -> None:
     found = {each.path: each.kind for each in Root(place).walk(".", 100)}
 
-    assert found["link_dir"] is Kind.SYMLINK
-    assert found["pipe"] is Kind.OTHER
-    assert found["sub/file"] is Kind.FILE
+    assert found["link_dir"] is FileKind.SYMLINK
+    assert found["pipe"] is FileKind.OTHER
+    assert found["sub/file"] is FileKind.FILE
     assert not any("secret" in path for path in found)
 
 

@@ -15,7 +15,7 @@ import aiohttp
 from hub.core.context import Authority, Context
 from hub.core.events import Event
 from hub.core.stages import Stage
-from hub.gateway.contract import Route
+from hub.gateway.calls.contract import Route
 from hub.gateway.log_tail import LogTail
 from hub.hub import Hub
 from hub.messaging.access import AccessPolicy, DmPolicy, GroupPolicy
@@ -32,7 +32,7 @@ from hub.messaging.contract import (
 )
 from hub.security.hub_token import hub_token
 from hub.security.redaction import Redactor
-from hub.sessions.entry import Entry
+from hub.sessions.entry import TranscriptEntry
 from hub.storage.homedir import Home
 from tests.servers.openai_server import OpenAIServer
 from web.dashboard import Dashboard
@@ -161,7 +161,7 @@ class Besieged:
             switched = response.status == 101
             return Answer(response.status, dict(response.headers), b"" if switched else await response.read())
 
-    async def run(self, text: str, session: str = SESSION) -> list[Entry]:
+    async def run(self, text: str, session: str = SESSION) -> list[TranscriptEntry]:
         """Have the owner say something; return the entries of the conversation once it was answered."""
         run_id = f"r{asyncio.get_running_loop().time()}"
         await self.rpc("chat.send", {"sessionKey": session, "message": text, "idempotencyKey": run_id})
@@ -176,14 +176,14 @@ class Besieged:
 
         self.hub.bus.listen("approval_requested", deny)
 
-    async def heard(self, receipt: Receipt) -> list[Entry]:
+    async def heard(self, receipt: Receipt) -> list[TranscriptEntry]:
         """Wait until a message of the platform was answered; return the entries of its conversation."""
         assert receipt.run_id is not None, receipt
         assert receipt.session_key is not None
         assert await self.hub.runner.wait(receipt.run_id, WAIT_LIMIT_S) is not None
         return await self.entries(receipt.session_key)
 
-    async def entries(self, session: str) -> list[Entry]:
+    async def entries(self, session: str) -> list[TranscriptEntry]:
         found = self.hub.sessions.get(session)
         assert found is not None
         return list((await self.hub.sessions.open_transcript(found)).entries())

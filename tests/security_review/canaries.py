@@ -11,7 +11,7 @@ from typing import Any
 
 from hub.core.context import Authority, Context
 from hub.core.events import Event
-from hub.memory.contract import Scope
+from hub.memory.contract import MemoryScope
 from hub.sessions.privacy import scope_of
 from tests.security_review.besieged import SESSION, WAIT_LIMIT_S, Besieged, besieged
 from tests.security_review.test_laundering import tool_call
@@ -63,7 +63,7 @@ class Viewer:
     authority: Authority
     may: frozenset[str]
 
-    def scope(self, house: Besieged) -> Scope:
+    def scope(self, house: Besieged) -> MemoryScope:
         return scope_of(self.session, self.authority, house.hub.people)
 
 

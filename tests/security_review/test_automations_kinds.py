@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hub.automation.kinds import TRIGGERS
+from hub.automation.definition.kinds import TRIGGERS
 from hub.automation.triggers.provenance import is_somebody_elses
 from hub.automation.triggers.searching import pattern, search_for
 from hub.core.context import CHAIN_LIMIT, SYSTEM, Authority, Context

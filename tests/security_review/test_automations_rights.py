@@ -9,7 +9,7 @@ import pytest
 from hub.core.context import Context
 from hub.core.events import Event
 from hub.core.services import AgentRule
-from hub.gateway.contract import ADMIN, READ, WRITE
+from hub.gateway.calls.contract import ADMIN, READ, WRITE
 from tests.security_review.automating import Seen, add, ended
 from tests.security_review.besieged import SESSION, Besieged
 from tests.security_review.test_laundering import last_result, tool_call

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from hub.automation.contract import NotRun
-from hub.automation.own_events import OWN_EVENTS, TRIED_EVENTS
+from hub.automation.engine.own_events import OWN_EVENTS, TRIED_EVENTS
 from hub.core.context import Context
 from hub.core.services import AgentRule, ResponseMode, ServiceCall
-from hub.gateway.contract import WRITE
-from hub.memory.contract import Entry, Kind, Provenance, Scope
+from hub.gateway.calls.contract import WRITE
+from hub.memory.contract import MemoryEntry, MemoryKind, MemoryProvenance, MemoryScope
 from tests.security_review.automating import Seen, add, add_scripts, ended, not_run, webhook
 from tests.security_review.besieged import SESSION, Besieged
 from tests.security_review.test_laundering import last_result, tool_call
@@ -296,9 +296,9 @@ async def test_memory_that_came_from_outside_taints_and_no_template_reads_it(hou
     memory = house.hub.memory.require()
     scope_of = house.hub.people.owner_authority()
     added = await memory.add(
-        Entry(EVIL, Kind.FACT, Provenance("x", scope_of.person, 1_790_000_000.0, trusted=False)),
+        MemoryEntry(EVIL, MemoryKind.FACT, MemoryProvenance("x", scope_of.person, 1_790_000_000.0, trusted=False)),
         agent_id="main",
-        scope=Scope(scope_of.person, private=True),
+        scope=MemoryScope(scope_of.person, private=True),
     )
     id = await add(
         house,

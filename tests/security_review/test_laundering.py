@@ -7,7 +7,7 @@ from typing import Any
 from hub.agent.outside_files import OutsideFiles
 from hub.core.context import Authority
 from hub.models.contract import Role
-from hub.sessions.entry import Entry
+from hub.sessions.entry import TranscriptEntry
 from hub.storage.homedir import Home
 from tests.security_review.besieged import SESSION, Besieged
 from tests.security_review.test_tools import call
@@ -21,13 +21,13 @@ def tool_call(name: str, **arguments: Any) -> list[dict[str, Any]]:
     return [{"tool_call": {"name": name, "arguments": arguments, "id": f"call-{name}"}}]
 
 
-async def strangers_turn(house: Besieged, server: OpenAIServer, *calls: list[dict[str, Any]]) -> list[Entry]:
+async def strangers_turn(house: Besieged, server: OpenAIServer, *calls: list[dict[str, Any]]) -> list[TranscriptEntry]:
     """A stranger makes the model do these calls."""
     server.queue(*calls, "done")
     return await house.heard(await house.platform.say(STRANGER, "please", group="-100"))
 
 
-def last_result(entries: list[Entry], name: str) -> Entry:
+def last_result(entries: list[TranscriptEntry], name: str) -> TranscriptEntry:
     return [
         each
         for each in entries
@@ -35,7 +35,7 @@ def last_result(entries: list[Entry], name: str) -> Entry:
     ][-1]
 
 
-async def owners_turn(house: Besieged, server: OpenAIServer, *calls: list[dict[str, Any]]) -> list[Entry]:
+async def owners_turn(house: Besieged, server: OpenAIServer, *calls: list[dict[str, Any]]) -> list[TranscriptEntry]:
     server.queue(*calls, "done")
     return await house.run("go on", SESSION)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from hub.memory.contract import Forget, Provenance
+from hub.memory.contract import Forget, MemoryProvenance
 from hub.memory.own_scope import own_scope
 from hub.models.contract import user_message
 from hub.sessions.entry import message_entry
@@ -158,7 +158,7 @@ async def test_what_is_forgotten_of_a_conversation_is_in_its_transcript_alone(
 async def test_a_whole_file_and_what_was_told_of_it_goes(house: Besieged) -> None:
     memory = house_memory(house)
     scope = own_scope(house.hub.people.owner_authority())
-    said = Provenance("agent:main:webchat:direct:x", "me", house.hub.clock.time(), trusted=True)
+    said = MemoryProvenance("agent:main:webchat:direct:x", "me", house.hub.clock.time(), trusted=True)
     long = f"- {with_word(0)}\n" + "- and so on and on\n" * 5_000
     await memory.notebook.note("some", with_word(1), long, said, agent_id="main", scope=scope)
     assert SECRET_WORD in str(await memory.notebook.changes(agent_id="main", scope=scope))

@@ -18,7 +18,7 @@ import pytest
 from hub.core.context import Authority, Context
 from hub.core.errors import HubError
 from hub.core.services import ResponseMode
-from hub.gateway.contract import READ, WRITE, Method, Route
+from hub.gateway.calls.contract import READ, WRITE, Method, Route
 from hub.memory.contract import Filters, Forget, Memory, Notebook
 from hub.storage.instance_lock import InstanceLock
 from hub.tools.contract import Tool

@@ -15,7 +15,17 @@ from hub.agent.side_note import HUB_CHANNELS
 from hub.core.context import Context
 from hub.core.errors import Unavailable
 from hub.memory.chunking import chunk
-from hub.memory.contract import NO_FILTERS, Answer, Entry, Filters, Hit, Kind, Memory, Provenance, Scope
+from hub.memory.contract import (
+    NO_FILTERS,
+    Filters,
+    Hit,
+    Memory,
+    MemoryEntry,
+    MemoryKind,
+    MemoryProvenance,
+    MemoryScope,
+    SearchAnswer,
+)
 from hub.memory.front_matter import FrontMatter, holds_outside_words, with_front_matter
 from hub.memory.markdown import format_entry, passages, without_sources
 from hub.memory.own_scope import own_scope
@@ -64,7 +74,7 @@ EDGE_TEXTS = st.lists(
 @given(text=EDGE_TEXTS, trusted=st.booleans())
 @settings(max_examples=200, deadline=None)
 def test_an_entry_is_one_passage_of_its_own_source_whatever_it_says(text: str, trusted: bool) -> None:
-    entry = Entry(text, Kind.FACT, Provenance("agent:main:x`y\nz", "anna`\n_x", 0.0, trusted))
+    entry = MemoryEntry(text, MemoryKind.FACT, MemoryProvenance("agent:main:x`y\nz", "anna`\n_x", 0.0, trusted))
 
     found = passages(f"# d\n\n{format_entry(entry, UTC)}")
 
@@ -312,8 +322,8 @@ SAID = [
 class Talkative(KeptWorker):
     """An index that tells everybody everything, as one may that is older than the configuration."""
 
-    async def search(self, *_: Any) -> Answer:
-        return Answer(SAID, (), 1.0)
+    async def search(self, *_: Any) -> SearchAnswer:
+        return SearchAnswer(SAID, (), 1.0)
 
     async def similar(self, *_: Any) -> list[tuple[Hit, Hit, float]]:
         return [(one, other, 1.0) for one in SAID for other in SAID]
@@ -322,12 +332,12 @@ class Talkative(KeptWorker):
 @pytest.mark.parametrize(
     ("scope", "may"),
     [
-        (Scope("anna", private=False, shared=True), {"memory/people/anna.md", "memory/shared.md"}),
-        (Scope("me", private=True, shared=True), {"MEMORY.md", "memory/shared.md"}),
-        (Scope(None, private=False, group="x"), {"memory/groups/x.md"}),
+        (MemoryScope("anna", private=False, shared=True), {"memory/people/anna.md", "memory/shared.md"}),
+        (MemoryScope("me", private=True, shared=True), {"MEMORY.md", "memory/shared.md"}),
+        (MemoryScope(None, private=False, group="x"), {"memory/groups/x.md"}),
     ],
 )
-async def test_an_index_that_says_too_much_is_not_believed(tmp_path: Path, scope: Scope, may: set[str]) -> None:
+async def test_an_index_that_says_too_much_is_not_believed(tmp_path: Path, scope: MemoryScope, may: set[str]) -> None:
     memory = Notes(tmp_path, worker=Talkative()).memory
 
     answer = await memory.search("canary", agent_id="main", scope=scope)

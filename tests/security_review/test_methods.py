@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hub.gateway.contract import ADMIN, READ, WRITE, Method
+from hub.gateway.calls.contract import ADMIN, READ, WRITE, Method
 from tests.security_review.besieged import SECRET, Besieged
 
 PLAUSIBLE: dict[str, Any] = {

@@ -21,7 +21,7 @@ from hub.models.managed import ARGUMENTS_DEPTH_LIMIT, bounded_call
 from hub.security.redaction import MASK, Redactor
 from hub.security.secret_patterns import SECRET_PATTERNS
 from integrations.tools.files.editing import difference, replace_once
-from web.markdown import Markdown
+from web.chat.markdown import Markdown
 
 SIZE = 3_000
 UNITS = (

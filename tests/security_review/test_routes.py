@@ -9,7 +9,7 @@ from urllib.parse import quote
 import orjson
 import pytest
 
-from hub.gateway.contract import ADMIN, READ, WRITE, Open, Route
+from hub.gateway.calls.contract import ADMIN, READ, WRITE, Open, Route
 from tests.security_review.besieged import SECRET, Besieged
 from tests.servers.openai_server import OpenAIServer
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hub.core.context import Authority
-from hub.memory.contract import NOBODY, Scope
+from hub.memory.contract import NOBODY, MemoryScope
 from hub.security.people import People, Person
 from hub.sessions.privacy import is_private, scope_of
 
@@ -20,9 +20,9 @@ PEOPLE = People(
 ME = Authority("owner", person="me", owner=True)
 ANNA = Authority("peer:telegram:user:2", person="anna")
 STRANGER = Authority("peer:telegram:user:9")
-MINE = Scope("me", private=True, shared=True)
-ANNAS = Scope("anna", private=False, shared=True)
-ROOM = Scope(None, private=False, group="telegram--100-aa590b0ee9cff01f2251", shared=True)
+MINE = MemoryScope("me", private=True, shared=True)
+ANNAS = MemoryScope("anna", private=False, shared=True)
+ROOM = MemoryScope(None, private=False, group="telegram--100-aa590b0ee9cff01f2251", shared=True)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ ROOM = Scope(None, private=False, group="telegram--100-aa590b0ee9cff01f2251", sh
         ("", ME, NOBODY),
     ],
 )
-def test_a_session_sees_the_memory_of_whom_it_belongs_to(key: str, authority: Authority, scope: Scope) -> None:
+def test_a_session_sees_the_memory_of_whom_it_belongs_to(key: str, authority: Authority, scope: MemoryScope) -> None:
     assert scope_of(key, authority, PEOPLE) == scope
     assert is_private(key, authority, PEOPLE) is scope.private
 

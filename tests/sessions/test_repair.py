@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, strategies as st
 
-from hub.models.contract import Message, Role, Text, ToolCallBlock, tool_result, user_message
+from hub.models.contract import Message, Role, TextBlock, ToolCallBlock, tool_result, user_message
 from hub.sessions.repair import INTERRUPTED, pair_results, pending_calls
 
 
@@ -17,7 +17,13 @@ def result(call: str, text: str = "done") -> Message:
 
 
 def test_a_conversation_in_good_order_is_left_as_it_is() -> None:
-    messages = [user_message("hi"), says("a", "b"), result("a"), result("b"), Message(Role.ASSISTANT, (Text("ok"),))]
+    messages = [
+        user_message("hi"),
+        says("a", "b"),
+        result("a"),
+        result("b"),
+        Message(Role.ASSISTANT, (TextBlock("ok"),)),
+    ]
 
     assert pair_results(messages) == messages
 

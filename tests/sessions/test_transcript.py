@@ -14,8 +14,18 @@ import orjson
 import pytest
 
 from hub.core.errors import InvalidRequest, Unavailable
-from hub.models.contract import Image, Message, Role, Text, Thinking, ToolCallBlock, Usage, tool_result, user_message
-from hub.sessions.entry import Entry, EntryType, Provenance, event_entry, message_entry
+from hub.models.contract import (
+    Image,
+    Message,
+    Role,
+    TextBlock,
+    Thinking,
+    ToolCallBlock,
+    Usage,
+    tool_result,
+    user_message,
+)
+from hub.sessions.entry import EntryType, Provenance, TranscriptEntry, event_entry, message_entry
 from hub.sessions.repair import INTERRUPTED
 from hub.sessions.transcript import Transcript
 
@@ -33,12 +43,12 @@ def calls(*ids: str) -> Message:
 async def test_what_was_appended_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "s1.jsonl"
     transcript = opened(path)
-    every_field = Entry(
+    every_field = TranscriptEntry(
         EntryType.MESSAGE,
         1_700_000_000_123,
         message=Message(
             Role.ASSISTANT,
-            (Text("hi"), Thinking("hm", "sig"), ToolCallBlock("c", "ls", {"a": [1]}), Image("image/png", "AAAA")),
+            (TextBlock("hi"), Thinking("hm", "sig"), ToolCallBlock("c", "ls", {"a": [1]}), Image("image/png", "AAAA")),
         ),
         run_id="r",
         inbox_id="i",
@@ -179,7 +189,7 @@ async def test_secrets_do_not_reach_the_disk(tmp_path: Path) -> None:
     message = Message(
         Role.ASSISTANT,
         (
-            Text("it is hunter2"),
+            TextBlock("it is hunter2"),
             Thinking("hunter2?", "signed"),
             ToolCallBlock("c", "login", {"deep": ["hunter2", {"x": "hunter2"}]}, malformed="{hunter2"),
         ),

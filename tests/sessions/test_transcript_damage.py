@@ -12,7 +12,7 @@ import orjson
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hub.models.contract import Message, Role, Text, ToolCallBlock, tool_result, user_message
+from hub.models.contract import Message, Role, TextBlock, ToolCallBlock, tool_result, user_message
 from hub.sessions.entry import Header, encode_line, message_entry
 from hub.sessions.transcript import Transcript
 from hub.sessions.transcript_file import NewerTranscript, read_lines
@@ -25,9 +25,9 @@ def conversation() -> list[bytes]:
     call = ToolCallBlock("c1", "ls", {"path": "."})
     said = [
         user_message("what is in here? 这里有什么?"),
-        Message(Role.ASSISTANT, (Text("let me look"), call)),
+        Message(Role.ASSISTANT, (TextBlock("let me look"), call)),
         tool_result(call, "a\nb"),
-        Message(Role.ASSISTANT, (Text("two files"),)),
+        Message(Role.ASSISTANT, (TextBlock("two files"),)),
         user_message("thanks"),
     ]
     lines, parent = [], None
@@ -166,7 +166,7 @@ async def test_a_newer_format_is_refused_and_left_alone(tmp_path: Path) -> None:
 WRITER = """
 import asyncio, sys
 from pathlib import Path
-from hub.models.contract import Message, Role, Text, ToolCallBlock, tool_result, user_message
+from hub.models.contract import Message, Role, TextBlock, ToolCallBlock, tool_result, user_message
 from hub.sessions.entry import message_entry
 from hub.sessions.transcript import Transcript
 

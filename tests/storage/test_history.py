@@ -14,7 +14,7 @@ import pytest
 
 from hub.core.secret import Secret
 from hub.security.redaction import Redactor
-from hub.storage.history import BUFFER_LIMIT, History, Retention
+from hub.storage.history import BUFFER_LIMIT, HistoryStore, Retention
 
 NOON = 1_767_268_800.0  # 2026-01-01 12:00 UTC
 DAY = 86_400.0
@@ -35,14 +35,14 @@ class Opaque:
 
 
 @pytest.fixture
-async def history(tmp_path: Path) -> AsyncIterator[History]:
-    history = History(tmp_path / "history.db", wall_time=lambda: NOON)
+async def history(tmp_path: Path) -> AsyncIterator[HistoryStore]:
+    history = HistoryStore(tmp_path / "history.db", wall_time=lambda: NOON)
     await history.open()
     yield history
     await history.close()
 
 
-async def test_events_are_told_newest_first(history: History) -> None:
+async def test_events_are_told_newest_first(history: HistoryStore) -> None:
     history.record_event("a", {"n": 1}, "c1", NOON - 2)
     history.record_event("b", {"n": 2}, None, NOON - 1)
 
@@ -53,7 +53,7 @@ async def test_events_are_told_newest_first(history: History) -> None:
     assert found[1]["time"] == NOON - 2
 
 
-async def test_events_can_be_asked_for_by_type(history: History) -> None:
+async def test_events_can_be_asked_for_by_type(history: HistoryStore) -> None:
     for number in range(6):
         history.record_event("even" if number % 2 == 0 else "odd", {"n": number}, None, NOON)
 
@@ -62,7 +62,7 @@ async def test_events_can_be_asked_for_by_type(history: History) -> None:
     assert [each["data"]["n"] for each in found] == [4, 2]
 
 
-async def test_states_of_an_entity_are_told_oldest_first(history: History) -> None:
+async def test_states_of_an_entity_are_told_oldest_first(history: HistoryStore) -> None:
     history.record_state("light.hall", "off", {"watts": 0}, None, NOON - 20)
     history.record_state("light.hall", "on", {"watts": 7}, None, NOON - 10)
     history.record_state("light.attic", "on", {}, None, NOON)
@@ -72,7 +72,7 @@ async def test_states_of_an_entity_are_told_oldest_first(history: History) -> No
     assert [(each["state"], each["attributes"]) for each in found] == [("on", {"watts": 7})]
 
 
-async def test_usage_is_summed_by_day_agent_and_model(history: History) -> None:
+async def test_usage_is_summed_by_day_agent_and_model(history: HistoryStore) -> None:
     history.record_usage("main", "agent:main:main", "r1", "openai/x", Used(), NOON)
     history.record_usage("main", "agent:main:main", "r2", "openai/x", Used(cost_usd=None), NOON - 60)
     history.record_usage("main", None, None, "openai/x", Used(), NOON - DAY)
@@ -87,7 +87,7 @@ async def test_usage_is_summed_by_day_agent_and_model(history: History) -> None:
     assert found[0]["cost_usd"] == pytest.approx(0.01)
 
 
-async def test_days_end_at_the_midnight_of_the_home(history: History) -> None:
+async def test_days_end_at_the_midnight_of_the_home(history: HistoryStore) -> None:
     history.record_usage("main", None, None, "m", Used(cost_usd=None), NOON - 6.6 * 3600)
 
     found = await history.usage_by_day(1, ZoneInfo("Asia/Kathmandu"))
@@ -95,7 +95,7 @@ async def test_days_end_at_the_midnight_of_the_home(history: History) -> None:
     assert [(each["day"], each["cost_usd"]) for each in found] == [("2026-01-01", None)]
 
 
-async def test_data_that_is_not_plain_is_shown_as_text(history: History) -> None:
+async def test_data_that_is_not_plain_is_shown_as_text(history: HistoryStore) -> None:
     history.record_event("odd", {"thing": Opaque(), "set": {2, 1}, "surrogate": "\ud800"}, None, NOON)
     mixed: dict[Any, Any] = {"thing": Opaque(), 3: "x"}
     history.record_event("odd", mixed, None, NOON)
@@ -106,7 +106,7 @@ async def test_data_that_is_not_plain_is_shown_as_text(history: History) -> None
     assert "an opaque thing" in str(found[1]["data"])
 
 
-async def test_data_that_is_too_large_is_cut_and_says_so(history: History) -> None:
+async def test_data_that_is_too_large_is_cut_and_says_so(history: HistoryStore) -> None:
     history.record_event("big", {"text": "x" * 100_000}, None, NOON)
 
     found = await history.recent_events(1)
@@ -118,7 +118,7 @@ async def test_data_that_is_too_large_is_cut_and_says_so(history: History) -> No
 async def test_secrets_do_not_reach_the_disk(tmp_path: Path) -> None:
     redactor = Redactor()
     redactor.register(Secret("correct-horse-battery"))
-    history = History(tmp_path / "history.db", redact=redactor.redact)
+    history = HistoryStore(tmp_path / "history.db", redact=redactor.redact)
     await history.open()
 
     history.record_event("said", {"text": "it is correct-horse-battery"}, None, NOON)
@@ -129,7 +129,7 @@ async def test_secrets_do_not_reach_the_disk(tmp_path: Path) -> None:
 
 
 async def test_what_is_too_old_is_deleted_by_class(tmp_path: Path) -> None:
-    history = History(
+    history = HistoryStore(
         tmp_path / "history.db", retention=Retention(events_s=DAY, states_s=3 * DAY), wall_time=lambda: NOON
     )
     await history.open()
@@ -147,7 +147,7 @@ async def test_what_is_too_old_is_deleted_by_class(tmp_path: Path) -> None:
         assert stranger.execute("SELECT COUNT(*) FROM states").fetchone() == (2,)
 
 
-async def test_more_than_the_buffer_holds_is_dropped_and_counted(history: History) -> None:
+async def test_more_than_the_buffer_holds_is_dropped_and_counted(history: HistoryStore) -> None:
     for number in range(BUFFER_LIMIT + 25):
         history.record_event("many", {"n": number}, None, NOON)
 
@@ -161,7 +161,7 @@ async def test_more_than_the_buffer_holds_is_dropped_and_counted(history: Histor
 async def test_a_damaged_file_is_set_aside_and_begun_anew(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
     path.write_bytes(b"no database at all")
-    history = History(path, wall_time=lambda: NOON)
+    history = HistoryStore(path, wall_time=lambda: NOON)
 
     await history.open()
     history.record_event("a", {}, None, NOON)
@@ -174,14 +174,14 @@ async def test_a_damaged_file_is_set_aside_and_begun_anew(tmp_path: Path) -> Non
 
 async def test_a_newer_file_is_set_aside_and_begun_anew(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
-    first = History(path)
+    first = HistoryStore(path)
     await first.open()
     await first.close()
     with sqlite3.connect(path) as newer:
         newer.execute("UPDATE meta SET value = '99'")
         newer.execute("PRAGMA user_version = 99")
     newer.close()
-    history = History(path)
+    history = HistoryStore(path)
 
     await history.open()
     recording = history.status()["recording"]
@@ -195,7 +195,7 @@ async def test_only_the_last_damaged_file_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
     for number in range(3):
         path.write_bytes(f"damaged {number}".encode())
-        history = History(path)
+        history = HistoryStore(path)
         await history.open()
         await history.close()
 
@@ -203,7 +203,7 @@ async def test_only_the_last_damaged_file_is_kept(tmp_path: Path) -> None:
 
 
 async def test_without_a_place_to_write_the_hub_goes_on(tmp_path: Path) -> None:
-    history = History(tmp_path / "nowhere" / "history.db")
+    history = HistoryStore(tmp_path / "nowhere" / "history.db")
 
     await history.open()
     history.record_event("a", {}, None, NOON)

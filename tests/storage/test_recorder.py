@@ -12,28 +12,28 @@ from hub.core.context import system_context
 from hub.core.events import EventBus
 from hub.core.states import StateMachine
 from hub.core.tasks import TaskOwner
-from hub.storage.history import History
+from hub.storage.history import HistoryStore
 from hub.storage.recorder import CUSTOM_BYTES_LIMIT, CUT, EVENT_CUSTOM, Recorder
 
 NOON = 1_767_268_800.0
 
 
 @pytest.fixture
-async def history(tmp_path: Path) -> AsyncIterator[History]:
-    history = History(tmp_path / "history.db", wall_time=lambda: NOON)
+async def history(tmp_path: Path) -> AsyncIterator[HistoryStore]:
+    history = HistoryStore(tmp_path / "history.db", wall_time=lambda: NOON)
     await history.open()
     yield history
     await history.close()
 
 
 @pytest.fixture
-def bus(history: History) -> EventBus:
+def bus(history: HistoryStore) -> EventBus:
     bus = EventBus(TaskOwner("test"), lambda: NOON)
     Recorder(bus, history).start()
     return bus
 
 
-async def test_a_message_is_told_apart_and_its_words_are_not_kept(bus: EventBus, history: History) -> None:
+async def test_a_message_is_told_apart_and_its_words_are_not_kept(bus: EventBus, history: HistoryStore) -> None:
     told = {
         "inbox_id": "i1",
         "channel": "telegram",
@@ -52,14 +52,14 @@ async def test_a_message_is_told_apart_and_its_words_are_not_kept(bus: EventBus,
     assert found["data"] == told
 
 
-async def test_of_a_webhook_only_its_id_is_kept(bus: EventBus, history: History) -> None:
+async def test_of_a_webhook_only_its_id_is_kept(bus: EventBus, history: HistoryStore) -> None:
     bus.fire("webhook_received", {"webhook_id": "door", "method": "POST", "json": {"code": "1234"}})
 
     (found,) = await history.recent_events(10)
     assert found["data"] == {"webhook_id": "door", "method": "POST"}
 
 
-async def test_a_custom_event_is_kept_with_its_data(bus: EventBus, history: History) -> None:
+async def test_a_custom_event_is_kept_with_its_data(bus: EventBus, history: HistoryStore) -> None:
     bus.fire(EVENT_CUSTOM, {"event_type": "doorbell", "event_data": {"door": "front"}})
 
     (found,) = await history.recent_events(10)
@@ -68,7 +68,7 @@ async def test_a_custom_event_is_kept_with_its_data(bus: EventBus, history: Hist
 
 @pytest.mark.parametrize("data", [{"text": "x" * CUSTOM_BYTES_LIMIT}, {"n": 1 << 70}])
 async def test_of_a_large_custom_event_only_that_it_was_is_kept(
-    bus: EventBus, history: History, data: dict[str, Any]
+    bus: EventBus, history: HistoryStore, data: dict[str, Any]
 ) -> None:
     bus.fire(EVENT_CUSTOM, {"event_type": "doorbell", "event_data": data})
 
@@ -76,19 +76,21 @@ async def test_of_a_large_custom_event_only_that_it_was_is_kept(
     assert found["data"] == {CUT: True}
 
 
-async def test_nobody_gets_words_into_history_under_the_name_of_a_kept_event(bus: EventBus, history: History) -> None:
+async def test_nobody_gets_words_into_history_under_the_name_of_a_kept_event(
+    bus: EventBus, history: HistoryStore
+) -> None:
     bus.fire(EVENT_CUSTOM, {"event_type": "message_received", "event_data": {"text": "hello"}})
 
     assert await history.recent_events(10) == []
 
 
-async def test_an_event_that_nobody_asked_for_is_not_kept(bus: EventBus, history: History) -> None:
+async def test_an_event_that_nobody_asked_for_is_not_kept(bus: EventBus, history: HistoryStore) -> None:
     bus.fire("run_delta", {"text": "hello"})
 
     assert await history.recent_events(10) == []
 
 
-async def test_history_is_paged_through_from_the_oldest_on(history: History) -> None:
+async def test_history_is_paged_through_from_the_oldest_on(history: HistoryStore) -> None:
     for number in range(5):
         history.record_event("tick", {"n": number}, None, NOON + number)
         history.record_state("light.hall", "on" if number % 2 else "off", {"n": number}, None, NOON + number)
@@ -103,7 +105,7 @@ async def test_history_is_paged_through_from_the_oldest_on(history: History) -> 
     assert [(each["entity_id"], each["attributes"]["n"]) for each in before] == [("light.hall", 1)]
 
 
-async def test_what_was_removed_is_not_among_the_states(bus: EventBus, history: History) -> None:
+async def test_what_was_removed_is_not_among_the_states(bus: EventBus, history: HistoryStore) -> None:
     states = StateMachine(bus, lambda: NOON)
     states.set("light.hall", "on", {}, system_context())
     states.remove("light.hall")

@@ -13,7 +13,7 @@ from hub.core.clock import ManualClock
 from hub.core.events import EventBus
 from hub.core.states import StateMachine
 from hub.core.tasks import TaskOwner
-from hub.template.engine import Templates
+from hub.template.engine import TemplateEngine
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 3, 14, 15, 9, 26, tzinfo=UTC)
@@ -38,12 +38,12 @@ def states(clock: ManualClock) -> StateMachine:
 
 
 @pytest.fixture
-def templates(states: StateMachine, clock: ManualClock) -> Templates:
-    return Templates(states, clock, lambda: BERLIN)
+def templates(states: StateMachine, clock: ManualClock) -> TemplateEngine:
+    return TemplateEngine(states, clock, lambda: BERLIN)
 
 
 @pytest.fixture
-def render(templates: Templates) -> Render:
+def render(templates: TemplateEngine) -> Render:
     """Renders a text with the variables given by name."""
 
     def render(text: str, **variables: Any) -> Any:

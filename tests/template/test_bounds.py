@@ -11,8 +11,8 @@ import pytest
 from hub.core.clock import ManualClock
 from hub.core.states import StateMachine
 from hub.template.contract import TemplateFailed
-from hub.template.engine import Templates
-from hub.template.work import Limits, Work
+from hub.template.engine import TemplateEngine
+from hub.template.work import TemplateLimits, Work
 from tests.template.conftest import BERLIN, Render
 
 MEMORY_BYTES = 50_000_000
@@ -163,14 +163,14 @@ def test_a_hostile_template_is_refused_in_little_memory(
 def test_without_the_clock_the_steps_alone_end_a_hostile_template(
     states: StateMachine, clock: ManualClock, variables: dict[str, object], text: str
 ) -> None:
-    templates = Templates(states, clock, lambda: BERLIN, limits=Limits(cpu_s=60.0, steps=20_000))
+    templates = TemplateEngine(states, clock, lambda: BERLIN, limits=TemplateLimits(cpu_s=60.0, steps=20_000))
 
     with pytest.raises(TemplateFailed):
         templates.compile(text).render(variables)
 
 
 def test_without_steps_the_clock_alone_ends_a_hostile_template(states: StateMachine, clock: ManualClock) -> None:
-    templates = Templates(states, clock, lambda: BERLIN, limits=Limits(steps=10**12))
+    templates = TemplateEngine(states, clock, lambda: BERLIN, limits=TemplateLimits(steps=10**12))
     text = "{% for i in range(90000) %}{% for j in range(90000) %}{% endfor %}{% endfor %}"
 
     with pytest.raises(TemplateFailed, match="s of work"):
@@ -180,23 +180,27 @@ def test_without_steps_the_clock_alone_ends_a_hostile_template(states: StateMach
 @pytest.mark.parametrize(
     ("limits", "text", "told"),
     [
-        (Limits(source_chars=10), "{{ 1 }}     {{ 2 }}", "longer than 10 characters"),
-        (Limits(source_parts=20), "{{ 1 }}" * 30, "more than 20 parts"),
-        (Limits(output_chars=10), "{{ 'x' * 6 }}{{ 'x' * 6 }}", "gives more than 10 characters"),
-        (Limits(text_chars=100), "{{ ('x' * 101) | length }}", "a text would have more than 100 characters"),
-        (Limits(total_chars=100), "{{ ('x' * 60) ~ ('x' * 50) }}", "its texts have more than 100 characters"),
-        (Limits(steps=1_000), "{% for i in range(2000) %}{% endfor %}", "more than 1000 steps"),
-        (Limits(value_weight=100), "{{ range(101) | list }}", "a value has more than 100 values"),
-        (Limits(value_weight=100), "{{ [0] * 101 }}", "a list would have more than 100 values"),
-        (Limits(number_bits=64), "{{ 2 ** 65 }}", "a number would have more than 64 bits"),
-        (Limits(call_depth=3), "{% macro m(n) %}{{ m(n - 1) if n }}{% endmacro %}{{ m(3) }}", "more than 3 macros"),
-        (Limits(cpu_s=0.0), "{% for i in range(2000) %}{% endfor %}", "more than 0 s of work"),
+        (TemplateLimits(source_chars=10), "{{ 1 }}     {{ 2 }}", "longer than 10 characters"),
+        (TemplateLimits(source_parts=20), "{{ 1 }}" * 30, "more than 20 parts"),
+        (TemplateLimits(output_chars=10), "{{ 'x' * 6 }}{{ 'x' * 6 }}", "gives more than 10 characters"),
+        (TemplateLimits(text_chars=100), "{{ ('x' * 101) | length }}", "a text would have more than 100 characters"),
+        (TemplateLimits(total_chars=100), "{{ ('x' * 60) ~ ('x' * 50) }}", "its texts have more than 100 characters"),
+        (TemplateLimits(steps=1_000), "{% for i in range(2000) %}{% endfor %}", "more than 1000 steps"),
+        (TemplateLimits(value_weight=100), "{{ range(101) | list }}", "a value has more than 100 values"),
+        (TemplateLimits(value_weight=100), "{{ [0] * 101 }}", "a list would have more than 100 values"),
+        (TemplateLimits(number_bits=64), "{{ 2 ** 65 }}", "a number would have more than 64 bits"),
+        (
+            TemplateLimits(call_depth=3),
+            "{% macro m(n) %}{{ m(n - 1) if n }}{% endmacro %}{{ m(3) }}",
+            "more than 3 macros",
+        ),
+        (TemplateLimits(cpu_s=0.0), "{% for i in range(2000) %}{% endfor %}", "more than 0 s of work"),
     ],
 )
 def test_each_bound_has_its_own_words(
-    states: StateMachine, clock: ManualClock, limits: Limits, text: str, told: str
+    states: StateMachine, clock: ManualClock, limits: TemplateLimits, text: str, told: str
 ) -> None:
-    templates = Templates(states, clock, lambda: BERLIN, limits=limits)
+    templates = TemplateEngine(states, clock, lambda: BERLIN, limits=limits)
 
     with pytest.raises(TemplateFailed, match=told):
         templates.compile(text).render({})
@@ -215,13 +219,13 @@ def test_each_bound_has_its_own_words(
 def test_what_a_household_writes_is_well_within(states: StateMachine, clock: ManualClock, text: str) -> None:
     for number in range(1_000):
         states.set(f"sensor.n{number}", "on" if number % 2 else "off", {"friendly_name": f"Sensor {number}"})
-    templates = Templates(states, clock, lambda: BERLIN, limits=Limits(cpu_s=60.0))
+    templates = TemplateEngine(states, clock, lambda: BERLIN, limits=TemplateLimits(cpu_s=60.0))
 
     assert templates.compile(text).render({}) is not None
 
 
 def test_work_is_counted_with_the_time_of_the_processor_alone() -> None:
-    work = Work(Limits(cpu_s=0.02))
+    work = Work(TemplateLimits(cpu_s=0.02))
 
     time.sleep(0.03)
 

@@ -14,12 +14,12 @@ from hub.core.clock import ManualClock
 from hub.core.errors import NotFound
 from hub.core.states import StateMachine
 from hub.template.contract import TemplateFailed
-from hub.template.engine import Template, Templates
-from hub.template.work import Limits
+from hub.template.engine import Template, TemplateEngine
+from hub.template.work import TemplateLimits
 from tests.template.conftest import BERLIN, Render
 
 
-def test_the_result_is_text_when_asked(templates: Templates) -> None:
+def test_the_result_is_text_when_asked(templates: TemplateEngine) -> None:
     template = templates.compile(" {{ 1 + 1 }}\n")
 
     assert template.render({}, parse_result=False) == "2"
@@ -35,14 +35,14 @@ def test_a_variable_may_have_the_name_of_a_function(render: Render) -> None:
     assert render("{{ states }} {{ e }}", states="mine", e=5) == "mine 5"
 
 
-def test_a_template_is_compiled_once_for_each_text(templates: Templates) -> None:
+def test_a_template_is_compiled_once_for_each_text(templates: TemplateEngine) -> None:
     one = templates.compile("{{ 1 }}", "a").compiled()
     other = templates.compile("{{ 1 }} ", "b").compiled()
 
     assert one is other
 
 
-def test_a_broken_template_is_told_when_it_is_rendered(templates: Templates) -> None:
+def test_a_broken_template_is_told_when_it_is_rendered(templates: TemplateEngine) -> None:
     template = templates.compile("{{ 1 +", "automation morning")
 
     for _ in range(2):
@@ -100,7 +100,7 @@ def test_what_is_asked_for_with_care_is_not_told(render: Render, caplog: pytest.
 
 
 def test_functions_of_the_hub_can_be_called(states: StateMachine, clock: ManualClock) -> None:
-    templates = Templates(states, clock, lambda: BERLIN, {"session": lambda key: {"key": key, "turns": 3}})
+    templates = TemplateEngine(states, clock, lambda: BERLIN, {"session": lambda key: {"key": key, "turns": 3}})
 
     assert templates.compile("{{ session('main').turns }}").render({}) == 3
 
@@ -118,7 +118,7 @@ def test_functions_of_the_hub_get_plain_data(
     states: StateMachine, clock: ManualClock, given: str, received: list[Any]
 ) -> None:
     got: list[Any] = []
-    templates = Templates(states, clock, lambda: BERLIN, {"take": lambda *args: got.extend(args)})
+    templates = TemplateEngine(states, clock, lambda: BERLIN, {"take": lambda *args: got.extend(args)})
 
     templates.compile(f"{{{{ take({given}) }}}}").render({})
 
@@ -127,7 +127,7 @@ def test_functions_of_the_hub_get_plain_data(
 
 def test_a_state_is_handed_to_functions_of_the_hub_as_a_mapping(states: StateMachine, clock: ManualClock) -> None:
     got: list[Any] = []
-    templates = Templates(states, clock, lambda: BERLIN, {"take": got.append})
+    templates = TemplateEngine(states, clock, lambda: BERLIN, {"take": got.append})
 
     templates.compile("{{ take([states.light.hall, s]) }}").render({"s": states.get("light.kitchen")})
 
@@ -136,7 +136,7 @@ def test_a_state_is_handed_to_functions_of_the_hub_as_a_mapping(states: StateMac
 
 def test_what_is_undefined_is_not_handed_to_functions_of_the_hub(states: StateMachine, clock: ManualClock) -> None:
     got: list[Any] = []
-    templates = Templates(states, clock, lambda: BERLIN, {"take": got.append})
+    templates = TemplateEngine(states, clock, lambda: BERLIN, {"take": got.append})
 
     with pytest.raises(TemplateFailed, match="'nothing' is undefined"):
         templates.compile("{{ take([nothing]) }}").render({})
@@ -146,7 +146,7 @@ def test_what_is_undefined_is_not_handed_to_functions_of_the_hub(states: StateMa
 def test_a_function_of_the_hub_that_returns_more_than_plain_data_fails(
     states: StateMachine, clock: ManualClock
 ) -> None:
-    templates = Templates(states, clock, lambda: BERLIN, {"leak": lambda: [clock]})
+    templates = TemplateEngine(states, clock, lambda: BERLIN, {"leak": lambda: [clock]})
 
     with pytest.raises(TemplateFailed, match="is not plain data"):
         templates.compile("{{ leak() }}").render({})
@@ -156,7 +156,7 @@ def test_a_failing_function_of_the_hub_is_a_failed_template(states: StateMachine
     def session(key: str) -> Any:
         raise NotFound(f"there is no session {key}")
 
-    templates = Templates(states, clock, lambda: BERLIN, {"session": session})
+    templates = TemplateEngine(states, clock, lambda: BERLIN, {"session": session})
 
     with pytest.raises(TemplateFailed, match="there is no session main"):
         templates.compile("{{ session('main') }}").render({})
@@ -182,25 +182,25 @@ def memory() -> Memory:
 
 
 @pytest.fixture
-def remembering(states: StateMachine, clock: ManualClock, memory: Memory) -> Templates:
-    return Templates(states, clock, lambda: BERLIN, deferred={"memory_search": memory.search})
+def remembering(states: StateMachine, clock: ManualClock, memory: Memory) -> TemplateEngine:
+    return TemplateEngine(states, clock, lambda: BERLIN, deferred={"memory_search": memory.search})
 
 
-async def test_a_function_that_takes_its_time_is_awaited(remembering: Templates, memory: Memory) -> None:
+async def test_a_function_that_takes_its_time_is_awaited(remembering: TemplateEngine, memory: Memory) -> None:
     text = "{{ memory_search('cat', limit=2) | map(attribute='text') | list }}"
 
     assert await remembering.render_async(text, {}) == ["cat 0", "cat 1"]
     assert memory.asked == [("cat", 2)]
 
 
-async def test_an_answer_can_lead_to_the_next_question(remembering: Templates, memory: Memory) -> None:
+async def test_an_answer_can_lead_to_the_next_question(remembering: TemplateEngine, memory: Memory) -> None:
     text = "{% set first = memory_search('cat')[1].text %}{{ memory_search(first)[0].text }}{{ memory_search('cat')[0].text }}"
 
     assert await remembering.render_async(text, {}) == "cat 1 0cat 0"
     assert memory.asked == [("cat", 5), ("cat 1", 5)]
 
 
-async def test_each_rendering_asks_anew(remembering: Templates, memory: Memory) -> None:
+async def test_each_rendering_asks_anew(remembering: TemplateEngine, memory: Memory) -> None:
     template = remembering.compile("{{ memory_search('cat') | length }}")
 
     results = [await remembering.render_async(template, {}) for _ in range(2)]
@@ -209,7 +209,7 @@ async def test_each_rendering_asks_anew(remembering: Templates, memory: Memory) 
     assert len(memory.asked) == 2
 
 
-async def test_too_many_questions_are_refused(remembering: Templates, memory: Memory) -> None:
+async def test_too_many_questions_are_refused(remembering: TemplateEngine, memory: Memory) -> None:
     text = "{% for i in range(50) %}{{ memory_search('q' ~ i) }}{% endfor %}"
 
     with pytest.raises(TemplateFailed, match="more than 8 rounds"):
@@ -217,17 +217,17 @@ async def test_too_many_questions_are_refused(remembering: Templates, memory: Me
     assert len(memory.asked) == 8
 
 
-async def test_a_failing_question_is_told(remembering: Templates) -> None:
+async def test_a_failing_question_is_told(remembering: TemplateEngine) -> None:
     with pytest.raises(TemplateFailed, match="memory_search failed: no index"):
         await remembering.render_async(remembering.compile("{{ memory_search('broken') }}", "script a"), {})
 
 
-async def test_a_wrongly_asked_question_is_told(remembering: Templates) -> None:
+async def test_a_wrongly_asked_question_is_told(remembering: TemplateEngine) -> None:
     with pytest.raises(TemplateFailed, match="memory_search failed"):
         await remembering.render_async("{{ memory_search(nope=1) }}", {})
 
 
-def test_a_function_that_takes_its_time_is_refused_where_nothing_waits(remembering: Templates) -> None:
+def test_a_function_that_takes_its_time_is_refused_where_nothing_waits(remembering: TemplateEngine) -> None:
     with pytest.raises(TemplateFailed, match="actions and conditions"):
         remembering.compile("{{ memory_search('cat') }}").render({})
 
@@ -242,7 +242,7 @@ async def test_a_cancelled_question_cancels_the_rendering(states: StateMachine, 
         finally:
             ended.set()
 
-    templates = Templates(states, clock, lambda: BERLIN, deferred={"wait": wait})
+    templates = TemplateEngine(states, clock, lambda: BERLIN, deferred={"wait": wait})
     task = asyncio.create_task(templates.render_async("{{ wait() }}", {}))
     await started.wait()
 
@@ -253,7 +253,7 @@ async def test_a_cancelled_question_cancels_the_rendering(states: StateMachine, 
     assert ended.is_set()
 
 
-def test_a_value_without_templates_is_returned_as_it_is(templates: Templates) -> None:
+def test_a_value_without_templates_is_returned_as_it_is(templates: TemplateEngine) -> None:
     value = {"a": [1, "text", {"b": None}]}
     compiled = templates.compile_value(value)
 
@@ -261,7 +261,7 @@ def test_a_value_without_templates_is_returned_as_it_is(templates: Templates) ->
     assert compiled.render({}) is value
 
 
-def test_templates_anywhere_in_a_value_are_rendered(templates: Templates) -> None:
+def test_templates_anywhere_in_a_value_are_rendered(templates: TemplateEngine) -> None:
     value = {
         "{{ k }}": "{{ v }}",
         "list": ["{{ v }}", 2, {"deep": "x{{ v }}"}],
@@ -274,7 +274,7 @@ def test_templates_anywhere_in_a_value_are_rendered(templates: Templates) -> Non
     assert rendered == {"key": 7, "list": [7, 2, {"deep": "x7"}], "fixed": "{ v }", "tuple": [7]}
 
 
-async def test_templates_in_a_value_may_take_their_time(remembering: Templates) -> None:
+async def test_templates_in_a_value_may_take_their_time(remembering: TemplateEngine) -> None:
     value = {"message": "{{ memory_search('cat', 1)[0].text }}", "fixed": 1}
     compiled = remembering.compile_value(value)
 
@@ -282,12 +282,12 @@ async def test_templates_in_a_value_may_take_their_time(remembering: Templates) 
     assert await compiled.render_async({}) == {"message": "cat 0", "fixed": 1}
 
 
-def test_an_error_in_a_value_names_its_path(templates: Templates) -> None:
+def test_an_error_in_a_value_names_its_path(templates: TemplateEngine) -> None:
     with pytest.raises(TemplateFailed, match=r"actions\[0\]\.data\.items\[1\]"):
         templates.render_value({"items": ["a", "{{ nothing.x }}"]}, {}, "actions[0].data")
 
 
-def test_a_value_nested_too_deeply_is_refused(templates: Templates) -> None:
+def test_a_value_nested_too_deeply_is_refused(templates: TemplateEngine) -> None:
     value: Any = "{{ 1 }}"
     for _ in range(60):
         value = [value]
@@ -296,14 +296,14 @@ def test_a_value_nested_too_deeply_is_refused(templates: Templates) -> None:
         templates.compile_value(value)
 
 
-def test_truth_is_that_of_home_assistant(templates: Templates) -> None:
+def test_truth_is_that_of_home_assistant(templates: TemplateEngine) -> None:
     assert templates.as_bool("on")
     assert not templates.as_bool("perhaps")
 
 
 def test_a_rendering_inside_a_function_leaves_the_outer_one_alone(states: StateMachine, clock: ManualClock) -> None:
     inner: list[Template] = []
-    templates = Templates(states, clock, lambda: BERLIN, {"inner": lambda: inner[0].render({})})
+    templates = TemplateEngine(states, clock, lambda: BERLIN, {"inner": lambda: inner[0].render({})})
     inner.append(templates.compile("{{ states('light.hall') }}"))
 
     value, info = templates.compile("{{ inner() }}{{ states('light.kitchen') }}").render_info({})
@@ -313,7 +313,7 @@ def test_a_rendering_inside_a_function_leaves_the_outer_one_alone(states: StateM
 
 
 def test_the_bounds_can_be_set(states: StateMachine, clock: ManualClock) -> None:
-    templates = Templates(states, clock, lambda: BERLIN, limits=Limits(output_chars=10))
+    templates = TemplateEngine(states, clock, lambda: BERLIN, limits=TemplateLimits(output_chars=10))
 
     with pytest.raises(TemplateFailed, match="more than 10 characters"):
         templates.compile("{{ 'x' * 11 }}").render({})

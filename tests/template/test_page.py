@@ -9,14 +9,14 @@ import pytest
 
 from hub.template.contract import HUB_FUNCTIONS
 from hub.template.deferred import ROUNDS
-from hub.template.engine import Templates
+from hub.template.engine import TemplateEngine
 from hub.template.formatting import WIDTH_LIMIT
 from hub.template.lists import RANGE_LIMIT
 from hub.template.native import PARSED_CHARS
 from hub.template.numbers import PRECISION_LIMIT
 from hub.template.patterns import PATTERN_CHARS
 from hub.template.refused import REFUSED
-from hub.template.work import Limits
+from hub.template.work import TemplateLimits
 
 PAGE = (Path(__file__).parents[2] / "docs" / "templates.md").read_text(encoding="utf-8")
 HAS, _, REST = PAGE.partition("## What there is not")
@@ -29,7 +29,7 @@ def named(text: str) -> set[str]:
     return {name for row in rows for name in re.findall(r"`(\w+)`", row)}
 
 
-def test_everything_that_templates_have_is_named(templates: Templates) -> None:
+def test_everything_that_templates_have_is_named(templates: TemplateEngine) -> None:
     sandbox = templates._environment()
     names = {*sandbox.filters, *sandbox.globals, *sandbox.tests, *HUB_FUNCTIONS}
 
@@ -38,7 +38,7 @@ def test_everything_that_templates_have_is_named(templates: Templates) -> None:
     assert missing == set()
 
 
-def test_what_the_page_promises_is_there(templates: Templates) -> None:
+def test_what_the_page_promises_is_there(templates: TemplateEngine) -> None:
     sandbox = templates._environment()
     promised = named(HAS.partition("## What there is\n")[2])
 
@@ -49,7 +49,7 @@ def test_everything_that_is_refused_is_named() -> None:
     assert set(REFUSED) - named(HAS_NOT) == set()
 
 
-def test_nothing_is_both_there_and_refused(templates: Templates) -> None:
+def test_nothing_is_both_there_and_refused(templates: TemplateEngine) -> None:
     sandbox = templates._environment()
 
     assert REFUSED.keys() & {*sandbox.filters, *sandbox.globals, *sandbox.tests} == set()
@@ -58,9 +58,20 @@ def test_nothing_is_both_there_and_refused(templates: Templates) -> None:
 @pytest.mark.parametrize(
     "number",
     [
-        *[Limits().source_chars, Limits().source_parts, Limits().output_chars, Limits().text_chars],
-        *[Limits().total_chars, Limits().steps, Limits().value_weight, Limits().number_bits, Limits().call_depth],
-        *[Limits().cpu_s, RANGE_LIMIT, WIDTH_LIMIT, PRECISION_LIMIT, PATTERN_CHARS],
+        *[
+            TemplateLimits().source_chars,
+            TemplateLimits().source_parts,
+            TemplateLimits().output_chars,
+            TemplateLimits().text_chars,
+        ],
+        *[
+            TemplateLimits().total_chars,
+            TemplateLimits().steps,
+            TemplateLimits().value_weight,
+            TemplateLimits().number_bits,
+            TemplateLimits().call_depth,
+        ],
+        *[TemplateLimits().cpu_s, RANGE_LIMIT, WIDTH_LIMIT, PRECISION_LIMIT, PATTERN_CHARS],
     ],
 )
 def test_each_bound_is_told_as_it_is(number: float) -> None:

@@ -12,13 +12,13 @@ from hub.core.states import StateMachine
 from hub.core.tasks import TaskOwner
 from hub.template.check import check_template
 from hub.template.contract import TemplateFailed
-from hub.template.engine import Templates
+from hub.template.engine import TemplateEngine
 from hub.template.environment import Sandbox
 from tests.template.conftest import BERLIN
 
 STATES = StateMachine(EventBus(TaskOwner("home")))
 STATES.set("light.a", "on", {"n": 1})
-TEMPLATES = Templates(STATES, ManualClock(), lambda: BERLIN)
+TEMPLATES = TemplateEngine(STATES, ManualClock(), lambda: BERLIN)
 SANDBOX: Sandbox = TEMPLATES._environment()
 FILTERS = sorted(name for name in SANDBOX.filters if not name.startswith("_"))
 FUNCTIONS = sorted(set(SANDBOX.globals))

@@ -10,7 +10,7 @@ from hub.core.secret import Secret
 from hub.template.contract import TemplateFailed
 from hub.template.environment import Sandbox
 from hub.template.library import fill
-from hub.template.work import Limits
+from hub.template.work import TemplateLimits
 from tests.template.conftest import BERLIN, Render
 
 REFUSED = r"""
@@ -173,7 +173,7 @@ def test_every_filter_function_and_test_refuses_a_foreign_object(render: Render,
 
 
 def test_every_name_in_the_sandbox_is_guarded(templates: Any) -> None:
-    sandbox = Sandbox(Limits(), lambda _message: None)
+    sandbox = Sandbox(TemplateLimits(), lambda _message: None)
     fill(sandbox, templates._states, templates._clock, lambda: BERLIN)
 
     unguarded = [

@@ -9,7 +9,7 @@ import pytest
 
 from hub.core.clock import ManualClock
 from hub.core.states import StateMachine
-from hub.template.engine import Templates
+from hub.template.engine import TemplateEngine
 from tests.template.conftest import Render
 
 
@@ -118,7 +118,7 @@ def test_a_state_in_a_variable_is_seen_like_any_other(
     ],
 )
 def test_what_a_rendering_depended_on_is_told(
-    templates: Templates,
+    templates: TemplateEngine,
     text: str,
     entities: set[str],
     domains: set[str],
@@ -134,7 +134,7 @@ def test_what_a_rendering_depended_on_is_told(
     assert info.uses_time is uses_time
 
 
-def test_each_rendering_sees_the_states_of_its_moment(templates: Templates, states: StateMachine) -> None:
+def test_each_rendering_sees_the_states_of_its_moment(templates: TemplateEngine, states: StateMachine) -> None:
     template = templates.compile("{{ states('light.hall') }}")
     before = template.render({})
 
@@ -143,7 +143,7 @@ def test_each_rendering_sees_the_states_of_its_moment(templates: Templates, stat
     assert (before, template.render({})) == ("off", "on")
 
 
-async def test_time_goes_on_between_renderings(templates: Templates, clock: ManualClock) -> None:
+async def test_time_goes_on_between_renderings(templates: TemplateEngine, clock: ManualClock) -> None:
     template = templates.compile("{{ now().minute }}")
     before = template.render({})
 

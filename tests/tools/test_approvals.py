@@ -21,7 +21,7 @@ from hub.security.rate_limit import TooManyAttempts
 from hub.security.redaction import Redactor
 from hub.storage.database import Database
 from hub.storage.migrations import HUB_MIGRATIONS
-from hub.tools.approval import Approval, ApprovalState, Ask, Decision, seen, shown
+from hub.tools.approval import Approval, ApprovalDecision, ApprovalState, Ask, seen, shown
 from hub.tools.approvals import DETAILS_LIMIT_BYTES, PENDING_LIMIT, PENDING_PER_SESSION, WRONG_CODES, Approvals
 
 OWNER = Authority("owner", "me", SCOPES, owner=True)
@@ -68,7 +68,7 @@ class Office:
         }
         return Ask(**(stated | fields))
 
-    async def asked(self, ask: Ask) -> tuple[asyncio.Task[Decision], Approval]:
+    async def asked(self, ask: Ask) -> tuple[asyncio.Task[ApprovalDecision], Approval]:
         """Ask in a task and return it with what is pending."""
         requested = self.tasks.spawn(self.bus.wait_for("approval_requested"), name="requested")
         await asyncio.sleep(0)
@@ -91,7 +91,7 @@ async def test_the_one_who_asks_gets_the_owners_answer(office: Office, approved:
 
     await office.approvals.resolve(pending.id, approved, Context(OWNER))
 
-    assert await task == Decision(approved, state, "owner")
+    assert await task == ApprovalDecision(approved, state, "owner")
     assert office.approvals.pending() == []
     stored = await office.approvals.get(pending.id)
     assert stored is not None
@@ -118,7 +118,7 @@ async def test_no_answer_means_no(office: Office) -> None:
 
     await office.clock.advance(301)
 
-    assert await task == Decision(False, ApprovalState.EXPIRED, None, "nobody answered in time")
+    assert await task == ApprovalDecision(False, ApprovalState.EXPIRED, None, "nobody answered in time")
     with pytest.raises((Conflict, NotFound)):
         await office.approvals.resolve(pending.id, True, Context(OWNER))
 
@@ -157,7 +157,7 @@ async def test_a_restart_means_no(office: Office) -> None:
     stored = await office.approvals.get(pending.id)
     assert stored is not None
     assert stored.state is ApprovalState.EXPIRED
-    assert await office.approvals.ask(office.ask(id="run-1-call-1")) == Decision(
+    assert await office.approvals.ask(office.ask(id="run-1-call-1")) == ApprovalDecision(
         False, ApprovalState.EXPIRED, None, "the hub was restarted before anybody answered"
     )
 
@@ -204,7 +204,7 @@ async def test_asking_again_with_the_same_id_waits_for_the_one_answer(office: Of
 
     await office.approvals.resolve(pending.id, True, Context(OWNER))
 
-    assert (await first, await second) == (Decision(True, ApprovalState.APPROVED, "owner"),) * 2
+    assert (await first, await second) == (ApprovalDecision(True, ApprovalState.APPROVED, "owner"),) * 2
     assert sum(event.type == "approval_requested" for event in office.events) == 1
 
 

@@ -13,7 +13,7 @@ from hub.core.events import EventBus
 from hub.core.schema import Required, Schema, string
 from hub.core.services import AgentRule, ResponseMode, ServiceCall, ServiceRegistry
 from hub.core.tasks import TaskOwner
-from hub.tools.approval import ApprovalState, Ask, Decision
+from hub.tools.approval import ApprovalDecision, ApprovalState, Ask
 from hub.tools.approval_questions import CALL_TIMEOUT_S, ask_about_services
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.invoke import ToolCallRequest, invoke_tool
@@ -24,14 +24,14 @@ from hub.tools.registry import ToolRegistry
 OWNER = Authority("peer:t:user:1", "me", SCOPES, owner=True)
 TAINTED = OWNER.narrow(tainted=True)
 STRANGER = Authority("peer:t:user:9", tainted=True)
-YES = Decision(True, ApprovalState.APPROVED, "owner")
-NO = Decision(False, ApprovalState.DENIED, "owner")
+YES = ApprovalDecision(True, ApprovalState.APPROVED, "owner")
+NO = ApprovalDecision(False, ApprovalState.DENIED, "owner")
 
 
 class Bench:
     """A registry with a tool that sends, an owner who is asked, and what both saw."""
 
-    def __init__(self, decision: Decision | None = YES) -> None:
+    def __init__(self, decision: ApprovalDecision | None = YES) -> None:
         self.bus = EventBus(TaskOwner("test"))
         self.decision = decision
         self.asked: list[Ask] = []
@@ -53,7 +53,7 @@ class Bench:
         self.done.append(call)
         return ToolResult("sent")
 
-    async def _ask(self, ask: Ask) -> Decision:
+    async def _ask(self, ask: Ask) -> ApprovalDecision:
         self.asked.append(ask)
         self.meanwhile()
         assert self.decision is not None
@@ -79,11 +79,11 @@ async def test_a_tainted_turn_asks_about_exactly_what_will_run_and_does_it_after
     "decision",
     [
         NO,
-        Decision(False, ApprovalState.EXPIRED, None, "nobody answered in time"),
-        Decision(False, ApprovalState.PENDING),
+        ApprovalDecision(False, ApprovalState.EXPIRED, None, "nobody answered in time"),
+        ApprovalDecision(False, ApprovalState.PENDING),
     ],
 )
-async def test_without_a_yes_it_is_not_done(decision: Decision) -> None:
+async def test_without_a_yes_it_is_not_done(decision: ApprovalDecision) -> None:
     bench = Bench(decision)
 
     result = await bench.call()
@@ -174,7 +174,7 @@ async def test_arguments_that_were_changed_meanwhile_are_not_run() -> None:
 class Services:
     """A registry with a service that asks."""
 
-    def __init__(self, decision: Decision = YES) -> None:
+    def __init__(self, decision: ApprovalDecision = YES) -> None:
         self.asked: list[Ask] = []
         self.called: list[ServiceCall] = []
         self.meanwhile: Callable[[], Any] = lambda: None
@@ -194,7 +194,7 @@ class Services:
     async def _open(self, call: ServiceCall) -> None:
         self.called.append(call)
 
-    async def _ask(self, ask: Ask) -> Decision:
+    async def _ask(self, ask: Ask) -> ApprovalDecision:
         self.asked.append(ask)
         self.meanwhile()
         return self.decision

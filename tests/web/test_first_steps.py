@@ -9,8 +9,8 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.servers.hub_process import HubProcess
 from tests.web.browser import RESTART, Chromium, is_ready
+from tests.web.chat.test_chat_page import say
 from tests.web.conftest import sign_in
-from tests.web.test_chat import say
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 

@@ -11,8 +11,8 @@ from jinja2 import Environment
 from jinja2.ext import extract_from_ast
 
 import web
-from web import texts
-from web.preferences import THEMES
+from web.core import texts
+from web.core.preferences import THEMES
 
 WEB_DIR = Path(web.__file__).parent
 _SCRIPT_CALL = re.compile(r"""\bt\(\s*"((?:[^"\\]|\\.)*)\"""")
@@ -30,7 +30,7 @@ def texts_of_templates() -> Iterator[str]:
 
 
 def texts_of_modules() -> Iterator[str]:
-    """Yield the message ids in Python: those of `gettext` calls, of page titles, and of `web.texts`."""
+    """Yield the message ids in Python: those of `gettext` calls, of page titles, and of `web.core.texts`."""
     for path in sorted(WEB_DIR.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call):

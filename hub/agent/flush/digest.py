@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hub.agent.agents import Agent
-from hub.agent.flush.said import Line
+from hub.agent.flush.said import SaidLine
 from hub.agent.parts import UsageLog
 from hub.agent.small_call import SmallCall, asked_again, read_object, real_candidates
 from hub.agent.small_talk import naming_words
@@ -87,7 +87,7 @@ class Digester:
         self._clock = clock
         self._slots = asyncio.Semaphore(PARALLEL)
 
-    async def digest(self, lines: Sequence[Line], agent: Agent, session_key: str, model: str | None) -> Digest:
+    async def digest(self, lines: Sequence[SaidLine], agent: Agent, session_key: str, model: str | None) -> Digest:
         """Return the digest of what was said; a model that fails, is slow or gives nonsense is done without.
 
         Args:
@@ -106,7 +106,9 @@ class Digester:
             _log.warning("no model made notes of %s: %s", session_key, error.message)
         return plain_digest(lines)
 
-    async def _ask(self, lines: Sequence[Line], agent: Agent, session_key: str, candidates: list[Resolved]) -> Digest:
+    async def _ask(
+        self, lines: Sequence[SaidLine], agent: Agent, session_key: str, candidates: list[Resolved]
+    ) -> Digest:
         quoted = quote_untrusted(_shown(lines), source="the conversation")
         messages: list[Message] = [user_message(f"{_ASKED}\n\n{quoted}")]
         problem = ""
@@ -127,7 +129,7 @@ class Digester:
         return plain_digest(lines)
 
 
-def read_reply(reply: str, lines: Sequence[Line], model: str) -> Digest:
+def read_reply(reply: str, lines: Sequence[SaidLine], model: str) -> Digest:
     """Read a model's reply strictly: one JSON object with slug, title and points.
 
     Args:
@@ -154,7 +156,7 @@ def read_reply(reply: str, lines: Sequence[Line], model: str) -> Digest:
     )
 
 
-def plain_digest(lines: Sequence[Line]) -> Digest:
+def plain_digest(lines: Sequence[SaidLine]) -> Digest:
     """Return the last that was said, shortened, under the first words that named something."""
     first = next((line.text for line in lines if line.speaker is not None and naming_words(line.text)), "")
     words = _plain(first, TITLE_LIMIT)
@@ -168,7 +170,7 @@ def slug_of(text: str) -> str:
     return _NOT_PLAIN.sub("-", text.lower())[:SLUG_LIMIT].strip("-")
 
 
-def _shown(lines: Sequence[Line]) -> str:
+def _shown(lines: Sequence[SaidLine]) -> str:
     # Further lines are set in, so that nobody writes a line that looks like somebody else's.
     said = ((line.speaker or "Assistant", "\n  ".join(line.text[:LINE_LIMIT].splitlines())) for line in lines)
     text = "\n".join(f"{speaker}: {words}" for speaker, words in said)

@@ -13,15 +13,15 @@ from dataclasses import dataclass
 
 from hub.agent.agents import Agents
 from hub.agent.flush.digest import Digester
-from hub.agent.flush.said import Said, read_branch, said_since
-from hub.agent.flush.store import FlushStore, Plan, Position
+from hub.agent.flush.said import SaidWords, read_branch, said_since
+from hub.agent.flush.store import FlushPlan, FlushPosition, FlushStore
 from hub.core.clock import Clock
 from hub.core.context import Authority, system_context
 from hub.core.errors import Forbidden, HubError, NotFound, Unavailable
 from hub.core.events import EventBus
 from hub.core.lanes import Lanes, Priority
 from hub.core.tasks import TaskOwner
-from hub.memory.contract import CHANGES_LIMIT, NOBODY, Memory, Provenance, Scope
+from hub.memory.contract import CHANGES_LIMIT, NOBODY, Memory, MemoryProvenance, MemoryScope
 from hub.memory.registry import MemoryRegistry
 from hub.security.people import People
 from hub.security.redaction import Redactor
@@ -67,7 +67,7 @@ class FlushNeeds:
 
 @dataclass(frozen=True, slots=True)
 class _Whose:
-    scope: Scope
+    scope: MemoryScope
     person: str | None
 
 
@@ -161,30 +161,30 @@ class Flush:
                     return taken_up
             redact = self._needs.redactor.redact
             title, text = redact(digest.title), redact(digest.text)
-            plan = Plan(digest.slug, title, text, said.trusted, said.entry_id, said.entry_ms)
+            plan = FlushPlan(digest.slug, title, text, said.trusted, said.entry_id, said.entry_ms)
             await self._store.plan(session, plan, self._now_ms())
             return (await self._carry_out(session, whose, memory, plan)).path
 
-    async def _take_up(self, session: Session, whose: _Whose, memory: Memory, plan: Plan) -> Position:
+    async def _take_up(self, session: Session, whose: _Whose, memory: Memory, plan: FlushPlan) -> FlushPosition:
         """Carry out a plan that a crash cut off, unless it had been carried out by then."""
         return await self._carry_out(session, whose, memory, plan, await self._find(session, whose, memory, plan))
 
     async def _carry_out(
-        self, session: Session, whose: _Whose, memory: Memory, plan: Plan, path: str | None = None
-    ) -> Position:
+        self, session: Session, whose: _Whose, memory: Memory, plan: FlushPlan, path: str | None = None
+    ) -> FlushPosition:
         """Write what was planned, and note that it is written."""
         if path is None:
             now = self._needs.clock.time()
-            source = Provenance(session.key, whose.person, now, plan.trusted)
+            source = MemoryProvenance(session.key, whose.person, now, plan.trusted)
             path = await memory.notebook.note(
                 plan.slug, plan.title, plan.text, source, agent_id=session.agent_id, scope=whose.scope
             )
         await self._store.done(session, plan.entry_id, plan.entry_ms, path, self._now_ms())
         told = {"agent_id": session.agent_id, "session_key": session.key, "session_id": session.session_id}
         self._needs.bus.fire(EVENT_FLUSHED, {**told, "path": path, "trusted": plan.trusted}, system_context())
-        return Position(plan.entry_id, plan.entry_ms, path)
+        return FlushPosition(plan.entry_id, plan.entry_ms, path)
 
-    async def _find(self, session: Session, whose: _Whose, memory: Memory, plan: Plan) -> str | None:
+    async def _find(self, session: Session, whose: _Whose, memory: Memory, plan: FlushPlan) -> str | None:
         """Return the file that has a plan's text already."""
         agent_id, scope = session.agent_id, whose.scope
         for file in await memory.notebook.files(agent_id=agent_id, scope=scope):
@@ -204,8 +204,8 @@ class Flush:
         return max((each.time_ms for each in changes if each.reason == "forget"), default=0), left_out
 
     async def _said(
-        self, session: Session, position: Position, forgotten_ms: int, left_out: frozenset[str] | None
-    ) -> Said:
+        self, session: Session, position: FlushPosition, forgotten_ms: int, left_out: frozenset[str] | None
+    ) -> SaidWords:
         path = self._needs.sessions.transcript_path(session)
         try:
             branch = await asyncio.to_thread(read_branch, path, session.session_id)
@@ -227,14 +227,14 @@ class Flush:
         speakers = await self._store.speakers(session) or {session.person}
         persons = [people.by_id(name) if name is not None else None for name in speakers]
         if len(persons) > 1 and all(each is not None and each.owner for each in persons):
-            return _Whose(Scope(None, private=True), None)
+            return _Whose(MemoryScope(None, private=True), None)
         person = persons[0]
         if len(persons) > 1 or person is None:
             return _Whose(NOBODY, None)
         authority = Authority(f"person:{person.id}", person=person.id, owner=person.owner)
         return _Whose(scope_of(session.key, authority, people), person.id)
 
-    async def _done(self, session: Session, said: Said) -> None:
+    async def _done(self, session: Session, said: SaidWords) -> None:
         await self._store.done(session, said.entry_id, said.entry_ms, None, self._now_ms())
 
     def _now_ms(self) -> int:

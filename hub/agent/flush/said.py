@@ -14,13 +14,13 @@ from hub.agent.envelope import harmless_name
 from hub.agent.side_note import HUB_CHANNELS
 from hub.agent.small_talk import naming_words
 from hub.models.contract import Role
-from hub.sessions.entry import Entry, Header
+from hub.sessions.entry import Header, TranscriptEntry
 from hub.sessions.transcript import Transcript
 from hub.sessions.transcript_file import TranscriptFile
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SaidLine:
     """Something that was said; `speaker` is the sender's name, None for the agent."""
 
     speaker: str | None
@@ -28,7 +28,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SaidWords:
     """A part of a conversation, to its end.
 
     Attributes:
@@ -37,7 +37,7 @@ class Said:
         trusted: Whether no words from outside stand anywhere in the conversation up to there.
     """
 
-    lines: tuple[Line, ...]
+    lines: tuple[SaidLine, ...]
     entry_id: str
     entry_ms: int
     trusted: bool
@@ -48,7 +48,7 @@ class Said:
         return any(line.speaker is not None and naming_words(line.text) for line in self.lines)
 
 
-def read_branch(path: Path, session_id: str) -> list[Entry]:
+def read_branch(path: Path, session_id: str) -> list[TranscriptEntry]:
     """Return the current branch of a transcript's file, empty when there is none; changes nothing. Blocks.
 
     Raises:
@@ -66,13 +66,13 @@ FORGET = "forget"
 
 
 def said_since(
-    branch: Sequence[Entry],
+    branch: Sequence[TranscriptEntry],
     entry_id: str | None = None,
     entry_ms: int = 0,
     *,
     forgotten_ms: int = 0,
     left_out: frozenset[str] | None = frozenset(),
-) -> Said:
+) -> SaidWords:
     """Return what was said behind an entry, and behind the last time at which something was forgotten.
 
     Args:
@@ -93,7 +93,7 @@ def said_since(
     of_people = frozenset(entry.run_id for entry in branch if entry.run_id is not None and _is_of_a_person(entry))
     lines = tuple(line for entry in branch[begin:] if (line := _line(entry, of_people)) is not None)
     last = branch[-1] if branch else None
-    return Said(
+    return SaidWords(
         lines,
         last.id if last is not None else "",
         last.ts_ms if last is not None else 0,
@@ -101,7 +101,7 @@ def said_since(
     )
 
 
-def _is_of_a_person(entry: Entry) -> bool:
+def _is_of_a_person(entry: TranscriptEntry) -> bool:
     message = entry.message
     return (
         message is not None
@@ -111,18 +111,18 @@ def _is_of_a_person(entry: Entry) -> bool:
     )
 
 
-def _has_forgotten(entry: Entry) -> bool:
+def _has_forgotten(entry: TranscriptEntry) -> bool:
     message = entry.message
     return message is not None and message.role is Role.TOOL and message.tool_name == FORGET and not message.is_error
 
 
-def _line(entry: Entry, of_people: frozenset[str]) -> Line | None:
+def _line(entry: TranscriptEntry, of_people: frozenset[str]) -> SaidLine | None:
     message = entry.message
     if message is None or not (text := message.text.strip()):
         return None
     if message.role is Role.USER:
         name = harmless_name(entry.data.get("sender"))
-        return Line(name or "User", text) if _is_of_a_person(entry) else None
+        return SaidLine(name or "User", text) if _is_of_a_person(entry) else None
     if message.role is Role.ASSISTANT and (entry.run_id is None or entry.run_id in of_people):
-        return Line(None, text)
+        return SaidLine(None, text)
     return None

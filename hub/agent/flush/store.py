@@ -18,7 +18,7 @@ WANTED_LIMIT = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class FlushPlan:
     """What is about to be written, so that a crash in between neither loses nor doubles it."""
 
     slug: str
@@ -30,7 +30,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class FlushPosition:
     """How far a conversation was written.
 
     Attributes:
@@ -42,7 +42,7 @@ class Position:
     entry_id: str | None = None
     entry_ms: int = 0
     path: str | None = None
-    plan: Plan | None = None
+    plan: FlushPlan | None = None
 
 
 class FlushStore:
@@ -80,7 +80,7 @@ class FlushStore:
         rows = await self._db.write(read)
         return [Session(key, session_id, agent_id, 0, 0) for key, session_id, agent_id in rows]
 
-    async def position(self, session_id: str) -> Position:
+    async def position(self, session_id: str) -> FlushPosition:
         """Return how far a conversation was written."""
         row = await self._db.read(
             lambda connection: connection.execute(
@@ -88,10 +88,10 @@ class FlushStore:
             ).fetchone()
         )
         if row is None:
-            return Position()
-        return Position(row[0], row[1], row[2], Plan(**orjson.loads(row[3])) if row[3] is not None else None)
+            return FlushPosition()
+        return FlushPosition(row[0], row[1], row[2], FlushPlan(**orjson.loads(row[3])) if row[3] is not None else None)
 
-    async def plan(self, session: Session, plan: Plan, now_ms: int) -> None:
+    async def plan(self, session: Session, plan: FlushPlan, now_ms: int) -> None:
         """Note what is about to be written; it is on disk when this returns."""
         values = {"plan": orjson.dumps(plan).decode()}
         await self._db.write(_upsert(session, now_ms, "plan = excluded.plan", values))

@@ -8,7 +8,7 @@ from datetime import datetime, tzinfo
 
 from hub.agent.audience import common_scope
 from hub.agent.intents.match import IntentIndex, checked_topics
-from hub.agent.intents.store import Intent, IntentStore
+from hub.agent.intents.store import IntentStore, StandingIntent
 from hub.agent.parts import Store
 from hub.agent.run_request import RunRequest
 from hub.agent.side_note import REMINDER, is_said_by_a_person, quoted_lines, side_note
@@ -17,10 +17,10 @@ from hub.core.context import Context
 from hub.core.errors import Forbidden, InvalidRequest, LimitExceeded, NotFound
 from hub.core.events import EventBus
 from hub.core.ids import new_id
-from hub.memory.contract import NOBODY, Provenance, Scope
+from hub.memory.contract import NOBODY, MemoryProvenance, MemoryScope
 from hub.memory.places import GROUP_AREA, PERSON_AREA
 from hub.security.people import IMPLICIT_OWNER_ID, People
-from hub.sessions.entry import Entry
+from hub.sessions.entry import TranscriptEntry
 from hub.sessions.privacy import scope_of
 from hub.storage.database import Database
 
@@ -85,7 +85,7 @@ class StandingIntents:
         self._people = people
         self._zone = zone
         self._dm_scope = dm_scope
-        self._intents: dict[str, Intent] = {}
+        self._intents: dict[str, StandingIntent] = {}
         self._indexes: dict[tuple[str, str], IntentIndex] = {}
 
     async def open(self) -> None:
@@ -97,7 +97,9 @@ class StandingIntents:
 
     # -- the three things one does with them -----------------------------------------------------------------------
 
-    async def add(self, new: NewIntent, source: Provenance, context: Context, *, agent_id: str, scope: Scope) -> Intent:
+    async def add(
+        self, new: NewIntent, source: MemoryProvenance, context: Context, *, agent_id: str, scope: MemoryScope
+    ) -> StandingIntent:
         """Add one; the same topics and text again only make it stand longer. It is on disk when this returns.
 
         Args:
@@ -133,7 +135,7 @@ class StandingIntents:
             if len(self._indexes.get((agent_id, area), ())) >= AREA_LIMIT:
                 raise LimitExceeded(f"there are {AREA_LIMIT} standing reminders already; remove some first")
             key, person = source.session_key, source.person
-            intent = Intent(
+            intent = StandingIntent(
                 new_id(), agent_id, area, topics, text, now, expires_ms, cooldown_s, key, person, source.trusted
             )
         await self._store.put(intent)
@@ -141,14 +143,14 @@ class StandingIntents:
         self._tell_changed(intent, "added", context)
         return intent
 
-    def list(self, *, agent_id: str, scope: Scope) -> list[Intent]:
+    def list(self, *, agent_id: str, scope: MemoryScope) -> list[StandingIntent]:
         """Return those that stand in a scope, the newest first."""
         self._drop_expired(self._now_ms())
         areas = self._areas(scope)
         found = [each for each in self._intents.values() if each.agent_id == agent_id and each.area in areas]
         return sorted(found, key=lambda intent: (-intent.created_ms, intent.id))
 
-    async def remove(self, id: str, context: Context, *, agent_id: str, scope: Scope) -> Intent:
+    async def remove(self, id: str, context: Context, *, agent_id: str, scope: MemoryScope) -> StandingIntent:
         """Remove one and return it; it is gone from the disk when this returns.
 
         Raises:
@@ -203,13 +205,15 @@ class StandingIntents:
             facts = {"run_id": request.run_id, "session_key": request.session_key, "agent_id": request.agent_id}
             self._bus.fire(EVENT_FIRED, {"intent_id": intent.id, **facts}, request.context)
 
-    def _note(self, request: RunRequest, intents: Sequence[Intent], now_ms: int, *, trusted: bool) -> Entry:
+    def _note(
+        self, request: RunRequest, intents: Sequence[StandingIntent], now_ms: int, *, trusted: bool
+    ) -> TranscriptEntry:
         text = "\n\n".join([_HEAD, *(self._said(intent) for intent in intents)])
         id = f"{request.run_id}-reminder" if trusted else f"{request.run_id}-reminder-outside"
         data = {"run_id": request.run_id, "intents": [intent.id for intent in intents]}
         return side_note(id, text, now_ms, channel=REMINDER, trusted=trusted, data=data)
 
-    def _said(self, intent: Intent) -> str:
+    def _said(self, intent: StandingIntent) -> str:
         person = self._people().by_id(intent.person) if intent.person is not None else None
         name = person.name if person is not None else "somebody here"
         day = datetime.fromtimestamp(intent.created_ms / 1_000, self._zone())
@@ -217,7 +221,7 @@ class StandingIntents:
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
-    def _areas(self, scope: Scope) -> Collection[str]:
+    def _areas(self, scope: MemoryScope) -> Collection[str]:
         if scope.group is not None:
             return (f"{GROUP_AREA}{scope.group}",)
         areas = {f"{PERSON_AREA}{scope.person}"} if scope.person is not None else set()
@@ -225,18 +229,18 @@ class StandingIntents:
             areas.add(_OWNERS)  # what was asked for before the owner had a name
         return areas
 
-    def _same(self, agent_id: str, area: str, topics: Sequence[str], text: str) -> Intent | None:
+    def _same(self, agent_id: str, area: str, topics: Sequence[str], text: str) -> StandingIntent | None:
         wanted = (agent_id, area, frozenset(topics), text)
         for intent in self._intents.values():
             if (intent.agent_id, intent.area, frozenset(intent.topics), intent.text) == wanted:
                 return intent
         return None
 
-    def _file(self, intent: Intent) -> None:
+    def _file(self, intent: StandingIntent) -> None:
         self._intents[intent.id] = intent
         self._indexes.setdefault((intent.agent_id, intent.area), IntentIndex()).add(intent.id, intent.topics)
 
-    def _forget(self, intent: Intent) -> None:
+    def _forget(self, intent: StandingIntent) -> None:
         self._intents.pop(intent.id, None)
         place = (intent.agent_id, intent.area)
         index = self._indexes.get(place)
@@ -250,14 +254,14 @@ class StandingIntents:
         for intent in [each for each in self._intents.values() if each.expires_ms <= now_ms]:
             self._forget(intent)  # its row goes at the next start
 
-    def _tell_changed(self, intent: Intent, what: str, context: Context) -> None:
+    def _tell_changed(self, intent: StandingIntent, what: str, context: Context) -> None:
         self._bus.fire(EVENT_CHANGED, {"intent_id": intent.id, "agent_id": intent.agent_id, "what": what}, context)
 
     def _now_ms(self) -> int:
         return int(self._clock.time() * 1_000)
 
 
-def _area(scope: Scope) -> str:
+def _area(scope: MemoryScope) -> str:
     if scope.group is not None:
         return f"{GROUP_AREA}{scope.group}"
     if scope.person is not None:
@@ -267,7 +271,7 @@ def _area(scope: Scope) -> str:
     raise Forbidden("a standing reminder needs a person of this home, or a group, that it is for")
 
 
-def _is_due(intent: Intent, now_ms: int) -> bool:
+def _is_due(intent: StandingIntent, now_ms: int) -> bool:
     if intent.expires_ms <= now_ms:
         return False
     # A clock that was set back must not keep it silent for longer than its cool-down.

@@ -20,7 +20,7 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Intent:
+class StandingIntent:
     """What somebody wants to be reminded of when a topic comes up.
 
     Attributes:
@@ -77,7 +77,7 @@ class IntentStore:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    async def load(self, now_ms: int) -> list[Intent]:
+    async def load(self, now_ms: int) -> list[StandingIntent]:
         """Return all that have not expired, oldest first; those that have are taken out."""
 
         def read(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
@@ -92,7 +92,7 @@ class IntentStore:
                 _log.warning("the standing intent %r cannot be read and is left alone: %s", row[0], error)
         return intents
 
-    async def put(self, intent: Intent) -> None:
+    async def put(self, intent: StandingIntent) -> None:
         """Write a row, in the place of one with the same id; it is on disk when this returns."""
         row = (
             intent.id,
@@ -125,9 +125,9 @@ class IntentStore:
         )
 
 
-def _from_row(row: tuple[Any, ...]) -> Intent:
+def _from_row(row: tuple[Any, ...]) -> StandingIntent:
     id, agent_id, area, topics, text, created_ms, expires_ms, cooldown_s, last_ms, fired, key, person, trusted = row
-    return Intent(
+    return StandingIntent(
         id,
         agent_id,
         area,

@@ -10,11 +10,11 @@ import orjson
 
 from hub.agent.intents.intents import EXPIRES_DAYS, EXPIRES_DAYS_LIMIT, TEXT_LIMIT, NewIntent, StandingIntents
 from hub.agent.intents.match import split_topics
-from hub.agent.intents.store import Intent
+from hub.agent.intents.store import StandingIntent
 from hub.core.clock import Clock
 from hub.core.errors import InvalidRequest
 from hub.core.schema import All, In, Length, Optional, Range, Required, integer, string
-from hub.memory.contract import Provenance, Scope
+from hub.memory.contract import MemoryProvenance, MemoryScope
 from hub.security.people import People
 from hub.sessions.privacy import scope_of
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
@@ -72,14 +72,14 @@ class IntentTool:
         trusted = all(intent.trusted for intent in found)
         return ToolResult(orjson.dumps({"intents": shown}).decode(), details={"intents": shown}, trusted=trusted)
 
-    async def _add(self, call: ToolCall, scope: Scope) -> ToolResult:
+    async def _add(self, call: ToolCall, scope: MemoryScope) -> ToolResult:
         authority = call.context.authority
         new = NewIntent(split_topics(_given(call, "topic")), _given(call, "remind"), call.arguments["days"])
-        source = Provenance(call.session_key, authority.person, self._clock.time(), trusted=not authority.tainted)
+        source = MemoryProvenance(call.session_key, authority.person, self._clock.time(), trusted=not authority.tainted)
         intent = await self._intents.add(new, source, call.context, agent_id=call.agent_id, scope=scope)
         return ToolResult(f"noted: {_line(self._shown(intent))}", details=intent.as_dict())
 
-    def _shown(self, intent: Intent) -> dict[str, Any]:
+    def _shown(self, intent: StandingIntent) -> dict[str, Any]:
         until = datetime.fromtimestamp(intent.expires_ms / 1_000, self._zone())
         topic = ", ".join(intent.topics)
         return {"id": intent.id, "topic": topic, "remind": intent.text, "until": f"{until:%Y-%m-%d}"}

@@ -20,7 +20,7 @@ from hub.core.events import EventBus
 from hub.core.ids import new_id
 from hub.memory.alike import Relation
 from hub.memory.tidy.marks import shown
-from hub.memory.tidy.pairs import Pair, Question
+from hub.memory.tidy.pairs import Pair, PairQuestion
 from hub.models.contract import Message, Usage, user_message
 from hub.models.registry import ModelRegistry
 from hub.models.resolved import Resolved
@@ -93,7 +93,7 @@ class NotesJudge:
         return Purse(PAIRS_LIMIT, cost_usd, self._clock.monotonic() + JUDGING_LIMIT_S)
 
     async def judge(
-        self, questions: Sequence[Question], agent: Agent, context: Context, purse: Purse
+        self, questions: Sequence[PairQuestion], agent: Agent, context: Context, purse: Purse
     ) -> dict[Pair, Relation]:
         """Return what a model said of pairs of notes, as many as the purse allows; without a model, of none.
 
@@ -127,7 +127,7 @@ class NotesJudge:
         return judged
 
     async def _ask(
-        self, batch: Sequence[Question], agent: Agent, candidates: list[Resolved], purse: Purse, spent: _Spent
+        self, batch: Sequence[PairQuestion], agent: Agent, candidates: list[Resolved], purse: Purse, spent: _Spent
     ) -> dict[Pair, Relation]:
         quoted = quote_untrusted(_listed(batch), source="the notes")
         messages: list[Message] = [user_message(f"Compare these {len(batch)} pairs.\n\n{quoted}")]
@@ -196,7 +196,7 @@ def read_answers(reply: str, count: int) -> list[Relation]:
     return [Relation(each) for each in answers]
 
 
-def _listed(batch: Sequence[Question]) -> str:
+def _listed(batch: Sequence[PairQuestion]) -> str:
     lines = []
     for number, each in enumerate(batch, start=1):
         for name, entry in (("older", each.older), ("newer", each.newer)):

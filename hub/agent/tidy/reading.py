@@ -10,7 +10,7 @@ from datetime import date, timedelta
 
 from hub.core.errors import HubError, NotFound
 from hub.memory.alike import NEAR, fact_key
-from hub.memory.contract import CHANGES_LIMIT, Hit, Memory, MemoryFile, MemoryText, Scope
+from hub.memory.contract import CHANGES_LIMIT, Hit, Memory, MemoryFile, MemoryScope, MemoryText
 from hub.memory.tidy.entries import LOOK_BACK_DAYS, Area, AreaFile, Standing, by_place, standing_in
 from hub.memory.tidy.pairs import Pair, pair_of
 from hub.memory.tidy.undone import undone_in
@@ -27,7 +27,7 @@ CUT = 600
 
 
 @dataclass(slots=True)
-class Reading:
+class TidyInput:
     """The files of one area, as they were read."""
 
     area: Area
@@ -40,7 +40,7 @@ class Reading:
         return [AreaFile(path, each.text, self.days[path]) for path, each in self.texts.items()]
 
 
-async def read_areas(memory: Memory, agent_id: str, scope: Scope, today: date) -> list[Reading]:
+async def read_areas(memory: Memory, agent_id: str, scope: MemoryScope, today: date) -> list[TidyInput]:
     """Return what is tidied up in a scope, each area by itself: the curated files, and the days that are looked at.
 
     A file that cannot be read is left out; when that is one that is written, its whole area is.
@@ -57,7 +57,7 @@ async def read_areas(memory: Memory, agent_id: str, scope: Scope, today: date) -
         written = {area.curated, area.settled}
         wanted = [each for each in files if each.path in written or (each.day is not None and each.day > oldest)]
         wanted.sort(key=lambda each: (each.path in written, each.day or ""), reverse=True)
-        reading = Reading(area)
+        reading = TidyInput(area)
         try:
             for file in wanted[:FILES_LIMIT]:
                 await _read(memory, reading, file, agent_id, scope)
@@ -68,7 +68,9 @@ async def read_areas(memory: Memory, agent_id: str, scope: Scope, today: date) -
     return found
 
 
-async def alike_in(memory: Memory, readings: Sequence[Reading], agent_id: str, scope: Scope, today: date) -> _Alike:
+async def alike_in(
+    memory: Memory, readings: Sequence[TidyInput], agent_id: str, scope: MemoryScope, today: date
+) -> _Alike:
     """Return, for each area, how alike pairs of its texts are by meaning; never of two areas."""
     entries = [await asyncio.to_thread(standing_in, each.area, each.files, today) for each in readings]
     try:
@@ -79,7 +81,7 @@ async def alike_in(memory: Memory, readings: Sequence[Reading], agent_id: str, s
     return {each.area.name: _alike(pairs, some) for each, some in zip(readings, entries, strict=True)}
 
 
-async def undone_for(memory: Memory, agent_id: str, scope: Scope) -> frozenset[str]:
+async def undone_for(memory: Memory, agent_id: str, scope: MemoryScope) -> frozenset[str]:
     """Return what of earlier tidying was taken back."""
     changes = await memory.notebook.changes(agent_id=agent_id, scope=scope, limit=CHANGES_LIMIT)
     return undone_in(each.diff for each in changes if each.reason == REASON and each.undone)
@@ -88,7 +90,7 @@ async def undone_for(memory: Memory, agent_id: str, scope: Scope) -> frozenset[s
 _Alike = Mapping[str, Mapping[Pair, float]]
 
 
-async def _read(memory: Memory, reading: Reading, file: MemoryFile, agent_id: str, scope: Scope) -> None:
+async def _read(memory: Memory, reading: TidyInput, file: MemoryFile, agent_id: str, scope: MemoryScope) -> None:
     is_written = file.path in (reading.area.curated, reading.area.settled)
     try:
         reading.texts[file.path] = await memory.notebook.read(file.path, agent_id=agent_id, scope=scope)

@@ -11,7 +11,7 @@ from hub.memory.markdown import passages
 from hub.memory.places import CURATED_LIMIT_BYTES
 from hub.memory.tidy.entries import Standing
 from hub.memory.tidy.marks import shown
-from hub.memory.tidy.plan import Plan
+from hub.memory.tidy.plan import TidyPlan
 
 CONTEXT_LINES = 3
 DIFF_LIMIT = 200_000
@@ -41,7 +41,7 @@ class Tidied:
         dry_run: Whether nothing was written because nothing was to be.
     """
 
-    plans: tuple[Plan, ...] = ()
+    plans: tuple[TidyPlan, ...] = ()
     diff: str = ""
     change_id: str | None = None
     others: Others = field(default_factory=Others)
@@ -77,7 +77,7 @@ class Tidied:
         }
 
 
-def summary_of(plans: Iterable[Plan]) -> str:
+def summary_of(plans: Iterable[TidyPlan]) -> str:
     """Return one line on what plans change; empty when that is nothing."""
     told = list(plans)
     if not any(each.texts for each in told):
@@ -94,7 +94,7 @@ def summary_of(plans: Iterable[Plan]) -> str:
     return f"{line[0].upper()}{line[1:]}."
 
 
-def problems_of(plans: Iterable[Plan]) -> list[str]:
+def problems_of(plans: Iterable[TidyPlan]) -> list[str]:
     """Return what is in the way, a sentence each."""
     told = list(plans)
     large = (

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.agent.agents import Agents
-from hub.agent.tidy.tidy import Tidy, Wish
+from hub.agent.tidy.tidy import Tidy, TidyRequest
 from hub.core.events import Unsubscribe
 from hub.core.schema import All, Optional, Range, Schema, boolean, number, slug
 from hub.core.services import ResponseMode, ServiceCall, ServiceRegistry
@@ -29,7 +29,7 @@ def register_tidy(services: ServiceRegistry, tidy: Tidy, agents: Agents) -> Unsu
     async def handle(call: ServiceCall) -> Mapping[str, Any]:
         data = call.data
         agent = agents.get(data["agent"]) if "agent" in data else agents.default()
-        tidied = await tidy.tidy(Wish(agent, call.context, data["dry_run"], data.get("cost_usd")))
+        tidied = await tidy.tidy(TidyRequest(agent, call.context, data["dry_run"], data.get("cost_usd")))
         return tidied.as_data()
 
     return services.register(

@@ -14,16 +14,16 @@ from datetime import datetime, tzinfo
 
 from hub.agent.agents import Agent
 from hub.agent.tidy.judge import NotesJudge, Purse
-from hub.agent.tidy.reading import REASON, Reading, alike_in, read_areas, undone_for
+from hub.agent.tidy.reading import REASON, TidyInput, alike_in, read_areas, undone_for
 from hub.agent.tidy.report import Others, Tidied, diff_of, summary_of
 from hub.agent.tidy.verdicts import Verdicts
 from hub.core.clock import Clock
 from hub.core.context import Authority, Context
 from hub.core.errors import Forbidden, HubError
-from hub.memory.contract import NOBODY, Edit, Memory, Scope
+from hub.memory.contract import NOBODY, Edit, Memory, MemoryScope
 from hub.memory.own_scope import own_scope
 from hub.memory.registry import MemoryRegistry
-from hub.memory.tidy.plan import Known, Plan, plan, questions
+from hub.memory.tidy.plan import KnownEntries, TidyPlan, plan, questions
 from hub.security.people import People
 from hub.sessions.keys import SessionKey, SessionKind
 from hub.sessions.privacy import scope_of
@@ -55,7 +55,7 @@ class TidyNeeds:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class TidyRequest:
     """What is to be tidied up.
 
     Attributes:
@@ -78,7 +78,7 @@ class Tidy:
         self._needs = needs
         self._lock = asyncio.Lock()
 
-    async def tidy(self, wish: Wish) -> Tidied:
+    async def tidy(self, wish: TidyRequest) -> Tidied:
         """Tidy up what whoever asks may write, and for an owner the memories of others.
 
         What is decided is written at the very end, all of it or nothing; cancelling it before leaves all as it is.
@@ -100,11 +100,11 @@ class Tidy:
             others = [await run.tidy_quietly(each) for each in self._others(wish)] if authority.owner else []
         return Tidied(mine.plans, mine.diff, mine.change_id, _summed(others), wish.dry_run)
 
-    def _others(self, wish: Wish) -> list[Scope]:
+    def _others(self, wish: TidyRequest) -> list[MemoryScope]:
         """Return the scopes of other people and of the groups that talk with the agent."""
         people = self._needs.people()
         own = wish.context.authority.person
-        found = [Scope(each.id, private=False) for each in people.all() if each.id != own]
+        found = [MemoryScope(each.id, private=False) for each in people.all() if each.id != own]
         for session in self._needs.sessions.list(wish.agent.id):
             if SessionKey.parse(session.key).kind in (SessionKind.GROUP, SessionKind.CHANNEL):
                 found.append(scope_of(session.key, Authority("system"), people))
@@ -115,7 +115,7 @@ class Tidy:
 class _Outcome:
     """What came of one scope."""
 
-    plans: tuple[Plan, ...] = ()
+    plans: tuple[TidyPlan, ...] = ()
     diff: str = ""
     change_id: str | None = None
     gave_up: bool = False
@@ -124,7 +124,7 @@ class _Outcome:
 class _Run:
     """One run over one agent's memory."""
 
-    def __init__(self, needs: TidyNeeds, memory: Memory, wish: Wish) -> None:
+    def __init__(self, needs: TidyNeeds, memory: Memory, wish: TidyRequest) -> None:
         self._needs = needs
         self._memory = memory
         self._wish = wish
@@ -133,7 +133,7 @@ class _Run:
         self._today = datetime.fromtimestamp(needs.clock.time(), needs.zone()).date()
         self._verdicts = Verdicts(needs.home.agent(self._agent_id) / VERDICTS)
 
-    async def tidy_quietly(self, scope: Scope) -> _Outcome:
+    async def tidy_quietly(self, scope: MemoryScope) -> _Outcome:
         """Tidy up somebody else's; what is in the way there does not keep the others' from being done."""
         try:
             return await self.tidy(scope)
@@ -141,13 +141,13 @@ class _Run:
             _log.warning("the memory of %s is not tidied up: %s", scope.person or scope.group, error.message)
             return _Outcome(gave_up=True)
 
-    async def tidy(self, scope: Scope) -> _Outcome:
+    async def tidy(self, scope: MemoryScope) -> _Outcome:
         """Tidy up all areas of a scope, none of which sees another, in one change."""
         readings = await read_areas(self._memory, self._agent_id, scope, self._today)
         if not readings:
             return _Outcome()
         alike = await alike_in(self._memory, readings, self._agent_id, scope, self._today)
-        known = Known(self._today, undone=await undone_for(self._memory, self._agent_id, scope))
+        known = KnownEntries(self._today, undone=await undone_for(self._memory, self._agent_id, scope))
         plans = [await self._planned(each, replace(known, alike=alike[each.area.name])) for each in readings]
         before = {path: text for each in readings for path, text in each.texts.items()}
         after = {path: text for each in plans for path, text in each.texts.items()}
@@ -160,7 +160,7 @@ class _Run:
         change_id = await self._write(scope, stands | after, hashes, summary_of(plans))
         return _Outcome(tuple(plans), diff, change_id)
 
-    async def _planned(self, reading: Reading, known: Known) -> Plan:
+    async def _planned(self, reading: TidyInput, known: KnownEntries) -> TidyPlan:
         """Return what changes in one area, with what a model says of pairs that rules cannot tell."""
         asked = await asyncio.to_thread(questions, reading.area, reading.files, known)
         area = reading.area.name
@@ -171,7 +171,7 @@ class _Run:
         return await asyncio.to_thread(plan, reading.area, reading.files, replace(known, judged={**judged, **said}))
 
     async def _write(
-        self, scope: Scope, texts: Mapping[str, str | None], hashes: Mapping[str, str], summary: str
+        self, scope: MemoryScope, texts: Mapping[str, str | None], hashes: Mapping[str, str], summary: str
     ) -> str:
         authority = self._wish.context.authority
         change = await self._memory.notebook.write(

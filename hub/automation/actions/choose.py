@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.automation.contract import ActionKind
-from hub.automation.fields import conditions, sequence
-from hub.automation.kinds import condition_kind
-from hub.automation.run import Run
+from hub.automation.definition.fields import conditions, sequence
+from hub.automation.definition.kinds import condition_kind
+from hub.automation.running.run import Run
 from hub.core.schema import All, Optional, Required, Schema, as_list, string
 
 _DEFAULT = "default"

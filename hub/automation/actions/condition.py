@@ -1,6 +1,6 @@
 """A condition among the actions: when it does not hold, the sequence that it stands in ends.
 
-The schema of such a step is that of the condition itself; see `hub.automation.fields`.
+The schema of such a step is that of the condition itself; see `hub.automation.definition.fields`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.automation.contract import ActionKind
-from hub.automation.kinds import condition_kind
-from hub.automation.run import Run
-from hub.automation.signals import SequenceEnded
+from hub.automation.definition.kinds import condition_kind
+from hub.automation.running.run import Run
+from hub.automation.running.signals import SequenceEnded
 from hub.core.schema import Required, string
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.automation.contract import ActionKind
-from hub.automation.fields import dynamic_duration
-from hub.automation.run import Run
+from hub.automation.definition.fields import dynamic_duration
+from hub.automation.running.run import Run
 from hub.core.schema import Required
 
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.automation.contract import ActionKind
-from hub.automation.custom_events import fire_custom
-from hub.automation.fields import dynamic_text
-from hub.automation.mapping_field import dynamic_mapping, merge
-from hub.automation.own_events import refuse_own
-from hub.automation.run import Run
+from hub.automation.definition.fields import dynamic_text
+from hub.automation.definition.mapping_field import dynamic_mapping, merge
+from hub.automation.engine.custom_events import fire_custom
+from hub.automation.engine.own_events import refuse_own
+from hub.automation.running.run import Run
 from hub.core.schema import Optional, Required
 
 

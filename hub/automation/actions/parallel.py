@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.automation.contract import ActionKind
-from hub.automation.fields import sequence
-from hub.automation.plan import Steps
-from hub.automation.run import Run
-from hub.automation.signals import Signal, StepFailed, StopRun, error_text
+from hub.automation.definition.fields import sequence
+from hub.automation.running.plan import Steps
+from hub.automation.running.run import Run
+from hub.automation.running.signals import Signal, StepFailed, StopRun, error_text
 from hub.core.schema import DescribedLater, Invalid, MultipleInvalid, Required, as_list, each_error
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.automation.contract import ActionKind
-from hub.automation.fields import conditions, dynamic, dynamic_text, is_template, sequence
-from hub.automation.kinds import condition_kind
-from hub.automation.run import Run
+from hub.automation.definition.fields import conditions, dynamic, dynamic_text, is_template, sequence
+from hub.automation.definition.kinds import condition_kind
+from hub.automation.running.run import Run
 from hub.core.errors import InvalidRequest, LimitExceeded
 from hub.core.schema import All, AnyOf, Invalid, Optional, Range, Required, Schema, integer
 

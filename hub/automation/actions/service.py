@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hub.automation.calling import call_service
 from hub.automation.contract import ActionKind
-from hub.automation.fields import dynamic_text, is_template, target_entity_ids
-from hub.automation.mapping_field import dynamic_mapping, merge
-from hub.automation.run import Run
-from hub.automation.words_from_outside import quoted_data, refuse_choices, refuse_chosen_service
+from hub.automation.definition.fields import dynamic_text, is_template, target_entity_ids
+from hub.automation.definition.mapping_field import dynamic_mapping, merge
+from hub.automation.running.calling import call_service
+from hub.automation.running.run import Run
+from hub.automation.running.untrusted_input import quoted_data, refuse_choices, refuse_chosen_service
 from hub.core.errors import InvalidRequest
 from hub.core.schema import AnyOf, Invalid, Optional, Required, Schema, show, string
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.automation.contract import ActionKind
-from hub.automation.fields import dynamic_text
-from hub.automation.run import Run
-from hub.automation.signals import StopRun
+from hub.automation.definition.fields import dynamic_text
+from hub.automation.running.run import Run
+from hub.automation.running.signals import StopRun
 from hub.core.errors import InvalidRequest
 from hub.core.schema import AnyOf, Invalid, Optional, Required, boolean, string
 

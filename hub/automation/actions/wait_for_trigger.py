@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hub.automation.contract import ActionKind, Parts
-from hub.automation.fields import triggers
-from hub.automation.kinds import trigger_kind
-from hub.automation.rendering import truth
-from hub.automation.run import Run
-from hub.automation.signals import error_text
+from hub.automation.contract import ActionKind, AutomationParts
+from hub.automation.definition.fields import triggers
+from hub.automation.definition.kinds import trigger_kind
+from hub.automation.running.rendering import truth
+from hub.automation.running.run import Run
+from hub.automation.running.signals import error_text
+from hub.automation.running.waits import TIMEOUT_FIELDS, Wait, begin, end, skip, until
 from hub.automation.triggers.provenance import is_somebody_elses
-from hub.automation.waits import TIMEOUT_FIELDS, Wait, begin, end, skip, until
 from hub.core.context import Context
 from hub.core.errors import HubError, Unavailable
 from hub.core.events import Unsubscribe
@@ -28,7 +28,7 @@ class _Site:
     catch_up = _CATCH_UP
 
     def __init__(self, run: Run, config: Mapping[str, Any], wait: Wait, waiting: _Waiting) -> None:
-        self.parts: Parts = run.parts
+        self.parts: AutomationParts = run.parts
         self.automation_id: str = run.plan.trace_id
         self.templates: bool = run.plan.templates
         self.variables: Mapping[str, Any] = run.scope.view

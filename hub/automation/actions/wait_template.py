@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.automation.contract import ActionKind
-from hub.automation.fields import template
-from hub.automation.rendering import truth
-from hub.automation.run import Run
-from hub.automation.waits import TIMEOUT_FIELDS, begin, end, skip, until
+from hub.automation.definition.fields import template
+from hub.automation.running.rendering import truth
+from hub.automation.running.run import Run
+from hub.automation.running.waits import TIMEOUT_FIELDS, begin, end, skip, until
 from hub.core.errors import HubError
 from hub.core.events import Event, Unsubscribe
 from hub.core.schema import Required

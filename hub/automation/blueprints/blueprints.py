@@ -13,9 +13,9 @@ from hub.automation.blueprints.document import Blueprint, read_blueprint
 from hub.automation.blueprints.expanding import FOLDER, expand, shelf_of
 from hub.automation.blueprints.filling import USE
 from hub.automation.blueprints.metadata import DOMAINS
-from hub.automation.blueprints.shelf import SUFFIXES, Found
 from hub.automation.blueprints.source_line import with_source
 from hub.automation.blueprints.sources import fetch_source, path_from
+from hub.automation.blueprints.store import SUFFIXES, BlueprintFile
 from hub.core.errors import Conflict, InvalidRequest, NotFound
 from hub.security.egress import Egress
 
@@ -28,7 +28,7 @@ Keep = Callable[[str, bytes], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class BlueprintDraft:
     """A blueprint that is not on the shelf yet.
 
     Attributes:
@@ -137,7 +137,7 @@ class Blueprints:
 
     # --- importing ---
 
-    def draft(self, text: str, path: str | None = None) -> Draft:
+    def draft(self, text: str, path: str | None = None) -> BlueprintDraft:
         """Return what a text would be on the shelf.
 
         Raises:
@@ -145,9 +145,9 @@ class Blueprints:
         """
         blueprint = read_blueprint(text, "the imported text")
         target = _yaml_path(path or path_from("imported", blueprint.metadata.name))
-        return Draft(target, text, blueprint, self._exists(blueprint.metadata.domain, target))
+        return BlueprintDraft(target, text, blueprint, self._exists(blueprint.metadata.domain, target))
 
-    async def draft_from_url(self, url: str, path: str | None = None) -> Draft:
+    async def draft_from_url(self, url: str, path: str | None = None) -> BlueprintDraft:
         """Fetch a blueprint and return what it would be on the shelf; it then says where it came from.
 
         Raises:
@@ -157,7 +157,7 @@ class Blueprints:
         read_blueprint(source.text, url)
         return await asyncio.to_thread(self.draft, with_source(source.text, url), path or source.suggested_path)
 
-    def import_text(self, text: str, path: str | None = None, *, overwrite: bool = False) -> Draft:
+    def import_text(self, text: str, path: str | None = None, *, overwrite: bool = False) -> BlueprintDraft:
         """Put a text on the shelf.
 
         Raises:
@@ -170,7 +170,7 @@ class Blueprints:
         self._write(draft.blueprint.metadata.domain, draft.path, text)
         return draft
 
-    async def import_url(self, url: str, path: str | None = None, *, overwrite: bool = False) -> Draft:
+    async def import_url(self, url: str, path: str | None = None, *, overwrite: bool = False) -> BlueprintDraft:
         """Fetch a blueprint and put it on the shelf; see `draft_from_url` and `import_text`."""
         draft = await self.draft_from_url(url, path)
         return await asyncio.to_thread(self.import_text, draft.text, draft.path, overwrite=overwrite)
@@ -222,7 +222,7 @@ class Blueprints:
 
     # --- below ---
 
-    def _shown(self, found: Found, used: Users) -> dict[str, Any]:
+    def _shown(self, found: BlueprintFile, used: Users) -> dict[str, Any]:
         return {
             **(_described(found.blueprint) if found.blueprint else {}),
             "path": found.path,
@@ -232,7 +232,7 @@ class Blueprints:
             "errors": [error.as_dict() for error in found.error.errors] if found.error else [],
         }
 
-    def _text(self, found: Found) -> str:
+    def _text(self, found: BlueprintFile) -> str:
         if found.bundled:
             return ""
         return self._shelf.root(found.domain).read_text(found.path, errors="replace")

@@ -12,7 +12,7 @@ from hub.automation.blueprints.metadata import InputField, Metadata, read_metada
 from hub.automation.blueprints.substitute import InputTags, input_on_the_way, substitute
 from hub.config.bounds import Budget
 from hub.config.errors import ConfigError
-from hub.config.marks import ConfigMapping, Mark, Origin, key_mark_of, mark_of, plain
+from hub.config.marks import ConfigMapping, Mark, MarkOrigin, key_mark_of, mark_of, plain
 from hub.config.paths import KeyPath
 from hub.config.suggest import did_you_mean
 from hub.config.yaml_reader import YamlReader
@@ -74,16 +74,16 @@ def read_blueprint(text: str, file: str) -> Blueprint:
         BlueprintInvalid: With everything that is wrong in it.
     """
     if len(text.encode()) > SIZE_LIMIT_BYTES:
-        raise _invalid(file, (Origin(file), 0, 0), (), f"a blueprint has at most {SIZE_LIMIT_BYTES} bytes")
+        raise _invalid(file, (MarkOrigin(file), 0, 0), (), f"a blueprint has at most {SIZE_LIMIT_BYTES} bytes")
     errors: list[ConfigError] = []
     tags = InputTags()
     budget = Budget()
     budget.values, budget.aliases = VALUES_LIMIT, ALIASES_LIMIT
-    root = YamlReader(Origin(file), tags, budget, errors, []).read(text)
+    root = YamlReader(MarkOrigin(file), tags, budget, errors, []).read(text)
     if errors:
         raise BlueprintInvalid(file, errors)
     if not isinstance(root, ConfigMapping) or BLUEPRINT not in root:
-        raise _invalid(file, (Origin(file), 0, 0), (), "this is no blueprint: it has no key blueprint")
+        raise _invalid(file, (MarkOrigin(file), 0, 0), (), "this is no blueprint: it has no key blueprint")
     metadata = _metadata(file, root)
     _check_inputs(file, tags, metadata)
     return Blueprint(file, text, metadata, root)

@@ -8,7 +8,7 @@ from typing import Any
 
 from hub.automation.blueprints.errors import BlueprintInvalid
 from hub.automation.blueprints.filling import USE, fill_in
-from hub.automation.blueprints.shelf import Shelf, bundled_folder
+from hub.automation.blueprints.store import BlueprintStore, bundled_folder
 from hub.core.errors import NotFound
 from hub.core.schema import Invalid
 from hub.security.jail_path import PathRefused
@@ -16,12 +16,12 @@ from hub.security.jail_path import PathRefused
 FOLDER = "blueprints"
 
 
-def shelf_of(home: Path, bundled: Path | None = None) -> Shelf:
+def shelf_of(home: Path, bundled: Path | None = None) -> BlueprintStore:
     """Return the blueprints of a home, and those that come with the program (in another folder when one is given)."""
-    return Shelf(home / FOLDER, bundled or bundled_folder())
+    return BlueprintStore(home / FOLDER, bundled or bundled_folder())
 
 
-def expand(item: Mapping[str, Any], domain: str, shelf: Shelf) -> dict[str, Any]:
+def expand(item: Mapping[str, Any], domain: str, shelf: BlueprintStore) -> dict[str, Any]:
     """Return what an item with `use_blueprint: {path, input}` stands for, accepted by the grammar.
 
     Raises:

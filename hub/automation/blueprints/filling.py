@@ -11,7 +11,7 @@ from typing import Any
 from hub.automation.blueprints.document import Blueprint
 from hub.automation.blueprints.metadata import InputField
 from hub.automation.blueprints.selectors import check_value
-from hub.automation.grammar import automation, script
+from hub.automation.definition.grammar import automation, script
 from hub.config.paths import KeyPath
 from hub.config.suggest import did_you_mean
 from hub.core.schema import Invalid, MultipleInvalid, each_error

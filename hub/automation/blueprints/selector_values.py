@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Any
 
-from hub.automation.addresses import TARGET
-from hub.automation.values import duration, template, time_of_day
+from hub.automation.definition.values import duration, template, time_of_day
+from hub.automation.services.addresses import TARGET
 from hub.core.schema import Invalid, boolean, entity_id, number, show, slug, string
 
 Options = Mapping[str, Any]

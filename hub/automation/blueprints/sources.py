@@ -25,7 +25,7 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9_-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class BlueprintSource:
     """What was fetched.
 
     Attributes:
@@ -38,7 +38,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourceAddress:
     """Where a blueprint is fetched from.
 
     Attributes:
@@ -47,25 +47,27 @@ class Place:
     """
 
     url: str
-    read: Callable[[Fetched], Source]
+    read: Callable[[Fetched], BlueprintSource]
 
 
-def place_of(url: str) -> Place:
+def place_of(url: str) -> SourceAddress:
     """Return where the blueprint is that an address means for people."""
     if match := _FORUM.fullmatch(url):
-        return Place(f"https://community.home-assistant.io/t/{match['topic']}.json", lambda got: _from_forum(got, url))
+        return SourceAddress(
+            f"https://community.home-assistant.io/t/{match['topic']}.json", lambda got: _from_forum(got, url)
+        )
     if match := _GIST.fullmatch(url):
-        return Place(f"https://api.github.com/gists/{match['id']}", lambda got: _from_gist(got, url))
+        return SourceAddress(f"https://api.github.com/gists/{match['id']}", lambda got: _from_gist(got, url))
     if match := _GITHUB.match(url):
         owner, repo, path = match["owner"], match["repo"], match["path"]
         raw = f"https://raw.githubusercontent.com/{owner}/{repo}/{path}"
-        return Place(raw, lambda got: _from_file(got, owner))
+        return SourceAddress(raw, lambda got: _from_file(got, owner))
     match = _RAW_GITHUB.match(url)
     folder = match["owner"] if match else urlsplit(url).hostname or "imported"
-    return Place(url, lambda got: _from_file(got, folder))
+    return SourceAddress(url, lambda got: _from_file(got, folder))
 
 
-async def fetch_source(egress: Egress, url: str) -> Source:
+async def fetch_source(egress: Egress, url: str) -> BlueprintSource:
     """Fetch a blueprint.
 
     Raises:
@@ -90,17 +92,17 @@ def _plain(name: str) -> str:
     return _NOT_IN_NAMES.sub("_", name.lower()).strip("_")[:60] or "imported"
 
 
-def _from_file(answer: Fetched, folder: str) -> Source:
+def _from_file(answer: Fetched, folder: str) -> BlueprintSource:
     try:
         text = answer.body.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InvalidRequest(f"what is at {answer.url} is no text in UTF-8, and no blueprint") from None
     if text.lstrip()[:1] == "<":
         raise InvalidRequest(f"{answer.url} is a page, not a file; give the address of the YAML file itself")
-    return Source(text, path_from(folder, urlsplit(answer.url).path))
+    return BlueprintSource(text, path_from(folder, urlsplit(answer.url).path))
 
 
-def _from_forum(answer: Fetched, url: str) -> Source:
+def _from_forum(answer: Fetched, url: str) -> BlueprintSource:
     data = _json(answer)
     posts = _at(data, "post_stream", "posts")
     first = posts[0] if isinstance(posts, list) and posts and isinstance(posts[0], dict) else {}
@@ -108,10 +110,10 @@ def _from_forum(answer: Fetched, url: str) -> Source:
     text = _first_blueprint(blocks)
     if text is None:
         raise NotFound(f"the first post of {url} has no block of YAML that is a blueprint")
-    return Source(text, path_from(str(first.get("username", "forum")), str(_at(data, "slug") or "topic")))
+    return BlueprintSource(text, path_from(str(first.get("username", "forum")), str(_at(data, "slug") or "topic")))
 
 
-def _from_gist(answer: Fetched, url: str) -> Source:
+def _from_gist(answer: Fetched, url: str) -> BlueprintSource:
     data = _json(answer)
     files = _at(data, "files")
     found = {
@@ -121,7 +123,7 @@ def _from_gist(answer: Fetched, url: str) -> Source:
     }
     for name, text in found.items():
         if _first_blueprint([text]) is not None:
-            return Source(text, path_from(str(_at(data, "owner", "login") or "gist"), name))
+            return BlueprintSource(text, path_from(str(_at(data, "owner", "login") or "gist"), name))
     raise NotFound(f"{url} has no file .yaml that is a blueprint")
 
 

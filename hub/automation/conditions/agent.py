@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import Answer, Asking, ConditionKind, Question, Verdict
-from hub.automation.fields import dynamic_text, match_text, template
-from hub.automation.quoter import quoter
-from hub.automation.rendering import render
-from hub.automation.words import listed, shown
+from hub.automation.contract import Asking, ConditionKind, ConditionVerdict, SentenceAnswer, SentenceQuestion
+from hub.automation.definition.fields import dynamic_text, match_text, template
+from hub.automation.definition.phrases import listed, shown
+from hub.automation.running.quoter import quoter
+from hub.automation.running.rendering import render
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.schema import (
     All,
@@ -33,7 +33,7 @@ QUESTION_LIMIT = 8_000
 DATA_LIMIT = 32_000
 
 
-async def _check(config: Mapping[str, Any], asking: Asking) -> Verdict:
+async def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
     quote = quoter() if asking.context.authority.tainted else None
     text = str(render(asking, config["question"], quote=quote)).strip()
     data = str(render(asking, config["data"])) if "data" in config else ""
@@ -41,10 +41,10 @@ async def _check(config: Mapping[str, Any], asking: Asking) -> Verdict:
         raise InvalidRequest("the question is empty")
     judge = asking.parts.judge
     if judge is None:
-        return Verdict(
+        return ConditionVerdict(
             True, f"no model is asked here; “{shown(text)}” is taken to hold", {"question": text, "asked": False}
         )
-    question = Question(
+    question = SentenceQuestion(
         text[:QUESTION_LIMIT],
         tuple(config["choices"]) if config["answer"] == CHOICE else config["answer"],
         config.get("agent"),
@@ -60,11 +60,11 @@ async def _check(config: Mapping[str, Any], asking: Asking) -> Verdict:
             raise
         holds = config["on_error"] == YES
         reason = f"“{shown(text)}” was not answered ({error.message}); on_error: {config['on_error']}"
-        return Verdict(holds, reason, {"question": text, "error": error.as_dict()})
+        return ConditionVerdict(holds, reason, {"question": text, "error": error.as_dict()})
     return _judged(config, text, answer)
 
 
-def _judged(config: Mapping[str, Any], text: str, answer: Answer) -> Verdict:
+def _judged(config: Mapping[str, Any], text: str, answer: SentenceAnswer) -> ConditionVerdict:
     value = answer.value
     details = {
         "question": text,
@@ -85,7 +85,7 @@ def _judged(config: Mapping[str, Any], text: str, answer: Answer) -> Verdict:
         case _:
             holds = value is config["expect"]
             told = "yes" if value else "no"
-    return Verdict(holds, f"“{shown(text)}” was answered {told}{because}", details)
+    return ConditionVerdict(holds, f"“{shown(text)}” was answered {told}{because}", details)
 
 
 def _explain(config: Mapping[str, Any]) -> str:

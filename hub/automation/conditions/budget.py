@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from datetime import datetime, tzinfo
 from typing import Any
 
-from hub.automation.contract import Asking, ConditionKind, Verdict
-from hub.automation.fields import duration
-from hub.automation.words import span
+from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
+from hub.automation.definition.fields import duration
+from hub.automation.definition.phrases import span
 from hub.core.errors import Unavailable
 from hub.core.schema import All, AnyOf, In, Invalid, Optional, Range, integer, number, slug, string
 
@@ -29,7 +29,7 @@ def since(per: str | float, now: float, zone: tzinfo) -> float:
     return now - (3_600.0 if isinstance(per, str) else per)
 
 
-def _check(config: Mapping[str, Any], asking: Asking) -> Verdict:
+def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
     spending = asking.parts.spending
     if spending is None:
         raise Unavailable("what was spent is not known here")
@@ -47,9 +47,9 @@ def _check(config: Mapping[str, Any], asking: Asking) -> Verdict:
         details[key] = {"spent": spent, "below": config[key]}
         reason = f"{shown(spent)} of {shown(config[key])} were spent {_per(config['per'])}{_by(agent, automation)}"
         if spent >= config[key]:
-            return Verdict(False, reason, details)
+            return ConditionVerdict(False, reason, details)
         told.append(reason)
-    return Verdict(True, " and ".join(told), details)
+    return ConditionVerdict(True, " and ".join(told), details)
 
 
 def _dollars(amount: float) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import Asking, ConditionKind, Verdict
+from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
 from hub.core.schema import Optional, boolean, slug
 
 
-async def _check(config: Mapping[str, Any], asking: Asking) -> Verdict:
+async def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
     found = await asking.parts.services.call(
         "agent",
         "heartbeat_due",
@@ -18,7 +18,7 @@ async def _check(config: Mapping[str, Any], asking: Asking) -> Verdict:
         wants_response=True,
     )
     answer = found or {}
-    return Verdict(bool(answer.get("due")), str(answer.get("reason", "")), {"agent": config.get("agent")})
+    return ConditionVerdict(bool(answer.get("due")), str(answer.get("reason", "")), {"agent": config.get("agent")})
 
 
 def _explain(config: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""and, or, not: conditions made of conditions. How they are decided is in `hub.automation.evaluate`."""
+"""and, or, not: conditions made of conditions. How they are decided is in `hub.automation.running.evaluate`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hub.automation.contract import ConditionKind
-from hub.automation.evaluate import evaluate
-from hub.automation.fields import conditions
-from hub.automation.kinds import condition_kind
+from hub.automation.definition.fields import conditions
+from hub.automation.definition.kinds import condition_kind
+from hub.automation.running.evaluate import evaluate
 from hub.core.schema import Required
 
 

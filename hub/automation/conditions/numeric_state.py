@@ -5,37 +5,37 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import Asking, ConditionKind, Verdict
-from hub.automation.fields import entity_ids, number_or_entity, template
-from hub.automation.rendering import render
-from hub.automation.words import listed, shown
+from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
+from hub.automation.definition.fields import entity_ids, number_or_entity, template
+from hub.automation.definition.phrases import listed, shown
+from hub.automation.running.rendering import render
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.schema import Invalid, Optional, Required, string
-from hub.core.states import State
+from hub.core.states import EntityState
 
 _NOT_KNOWN = ("unavailable", "unknown")
 
 
-def _check(config: Mapping[str, Any], asking: Asking) -> Verdict:
+def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
     above, below = config.get("above"), config.get("below")
-    verdict = Verdict(True)
+    verdict = ConditionVerdict(True)
     reasons = []
     for each in config["entity_id"]:
         verdict = _check_one(each, config, above, below, asking)
         if not verdict.holds:
             return verdict
         reasons.append(verdict.reason)
-    return Verdict(True, listed(reasons), verdict.details)
+    return ConditionVerdict(True, listed(reasons), verdict.details)
 
 
-def _check_one(entity: str, config: Mapping[str, Any], above: Any, below: Any, asking: Asking) -> Verdict:
+def _check_one(entity: str, config: Mapping[str, Any], above: Any, below: Any, asking: Asking) -> ConditionVerdict:
     state = asking.parts.states.get(entity)
     if state is None:
         raise NotFound(f"there is no entity {entity}")
     raw, what = _value(state, config, asking)
     details: dict[str, Any] = {"entity_id": entity, "value": raw}
     if raw is None or raw in _NOT_KNOWN:
-        return Verdict(False, f"{what} is {raw or 'not known'}", details)
+        return ConditionVerdict(False, f"{what} is {raw or 'not known'}", details)
     value = _number(raw, what)
     details["value"] = value
     for name, bound in (("above", above), ("below", below)):
@@ -44,13 +44,13 @@ def _check_one(entity: str, config: Mapping[str, Any], above: Any, below: Any, a
         limit, limit_name = _limit(bound, asking)
         details[name] = limit
         if limit is None:
-            return Verdict(False, f"{limit_name} is not known", details)
+            return ConditionVerdict(False, f"{limit_name} is not known", details)
         if (value <= limit) if name == "above" else (value >= limit):
-            return Verdict(False, f"{what} is {value:g}, not {name} {limit_name}", details)
-    return Verdict(True, f"{what} is {value:g}", details)
+            return ConditionVerdict(False, f"{what} is {value:g}, not {name} {limit_name}", details)
+    return ConditionVerdict(True, f"{what} is {value:g}", details)
 
 
-def _value(state: State, config: Mapping[str, Any], asking: Asking) -> tuple[Any, str]:
+def _value(state: EntityState, config: Mapping[str, Any], asking: Asking) -> tuple[Any, str]:
     if "value_template" in config:
         inner = Asking(
             asking.parts,

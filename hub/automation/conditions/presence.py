@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import Asking, ConditionKind, Verdict
-from hub.automation.words import listed
+from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
+from hub.automation.definition.phrases import listed
 from hub.core.errors import NotFound
 from hub.core.schema import All, In, Invalid, Length, Optional, ensure_list, slug
 
@@ -17,7 +17,7 @@ _ANYBODY = "any"
 _NOT_KNOWN = ("unknown", "unavailable", "")
 
 
-def _check(config: Mapping[str, Any], asking: Asking) -> Verdict:
+def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
     people = asking.parts.people()
     named: list[str] = config["person"]
     if named in ([_EVERYBODY], [_ANYBODY]):
@@ -41,9 +41,9 @@ def _check(config: Mapping[str, Any], asking: Asking) -> Verdict:
             fits = (place == HOME) is wants_home
             reason = f"{person.name} is {_where(place)}"
         if fits is (match == ANY):
-            return Verdict(fits, reason, {"places": places})
+            return ConditionVerdict(fits, reason, {"places": places})
         told.append(reason)
-    return Verdict(match == ALL, listed(told), {"places": places})
+    return ConditionVerdict(match == ALL, listed(told), {"places": places})
 
 
 def _object_id(person_id: str) -> str:

@@ -6,23 +6,23 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import Asking, ConditionKind, Verdict
-from hub.automation.fields import dynamic_duration, entity_ids, resolve_duration
-from hub.automation.rendering import render
-from hub.automation.words import listed, shown, span, span_of
+from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
+from hub.automation.definition.fields import dynamic_duration, entity_ids, resolve_duration
+from hub.automation.definition.phrases import listed, shown, span, span_of
+from hub.automation.running.rendering import render
 from hub.core.errors import NotFound
 from hub.core.schema import Described, In, Invalid, Optional, Required, as_list, string
-from hub.core.states import State
+from hub.core.states import EntityState
 
 ALL, ANY = "all", "any"
 _INPUT = re.compile(r"^input_(?:select|text|number|boolean|datetime)\.[a-z0-9_]+$")
 """The state to be in may be that of such an entity."""
 
 
-def _check(config: Mapping[str, Any], asking: Asking) -> Verdict:
+def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
     wanted = [_wanted(each, asking) for each in config["state"]]
     for_s = resolve_duration(config["for"], lambda value: render(asking, value)) if "for" in config else 0.0
-    verdicts: list[Verdict] = []
+    verdicts: list[ConditionVerdict] = []
     failed: NotFound | None = None
     for entity_id in config["entity_id"]:
         state = asking.parts.states.get(entity_id)
@@ -35,7 +35,7 @@ def _check(config: Mapping[str, Any], asking: Asking) -> Verdict:
         verdicts.append(verdict)
     if failed is not None:
         raise failed
-    return Verdict(config["match"] == ALL, listed(each.reason for each in verdicts), verdicts[0].details)
+    return ConditionVerdict(config["match"] == ALL, listed(each.reason for each in verdicts), verdicts[0].details)
 
 
 def _wanted(value: Any, asking: Asking) -> Any:
@@ -47,7 +47,9 @@ def _wanted(value: Any, asking: Asking) -> Any:
     return named.state
 
 
-def _check_one(state: State, attribute: str | None, wanted: list[Any], for_s: float, now: float) -> Verdict:
+def _check_one(
+    state: EntityState, attribute: str | None, wanted: list[Any], for_s: float, now: float
+) -> ConditionVerdict:
     details: dict[str, Any] = {"entity_id": state.entity_id, "wanted": wanted}
     if attribute is None:
         value: Any = state.state
@@ -58,17 +60,17 @@ def _check_one(state: State, attribute: str | None, wanted: list[Any], for_s: fl
         since = state.last_updated
         what = f"{attribute} of {state.entity_id} is {shown(value)}"
     else:
-        return Verdict(False, f"{state.entity_id} has no attribute {attribute}", details)
+        return ConditionVerdict(False, f"{state.entity_id} has no attribute {attribute}", details)
     details["state"] = value
     if value not in wanted:
-        return Verdict(False, f"{what}, not {listed((shown(each) for each in wanted), 'or')}", details)
+        return ConditionVerdict(False, f"{what}, not {listed((shown(each) for each in wanted), 'or')}", details)
     if not for_s:
-        return Verdict(True, what, details)
+        return ConditionVerdict(True, what, details)
     lasted = max(0.0, now - since)
     details |= {"for_s": for_s, "lasted_s": round(lasted, 3)}
     if lasted >= for_s:
-        return Verdict(True, f"{what} for {span(for_s)}", details)
-    return Verdict(False, f"{what} for {span(round(lasted))}, not yet for {span(for_s)}", details)
+        return ConditionVerdict(True, f"{what} for {span(for_s)}", details)
+    return ConditionVerdict(False, f"{what} for {span(round(lasted))}, not yet for {span(for_s)}", details)
 
 
 def _explain(config: Mapping[str, Any]) -> str:

@@ -6,22 +6,22 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from hub.automation.contract import Asking, ConditionKind, Verdict
-from hub.automation.schedule.sun import Place, SunCondition, SunEvent, sun_position
+from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
+from hub.automation.definition.phrases import span
+from hub.automation.schedule.sun import GeoPosition, SunCondition, SunEvent, sun_position
 from hub.automation.triggers.scheduled import offset
-from hub.automation.words import span
 from hub.core.errors import Unavailable
 from hub.core.schema import In, Invalid, Optional
 
 _EVENTS = [event.value for event in SunEvent]
 
 
-def _check(config: Mapping[str, Any], asking: Asking) -> Verdict:
+def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
     parts = asking.parts
     location = parts.location()
     if location is None:
         raise Unavailable("it is not known where the home is; set hub.latitude and hub.longitude in the configuration")
-    place = Place(location.latitude, location.longitude, location.elevation_m)
+    place = GeoPosition(location.latitude, location.longitude, location.elevation_m)
     condition = SunCondition(
         SunEvent(config["before"]) if "before" in config else None,
         SunEvent(config["after"]) if "after" in config else None,
@@ -39,7 +39,7 @@ def _check(config: Mapping[str, Any], asking: Asking) -> Verdict:
         at = datetime.fromtimestamp(next_at, zone)
         details[f"next_{next_name}"] = at.isoformat(timespec="seconds")
         told = f"{told} until {at:%H:%M}"
-    return Verdict(holds, told if holds else f"{told}; it is not {_told(config)}", details)
+    return ConditionVerdict(holds, told if holds else f"{told}; it is not {_told(config)}", details)
 
 
 def _next(rising: float | None, setting: float | None) -> tuple[str, float | None]:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import Asking, ConditionKind, Verdict
-from hub.automation.fields import template
-from hub.automation.rendering import render, truth
-from hub.automation.words import shown
+from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
+from hub.automation.definition.fields import template
+from hub.automation.definition.phrases import shown
+from hub.automation.running.rendering import render, truth
 from hub.core.schema import Required
 
 
-def _check(config: Mapping[str, Any], asking: Asking) -> Verdict:
+def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
     text = config["value_template"]
     value = render(asking, text)
     details = {"value": value}
     if truth(value):
-        return Verdict(True, f"{shown(text)} is true", details)
+        return ConditionVerdict(True, f"{shown(text)} is true", details)
     told = "false" if value is False else shown(value) or "nothing"
-    return Verdict(False, f"{shown(text)} is {told}, not true", details)
+    return ConditionVerdict(False, f"{shown(text)} is {told}, not true", details)
 
 
 def _explain(config: Mapping[str, Any]) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from hub.automation.contract import Asking, ConditionKind, Verdict
-from hub.automation.fields import time_of_day, weekdays
-from hub.automation.words import days, time_of_day as clock_time
+from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
+from hub.automation.definition.fields import time_of_day, weekdays
+from hub.automation.definition.phrases import days, time_of_day as clock_time
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.schema import AnyOf, Invalid, Optional, entity_id
 
@@ -29,7 +29,7 @@ def within(now: float, after: float | None, before: float | None) -> bool:
     return now >= start or now < end
 
 
-def _check(config: Mapping[str, Any], asking: Asking) -> Verdict:
+def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
     parts = asking.parts
     now = parts.clock.now().astimezone(parts.zone())
     second = now.hour * 3_600 + now.minute * 60 + now.second + now.microsecond / 1e6
@@ -43,15 +43,15 @@ def _check(config: Mapping[str, Any], asking: Asking) -> Verdict:
             continue
         found = _second(config[name], asking)
         if found is None:
-            return Verdict(False, f"the time of {config[name]} is not known", details)
+            return ConditionVerdict(False, f"the time of {config[name]} is not known", details)
         bounds[name] = found
         details[name] = clock_time(int(found))
     after, before = bounds["after"], bounds["before"]
     if not within(second, after, before):
-        return Verdict(False, f"it is {shown_now}, not {_span_told(after, before)}", details)
+        return ConditionVerdict(False, f"it is {shown_now}, not {_span_told(after, before)}", details)
     if "weekday" in config and today not in config["weekday"]:
-        return Verdict(False, f"it is {days([today])}, not {days(config['weekday'])}", details)
-    return Verdict(
+        return ConditionVerdict(False, f"it is {days([today])}, not {days(config['weekday'])}", details)
+    return ConditionVerdict(
         True, f"it is {shown_now} on {days([today])}" if "weekday" in config else f"it is {shown_now}", details
     )
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import Asking, ConditionKind, Verdict
-from hub.automation.fields import match_text
-from hub.automation.words import listed
+from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
+from hub.automation.definition.fields import match_text
+from hub.automation.definition.phrases import listed
 from hub.core.schema import Required
 
 
-def _check(config: Mapping[str, Any], asking: Asking) -> Verdict:
+def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
     trigger = asking.variables.get("trigger")
     id = trigger.get("id") if isinstance(trigger, Mapping) else None
     details = {"id": id, "wanted": config["id"]}
     if id is None:
-        return Verdict(False, "no trigger set it off", details)
+        return ConditionVerdict(False, "no trigger set it off", details)
     if str(id) in config["id"]:
-        return Verdict(True, f"trigger {id} set it off", details)
-    return Verdict(False, f"trigger {id} set it off, not {listed(config['id'], 'or')}", details)
+        return ConditionVerdict(True, f"trigger {id} set it off", details)
+    return ConditionVerdict(False, f"trigger {id} set it off, not {listed(config['id'], 'or')}", details)
 
 
 def _explain(config: Mapping[str, Any]) -> str:

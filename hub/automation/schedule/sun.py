@@ -32,7 +32,7 @@ class SunEvent(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class GeoPosition:
     """A point on the earth: degrees north, degrees east, metres above the sea.
 
     Raises:
@@ -56,7 +56,7 @@ class Sun:
     """Due at each sunrise or sunset of a place, `offset_s` seconds later (earlier when negative)."""
 
     event: SunEvent
-    place: Place
+    place: GeoPosition
     offset_s: float = 0.0
 
     def next_after(self, after: float) -> float | None:
@@ -83,7 +83,7 @@ class SunPosition:
     next_setting: float | None
 
 
-def sun_position(place: Place, now: float) -> SunPosition:
+def sun_position(place: GeoPosition, now: float) -> SunPosition:
     """Return where the sun stands over `place` at `now` (seconds since the epoch).
 
     It is up from sunrise to sunset, while the upper rim shows: a little longer than its middle is above the horizon.
@@ -121,7 +121,7 @@ class SunCondition:
         if self.before is None and self.after is None:
             raise InvalidRequest("sun: expected before or after: sunrise or sunset")
 
-    def holds(self, place: Place, zone: tzinfo, now: float) -> bool:
+    def holds(self, place: GeoPosition, zone: tzinfo, now: float) -> bool:
         """Return whether it holds over `place`, whose clock is that of `zone`, at `now` (seconds since the epoch)."""
         today = local(now, zone).date()
         until = None if self.before is None else _local_event(self.before, place, today, zone)
@@ -135,7 +135,7 @@ class SunCondition:
         return self.after is None or (since is not None and now >= since + self.after_offset_s)
 
 
-def _local_event(event: SunEvent, place: Place, day: date, zone: tzinfo) -> float | None:
+def _local_event(event: SunEvent, place: GeoPosition, day: date, zone: tzinfo) -> float | None:
     """When `event` comes on the local day: by the sun it may be the one before or after."""
     for near in (day - _DAY, day, day + _DAY):
         at = _event_on(event, place, near)
@@ -145,7 +145,7 @@ def _local_event(event: SunEvent, place: Place, day: date, zone: tzinfo) -> floa
 
 
 @lru_cache(maxsize=4096)
-def _event_on(event: SunEvent, place: Place, day: date) -> float | None:
+def _event_on(event: SunEvent, place: GeoPosition, day: date) -> float | None:
     """When `event` comes on a day of the place's own solar time, or None.
 
     astral counts days at Greenwich. Where an event drifts over midnight there, two of its days name the same event, or
@@ -162,7 +162,7 @@ def _event_on(event: SunEvent, place: Place, day: date) -> float | None:
     return (before + here) / 2
 
 
-def _transit(event: SunEvent, place: Place, day: date) -> float | None:
+def _transit(event: SunEvent, place: GeoPosition, day: date) -> float | None:
     """The event that astral counts to `day`: that of the solar day, or of the next one."""
     from astral import Observer, SunDirection
     from astral.sun import SUN_APPARENT_RADIUS, time_of_transit

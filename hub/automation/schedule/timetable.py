@@ -28,7 +28,7 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
-class Armed:
+class ScheduledEntry:
     """One schedule of a timetable; calling it takes it out, and calling it again does nothing.
 
     `due` is when it comes due next, in seconds since the epoch; None when never again. `looked` is up to where its
@@ -53,7 +53,7 @@ class Armed:
 
     def __init__(
         self,
-        forget: Callable[[Armed], None],
+        forget: Callable[[ScheduledEntry], None],
         schedule: Schedule,
         looked: float,
         callback: OnDue,
@@ -96,9 +96,9 @@ class Timetable:
     def __init__(self, clock: Clock, tasks: TaskOwner) -> None:
         self._clock = clock
         self._tasks = tasks
-        self._heap: list[tuple[float, int, Armed]] = []
+        self._heap: list[tuple[float, int, ScheduledEntry]] = []
         self._order = count()
-        self._entries: set[Armed] = set()
+        self._entries: set[ScheduledEntry] = set()
         self._dead = 0
         self._latest = -math.inf
         self._waiting: asyncio.Task[None] | None = None
@@ -116,7 +116,7 @@ class Timetable:
         catch_up: CatchUp = CatchUp.NONE,
         within_s: float | None = None,
         on_skipped: OnDue | None = None,
-    ) -> Armed:
+    ) -> ScheduledEntry:
         """Call `callback` whenever `schedule` comes due, from the timetable's task, never from inside this call.
 
         Args:
@@ -138,18 +138,18 @@ class Timetable:
         """
         now = self._clock.time()
         looked = now if after is None or after > now + REANCHOR_S else after
-        entry = Armed(self._forget, schedule, looked, callback, on_skipped, catch_up, within_s)
+        entry = ScheduledEntry(self._forget, schedule, looked, callback, on_skipped, catch_up, within_s)
         if after is not None:
             entry.fired = looked
             entry.down_until = math.nextafter(now, -math.inf)
         self._arm(entry)
         return entry
 
-    def next_due(self, entry: Armed) -> float | None:
+    def next_due(self, entry: ScheduledEntry) -> float | None:
         """Return when `entry` comes due next, in seconds since the epoch; None when never again."""
         return entry.due
 
-    def _arm(self, entry: Armed) -> None:
+    def _arm(self, entry: ScheduledEntry) -> None:
         if self._waiting is None or self._waiting.done():
             self._waiting = self._tasks.spawn(self._wait(), name="timetable")
         self._entries.add(entry)
@@ -158,11 +158,11 @@ class Timetable:
         if is_first and self._sleeping is not None:
             self._sleeping.cancel()
 
-    def _push(self, entry: Armed) -> None:
+    def _push(self, entry: ScheduledEntry) -> None:
         if entry.due is not None:
             heapq.heappush(self._heap, (entry.due, next(self._order), entry))
 
-    def _forget(self, entry: Armed) -> None:
+    def _forget(self, entry: ScheduledEntry) -> None:
         self._entries.discard(entry)
         self._dead += 1
         if self._dead >= MIN_TIDIED and self._dead * 2 > len(self._heap):
@@ -212,7 +212,7 @@ class Timetable:
                 await asyncio.sleep(0)
                 began = self._clock.monotonic()
 
-    def _due(self, now: float) -> list[Armed]:
+    def _due(self, now: float) -> list[ScheduledEntry]:
         """Take from the heap what is due at `now`, in order."""
         due = []
         while self._heap and self._heap[0][0] <= now:
@@ -223,7 +223,7 @@ class Timetable:
                 self._dead -= 1
         return due
 
-    def _come_due(self, entry: Armed, now: float) -> None:
+    def _come_due(self, entry: ScheduledEntry, now: float) -> None:
         look = self._guarded(
             entry,
             lambda: plan_look(
@@ -245,17 +245,17 @@ class Timetable:
         for planned in look.on_time:
             self._fire(entry, planned, now, caught_up=False)
 
-    def _ask(self, entry: Armed) -> None:
+    def _ask(self, entry: ScheduledEntry) -> None:
         entry.due = self._guarded(entry, lambda: entry.schedule.next_after(entry.looked))
 
-    def _guarded(self, entry: Armed, ask: Callable[[], T | None]) -> T | None:
+    def _guarded(self, entry: ScheduledEntry, ask: Callable[[], T | None]) -> T | None:
         try:
             return ask()
         except Exception:  # a schedule that fails must stop no other
             _log.exception("timetable: the schedule %r failed", entry.schedule)
             return None
 
-    def _fire(self, entry: Armed, planned: float, now: float, *, caught_up: bool) -> None:
+    def _fire(self, entry: ScheduledEntry, planned: float, now: float, *, caught_up: bool) -> None:
         if not entry.is_armed:
             return
         due = Due(planned, now, entry.missed, caught_up)

@@ -8,10 +8,10 @@ from typing import Any
 
 from hub.agent.agents import Agents
 from hub.agent.run_request import RunResult, RunStatus
-from hub.automation.addresses import TARGET, Addresses
-from hub.automation.agent_runs import AgentRuns, Wanted, failed, noting, run_id_of, shown
-from hub.automation.delivery import Delivery
-from hub.automation.heartbeat_ack import is_silent
+from hub.automation.heartbeat.ack import is_silent
+from hub.automation.services.addresses import TARGET, Addresses
+from hub.automation.services.agent_runs import AgentRuns, RequestedRun, failed, noting, run_id_of, shown
+from hub.automation.services.delivery import ResultDelivery
 from hub.core.context import Authority
 from hub.core.errors import Forbidden, InvalidRequest
 from hub.core.events import Unsubscribe
@@ -81,7 +81,7 @@ class AgentRunService:
         delivery: Sends the answer.
     """
 
-    def __init__(self, runs: AgentRuns, agents: Agents, addresses: Addresses, delivery: Delivery) -> None:
+    def __init__(self, runs: AgentRuns, agents: Agents, addresses: Addresses, delivery: ResultDelivery) -> None:
         self._runs = runs
         self._agents = agents
         self._addresses = addresses
@@ -121,7 +121,7 @@ class AgentRunService:
                 self._delivery.sent(place, result.reply, context, result.run_id)
 
         result = await self._runs.run(
-            Wanted(
+            RequestedRun(
                 agent_id,
                 data["message"],
                 context,

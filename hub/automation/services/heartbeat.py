@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.agent.agents import Agents
-from hub.automation.addresses import TARGET
-from hub.automation.agent_runs import noting
-from hub.automation.heartbeat_ack import ACK_LIMIT
-from hub.automation.heartbeats import CHECKS_DEFAULT, Beat, Heartbeats
+from hub.automation.heartbeat.ack import ACK_LIMIT
+from hub.automation.heartbeat.heartbeats import CHECKS_DEFAULT, Beat, Heartbeats
+from hub.automation.services.addresses import TARGET
+from hub.automation.services.agent_runs import noting
 from hub.core.errors import Forbidden
 from hub.core.events import Unsubscribe
 from hub.core.schema import (

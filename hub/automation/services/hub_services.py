@@ -19,7 +19,7 @@ _ID = All(string, Length(min=1, max=128))
 
 
 @dataclass(frozen=True, slots=True)
-class HubDoor:
+class HubControl:
     """What of the hub itself these services may do.
 
     Attributes:
@@ -34,7 +34,7 @@ class HubDoor:
     stop: Callable[[], None]
 
 
-def register_hub(services: ServiceRegistry, door: HubDoor) -> Unsubscribe:
+def register_hub(services: ServiceRegistry, door: HubControl) -> Unsubscribe:
     """Register `hub.*`; returns what removes them."""
 
     async def check(call: ServiceCall) -> Mapping[str, Any]:

@@ -16,11 +16,11 @@ from hub.memory.contract import (
     HITS_LIMIT,
     LINES_LIMIT,
     QUERY_LIMIT,
-    Entry,
     Filters,
     Forget,
-    Kind,
-    Provenance,
+    MemoryEntry,
+    MemoryKind,
+    MemoryProvenance,
 )
 from hub.memory.front_matter import holds_outside_words
 from hub.memory.own_scope import own_scope
@@ -33,7 +33,7 @@ KEY_LIMIT = 512
 
 _AGENT: Mapping[Any, Any] = {Optional("agent", description="Whose memory; the default agent's without it."): slug}
 _QUERY = All(string, Length(min=1, max=QUERY_LIMIT))
-_KIND = In([each.value for each in Kind])
+_KIND = In([each.value for each in MemoryKind])
 _FROM: Mapping[Any, Any] = {
     Optional("person", description="Only what this person said."): slug,
     Optional("session", description="Only what was said in this conversation."): All(
@@ -44,7 +44,7 @@ _FROM: Mapping[Any, Any] = {
 ADD_SCHEMA = Schema(
     {
         Required("text", description="What is to be remembered."): All(string, Length(min=1, max=ENTRY_LIMIT)),
-        Optional("kind", default=Kind.FACT.value, description="What sort of thing it is."): _KIND,
+        Optional("kind", default=MemoryKind.FACT.value, description="What sort of thing it is."): _KIND,
         Optional("replaces", description="Words of the entry that holds no longer; it is struck."): _QUERY,
         Optional("shared", default=False, description="Whether everybody in this home may know it."): boolean,
         **_AGENT,
@@ -118,8 +118,8 @@ class MemoryServices:
             )
         agent_id = self._agent(call)
         trusted = belongs_here(authority) and not authority.tainted
-        source = Provenance(cron_key(agent_id, "automation"), authority.person, self._clock.time(), trusted)
-        entry = Entry(data["text"], Kind(data["kind"]), source, data.get("replaces"), data["shared"])
+        source = MemoryProvenance(cron_key(agent_id, "automation"), authority.person, self._clock.time(), trusted)
+        entry = MemoryEntry(data["text"], MemoryKind(data["kind"]), source, data.get("replaces"), data["shared"])
         added = await self._memory.require().add(entry, agent_id=agent_id, scope=own_scope(authority))
         if not all(hit.trusted for hit in added.struck):
             call.taint()
@@ -135,7 +135,7 @@ class MemoryServices:
             filters=Filters(
                 data.get("person"),
                 data.get("session"),
-                Kind(data["kind"]) if "kind" in data else None,
+                MemoryKind(data["kind"]) if "kind" in data else None,
                 data.get("trusted"),
             ),
         )

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hub.agent.agents import Agents
-from hub.automation.addresses import Addresses, Place
-from hub.automation.delivery import Delivery
+from hub.automation.services.addresses import Addresses, DeliveryTarget
+from hub.automation.services.delivery import ResultDelivery
 from hub.core.errors import InvalidRequest
 from hub.core.events import EventBus, Unsubscribe
 from hub.core.schema import All, Exclusive, Length, Optional, Schema, ensure_list, slug, string
@@ -56,7 +56,7 @@ class Messages:
     def __init__(
         self,
         addresses: Addresses,
-        delivery: Delivery,
+        delivery: ResultDelivery,
         agents: Agents,
         people: Callable[[], People],
     ) -> None:
@@ -128,7 +128,7 @@ class Messages:
         place = await self._place(data)
         return await self._say(place, _text(data), call)
 
-    async def _place(self, data: Mapping[str, Any]) -> Place:
+    async def _place(self, data: Mapping[str, Any]) -> DeliveryTarget:
         if "session_key" in data:
             if "channel" in data or "to" in data:
                 raise InvalidRequest("give session_key, or channel and to, but not both")
@@ -160,7 +160,7 @@ class Messages:
 
         return notify
 
-    async def _say(self, place: Place, text: str, call: ServiceCall, *, at: int = 0) -> Mapping[str, Any]:
+    async def _say(self, place: DeliveryTarget, text: str, call: ServiceCall, *, at: int = 0) -> Mapping[str, Any]:
         key = f"{call.idempotency_key}:{at}" if call.idempotency_key is not None else None
         ids = await self._delivery.send(place, text, call.context, key=key)
         address = place.address

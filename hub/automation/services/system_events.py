@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.agent.agents import Agents
-from hub.automation.system_events import TEXT_LIMIT, SystemEvents
+from hub.automation.services.system_event_queue import TEXT_LIMIT, SystemEvents
 from hub.core.errors import Forbidden, InvalidRequest
 from hub.core.events import Unsubscribe
 from hub.core.schema import All, In, Length, Optional, Required, Schema, slug, string

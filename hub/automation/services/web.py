@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.automation.services.remembered_pages import TEXT_LIMIT, RememberedPage, RememberedPages
-from hub.automation.services.web_text import Page, read_page
+from hub.automation.services.web_text import PageText, read_page
 from hub.core.events import Unsubscribe
 from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, integer, string, url
 from hub.core.services import AgentRule, ResponseMode, ServiceCall, ServiceRegistry
@@ -85,7 +85,7 @@ def _look(answer: Fetched, key: str | None, length: int, store: RememberedPages)
     return found
 
 
-def _compared(page: Page, hash: str, key: str, store: RememberedPages, *, is_fine: bool) -> dict[str, Any]:
+def _compared(page: PageText, hash: str, key: str, store: RememberedPages, *, is_fine: bool) -> dict[str, Any]:
     if not is_fine:
         return {"changed": False, "first": False, "diff": ""}
     before = store.get(key)

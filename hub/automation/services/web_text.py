@@ -32,14 +32,14 @@ _TITLE_WITHIN_BYTES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PageText:
     """What is to be read of an answer."""
 
     text: str
     title: str = ""
 
 
-def read_page(body: bytes, headers: Mapping[str, str]) -> Page:
+def read_page(body: bytes, headers: Mapping[str, str]) -> PageText:
     """Return the readable text of a page; of what is no text, nothing.
 
     It takes time with the size of the page: call it in a thread.
@@ -51,10 +51,10 @@ def read_page(body: bytes, headers: Mapping[str, str]) -> Page:
     kind = kind.strip()
     if kind in {"text/html", "application/xhtml+xml"}:
         charset = _charset(parameters) or _sniffed_charset(body)
-        return Page(html_to_text(_decode(body, charset)), _title(body, charset))
+        return PageText(html_to_text(_decode(body, charset)), _title(body, charset))
     if kind.startswith("text/") or kind.endswith(("json", "xml", "yaml")):
-        return Page(_tidy(_decode(body, _charset(parameters))))
-    return Page("")
+        return PageText(_tidy(_decode(body, _charset(parameters))))
+    return PageText("")
 
 
 def html_to_text(source: str) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import Site, TriggerKind
-from hub.automation.fields import match_text
+from hub.automation.contract import TriggerHost, TriggerKind
+from hub.automation.definition.fields import match_text
+from hub.automation.definition.phrases import listed
 from hub.automation.triggers.arming import told
-from hub.automation.words import listed
 from hub.core.events import Event, Unsubscribe
 from hub.core.schema import In, Invalid, Optional, Required
 from hub.sessions.keys import SessionKey
@@ -50,7 +50,7 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
     return config
 
 
-def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
     on: str = config["on"]
     where = {_KEYS[key]: config[key] for key in _KEYS if key in config}
     agents: frozenset[str] | None = None

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from hub.automation.contract import Arm, Site
-from hub.automation.signals import error_text
-from hub.automation.values import is_template
+from hub.automation.contract import Arm, TriggerHost
+from hub.automation.definition.values import is_template
+from hub.automation.running.signals import error_text
 from hub.core.errors import HubError
 from hub.core.events import Unsubscribe
 from hub.core.schema import SchemaError
@@ -17,7 +17,7 @@ from hub.core.schema import SchemaError
 def told(arm: Arm) -> Arm:
     """Make of an error while arming a word to the owner; the trigger is then not watched, and others go on."""
 
-    def tell(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+    def tell(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
         try:
             return arm(config, site)
         except (HubError, SchemaError) as error:
@@ -31,7 +31,7 @@ def nothing() -> None:
     """End a watch that never began."""
 
 
-def limited(value: Any, site: Site) -> Any:
+def limited(value: Any, site: TriggerHost) -> Any:
     """Return a value with its templates rendered over `trigger_variables`; once, when the trigger is armed.
 
     Raises:
@@ -42,7 +42,7 @@ def limited(value: Any, site: Site) -> Any:
     return site.parts.templates.render_value(value, site.variables)
 
 
-def rendered(value: Any, site: Site, **more: Any) -> Any:
+def rendered(value: Any, site: TriggerHost, **more: Any) -> Any:
     """Return a value with its templates rendered over `trigger_variables` and more, while the trigger watches.
 
     Raises:
@@ -64,6 +64,6 @@ def has_template(value: Any) -> bool:
     return False
 
 
-def local_time(site: Site, when: float) -> datetime:
+def local_time(site: TriggerHost, when: float) -> datetime:
     """Return an instant (seconds since the epoch) as the home's clock shows it."""
     return datetime.fromtimestamp(when, UTC).astimezone(site.parts.zone())

@@ -7,30 +7,30 @@ from datetime import UTC, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from hub.automation.contract import Site, TriggerKind
+from hub.automation.contract import TriggerHost, TriggerKind
+from hub.automation.definition.phrases import shown
 from hub.automation.schedule.fixed import At, parse_at
 from hub.automation.triggers.arming import told
 from hub.automation.triggers.scheduled import checked, watch
-from hub.automation.words import shown
 from hub.core.events import Unsubscribe
 from hub.core.schema import Optional, Required, time_zone
 
 
-def _schedule(config: Mapping[str, Any], site: Site) -> At:
+def _schedule(config: Mapping[str, Any], site: TriggerHost) -> At:
     """What is relative ("20m", "18:00") is counted from when the trigger was first armed, whatever restarts between."""
     base = site.armed()
     zone: tzinfo = ZoneInfo(config["time_zone"]) if "time_zone" in config else site.parts.zone()
     return At(parse_at(config["at"], site.parts.clock.time() if base is None else base, zone))
 
 
-def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
     handled = site.handled()
     armed = site.armed()
     after = handled if handled is not None else armed
     return watch(site, _schedule(config, site), {"at": config["at"], "description": "time"}, after=after)
 
 
-def _next_due(config: Mapping[str, Any], site: Site) -> float | None:
+def _next_due(config: Mapping[str, Any], site: TriggerHost) -> float | None:
     handled = site.handled()
     now = site.parts.clock.time()
     return _schedule(config, site).next_after(now if handled is None else max(now, handled))

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.command_process import Command, CommandProcess
-from hub.automation.contract import Site, TriggerKind
+from hub.automation.contract import TriggerHost, TriggerKind
+from hub.automation.definition.phrases import listed, shown
+from hub.automation.sources.command_process import CommandLine, CommandProcess
 from hub.automation.triggers.arming import told
 from hub.automation.triggers.searching import found, pattern, search_for
-from hub.automation.words import listed, shown
 from hub.core.events import Unsubscribe
 from hub.core.schema import (
     All,
@@ -64,7 +64,7 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
     return config
 
 
-def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
     on: str = config["on"]
     search = search_for(config["regex"]) if "regex" in config else None
     codes: list[int] | None = config.get("code")
@@ -90,7 +90,7 @@ def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
         trigger = {"command": argv, "code": code, "duration_s": lasted_s, "description": f"{argv[0]} ended with {code}"}
         site.fire(trigger)
 
-    command = Command(
+    command = CommandLine(
         argv=tuple(argv),
         folder=site.parts.home.joinpath(config["folder"]),
         environment=config["environment"],

@@ -1,6 +1,6 @@
 """`conversation`: somebody said a sentence; the automation answers instead of the agent.
 
-Messages of those who may talk are looked at before an agent sees them (`hub.automation.sentences`).
+Messages of those who may talk are looked at before an agent sees them (`hub.automation.sources.sentence_matcher`).
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import Site, TriggerKind
-from hub.automation.fields import match_text
-from hub.automation.sentences import DEFAULT_LANGUAGE, Match, problem_of
+from hub.automation.contract import TriggerHost, TriggerKind
+from hub.automation.definition.fields import match_text
+from hub.automation.definition.phrases import listed, shown
+from hub.automation.sources.sentence_matcher import DEFAULT_LANGUAGE, SentenceMatch, problem_of
 from hub.automation.triggers.arming import told
-from hub.automation.words import listed, shown
 from hub.core.context import Context
 from hub.core.errors import Unavailable
 from hub.core.events import Unsubscribe
@@ -43,12 +43,12 @@ def _sentences(value: Any) -> list[str]:
     return found
 
 
-def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
     if site.parts.sentences is None:
         raise Unavailable("nobody speaks here")
     language: str = config["language"]
 
-    def said(match: Match, context: Context) -> None:
+    def said(match: SentenceMatch, context: Context) -> None:
         trigger = {
             "sentence": match.text,
             "matched": match.sentence,

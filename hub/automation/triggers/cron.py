@@ -6,22 +6,22 @@ from collections.abc import Mapping
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from hub.automation.contract import Site, TriggerKind
-from hub.automation.fields import duration
+from hub.automation.contract import TriggerHost, TriggerKind
+from hub.automation.definition.fields import duration
+from hub.automation.definition.phrases import span
 from hub.automation.schedule.cron import Cron, check_cron
 from hub.automation.triggers.arming import told
 from hub.automation.triggers.scheduled import checked, watch
-from hub.automation.words import span
 from hub.core.events import Unsubscribe
 from hub.core.schema import All, Optional, Required, string, time_zone
 
 
-def _schedule(config: Mapping[str, Any], site: Site) -> Cron:
+def _schedule(config: Mapping[str, Any], site: TriggerHost) -> Cron:
     zone = ZoneInfo(config["time_zone"]) if "time_zone" in config else site.parts.zone()
     return Cron(config["expression"], zone, config.get("stagger", 0.0), site.automation_id)
 
 
-def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
     facts = {"expression": config["expression"], "description": "time"}
     return watch(site, _schedule(config, site), facts, after=site.handled())
 

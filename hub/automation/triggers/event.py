@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from hub.automation.contract import Site, TriggerKind
-from hub.automation.fields import dynamic, event_types
+from hub.automation.contract import TriggerHost, TriggerKind
+from hub.automation.definition.fields import dynamic, event_types
+from hub.automation.definition.phrases import listed, shown
 from hub.automation.triggers.arming import limited, told
 from hub.automation.triggers.provenance import is_tainted
-from hub.automation.words import listed, shown
 from hub.core.context import Context
 from hub.core.errors import InvalidRequest
 from hub.core.events import ANY, Event, Unsubscribe
@@ -70,7 +70,7 @@ def _who(context: Context, key: str) -> tuple[Any, ...]:
             return (authority.person, authority.principal)
 
 
-def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
     data: Mapping[str, Any] = limited(config.get("event_data") or {}, site)
     context: Mapping[str, Any] = limited(config.get("context") or {}, site)
     where = {key: value for key, value in data.items() if isinstance(value, _SCALARS)}

@@ -6,24 +6,24 @@ from collections.abc import Mapping
 from datetime import UTC
 from typing import Any
 
-from hub.automation.contract import Site, TriggerKind
-from hub.automation.fields import duration
+from hub.automation.contract import TriggerHost, TriggerKind
+from hub.automation.definition.fields import duration
+from hub.automation.definition.phrases import shown, span
 from hub.automation.schedule.every import MIN_INTERVAL_S, Every
 from hub.automation.schedule.fixed import parse_at
 from hub.automation.triggers.arming import told
 from hub.automation.triggers.scheduled import checked, watch
-from hub.automation.words import shown, span
 from hub.core.events import Unsubscribe
 from hub.core.schema import All, Optional, Range, Required
 
 
-def _schedule(config: Mapping[str, Any], site: Site) -> Every:
+def _schedule(config: Mapping[str, Any], site: TriggerHost) -> Every:
     if "anchor" not in config:
         return Every(config["every"])
     return Every(config["every"], parse_at(config["anchor"], 0.0, site.parts.zone()))
 
 
-def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
     facts = {"every": config["every"], "description": "time"}
     return watch(site, _schedule(config, site), facts, after=site.handled())
 

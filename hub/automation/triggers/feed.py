@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
-from hub.automation.contract import Site, TriggerKind
-from hub.automation.feeds import Feed, Seen, SeenFile, look
-from hub.automation.fields import duration
+from hub.automation.contract import TriggerHost, TriggerKind
+from hub.automation.definition.fields import duration
+from hub.automation.definition.phrases import span
 from hub.automation.schedule.contract import Due
 from hub.automation.schedule.every import Every
+from hub.automation.sources.feeds import Feed, Seen, SeenFile, look
 from hub.automation.triggers.arming import told
-from hub.automation.words import span
 from hub.core.errors import HubError, Unavailable
 from hub.core.events import Unsubscribe
 from hub.core.schema import All, Optional, Range, Required, url
@@ -30,7 +30,7 @@ FAILURES_TOLD = 3
 class _Watcher:
     """Looks at one feed whenever it is due."""
 
-    def __init__(self, address: str, egress: Egress, site: Site) -> None:
+    def __init__(self, address: str, egress: Egress, site: TriggerHost) -> None:
         self._address = address
         self._egress = egress
         self._site = site
@@ -76,7 +76,7 @@ class _Watcher:
             let_go = 0
 
 
-def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
     if site.parts.egress is None:
         raise Unavailable("nothing outside may be fetched here")
     watcher = _Watcher(config["url"], site.parts.egress, site)

@@ -7,11 +7,11 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import Any
 
-from hub.automation.contract import Site, TriggerKind
-from hub.automation.fields import match_text
-from hub.automation.file_watch import HIDDEN
+from hub.automation.contract import TriggerHost, TriggerKind
+from hub.automation.definition.fields import match_text
+from hub.automation.definition.phrases import listed
+from hub.automation.sources.file_watch import HIDDEN
 from hub.automation.triggers.arming import told
-from hub.automation.words import listed
 from hub.core.errors import Unavailable
 from hub.core.events import Unsubscribe
 from hub.core.schema import All, Described, In, Invalid, Optional, Required, boolean, ensure_list, string
@@ -31,7 +31,7 @@ def _path(value: Any) -> str:
     return "/".join(names)
 
 
-def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
     if site.parts.files is None:
         raise Unavailable("files are not watched here")
     wanted = frozenset(config["on"])

@@ -13,14 +13,14 @@ from hashlib import sha256
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from hub.automation.contract import Site, TriggerKind
-from hub.automation.fields import duration, weekdays
+from hub.automation.contract import TriggerHost, TriggerKind
+from hub.automation.definition.fields import duration, weekdays
+from hub.automation.definition.phrases import days, span
 from hub.automation.schedule.active_hours import ActiveHours, parse_active_hours
 from hub.automation.schedule.contract import Schedule
 from hub.automation.schedule.every import Every
 from hub.automation.triggers.arming import local_time, told
 from hub.automation.triggers.scheduled import watch
-from hub.automation.words import days, span
 from hub.core.errors import InvalidRequest
 from hub.core.events import Event, Unsubscribe
 from hub.core.schema import All, Described, Invalid, Optional, Range, Required, Schema, slug, string, time_zone
@@ -65,7 +65,7 @@ class WithinHours:
         return None
 
 
-def _schedule(config: Mapping[str, Any], site: Site) -> Schedule:
+def _schedule(config: Mapping[str, Any], site: TriggerHost) -> Schedule:
     interval_s: float = config["every"]
     seed = sha256((config.get("agent") or site.automation_id).encode()).digest()
     every = Every(interval_s, anchor=float(int.from_bytes(seed[:8]) % max(1, int(interval_s))))
@@ -76,7 +76,7 @@ def _schedule(config: Mapping[str, Any], site: Site) -> Schedule:
     return WithinHours(every, parse_active_hours(hours["start"], hours["end"], zone, hours.get("weekday")))
 
 
-def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
     """Begin with the next one: what was due while the hub was down is not made up."""
     agent: str | None = config.get("agent")
     facts = {"agent": agent, "reason": "interval", "description": "heartbeat"}

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from hub.automation.contract import Site
-from hub.automation.signals import error_text
+from hub.automation.contract import TriggerHost
+from hub.automation.definition.phrases import span_of
+from hub.automation.definition.values import resolve_duration
+from hub.automation.running.signals import error_text
 from hub.automation.triggers.arming import rendered
-from hub.automation.values import resolve_duration
-from hub.automation.words import span_of
 from hub.core.context import Context
 from hub.core.errors import HubError
 from hub.core.schema import SchemaError
@@ -26,7 +26,7 @@ class Holding:
         duration: A validated `dynamic_duration`, or None when nothing has to be held.
     """
 
-    def __init__(self, site: Site, duration: Any) -> None:
+    def __init__(self, site: TriggerHost, duration: Any) -> None:
         self._site = site
         self._duration = duration
         self._waits: dict[str, asyncio.Task[None]] = {}

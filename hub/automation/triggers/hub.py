@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import Site, TriggerKind
+from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.triggers.arming import told
 from hub.core.events import Event, Unsubscribe
 from hub.core.schema import In, Required
@@ -13,7 +13,7 @@ from hub.core.schema import In, Required
 EVENTS = {"start": "hub_started", "shutdown": "hub_stopping"}
 
 
-def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
     """Watch for it; a trigger that is armed after the start does not fire for it."""
     name: str = config["event"]
 

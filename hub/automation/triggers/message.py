@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hub.automation.contract import Site, TriggerKind
-from hub.automation.fields import match_text
+from hub.automation.contract import TriggerHost, TriggerKind
+from hub.automation.definition.fields import match_text
+from hub.automation.definition.phrases import listed, shown
 from hub.automation.triggers.arming import told
 from hub.automation.triggers.provenance import is_tainted
 from hub.automation.triggers.searching import found, pattern, search_for
-from hub.automation.words import listed, shown
 from hub.core.events import Event, Unsubscribe
 from hub.core.schema import All, Described, In as OneOf, Invalid, Optional, Schema, boolean, ensure_list
 
@@ -70,7 +70,7 @@ def _says(wanted: Mapping[str, list[str]]) -> Callable[[str], bool]:
     return judge
 
 
-def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
     where = {key: config[key] for key in _INDEXED if key in config}
     says = _says(config["text"]) if "text" in config else None
     search = search_for(config["regex"]) if "regex" in config else None

@@ -1,4 +1,4 @@
-"""`mqtt`: a message came on a topic. It fires once the MQTT bridge is there; see `hub.automation.mqtt_topics`."""
+"""`mqtt`: a message arrived on a topic, once an MQTT bridge is there; see `hub.automation.sources.mqtt_topics`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import codecs
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import Site, TriggerKind
-from hub.automation.fields import dynamic_text, template
-from hub.automation.mqtt_topics import (
+from hub.automation.contract import TriggerHost, TriggerKind
+from hub.automation.definition.fields import dynamic_text, template
+from hub.automation.definition.phrases import shown
+from hub.automation.definition.values import is_template
+from hub.automation.sources.mqtt_topics import (
     EVENT_BRIDGE_READY,
     EVENT_MESSAGE,
     EVENT_WANTED,
@@ -17,10 +19,8 @@ from hub.automation.mqtt_topics import (
     problem_of,
     where_of,
 )
+from hub.automation.sources.webhook_data import read_json
 from hub.automation.triggers.arming import limited, told
-from hub.automation.values import is_template
-from hub.automation.webhook_data import read_json
-from hub.automation.words import shown
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.events import Event, Unsubscribe
 from hub.core.schema import Described, In, Invalid, Optional, Required, boolean, show, string
@@ -59,7 +59,7 @@ def _encoding(value: Any) -> str:
 class _Reader:
     """Reads payloads as one trigger wants them."""
 
-    def __init__(self, config: Mapping[str, Any], site: Site) -> None:
+    def __init__(self, config: Mapping[str, Any], site: TriggerHost) -> None:
         self._encoding: str = config["encoding"]
         self._wanted: str | None = None
         if "payload" in config:
@@ -107,7 +107,7 @@ def _as_json(payload: Any) -> Any:
         return None
 
 
-def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
     topic = str(limited(config["topic"], site))
     if (problem := problem_of(topic)) is not None:
         raise InvalidRequest(f"{problem}, got {show(topic)}")

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import Site, TriggerKind
-from hub.automation.fields import match_text
+from hub.automation.contract import TriggerHost, TriggerKind
+from hub.automation.definition.fields import match_text
+from hub.automation.definition.phrases import listed
 from hub.automation.triggers.arming import told
 from hub.automation.triggers.provenance import is_tainted
-from hub.automation.words import listed
 from hub.core.events import Event, Unsubscribe
 from hub.core.schema import In, Invalid, Optional, Required
 
@@ -27,7 +27,7 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
     return config
 
 
-def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
     where = {
         **({"node_id": config["node_id"]} if "node_id" in config else {}),
         **({"event": config["event"]} if "event" in config else {}),

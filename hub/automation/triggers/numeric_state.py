@@ -9,16 +9,16 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import Site, TriggerKind
-from hub.automation.fields import dynamic_duration, entity_ids, number_or_entity, template
+from hub.automation.contract import TriggerHost, TriggerKind
+from hub.automation.definition.fields import dynamic_duration, entity_ids, number_or_entity, template
+from hub.automation.definition.phrases import listed
 from hub.automation.triggers.arming import rendered, told
 from hub.automation.triggers.holding import Holding, explain_for
 from hub.automation.triggers.state import listen_to_states
-from hub.automation.words import listed
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.events import Event, Unsubscribe
 from hub.core.schema import Invalid, Optional, Required, show, string
-from hub.core.states import State
+from hub.core.states import EntityState
 
 _NO_VALUE = ("unknown", "unavailable")
 
@@ -35,7 +35,7 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
 class _Range:
     """Judges the states of the entities of one trigger."""
 
-    def __init__(self, config: Mapping[str, Any], site: Site) -> None:
+    def __init__(self, config: Mapping[str, Any], site: TriggerHost) -> None:
         self._config = config
         self._site = site
         self._above: float | str | None = config.get("above")
@@ -43,7 +43,7 @@ class _Range:
         self._attribute: str | None = config.get("attribute")
         self._template: str | None = config.get("value_template")
 
-    def holds(self, state: State) -> bool:
+    def holds(self, state: EntityState) -> bool:
         """Return whether the number is in the range; one that is not known is not.
 
         Raises:
@@ -61,7 +61,7 @@ class _Range:
         """Return what templates see of it."""
         return {"entity_id": entity_id, "below": self._below, "above": self._above, "attribute": self._attribute}
 
-    def _value(self, state: State) -> Any:
+    def _value(self, state: EntityState) -> Any:
         if self._template is not None:
             value = rendered(self._template, self._site, state=state, trigger=self.facts(state.entity_id))
         elif self._attribute is None:
@@ -92,12 +92,12 @@ def _number(value: Any, what: str) -> float:
     raise InvalidRequest(f"{what} is no number: {show(value)}")
 
 
-def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
     span, holding = _Range(config, site), Holding(site, config.get("for"))
     armed: set[str] = set()
     failed: set[str] = set()
 
-    def judge(state: State) -> bool | None:
+    def judge(state: EntityState) -> bool | None:
         """Return whether the number is in the range; None when that cannot be said, which is told once."""
         try:
             holds = span.holds(state)
@@ -116,7 +116,7 @@ def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
 
     def changed(event: Event) -> None:
         entity_id: str = event.data["entity_id"]
-        new: State | None = event.data["new_state"]
+        new: EntityState | None = event.data["new_state"]
         holds = None if new is None else judge(new)
         if not holds:
             holding.end(entity_id)

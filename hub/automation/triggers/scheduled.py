@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hub.automation.contract import Site
-from hub.automation.fields import duration
+from hub.automation.contract import TriggerHost
+from hub.automation.definition.fields import duration
+from hub.automation.definition.phrases import span
 from hub.automation.schedule.contract import CatchUp, Due, Schedule
-from hub.automation.schedule.timetable import Armed
+from hub.automation.schedule.timetable import ScheduledEntry
 from hub.automation.triggers.arming import local_time
-from hub.automation.words import span
 from hub.core.errors import InvalidRequest
 from hub.core.schema import Described, Invalid
 
@@ -37,13 +37,13 @@ def shifted(schedule: Schedule, offset_s: float) -> Schedule:
 
 
 def watch(
-    site: Site,
+    site: TriggerHost,
     schedule: Schedule,
     facts: Mapping[str, Any],
     *,
     after: float | None,
     wanted: Callable[[Due], bool] | None = None,
-) -> Armed:
+) -> ScheduledEntry:
     """Fire whenever a schedule comes due, as `catch_up` of the automation says; what is let go is told once a gap.
 
     Args:

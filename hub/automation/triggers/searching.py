@@ -12,7 +12,7 @@ SEARCHED_CHARS = (8_000, 4_000, 2_000, 1_000, 500, 200)
 """So much of a text is looked through: the first of these on which the pattern is sure to be quick."""
 
 
-class Search:
+class PatternSearch:
     """A pattern and how much of a text it may look through.
 
     Args:
@@ -45,13 +45,13 @@ class Search:
 
 
 @lru_cache(maxsize=256)
-def search_for(find: str) -> Search:
+def search_for(find: str) -> PatternSearch:
     """Return the search for a pattern, judged once however many look for it.
 
     Raises:
-        Invalid: As `Search`.
+        Invalid: As `PatternSearch`.
     """
-    return Search(find)
+    return PatternSearch(find)
 
 
 def _pattern(value: Any) -> str:

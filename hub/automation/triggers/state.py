@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hub.automation.contract import Site, TriggerKind
-from hub.automation.fields import dynamic_duration, entity_ids
+from hub.automation.contract import TriggerHost, TriggerKind
+from hub.automation.definition.fields import dynamic_duration, entity_ids
+from hub.automation.definition.phrases import listed, shown
 from hub.automation.triggers.arming import told
 from hub.automation.triggers.holding import Holding, explain_for
-from hub.automation.words import listed, shown
 from hub.core.events import EXPANSION_LIMIT, Event, EventBus, Listener, Unsubscribe
 from hub.core.schema import Described, Invalid, Optional, Required, as_list, show, string
-from hub.core.states import EVENT_STATE_CHANGED, State
+from hub.core.states import EVENT_STATE_CHANGED, EntityState
 
 _KEYS = ("from", "to", "not_from", "not_to")
 _VALUE = {"type": ["string", "number", "boolean"]}
@@ -85,7 +85,7 @@ def _matcher(config: Mapping[str, Any], key: str) -> Callable[[Any], bool] | Non
     return None
 
 
-def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
     attribute: str | None = config.get("attribute")
     holding = Holding(site, config.get("for"))
     leaves, arrives = _matcher(config, "from"), _matcher(config, "to")
@@ -93,7 +93,7 @@ def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
     only_from = config.get("from") is not None and config.get("to") is None and config.get("not_to") is None
     held: dict[str, Any] = {}
 
-    def value_of(state: State | None) -> Any:
+    def value_of(state: EntityState | None) -> Any:
         if state is None:
             return None
         return state.state if attribute is None else state.attributes.get(attribute)
@@ -121,7 +121,7 @@ def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
             held[entity_id] = old if only_from else new
         holding.begin(entity_id, trigger, event.context)
 
-    def _is_left(state: State | None, value: Any, kept: Any) -> bool:
+    def _is_left(state: EntityState | None, value: Any, kept: Any) -> bool:
         """Whether what was held has ended: it came back to where it was from, or is not any more what it became."""
         if state is None:
             return True

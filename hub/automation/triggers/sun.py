@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from hub.automation.contract import Site, TriggerKind
-from hub.automation.schedule.sun import Place, Sun, SunEvent
+from hub.automation.contract import TriggerHost, TriggerKind
+from hub.automation.schedule.sun import GeoPosition, Sun, SunEvent
 from hub.automation.triggers.arming import told
 from hub.automation.triggers.scheduled import explain_offset, offset, watch
 from hub.core.errors import InvalidRequest
@@ -17,15 +17,15 @@ from hub.core.schema import In, Optional, Required
 NO_LOCATION = "where the home is, is not configured: set latitude and longitude under `hub:`"
 
 
-def _schedule(config: Mapping[str, Any], site: Site) -> Sun | None:
+def _schedule(config: Mapping[str, Any], site: TriggerHost) -> Sun | None:
     location = site.parts.location()
     if location is None:
         return None
-    place = Place(location.latitude, location.longitude, location.elevation_m)
+    place = GeoPosition(location.latitude, location.longitude, location.elevation_m)
     return Sun(SunEvent(config["event"]), place, config.get("offset", 0.0))
 
 
-def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
     schedule = _schedule(config, site)
     if schedule is None:
         raise InvalidRequest(NO_LOCATION)
@@ -37,7 +37,7 @@ def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
     return watch(site, schedule, facts, after=site.handled())
 
 
-def _next_due(config: Mapping[str, Any], site: Site) -> float | None:
+def _next_due(config: Mapping[str, Any], site: TriggerHost) -> float | None:
     schedule = _schedule(config, site)
     return None if schedule is None else schedule.next_after(site.parts.clock.time())
 

@@ -11,14 +11,14 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import Site, TriggerKind
-from hub.automation.fields import dynamic_duration, template as template_field
+from hub.automation.contract import TriggerHost, TriggerKind
+from hub.automation.definition.fields import dynamic_duration, template as template_field
+from hub.automation.definition.phrases import shown
 from hub.automation.schedule.contract import Due
 from hub.automation.schedule.every import Every
 from hub.automation.triggers.arming import nothing, told
 from hub.automation.triggers.holding import Holding, explain_for
 from hub.automation.triggers.state import listen_to_states
-from hub.automation.words import shown
 from hub.core.errors import HubError
 from hub.core.events import Event, Unsubscribe
 from hub.core.schema import Optional, Required
@@ -40,7 +40,7 @@ class _Watch:
         holding: Waits when it has to stay true for a while.
     """
 
-    def __init__(self, text: str, site: Site, holding: Holding) -> None:
+    def __init__(self, text: str, site: TriggerHost, holding: Holding) -> None:
         self._site = site
         self._template = site.parts.templates.compile(text, f"automation {site.automation_id}, trigger {site.index}")
         self._holding = holding
@@ -143,7 +143,7 @@ class _Watch:
         self._holding.begin(_KEY, trigger, event.context if event is not None else None)
 
 
-def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
     text: str = config["value_template"]
     if not site.templates or not is_template(text):
         return nothing  # what never changes never becomes true

@@ -6,17 +6,17 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hub.automation.contract import Site, TriggerKind
-from hub.automation.fields import dynamic_text, time_of_day, weekdays
+from hub.automation.contract import TriggerHost, TriggerKind
+from hub.automation.definition.fields import dynamic_text, time_of_day, weekdays
+from hub.automation.definition.phrases import days, listed, shown
+from hub.automation.definition.values import is_template
 from hub.automation.schedule.contract import Due, Schedule
 from hub.automation.schedule.daily import EVERY_DAY, Daily, parse_time_of_day, parse_weekdays
 from hub.automation.schedule.fixed import At, parse_at
-from hub.automation.schedule.timetable import Armed
+from hub.automation.schedule.timetable import ScheduledEntry
 from hub.automation.triggers.arming import limited, local_time, told
 from hub.automation.triggers.scheduled import explain_offset, offset, shifted, watch
 from hub.automation.triggers.state import listen_to_states
-from hub.automation.values import is_template
-from hub.automation.words import days, listed, shown
 from hub.core.errors import InvalidRequest
 from hub.core.events import Event, Unsubscribe
 from hub.core.schema import Described, Invalid, MultipleInvalid, Optional, Required, Schema, as_list, entity_id, show
@@ -66,7 +66,7 @@ def _at(value: Any) -> list[Any]:
 _AT_JSON = {"anyOf": [{"type": ["string", "object"]}, {"type": "array", "items": {"type": ["string", "object"]}}]}
 
 
-def _schedule(said: str, on: frozenset[int], site: Site) -> Schedule | None:
+def _schedule(said: str, on: frozenset[int], site: TriggerHost) -> Schedule | None:
     """Return the schedule of what was written or what an entity says; None when it says nothing.
 
     Raises:
@@ -86,12 +86,12 @@ def _schedule(said: str, on: frozenset[int], site: Site) -> Schedule | None:
 class _Watched:
     """One entity that says when; its entry in the timetable follows its state."""
 
-    def __init__(self, entity: str, offset_s: float, on: frozenset[int], site: Site) -> None:
+    def __init__(self, entity: str, offset_s: float, on: frozenset[int], site: TriggerHost) -> None:
         self._entity = entity
         self._offset_s = offset_s
         self._on = on
         self._site = site
-        self._entry: Armed | None = None
+        self._entry: ScheduledEntry | None = None
         state = site.parts.states.get(entity)
         if state is not None:
             self._follow(state.state, site.handled())
@@ -126,14 +126,14 @@ class _Watched:
         )
 
 
-def _on_days(on: frozenset[int], site: Site) -> Callable[[Due], bool] | None:
+def _on_days(on: frozenset[int], site: TriggerHost) -> Callable[[Due], bool] | None:
     """Judge occurrences by their day: with an offset it is not that of the time the entity says."""
     if on == EVERY_DAY:
         return None
     return lambda due: local_time(site, due.planned).weekday() in on
 
 
-def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
     on = parse_weekdays(config.get("weekday"))
     ends: list[Unsubscribe] = []
     for each in config["at"]:
@@ -151,7 +151,7 @@ def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
     return end
 
 
-def _next_due(config: Mapping[str, Any], site: Site) -> float | None:
+def _next_due(config: Mapping[str, Any], site: TriggerHost) -> float | None:
     on = parse_weekdays(config.get("weekday"))
     found: list[float] = []
     for each in config["at"]:
@@ -169,7 +169,7 @@ def _next_due(config: Mapping[str, Any], site: Site) -> float | None:
     return min(found, default=None)
 
 
-def _first_on(on: frozenset[int], schedule: Schedule, site: Site) -> float | None:
+def _first_on(on: frozenset[int], schedule: Schedule, site: TriggerHost) -> float | None:
     """Return the next due time on one of these days; a week has no more than seven to look at."""
     due: float | None = site.parts.clock.time()
     for _ in range(len(EVERY_DAY) + 1):

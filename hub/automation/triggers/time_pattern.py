@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC
 from typing import Any
 
-from hub.automation.contract import Site, TriggerKind
+from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.schedule.pattern import TimePattern, parse_time_pattern
 from hub.automation.triggers.arming import told
 from hub.automation.triggers.scheduled import watch
@@ -34,12 +34,12 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
     return config
 
 
-def _schedule(config: Mapping[str, Any], site: Site) -> TimePattern:
+def _schedule(config: Mapping[str, Any], site: TriggerHost) -> TimePattern:
     units = {unit: config[unit] for unit in _UNITS if config.get(unit) is not None}
     return parse_time_pattern(site.parts.zone(), **units)
 
 
-def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
     return watch(site, _schedule(config, site), {"description": "time pattern"}, after=site.handled())
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.contract import Site, TriggerKind
-from hub.automation.fields import dynamic_text
+from hub.automation.contract import TriggerHost, TriggerKind
+from hub.automation.definition.fields import dynamic_text
+from hub.automation.definition.phrases import listed, shown
+from hub.automation.definition.values import is_template
+from hub.automation.sources.webhook_signature import FORMS, TOLERANCE_S, SignatureForm, form_of
+from hub.automation.sources.webhooks import ACCEPTED_PER_MINUTE, DEFAULT_METHODS, METHODS, WEBHOOK_ID, Webhook
 from hub.automation.triggers.arming import limited, told
-from hub.automation.values import is_template
-from hub.automation.webhook_signature import FORMS, TOLERANCE_S, SignatureForm, form_of
-from hub.automation.webhooks import ACCEPTED_PER_MINUTE, DEFAULT_METHODS, METHODS, WEBHOOK_ID, Webhook
-from hub.automation.words import listed, shown
 from hub.core.errors import Unavailable
 from hub.core.events import Unsubscribe
 from hub.core.schema import (
@@ -105,7 +105,7 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
     return config
 
 
-def _arm(config: Mapping[str, Any], site: Site) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
     if site.parts.webhooks is None:
         raise Unavailable("no webhooks can come in here")
     hook = Webhook(

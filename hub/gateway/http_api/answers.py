@@ -10,7 +10,7 @@ from aiohttp import web
 
 from hub.agent.run_request import RunResult, RunStatus
 from hub.core.errors import HubError
-from hub.gateway.contract import HttpCall
+from hub.gateway.calls.contract import HttpCall
 from hub.gateway.http_api.openai_shapes import RunFailed, show_error
 
 KEEPALIVE = b": keep-alive\n\n"

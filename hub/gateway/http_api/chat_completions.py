@@ -13,7 +13,7 @@ from aiohttp import web
 from hub.agent.run_request import RunRequest, RunResult
 from hub.core.errors import InvalidRequest
 from hub.core.schema import ALLOW_EXTRA, All, AnyOf, Length, Optional, Required, Schema, boolean
-from hub.gateway.contract import HttpCall, Route
+from hub.gateway.calls.contract import HttpCall, Route
 from hub.gateway.http_api.answers import KEEPALIVE, answered, failed, failure, open_stream
 from hub.gateway.http_api.openai_shapes import (
     EFFORT,
@@ -28,7 +28,7 @@ from hub.gateway.http_api.openai_shapes import (
     split_new,
     thinking_of,
 )
-from hub.gateway.http_api.runs import ApiRuns, Asked
+from hub.gateway.http_api.runs import ApiRuns, RunQuery
 from hub.models.contract import Usage
 
 PARTS = {"text": "text", "image_url": "image"}
@@ -92,7 +92,7 @@ class ChatCompletions:
         system, messages = read_messages(body["messages"], "messages", PARTS, _refuse_tools)
         target = await self._runs.target(call, body["model"], body.get("user"))
         history, message = split_new(messages, persistent=target.persistent)
-        asked = Asked(target, message, history, system, thinking_of(body.get("reasoning_effort")))
+        asked = RunQuery(target, message, history, system, thinking_of(body.get("reasoning_effort")))
         request = self._runs.request(call, asked)
         head = _Head(f"chatcmpl-{request.run_id}", int(time.time()), body["model"])
         if body.get("stream"):

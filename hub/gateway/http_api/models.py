@@ -7,7 +7,7 @@ from aiohttp import web
 
 from hub.agent.agents import Agents
 from hub.core.errors import NotFound
-from hub.gateway.contract import READ, HttpCall, Route
+from hub.gateway.calls.contract import READ, HttpCall, Route
 from hub.gateway.http_api.openai_shapes import MODEL, agent_of, show_error
 
 

@@ -13,8 +13,8 @@ from aiohttp import web
 from hub.agent.agents import Agents
 from hub.core.errors import HubError, InvalidRequest, NotFound
 from hub.core.schema import All, AnyOf, In, Length, Optional, Schema, boolean
-from hub.gateway.contract import WRITE, HttpCall, Route
-from hub.models.contract import Block, Image, Message, Role, Text, Usage
+from hub.gateway.calls.contract import WRITE, HttpCall, Route
+from hub.models.contract import Block, Image, Message, Role, TextBlock, Usage
 
 MODEL = "homarus"
 MESSAGES_LIMIT = 2_000
@@ -160,7 +160,7 @@ def blocks_of(content: Any, place: str, kinds: Mapping[str, str]) -> tuple[Block
         InvalidRequest: A part is of another kind, or malformed.
     """
     if isinstance(content, str):
-        return (Text(content),)
+        return (TextBlock(content),)
     if not isinstance(content, list):
         raise InvalidRequest(f"{place}: expected text or a list of parts", details={"param": place})
     return tuple(_block(part, f"{place}[{index}]", kinds) for index, part in enumerate(content))
@@ -170,8 +170,8 @@ def joined(messages: Iterable[Message]) -> Message:
     """Return several messages of a user as one."""
     blocks: list[Block] = []
     for message in messages:
-        if blocks and isinstance(blocks[-1], Text):
-            blocks.append(Text("\n\n"))
+        if blocks and isinstance(blocks[-1], TextBlock):
+            blocks.append(TextBlock("\n\n"))
         blocks.extend(message.content)
     return Message(Role.USER, tuple(blocks))
 
@@ -205,7 +205,7 @@ def _block(part: Any, place: str, kinds: Mapping[str, str]) -> Block:
         raise InvalidRequest(f"{place}: expected an object", details={"param": place})
     kind = kinds.get(str(part.get("type")))
     if kind == "text" and isinstance(part.get("text"), str):
-        return Text(part["text"])
+        return TextBlock(part["text"])
     if kind == "image":
         return _image(part.get("image_url"), place)
     raise InvalidRequest(

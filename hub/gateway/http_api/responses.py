@@ -13,7 +13,7 @@ from hub.agent.run_request import RunRequest, RunResult
 from hub.core.errors import InvalidRequest
 from hub.core.ids import new_id
 from hub.core.schema import ALLOW_EXTRA, All, AnyOf, Length, Optional, Required, Schema
-from hub.gateway.contract import HttpCall, Route
+from hub.gateway.calls.contract import HttpCall, Route
 from hub.gateway.http_api.answers import KEEPALIVE, answered, failed, failure, open_stream
 from hub.gateway.http_api.openai_shapes import (
     EFFORT,
@@ -27,8 +27,8 @@ from hub.gateway.http_api.openai_shapes import (
     split_new,
     thinking_of,
 )
-from hub.gateway.http_api.runs import ApiRuns, Asked, Target
-from hub.models.contract import Message, Role, Text, Usage
+from hub.gateway.http_api.runs import ApiRuns, RunQuery, Target
+from hub.models.contract import Message, Role, TextBlock, Usage
 from hub.storage.database import Database
 
 PREFIX = "resp_"
@@ -72,7 +72,7 @@ class Responses:
         history, message = split_new(messages, persistent=target.persistent)
         prompt = "\n\n".join(filter(None, [body.get("instructions"), system])) or None
         thinking = thinking_of((body.get("reasoning") or {}).get("effort"))
-        asked = Asked(target, message, history, prompt, thinking)
+        asked = RunQuery(target, message, history, prompt, thinking)
         request = self._runs.request(call, asked)
         shape = _Shape(request, body)
         if body.get("stream"):
@@ -212,7 +212,7 @@ class _Shape:
 
 def _read_input(given: str | list[Any]) -> tuple[str | None, list[Message]]:
     if isinstance(given, str):
-        return None, [Message(Role.USER, (Text(given),))]
+        return None, [Message(Role.USER, (TextBlock(given),))]
     return read_messages(given, "input", PARTS, _refuse_items)
 
 

@@ -10,8 +10,8 @@ import orjson
 from aiohttp import web
 
 from hub.core.schema import All, Length, Optional, Required, Schema, boolean
-from hub.gateway.contract import HttpCall, Open, Route
-from hub.gateway.dispatch import Dispatcher
+from hub.gateway.calls.contract import HttpCall, Open, Route
+from hub.gateway.calls.dispatch import Dispatcher
 
 BODY_LIMIT_BYTES = 26_214_400
 RPC_SCHEMA = Schema(

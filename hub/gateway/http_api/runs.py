@@ -11,7 +11,7 @@ from hub.core.errors import InvalidRequest
 from hub.core.events import EventBus
 from hub.core.ids import new_id
 from hub.core.tasks import TaskOwner
-from hub.gateway.contract import HttpCall
+from hub.gateway.calls.contract import HttpCall
 from hub.gateway.http_api.openai_shapes import agent_of
 from hub.gateway.http_api.run_stream import RunStream
 from hub.models.contract import Message
@@ -42,7 +42,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RunQuery:
     """What a client asks: of whom, the new message, what was said before, extra prompt and thinking level."""
 
     target: Target
@@ -92,7 +92,7 @@ class ApiRuns:
             return Target(agent_id, direct_key(agent_id, user, channel=CHANNEL))
         return Target(agent_id, None)
 
-    def request(self, call: HttpCall, asked: Asked) -> RunRequest:
+    def request(self, call: HttpCall, asked: RunQuery) -> RunRequest:
         """Return the run that answers."""
         run_id = new_id()
         target = asked.target

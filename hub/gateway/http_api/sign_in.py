@@ -7,10 +7,10 @@ from aiohttp import web
 from hub.core.context import SCOPES
 from hub.core.errors import InvalidRequest, Unauthorized
 from hub.core.schema import All, Length, Optional, Schema
-from hub.gateway.auth import Authenticator
-from hub.gateway.contract import HttpCall, Open, Route
-from hub.gateway.ingress import Ingress
-from hub.gateway.settings import AuthMode
+from hub.gateway.access.auth import Authenticator
+from hub.gateway.access.ingress import Ingress
+from hub.gateway.calls.contract import HttpCall, Open, Route
+from hub.gateway.calls.settings import AuthMode
 from hub.security.login_codes import LoginCodes
 from hub.security.web_sessions import EXPIRES_S, WebSessions
 

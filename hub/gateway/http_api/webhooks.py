@@ -1,6 +1,6 @@
 """`/api/webhook/<webhook_id>`: the way in for programs that tell an automation something.
 
-The ingress has judged size, Host and Origin by then; who may call is judged by `hub.automation.webhooks`.
+The ingress has judged size, Host and Origin by then; who may call is judged by `hub.automation.sources.webhooks`.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from hub.automation.webhooks import WebhookRequest
-from hub.gateway.contract import HttpCall, Open, Route
-from hub.gateway.guard import RAW_LIMIT_BYTES
-from hub.gateway.ingress import Ingress
-from hub.gateway.server import json_response
+from hub.automation.sources.webhooks import WebhookRequest
+from hub.gateway.access.guard import RAW_LIMIT_BYTES
+from hub.gateway.access.ingress import Ingress
+from hub.gateway.calls.contract import HttpCall, Open, Route
+from hub.gateway.connection.server import json_response
 
 if TYPE_CHECKING:
-    from hub.automation.webhooks import WebhookReply, Webhooks
+    from hub.automation.sources.webhooks import WebhookReply, Webhooks
 
 PATH = "/api/webhook/{webhook_id}"
 BODY_LIMIT_BYTES = RAW_LIMIT_BYTES - 16_384

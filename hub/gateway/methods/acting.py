@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hub.core.context import Context
-from hub.gateway.contract import MethodCall
+from hub.gateway.calls.contract import MethodCall
 
 
 def acting(call: MethodCall) -> Context:

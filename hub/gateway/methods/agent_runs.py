@@ -14,13 +14,13 @@ from hub.core.errors import HubError, InvalidRequest, NotFound
 from hub.core.lanes import DEFAULT_LIMITS, MAIN
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer
 from hub.core.tasks import TaskOwner
-from hub.gateway.contract import READ, WRITE, Method, MethodCall
-from hub.gateway.method_table import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_SCHEMA
+from hub.gateway.calls.contract import READ, WRITE, Method, MethodCall
+from hub.gateway.calls.method_table import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_SCHEMA
 from hub.gateway.methods.attachments import ATTACHMENTS_SCHEMA, images_of
 from hub.gateway.methods.sessions import THINKING, SessionMethods
 from hub.messaging.contract import Address
 from hub.messaging.outbox import Outbox
-from hub.models.contract import Message, Role, Text
+from hub.models.contract import Message, Role, TextBlock
 from hub.sessions.keys import SessionKey, main_key
 from hub.sessions.store import SessionStore
 from hub.storage.database import Database
@@ -131,7 +131,7 @@ class AgentMethods:
             run_id=run_id,
             agent_id=agent.id,
             session_key=session_key,
-            message=Message(Role.USER, (Text(params["message"]), *images_of(params["attachments"]))),
+            message=Message(Role.USER, (TextBlock(params["message"]), *images_of(params["attachments"]))),
             context=call.context,
             model=params.get("model"),
             thinking=params.get("thinking"),

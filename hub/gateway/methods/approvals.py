@@ -11,7 +11,7 @@ from typing import Any
 
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer, string
-from hub.gateway.contract import Method, MethodCall
+from hub.gateway.calls.contract import Method, MethodCall
 from hub.tools.approval import Approval, ApprovalState
 from hub.tools.approval_rights import SCOPE
 from hub.tools.approval_store import LISTED_LIMIT

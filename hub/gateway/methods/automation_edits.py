@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.editing import TEXT_LIMIT, AutomationEditor
+from hub.automation.editing.automation_editor import TEXT_LIMIT, AutomationEditor
 from hub.core.errors import InvalidRequest
 from hub.core.schema import All, AnyOf, Length, Optional, Required, Schema
-from hub.gateway.contract import ADMIN, Method, MethodCall
+from hub.gateway.calls.contract import ADMIN, Method, MethodCall
 from hub.gateway.methods.automations import NAME, ONE
 from hub.gateway.methods.plain_data import as_json, plain_mapping
 

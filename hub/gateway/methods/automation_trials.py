@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from hub.core.errors import InvalidRequest
 from hub.core.schema import All, AnyOf, Length, Optional, Required, Schema, string
-from hub.gateway.contract import READ, WRITE, Method, MethodCall
+from hub.gateway.calls.contract import READ, WRITE, Method, MethodCall
 from hub.gateway.methods.automations import NAME, ONE
 from hub.gateway.methods.moments import moment
 from hub.gateway.methods.plain_data import as_json, plain_mapping
 from hub.security.redaction import Redactor
 
 if TYPE_CHECKING:
-    from hub.automation.assembly import AutomationHouse
+    from hub.automation.assembly import AutomationEngine
 
 OWNER = "gateway"
 BACKTEST_LIMIT_S = 31 * 86_400.0
@@ -30,7 +30,7 @@ class AutomationTrials:
         redactor: Takes secrets out of what is shown.
     """
 
-    def __init__(self, house: AutomationHouse, redactor: Redactor) -> None:
+    def __init__(self, house: AutomationEngine, redactor: Redactor) -> None:
         self._house = house
         self._redactor = redactor
 

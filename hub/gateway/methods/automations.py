@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from hub.core.errors import Conflict
 from hub.core.schema import All, AnyOf, Length, Optional, Range, Required, Schema, boolean, integer, string
-from hub.gateway.contract import READ, WRITE, Method, MethodCall
+from hub.gateway.calls.contract import READ, WRITE, Method, MethodCall
 from hub.gateway.methods.acting import acting
 from hub.gateway.methods.plain_data import as_json, plain_mapping
 from hub.security.redaction import Redactor
 
 if TYPE_CHECKING:
-    from hub.automation.assembly import AutomationHouse
+    from hub.automation.assembly import AutomationEngine
 
 OWNER = "gateway"
 LISTED_LIMIT = 500
@@ -34,7 +34,7 @@ class AutomationMethods:
         redactor: Takes secrets out of what is shown.
     """
 
-    def __init__(self, house: AutomationHouse, redactor: Redactor) -> None:
+    def __init__(self, house: AutomationEngine, redactor: Redactor) -> None:
         self._house = house
         self._redactor = redactor
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from hub.config.store import ConfigStore
 from hub.core.errors import InvalidRequest
 from hub.core.schema import All, AnyOf, In, Length, Optional, Required, Schema, boolean, string, url
-from hub.gateway.contract import ADMIN, READ, Method, MethodCall
+from hub.gateway.calls.contract import ADMIN, READ, Method, MethodCall
 from hub.gateway.methods.plain_data import as_json, plain_mapping
 from hub.security.redaction import Redactor
 
 if TYPE_CHECKING:
-    from hub.automation.assembly import AutomationHouse
+    from hub.automation.assembly import AutomationEngine
 
 OWNER = "gateway"
 TEXT_LIMIT = 262_144
@@ -31,7 +31,7 @@ class BlueprintMethods:
         redactor: Takes secrets out of what is shown.
     """
 
-    def __init__(self, house: AutomationHouse, config: ConfigStore, redactor: Redactor) -> None:
+    def __init__(self, house: AutomationEngine, config: ConfigStore, redactor: Redactor) -> None:
         self._house = house
         self._config = config
         self._redactor = redactor

@@ -7,7 +7,7 @@ from typing import Any
 
 from hub.agent.agents import Agent, Agents
 from hub.core.schema import All, Length, Optional, Schema
-from hub.gateway.contract import READ, Method, MethodCall
+from hub.gateway.calls.contract import READ, Method, MethodCall
 from hub.models.contract import ModelInfo
 from hub.models.registry import ModelRegistry
 from hub.sessions.keys import SessionKey, main_key

@@ -10,16 +10,16 @@ from hub.core.clock import Clock
 from hub.core.errors import Conflict, InvalidRequest
 from hub.core.lanes import Lanes
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer
-from hub.gateway.contract import ADMIN, READ, WRITE, Method, MethodCall
-from hub.gateway.events import RunEvents
-from hub.gateway.method_table import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_SCHEMA
+from hub.gateway.calls.contract import ADMIN, READ, WRITE, Method, MethodCall
+from hub.gateway.calls.method_table import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_SCHEMA
 from hub.gateway.methods.attachments import ATTACHMENTS_SCHEMA, images_of
 from hub.gateway.methods.session_shapes import shown_messages
 from hub.gateway.methods.sessions import MESSAGES_LIMIT, THINKING, SessionMethods
+from hub.gateway.push.events import RunEvents
 from hub.messaging.contract import Address, InboundMessage
 from hub.messaging.inbox import Inbox
-from hub.models.contract import Message, Role, Text
-from hub.sessions.entry import Entry, EntryType, Provenance
+from hub.models.contract import Message, Role, TextBlock
+from hub.sessions.entry import EntryType, Provenance, TranscriptEntry
 from hub.sessions.store import SessionStore
 
 OWNER = "gateway"
@@ -155,10 +155,10 @@ class ChatMethods:
         async with self._lanes.hold(f"session:{key}", call.context.child()):
             session = await self._sessions.ensure(key, person=call.caller.authority.person)
             transcript = await self._sessions.open_transcript(session)
-            entry = Entry(
+            entry = TranscriptEntry(
                 EntryType.MESSAGE,
                 int(self._clock.time() * 1000),
-                message=Message(Role.ASSISTANT, (Text(text),)),
+                message=Message(Role.ASSISTANT, (TextBlock(text),)),
                 provenance=Provenance(trusted=call.caller.authority.owner, source="chat.inject"),
             )
             await transcript.append(entry, sync=True)

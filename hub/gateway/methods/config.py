@@ -8,7 +8,7 @@ from typing import Any
 
 from hub.config.store import ConfigStore
 from hub.core.schema import All, AnyOf, Length, Optional, Required, Schema
-from hub.gateway.contract import ADMIN, READ, Method, MethodCall
+from hub.gateway.calls.contract import ADMIN, READ, Method, MethodCall
 from hub.security.redaction import Redactor
 
 OWNER = "gateway"

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.agent.agents import Agents
-from hub.automation.automations import Automations
-from hub.automation.heartbeats import Heartbeats
-from hub.automation.scheduled import Asker, Scheduled, ScheduleDoor
-from hub.automation.system_events import TEXT_LIMIT, SystemEvents
-from hub.automation.trace_store import TraceStore
+from hub.automation.editing.schedule_editor import Asker, Scheduled, ScheduleService
+from hub.automation.engine.automations import Automations
+from hub.automation.heartbeat.heartbeats import Heartbeats
+from hub.automation.services.system_event_queue import TEXT_LIMIT, SystemEvents
+from hub.automation.tracing.trace_store import TraceStore
 from hub.core.errors import InvalidRequest
 from hub.core.schema import REMOVE_EXTRA, All, In, Length, Optional, Range, Required, Schema, boolean, integer
-from hub.gateway.contract import ADMIN, READ, WRITE, Method, MethodCall
+from hub.gateway.calls.contract import ADMIN, READ, WRITE, Method, MethodCall
 from hub.gateway.methods.cron_shapes import FIELDS, changed_wish, child_of, new_wish, shown_job, shown_run
 from hub.sessions.keys import main_key
 
@@ -45,7 +45,7 @@ class CronMethods:
 
     def __init__(
         self,
-        door: ScheduleDoor,
+        door: ScheduleService,
         automations: Automations,
         traces: TraceStore,
         agents: Agents,

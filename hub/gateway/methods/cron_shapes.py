@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import datetime, tzinfo
 from typing import Any
 
-from hub.automation.scheduled import Scheduled
-from hub.automation.scheduled_wish import Do, Wish, at_trigger, cron_trigger, every_trigger
+from hub.automation.editing.schedule_editor import Scheduled
+from hub.automation.editing.schedule_request import Do, ScheduleRequest, at_trigger, cron_trigger, every_trigger
 from hub.core.errors import InvalidRequest
 from hub.core.schema import (
     All,
@@ -85,7 +85,7 @@ FIELDS: Mapping[Any, Any] = {
 _KINDS = {"systemEvent": Do.EVENT, "agentTurn": Do.RUN, "message": Do.REMIND}
 
 
-def new_wish(params: Mapping[str, Any], default_agent: str, now: float, zone: tzinfo) -> Wish:
+def new_wish(params: Mapping[str, Any], default_agent: str, now: float, zone: tzinfo) -> ScheduleRequest:
     """Return what the parameters of `cron.add` ask for.
 
     Raises:
@@ -97,7 +97,7 @@ def new_wish(params: Mapping[str, Any], default_agent: str, now: float, zone: tz
     trigger = _trigger(params["schedule"], now, zone)
     do = _KINDS[params["payload"]["kind"]]
     agent = params.get("agentId") or default_agent
-    fresh = Wish(
+    fresh = ScheduleRequest(
         trigger,
         do,
         "",
@@ -109,7 +109,7 @@ def new_wish(params: Mapping[str, Any], default_agent: str, now: float, zone: tz
     return changed_wish(fresh, params, now, zone)
 
 
-def changed_wish(wish: Wish, patch: Mapping[str, Any], now: float, zone: tzinfo) -> Wish:
+def changed_wish(wish: ScheduleRequest, patch: Mapping[str, Any], now: float, zone: tzinfo) -> ScheduleRequest:
     """Return a wish with what a patch states.
 
     Raises:
@@ -216,7 +216,7 @@ def _trigger(schedule: Mapping[str, Any], now: float, zone: tzinfo) -> dict[str,
             return cron_trigger(schedule["expr"], schedule.get("tz"), schedule.get("staggerMs", 0) / 1000)
 
 
-def _with_payload(wish: Wish, payload: Mapping[str, Any]) -> Wish:
+def _with_payload(wish: ScheduleRequest, payload: Mapping[str, Any]) -> ScheduleRequest:
     do = _KINDS[payload["kind"]]
     if do is not wish.do:
         session = "main" if do is Do.EVENT else "isolated"
@@ -274,7 +274,7 @@ def _shown_schedule(trigger: Mapping[str, Any]) -> dict[str, Any]:
             return shown
 
 
-def _shown_payload(wish: Wish) -> dict[str, Any]:
+def _shown_payload(wish: ScheduleRequest) -> dict[str, Any]:
     match wish.do:
         case Do.EVENT:
             return {"kind": "systemEvent", "text": wish.text}
@@ -286,7 +286,7 @@ def _shown_payload(wish: Wish) -> dict[str, Any]:
             return {"kind": "agentTurn", "message": wish.text, **stated}
 
 
-def _shown_delivery(wish: Wish) -> dict[str, Any]:
+def _shown_delivery(wish: ScheduleRequest) -> dict[str, Any]:
     if wish.address == "none":
         return {"mode": "none"}
     if isinstance(wish.address, str):

@@ -7,8 +7,8 @@ from typing import Any
 
 from hub.core.errors import Forbidden, NotFound
 from hub.core.schema import All, In, Length, Optional, Required, Schema
-from hub.gateway.contract import Method, MethodCall
-from hub.gateway.devices import ROLES, Devices, Grant
+from hub.gateway.access.devices import ROLES, Devices, Grant
+from hub.gateway.calls.contract import Method, MethodCall
 
 OWNER = "gateway"
 PAIRING = "operator.pairing"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hub.automation.custom_events import fire_custom
-from hub.automation.own_events import refuse_own
+from hub.automation.engine.custom_events import fire_custom
+from hub.automation.engine.own_events import refuse_own
 from hub.core.events import EventBus
 from hub.core.schema import All, Match, Optional, Required, Schema, string
-from hub.gateway.contract import WRITE, Method, MethodCall
+from hub.gateway.calls.contract import WRITE, Method, MethodCall
 from hub.gateway.methods.acting import acting
 from hub.gateway.methods.plain_data import plain_mapping
 

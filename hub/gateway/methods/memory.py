@@ -8,13 +8,13 @@ from typing import Any
 
 from hub.core.errors import InvalidRequest, TimedOut
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer, slug
-from hub.gateway.contract import ADMIN, READ, WRITE, Method, MethodCall
+from hub.gateway.calls.contract import ADMIN, READ, WRITE, Method, MethodCall
 from hub.gateway.methods.memory_door import (
     AGENT,
     PATH,
     QUERY,
     SESSION,
-    MemoryDoor,
+    MemoryApi,
     told,
     without_words,
 )
@@ -24,11 +24,11 @@ from hub.memory.contract import (
     HITS_LIMIT,
     LINES_LIMIT,
     QUERY_LIMIT,
-    Entry,
     Filters,
     Forget,
-    Kind,
-    Provenance,
+    MemoryEntry,
+    MemoryKind,
+    MemoryProvenance,
 )
 from hub.memory.front_matter import holds_outside_words
 from hub.memory.shapes import added_data, answer_data, forgotten_data, synced_data, verified_data
@@ -38,7 +38,7 @@ OWNER = "gateway"
 INDEX_LIMIT_S = 3_600.0
 """How long bringing an index up to date may take: with a paid provider and years of notes it is minutes."""
 
-_KIND = In([each.value for each in Kind])
+_KIND = In([each.value for each in MemoryKind])
 _FROM: Mapping[Any, Any] = {
     Optional("person", description="Only what this person said."): AnyOf(None, slug),
     Optional("session", description="Only what was said in this session."): AnyOf(None, SESSION),
@@ -52,7 +52,7 @@ class MemoryMethods:
         door: The way to the memory.
     """
 
-    def __init__(self, door: MemoryDoor) -> None:
+    def __init__(self, door: MemoryApi) -> None:
         self._door = door
 
     def methods(self) -> list[Method]:
@@ -84,7 +84,7 @@ class MemoryMethods:
                 Required("text", description="One sentence that can be understood on its own."): All(
                     told, Length(max=ENTRY_LIMIT)
                 ),
-                Optional("kind", default=Kind.FACT.value, description="What sort of thing it is."): _KIND,
+                Optional("kind", default=MemoryKind.FACT.value, description="What sort of thing it is."): _KIND,
                 Optional("replaces", description="Words of the entry that holds no longer; it is struck."): AnyOf(
                     None, All(told, Length(min=1, max=QUERY_LIMIT))
                 ),
@@ -124,7 +124,7 @@ class MemoryMethods:
             filters=Filters(
                 params.get("person"),
                 params.get("session"),
-                None if kind is None else Kind(kind),
+                None if kind is None else MemoryKind(kind),
                 params.get("trusted"),
             ),
         )
@@ -149,8 +149,10 @@ class MemoryMethods:
         params, authority = call.params, call.context.authority
         scope = self._door.whose(call)
         trusted = belongs_here(authority) and not authority.tainted
-        source = Provenance(BY_HAND, authority.person, self._door.clock.time(), trusted)
-        entry = Entry(params["text"], Kind(params["kind"]), source, params.get("replaces"), params["shared"])
+        source = MemoryProvenance(BY_HAND, authority.person, self._door.clock.time(), trusted)
+        entry = MemoryEntry(
+            params["text"], MemoryKind(params["kind"]), source, params.get("replaces"), params["shared"]
+        )
         added = await self._door.memory.add(entry, agent_id=self._door.agent(call), scope=scope)
         return self._door.shown(added_data(added))
 

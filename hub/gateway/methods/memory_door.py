@@ -9,9 +9,9 @@ from hub.agent.agents import Agents
 from hub.core.clock import Clock
 from hub.core.errors import NotFound
 from hub.core.schema import All, AnyOf, Described, Invalid, Length, Optional, show, slug, string
-from hub.gateway.contract import MethodCall
+from hub.gateway.calls.contract import MethodCall
 from hub.gateway.methods.plain_data import as_json
-from hub.memory.contract import NOBODY, QUERY_LIMIT, Memory, Scope
+from hub.memory.contract import NOBODY, QUERY_LIMIT, Memory, MemoryScope
 from hub.memory.own_scope import own_scope
 from hub.memory.registry import MemoryRegistry
 from hub.security.redaction import Redactor
@@ -54,7 +54,7 @@ def without_words(answer: Any) -> Any:
     return [without_words(each) for each in answer] if isinstance(answer, list) else answer
 
 
-class MemoryDoor:
+class MemoryApi:
     """The way from a call to the memory.
 
     Args:
@@ -88,11 +88,11 @@ class MemoryDoor:
         wanted = call.params.get("agent")
         return self._agents.default().id if wanted is None else self._agents.get(wanted).id
 
-    def scope(self, call: MethodCall) -> Scope:
+    def scope(self, call: MethodCall) -> MemoryScope:
         """Return what a caller may see."""
         return own_scope(call.context.authority)
 
-    def whose(self, call: MethodCall) -> Scope:
+    def whose(self, call: MethodCall) -> MemoryScope:
         """Return whose memory a caller writes.
 
         Raises:
@@ -106,7 +106,7 @@ class MemoryDoor:
             )
         return scope
 
-    def owners(self, call: MethodCall) -> Scope:
+    def owners(self, call: MethodCall) -> MemoryScope:
         """Return the scope of an owner.
 
         Raises:

@@ -20,8 +20,8 @@ from hub.core.schema import (
     integer,
     slug,
 )
-from hub.gateway.contract import ADMIN, READ, WRITE, Method, MethodCall
-from hub.gateway.methods.memory_door import AGENT, PATH, MemoryDoor, told, without_words
+from hub.gateway.calls.contract import ADMIN, READ, WRITE, Method, MethodCall
+from hub.gateway.methods.memory_door import AGENT, PATH, MemoryApi, told, without_words
 from hub.gateway.methods.plain_data import as_json
 from hub.memory.contract import CHANGES_LIMIT, Edit
 from hub.memory.shapes import change_data, file_data
@@ -76,7 +76,7 @@ class MemoryFileMethods:
         door: The way to the memory.
     """
 
-    def __init__(self, door: MemoryDoor) -> None:
+    def __init__(self, door: MemoryApi) -> None:
         self._door = door
 
     def methods(self) -> list[Method]:

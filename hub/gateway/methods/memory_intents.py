@@ -16,9 +16,9 @@ from hub.agent.intents.intents import (
 )
 from hub.agent.intents.match import TOPIC_LIMIT, TOPICS_LIMIT
 from hub.core.schema import All, Length, Optional, Range, Required, Schema, integer, number
-from hub.gateway.contract import READ, WRITE, Method, MethodCall
-from hub.gateway.methods.memory_door import AGENT, MemoryDoor, told, without_words
-from hub.memory.contract import BY_HAND, NOBODY, Provenance
+from hub.gateway.calls.contract import READ, WRITE, Method, MethodCall
+from hub.gateway.methods.memory_door import AGENT, MemoryApi, told, without_words
+from hub.memory.contract import BY_HAND, NOBODY, MemoryProvenance
 from hub.tools.policy import belongs_here
 
 OWNER = "gateway"
@@ -32,7 +32,7 @@ class IntentMethods:
         intents: Keeps them.
     """
 
-    def __init__(self, door: MemoryDoor, intents: StandingIntents) -> None:
+    def __init__(self, door: MemoryApi, intents: StandingIntents) -> None:
         self._door = door
         self._intents = intents
 
@@ -70,7 +70,7 @@ class IntentMethods:
         params, authority = call.params, call.context.authority
         new = NewIntent(params["topics"], params["remind"], params["days"], params["every_hours"])
         trusted = belongs_here(authority) and not authority.tainted
-        source = Provenance(BY_HAND, authority.person, self._door.clock.time(), trusted)
+        source = MemoryProvenance(BY_HAND, authority.person, self._door.clock.time(), trusted)
         scope, agent_id = self._door.whose(call), self._door.agent(call)
         intent = await self._intents.add(new, source, call.context, agent_id=agent_id, scope=scope)
         return self._door.shown(intent.as_dict())

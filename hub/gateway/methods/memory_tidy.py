@@ -7,10 +7,10 @@ from typing import Any
 
 from hub.agent.agents import Agents
 from hub.agent.tidy.service import TIDY_KEYS
-from hub.agent.tidy.tidy import Tidy, Wish
+from hub.agent.tidy.tidy import Tidy, TidyRequest
 from hub.core.schema import Schema
-from hub.gateway.contract import WRITE, Method, MethodCall
-from hub.gateway.methods.memory_door import AGENT, MemoryDoor, without_words
+from hub.gateway.calls.contract import WRITE, Method, MethodCall
+from hub.gateway.methods.memory_door import AGENT, MemoryApi, without_words
 
 OWNER = "gateway"
 
@@ -24,7 +24,7 @@ class TidyMethods:
         tidy: Does it.
     """
 
-    def __init__(self, door: MemoryDoor, agents: Agents, tidy: Tidy) -> None:
+    def __init__(self, door: MemoryApi, agents: Agents, tidy: Tidy) -> None:
         self._door = door
         self._agents = agents
         self._tidy = tidy
@@ -40,5 +40,5 @@ class TidyMethods:
     async def _run(self, call: MethodCall) -> Mapping[str, Any]:
         self._door.whose(call)
         agent = self._agents.get(self._door.agent(call))
-        wish = Wish(agent, call.context, call.params["dry_run"], call.params.get("cost_usd"))
+        wish = TidyRequest(agent, call.context, call.params["dry_run"], call.params.get("cost_usd"))
         return self._door.shown((await self._tidy.tidy(wish)).as_data())

@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from hub.core.schema import All, Length, Optional, Required, Schema, boolean, string
-from hub.gateway.contract import READ, WRITE, Method, MethodCall
+from hub.gateway.calls.contract import READ, WRITE, Method, MethodCall
 from hub.gateway.methods.acting import acting
 from hub.gateway.methods.plain_data import as_json, plain_mapping
 from hub.security.redaction import Redactor
 
 if TYPE_CHECKING:
-    from hub.automation.assembly import AutomationHouse
-    from hub.automation.script import Script
+    from hub.automation.assembly import AutomationEngine
+    from hub.automation.engine.script import Script
 
 OWNER = "gateway"
 DOMAIN = "script"
@@ -33,7 +33,7 @@ class ScriptMethods:
         redactor: Takes secrets out of what is shown.
     """
 
-    def __init__(self, house: AutomationHouse, redactor: Redactor) -> None:
+    def __init__(self, house: AutomationEngine, redactor: Redactor) -> None:
         self._house = house
         self._redactor = redactor
 

@@ -9,7 +9,7 @@ from hub.core.errors import Forbidden, NotFound
 from hub.core.json_schema import to_json_schema
 from hub.core.schema import All, AnyOf, Match, Optional, Required, Schema, boolean, string
 from hub.core.services import ResponseMode, Service, ServiceRegistry
-from hub.gateway.contract import ADMIN, READ, WRITE, Method, MethodCall
+from hub.gateway.calls.contract import ADMIN, READ, WRITE, Method, MethodCall
 from hub.gateway.methods.acting import acting
 from hub.gateway.methods.plain_data import as_json, plain_mapping
 from hub.security.redaction import Redactor

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from hub.agent.side_note import note_channel
-from hub.sessions.entry import Entry
+from hub.sessions.entry import TranscriptEntry
 from hub.sessions.keys import SessionKey
 from hub.sessions.session import Session
 
@@ -42,7 +42,7 @@ def shown_session(session: Session) -> dict[str, Any]:
     }
 
 
-def shown_messages(entries: Iterable[Entry], limit: int) -> list[dict[str, Any]]:
+def shown_messages(entries: Iterable[TranscriptEntry], limit: int) -> list[dict[str, Any]]:
     """Return the last `limit` messages, oldest first, as many as fit into 8 MiB."""
     found = [entry for entry in entries if entry.message is not None][-limit:]
     shown: list[dict[str, Any]] = []
@@ -57,7 +57,7 @@ def shown_messages(entries: Iterable[Entry], limit: int) -> list[dict[str, Any]]
     return shown
 
 
-def shown_message(entry: Entry) -> dict[str, Any]:
+def shown_message(entry: TranscriptEntry) -> dict[str, Any]:
     """Return one message with when it was said and by which run; `note` stands with what the hub put in by itself."""
     message: dict[str, Any] = entry.message.as_dict() if entry.message is not None else {}
     message |= {"timestamp": entry.ts_ms, "id": entry.id}
@@ -72,7 +72,7 @@ def shown_message(entry: Entry) -> dict[str, Any]:
     return message
 
 
-def preview(entries: Iterable[Entry], limit: int, characters: int) -> list[dict[str, str]]:
+def preview(entries: Iterable[TranscriptEntry], limit: int, characters: int) -> list[dict[str, str]]:
     """Return the last texts of a conversation, cut."""
     items = [
         {"role": entry.message.role.value, "text": entry.message.text[:characters]}

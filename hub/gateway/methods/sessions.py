@@ -10,10 +10,10 @@ from hub.agent.runner import AgentRunner
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.ids import new_id
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer
-from hub.gateway.contract import READ, WRITE, Method, MethodCall
-from hub.gateway.events import SESSIONS_TOPIC, session_topic
+from hub.gateway.calls.contract import READ, WRITE, Method, MethodCall
+from hub.gateway.connection.server import Gateway
 from hub.gateway.methods.session_shapes import preview, shown_messages, shown_session
-from hub.gateway.server import Gateway
+from hub.gateway.push.events import SESSIONS_TOPIC, session_topic
 from hub.models.registry import ModelRegistry
 from hub.sessions.keys import SessionKey, direct_key
 from hub.sessions.session import Session

@@ -9,8 +9,8 @@ from typing import Any
 from hub.core.context import Authority
 from hub.core.errors import Forbidden, NotFound
 from hub.core.schema import All, AnyOf, Length, Match, Optional, Required, Schema, entity_id, string
-from hub.core.states import STATE_LENGTH_LIMIT, State, StateMachine
-from hub.gateway.contract import READ, WRITE, Method, MethodCall
+from hub.core.states import STATE_LENGTH_LIMIT, EntityState, StateMachine
+from hub.gateway.calls.contract import READ, WRITE, Method, MethodCall
 from hub.gateway.methods.acting import acting
 from hub.gateway.methods.plain_data import as_json, plain_mapping
 from hub.security.redaction import Redactor
@@ -90,18 +90,18 @@ class StateMethods:
         if not authority.owner and (domain in PEOPLES_DOMAINS or (kept is not None and SET_BY not in kept.attributes)):
             raise Forbidden(f"{id} is told by a part of this hub; only its owner may say otherwise")
 
-    def _found(self, id: str) -> State:
+    def _found(self, id: str) -> EntityState:
         state = self._states.get(id)
         if state is None:
             raise NotFound(f"there is no entity {id}", details={"entity_id": id})
         return state
 
-    def _shown(self, state: State) -> dict[str, Any]:
+    def _shown(self, state: EntityState) -> dict[str, Any]:
         shown: dict[str, Any] = as_json(self._redactor.redact_data(as_shown(state)))
         return shown
 
 
-def as_shown(state: State) -> dict[str, Any]:
+def as_shown(state: EntityState) -> dict[str, Any]:
     """Return a state as the gateway and the CLI show it; times in ISO 8601."""
     return {
         "entity_id": state.entity_id,

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from hub.core.schema import All, Length, Optional, Required, Schema
-from hub.gateway.contract import ADMIN, Method, MethodCall
+from hub.gateway.calls.contract import ADMIN, Method, MethodCall
 from hub.gateway.methods.plain_data import as_json, plain_mapping
 from hub.security.redaction import Redactor
 
 if TYPE_CHECKING:
-    from hub.automation.assembly import AutomationHouse
+    from hub.automation.assembly import AutomationEngine
 
 OWNER = "gateway"
 TEXT_LIMIT = 16_384
@@ -25,7 +25,7 @@ class TemplateMethods:
         redactor: Takes secrets out of the result.
     """
 
-    def __init__(self, house: AutomationHouse, redactor: Redactor) -> None:
+    def __init__(self, house: AutomationEngine, redactor: Redactor) -> None:
         self._house = house
         self._redactor = redactor
 

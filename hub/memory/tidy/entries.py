@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from hub.memory.alike import Gist, fact_key, gist_of
-from hub.memory.contract import Kind
+from hub.memory.contract import MemoryKind
 from hub.memory.markdown import Passage, whole_items
 from hub.memory.places import (
     CURATED,
@@ -24,7 +24,7 @@ from hub.memory.places import (
     SHARED,
     SHARED_AREA,
     SHARED_TITLE,
-    Place,
+    MemoryPlace,
     section_for,
 )
 from hub.memory.tidy.marks import TO_BE_SETTLED
@@ -62,9 +62,9 @@ class Area:
     title: str
     has_sections: bool
 
-    def place_for(self, kind: Kind | None) -> Place:
+    def place_for(self, kind: MemoryKind | None) -> MemoryPlace:
         """Return where in the curated file something of a kind belongs."""
-        return Place(self.curated, self.title, section_for(kind) if self.has_sections else None)
+        return MemoryPlace(self.curated, self.title, section_for(kind) if self.has_sections else None)
 
     @classmethod
     def named(cls, name: str) -> Area | None:
@@ -114,7 +114,7 @@ class Standing:
     @property
     def is_todo(self) -> bool:
         """Whether it is something to do, which is done some day and never lasts."""
-        return self.passage.kind == Kind.TODO.value
+        return self.passage.kind == MemoryKind.TODO.value
 
     @property
     def order(self) -> tuple[str, bool, int]:

@@ -61,7 +61,7 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PairQuestion:
     """Two statements that a model may judge, the older first."""
 
     pair: Pair
@@ -133,7 +133,7 @@ def _in_series(statements: Mapping[str, Statement], found: Iterable[Pair]) -> li
 
 def questions_in(
     statements: Mapping[str, Statement], rules: Mapping[Pair, tuple[Relation, float]], known: Iterable[Pair]
-) -> list[Question]:
+) -> list[PairQuestion]:
     """Return the pairs that rules cannot tell for sure and that were not judged, the most telling first."""
     judged = set(known)
     found = []
@@ -142,7 +142,7 @@ def questions_in(
         if relation in _TOLD or pair in judged or (one.newest.is_todo and other.newest.is_todo):
             continue
         older, newer = sorted((one.newest, other.newest), key=lambda entry: entry.order)
-        found.append(Question(pair, older, newer, likeness))
+        found.append(PairQuestion(pair, older, newer, likeness))
     found.sort(key=lambda each: (each.older.curated or each.newer.curated, each.likeness), reverse=True)
     return found
 

@@ -13,22 +13,22 @@ from hub.memory.front_matter import front_matter
 from hub.memory.places import CURATED_LIMIT_BYTES, PRIVATE_AREA
 from hub.memory.tidy.entries import Area, AreaFile, standing_in
 from hub.memory.tidy.marks import marks_in
-from hub.memory.tidy.pairs import Question, questions_in, relations_by_rule, statements_of
-from hub.memory.tidy.round import Known, Merged, Plan, Round
+from hub.memory.tidy.pairs import PairQuestion, questions_in, relations_by_rule, statements_of
+from hub.memory.tidy.round import KnownEntries, Merged, Round, TidyPlan
 
-__all__ = ["Known", "Merged", "Plan", "plan", "questions"]
+__all__ = ["KnownEntries", "Merged", "TidyPlan", "plan", "questions"]
 ROUNDS = 5
 BROKEN = "\ufffd"
 """Stands for bytes that are no text; a file that holds it cannot be written back as it was."""
 
 
-def questions(area: Area, files: Sequence[AreaFile], known: Known) -> list[Question]:
+def questions(area: Area, files: Sequence[AreaFile], known: KnownEntries) -> list[PairQuestion]:
     """Return the pairs of an area that rules cannot tell for sure and that were not judged, the most telling first."""
     statements = statements_of(standing_in(area, files, known.today))
     return questions_in(statements, relations_by_rule(statements, known.alike), known.judged)
 
 
-def plan(area: Area, files: Sequence[AreaFile], known: Known) -> Plan:
+def plan(area: Area, files: Sequence[AreaFile], known: KnownEntries) -> TidyPlan:
     """Return what tidying up changes in an area.
 
     Args:
@@ -36,7 +36,7 @@ def plan(area: Area, files: Sequence[AreaFile], known: Known) -> Plan:
         files: Its files.
         known: What is known beside them.
     """
-    whole = Plan()
+    whole = TidyPlan()
     before = {file.path: file.text for file in files}
     for path in {area.curated, area.settled} & before.keys():
         if BROKEN in before[path] or not front_matter(before[path])[0].trusted:

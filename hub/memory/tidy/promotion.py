@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from hub.memory.alike import fact_key
-from hub.memory.contract import BY_HAND, Entry, Kind, Provenance
+from hub.memory.contract import BY_HAND, MemoryEntry, MemoryKind, MemoryProvenance
 from hub.memory.markdown import format_entry, noted_also, whole_items
 from hub.memory.tidy.entries import Standing
 
@@ -38,5 +38,5 @@ def _as_fact(entry: Standing) -> str | None:
     except ValueError:
         return None
     passage = entry.passage
-    came = Provenance(passage.session or BY_HAND, passage.person, noted.timestamp(), trusted=True)
-    return format_entry(Entry(passage.text, Kind.FACT, came), UTC)
+    came = MemoryProvenance(passage.session or BY_HAND, passage.person, noted.timestamp(), trusted=True)
+    return format_entry(MemoryEntry(passage.text, MemoryKind.FACT, came), UTC)

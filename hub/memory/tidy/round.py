@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 
 from hub.memory.alike import Relation
-from hub.memory.contract import Kind
+from hub.memory.contract import MemoryKind
 from hub.memory.markdown import noted_also, struck, whole_items, without_lines
 from hub.memory.places import CURATED, CURATED_LIMIT_BYTES, LASTING, PRIVATE_AREA
 from hub.memory.tidy.entries import (
@@ -30,7 +30,7 @@ MARKS_LIMIT = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownEntries:
     """What is known beside the files.
 
     Attributes:
@@ -55,7 +55,7 @@ class Merged:
 
 
 @dataclass(slots=True)
-class Plan:
+class TidyPlan:
     """What changes.
 
     Attributes:
@@ -120,7 +120,7 @@ class Round:
         whole: Takes what is changed.
     """
 
-    def __init__(self, area: Area, files: Sequence[AreaFile], known: Known, whole: Plan) -> None:
+    def __init__(self, area: Area, files: Sequence[AreaFile], known: KnownEntries, whole: TidyPlan) -> None:
         self._area = area
         self._known = known
         self._whole = whole
@@ -273,7 +273,7 @@ class Round:
         if item is None:
             return text
         kind = one.newest.passage.kind
-        fresh, _ = self._area.place_for(Kind(kind) if kind is not None else None).with_item(text, item)
+        fresh, _ = self._area.place_for(MemoryKind(kind) if kind is not None else None).with_item(text, item)
         if self._area.name == PRIVATE_AREA and len(fresh.encode()) > CURATED_LIMIT_BYTES and not is_forced:
             self._whole.over_limit = True
             return text

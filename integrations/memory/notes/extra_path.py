@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from hub.security.root import Entry, Root
+from hub.security.root import FolderEntry, Root
 from integrations.memory.notes.worker_job import FILES_LIMIT, Source
 
 
@@ -33,7 +33,7 @@ class ExtraPath:
         is_hidden = any(name.startswith(".") for name in rel.split("/"))
         return self.only in (None, rel) and rel.endswith(".md") and not is_hidden
 
-    def files(self) -> Iterator[Entry]:
+    def files(self) -> Iterator[FolderEntry]:
         """Yield its files.
 
         Raises:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from hub.memory.contract import Answer
+from hub.memory.contract import SearchAnswer
 
 USUAL_SHARE = 0.25
 """Of the time: an index that is awake mostly answers in it, and nothing is read beside."""
@@ -16,12 +16,12 @@ LATE = "the index did not answer in time"
 
 
 async def in_time(
-    index: asyncio.Future[tuple[Answer | None, str | None]],
-    files: Callable[[float, str | None], Awaitable[Answer]],
+    index: asyncio.Future[tuple[SearchAnswer | None, str | None]],
+    files: Callable[[float, str | None], Awaitable[SearchAnswer]],
     within_s: float,
     *,
     awake: bool,
-) -> Answer:
+) -> SearchAnswer:
     """Return what the index answers, or what is found in the files when it does not within the time.
 
     Args:

@@ -22,13 +22,13 @@ from hub.memory.contract import (
     NO_FILTERS,
     UNTRUSTED_MARK,
     Added,
-    Answer,
-    Entry,
     Filters,
     Forget,
     Hit,
+    MemoryEntry,
+    MemoryScope,
     Notebook,
-    Scope,
+    SearchAnswer,
     Synced,
     Verified,
 )
@@ -119,11 +119,11 @@ class NotesMemory:
         query: str,
         *,
         agent_id: str,
-        scope: Scope,
+        scope: MemoryScope,
         limit: int | None = None,
         filters: Filters = NO_FILTERS,
         within_s: float | None = None,
-    ) -> Answer:
+    ) -> SearchAnswer:
         """Return the passages that answer `query` best, the best first; without an index the files are read.
 
         A query that names nothing gives the latest entries.
@@ -135,14 +135,14 @@ class NotesMemory:
         terms = terms_of(query, self._today(), words_searched)
         areas = areas_of(scope)
         if not areas:
-            return Answer((), (), 0.0)
+            return SearchAnswer((), (), 0.0)
         most = None if limit is None else max(1, min(limit, HITS_LIMIT))
 
-        async def ask(worker: Worker, job: Job) -> Answer:
+        async def ask(worker: Worker, job: Job) -> SearchAnswer:
             left_s = None if within_s is None else within_s * IN_TIME_SHARE - (time.monotonic() - began)
             return await worker.search(job, query, areas, filters, most, self._today(), left_s)
 
-        async def index() -> tuple[Answer | None, str | None]:
+        async def index() -> tuple[SearchAnswer | None, str | None]:
             answer, why = await self._asked(agent_id, ask)
             if answer is None:
                 return None, why
@@ -151,7 +151,7 @@ class NotesMemory:
             is_seen = self._sight(agent_id, areas)
             return replace(answer, hits=[hit for hit in answer.hits if is_seen(hit.path)]), None
 
-        async def files(limit_s: float, why: str | None) -> Answer:
+        async def files(limit_s: float, why: str | None) -> SearchAnswer:
             sources, wanted = self._sources(agent_id), most or self._usual_limit(agent_id)
 
             def read(desk: Desk) -> tuple[list[Hit], bool]:
@@ -161,7 +161,7 @@ class NotesMemory:
             hits, is_whole = await self._desks.look(agent_id, read)
             if not is_whole:
                 why = f"{f'{why}; ' if why else ''}there are more files than could be read in time: the newest were"
-            return Answer(hits, (FILES_ENGINE,), round((time.monotonic() - began) * 1_000, 1), why)
+            return SearchAnswer(hits, (FILES_ENGINE,), round((time.monotonic() - began) * 1_000, 1), why)
 
         if within_s is not None and self._worker is not None and not self._tasks.closed:
             asking = self._tasks.spawn(index(), name="search the index")
@@ -169,7 +169,7 @@ class NotesMemory:
         answer, why = await index()
         return await files(grep.TIME_LIMIT_S, why) if answer is None else answer
 
-    def is_empty(self, *, agent_id: str, scope: Scope) -> bool | None:
+    def is_empty(self, *, agent_id: str, scope: MemoryScope) -> bool | None:
         """Whether there is nothing to find in a scope; None when that would take a look into files."""
         sources = self._sources(agent_id)
         if len(sources) > 1:
@@ -177,7 +177,7 @@ class NotesMemory:
         root = sources[0].root if sources else str(self._root_of(agent_id).path)
         return not any(has_files(root, area) for area in areas_of(scope))
 
-    async def get(self, path: str, *, agent_id: str, scope: Scope, start: int = 1, lines: int = 200) -> str:
+    async def get(self, path: str, *, agent_id: str, scope: MemoryScope, start: int = 1, lines: int = 200) -> str:
         """Return lines of a memory file; what came from outside as a whole says so in a line of its own at the end.
 
         Raises:
@@ -207,7 +207,7 @@ class NotesMemory:
             return shown
         return f"{shown}\n_from {'outside' if front.source is None else front.source}{UNTRUSTED_MARK}"
 
-    async def add(self, entry: Entry, *, agent_id: str, scope: Scope) -> Added:
+    async def add(self, entry: MemoryEntry, *, agent_id: str, scope: MemoryScope) -> Added:
         """Write an entry into the right file and return where it is; what is there already is not written again.
 
         Raises:
@@ -222,7 +222,7 @@ class NotesMemory:
         replaced = terms_of(entry.replaces or "", self._today())
         return await self._desks.change(agent_id, Remembering(entry, scope, replaced, self._zone()).do)
 
-    async def forget(self, what: Forget, *, agent_id: str, scope: Scope, dry_run: bool = False) -> list[Hit]:
+    async def forget(self, what: Forget, *, agent_id: str, scope: MemoryScope, dry_run: bool = False) -> list[Hit]:
         """Remove the entries that match, from files, history, index and cache, and return what was removed.
 
         By words only list items go, and at most 5 at once. By session and person all that came from there goes, with
@@ -258,7 +258,7 @@ class NotesMemory:
         return await asyncio.to_thread(lambda: known.omissions.of(agent_id).of(session_id))
 
     async def similar(
-        self, *, agent_id: str, scope: Scope, threshold: float, limit: int = 200
+        self, *, agent_id: str, scope: MemoryScope, threshold: float, limit: int = 200
     ) -> list[tuple[Hit, Hit, float]]:
         """Return pairs of entries that are alike, most first; without an index, by the words they share."""
         areas = areas_of(scope)

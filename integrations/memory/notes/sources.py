@@ -11,7 +11,7 @@ from typing import Any
 from hub.agent.agents import Agents
 from hub.core.context import Authority
 from hub.core.secret import Secret
-from hub.memory.contract import Scope
+from hub.memory.contract import MemoryScope
 from hub.memory.places import PRIVATE_AREA, areas_of
 from hub.models.provider_config import ProviderConfig
 from hub.security.people import People
@@ -140,7 +140,7 @@ def _searched(source: Source) -> Source:
     return replace(source, files=tuple(sorted(files, key=lambda each: each.id)))
 
 
-def _scope(session: Session, people: People) -> Scope:
+def _scope(session: Session, people: People) -> MemoryScope:
     """Return whose a conversation is, by the one it belongs to; nobody's when that is not known."""
     person = people.by_id(session.person) if session.person is not None else None
     owner = person is not None and person.owner

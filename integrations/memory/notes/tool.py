@@ -13,15 +13,15 @@ from hub.memory.contract import (
     HITS_LIMIT,
     LINES_LIMIT,
     QUERY_LIMIT,
-    Answer,
-    Entry,
     Filters,
     Forget,
     Hit,
-    Kind,
     Memory,
-    Provenance,
-    Scope,
+    MemoryEntry,
+    MemoryKind,
+    MemoryProvenance,
+    MemoryScope,
+    SearchAnswer,
 )
 from hub.memory.front_matter import holds_outside_words
 from hub.security.people import People
@@ -52,7 +52,7 @@ class MemoryTools:
 
     def all(self) -> list[Tool]:
         """Return the tools."""
-        kind = In([kind.value for kind in Kind])
+        kind = In([kind.value for kind in MemoryKind])
         return [
             Tool(
                 "remember",
@@ -62,7 +62,7 @@ class MemoryTools:
                 from_schema(
                     {
                         Required("text", description="What to remember."): All(string, Length(min=1, max=ENTRY_LIMIT)),
-                        Optional("kind", default=Kind.FACT.value): kind,
+                        Optional("kind", default=MemoryKind.FACT.value): kind,
                         Optional("replaces", description="Words of the entry that holds no longer."): All(
                             string, Length(min=1, max=QUERY_LIMIT)
                         ),
@@ -122,10 +122,10 @@ class MemoryTools:
 
     async def _remember(self, call: ToolCall) -> ToolResult:
         authority, arguments = call.context.authority, call.arguments
-        provenance = Provenance(call.session_key, authority.person, self._now(), trusted=not authority.tainted)
-        entry = Entry(
+        provenance = MemoryProvenance(call.session_key, authority.person, self._now(), trusted=not authority.tainted)
+        entry = MemoryEntry(
             arguments["text"],
-            Kind(arguments["kind"]),
+            MemoryKind(arguments["kind"]),
             provenance,
             replaces=arguments.get("replaces"),
             shared=arguments["shared"],
@@ -141,7 +141,7 @@ class MemoryTools:
 
     async def _search(self, call: ToolCall) -> ToolResult:
         arguments = call.arguments
-        kind = Kind(arguments["kind"]) if "kind" in arguments else None
+        kind = MemoryKind(arguments["kind"]) if "kind" in arguments else None
         answer = await self._memory.search(
             arguments["query"],
             agent_id=call.agent_id,
@@ -172,7 +172,7 @@ class MemoryTools:
         found = {"forgotten": shown, "count": len(hits)}
         return ToolResult(_json(found), details=found, trusted=all(hit.trusted for hit in hits))
 
-    def _scope(self, call: ToolCall) -> Scope:
+    def _scope(self, call: ToolCall) -> MemoryScope:
         return scope_of(call.session_key, call.context.authority, self._people())
 
 
@@ -194,7 +194,7 @@ def _shown(hit: Hit) -> dict[str, Any]:
     return shown
 
 
-def _scores(answer: Answer) -> list[dict[str, Any]]:
+def _scores(answer: SearchAnswer) -> list[dict[str, Any]]:
     """Return why each hit stands where it does, for people."""
     return [
         {"score": hit.score, "vector": hit.vector_score, "text": hit.text_score, "why": dict(hit.why or {})}

@@ -19,10 +19,10 @@ DOMAIN = "litellm"
 async def setup(hub: Hub, config: Mapping[str, Any] | None) -> None:
     """Offer the API `litellm` to the registry of models; nothing is loaded yet."""
     from hub.models.vendors import LITELLM_API
-    from integrations.models.litellm.library import Library
+    from integrations.models.litellm.library import LitellmLibrary
     from integrations.models.litellm.model import LitellmProvider
 
-    library = Library(on_loaded=hub.models.refresh)
+    library = LitellmLibrary(on_loaded=hub.models.refresh)
 
     def make(name: str, provider: ProviderConfig) -> ModelProvider:
         return LitellmProvider(name, provider, library, hub.clock)

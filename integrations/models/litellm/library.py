@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 _END = object()
 
 
-class Library:
+class LitellmLibrary:
     """Loads litellm once, on first use, and runs what needs it.
 
     Args:

@@ -14,7 +14,7 @@ from hub.models.contract import ModelEvent, ModelInfo, ModelRequest, ModelTimeou
 from hub.models.provider_config import ProviderConfig
 from integrations.models.litellm.call import call_arguments, vendor_of
 from integrations.models.litellm.faults import model_error
-from integrations.models.litellm.library import Library
+from integrations.models.litellm.library import LitellmLibrary
 
 MODELS_LIMIT = 500
 _MILLION = 1_000_000
@@ -33,7 +33,7 @@ class LitellmProvider:
         InvalidRequest: The configuration asks for something litellm cannot do.
     """
 
-    def __init__(self, name: str, config: ProviderConfig, library: Library, clock: Clock) -> None:
+    def __init__(self, name: str, config: ProviderConfig, library: LitellmLibrary, clock: Clock) -> None:
         if config.proxy is not None:
             raise InvalidRequest(
                 f"models.providers.{name}.proxy: a proxy can be set only for OpenAI-compatible servers (api: openai)."

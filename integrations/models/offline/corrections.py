@@ -15,9 +15,9 @@ from hub.memory.words import fold
 from integrations.models.offline.entries import Told, asked, placed, told_in
 from integrations.models.offline.hearing import plain
 from integrations.models.offline.memories import FITS_SHARE, LIST_LIMIT, REMEMBER, SEARCH, said_remembered
-from integrations.models.offline.recognizer import Intent
+from integrations.models.offline.recognizer import RecognizedIntent
 from integrations.models.offline.replies import reply
-from integrations.models.offline.steps import Call, Result, Say, Step
+from integrations.models.offline.steps import Call, Say, Step, StepResult
 
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _HAN = "零〇一二两三四五六七八九十百千"
@@ -37,7 +37,9 @@ _VALUES = tuple(
 _BEFORE_VALUE = re.compile(r"\A(?:on|at|in|for|the|by|from)\s+|\A在", re.IGNORECASE)
 
 
-def correct(intent: Intent, results: Sequence[Result], language: str, now: datetime, previous: Sequence[Told]) -> Step:
+def correct(
+    intent: RecognizedIntent, results: Sequence[StepResult], language: str, now: datetime, previous: Sequence[Told]
+) -> Step:
     """Write what holds now in the place of what held."""
     if results and results[-1].tool == REMEMBER:
         return Say(_corrected(results[-1].output, language))
@@ -58,7 +60,7 @@ def correct(intent: Intent, results: Sequence[Result], language: str, now: datet
     return Say(reply("correct_how", language))
 
 
-def _instead(told: Told, intent: Intent, *, is_last: bool) -> str | None:
+def _instead(told: Told, intent: RecognizedIntent, *, is_last: bool) -> str | None:
     """Return what an entry becomes; None when this is not about it."""
     new, old = intent.slots["new"], intent.slots.get("old")
     if old is not None:

@@ -15,11 +15,11 @@ from integrations.models.offline.devices import Device, find, read_devices
 from integrations.models.offline.entries import Told, asked, lines
 from integrations.models.offline.failures import failed
 from integrations.models.offline.hearing import asks
-from integrations.models.offline.recognizer import CHINESE, ENGLISH, Intent
+from integrations.models.offline.recognizer import CHINESE, ENGLISH, RecognizedIntent
 from integrations.models.offline.reminders import about_schedules
 from integrations.models.offline.replies import reply, tell_date
 from integrations.models.offline.standing import TOOL as STANDING, about_standing, remove_standing, told_standing
-from integrations.models.offline.steps import Call, Result, Say, Step
+from integrations.models.offline.steps import Call, Say, Step, StepResult
 
 DEVICES_LIMIT = 100
 NAME_LIMITS = {ENGLISH: 24, CHINESE: 12}
@@ -61,7 +61,7 @@ _LOOKS_UP_FIRST = frozenset({"Correct", "CorrectPlain", "Change", "Forget", "For
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class OfflineTurn:
     """What is said, and what is there to answer it.
 
     Attributes:
@@ -79,7 +79,7 @@ class Turn:
     previous: Sequence[Told] = ()
 
 
-def decide(intent: Intent | None, results: Sequence[Result], turn: Turn) -> Step:
+def decide(intent: RecognizedIntent | None, results: Sequence[StepResult], turn: OfflineTurn) -> Step:
     """Return the next step of a turn.
 
     Args:
@@ -120,7 +120,7 @@ def decide(intent: Intent | None, results: Sequence[Result], turn: Turn) -> Step
             return _command_device(intent, results, language, turn.tools)
 
 
-def _about_memory(intent: Intent, results: Sequence[Result], turn: Turn) -> Step | None:
+def _about_memory(intent: RecognizedIntent, results: Sequence[StepResult], turn: OfflineTurn) -> Step | None:
     """Return the next step about memory; None when it is not about that."""
     language, now = turn.language, turn.now
     match intent.name:
@@ -142,7 +142,7 @@ def _about_memory(intent: Intent, results: Sequence[Result], turn: Turn) -> Step
     return None
 
 
-def _not_understood(results: Sequence[Result], turn: Turn) -> Step:
+def _not_understood(results: Sequence[StepResult], turn: OfflineTurn) -> Step:
     """Look into memory for what may be a question or a name; else say what can be said."""
     language, text = turn.language, turn.said.strip()
     if len(text) > LOOKED_AT_LIMIT:
@@ -162,7 +162,7 @@ def _not_understood(results: Sequence[Result], turn: Turn) -> Step:
     return Say(reply("unknown", language))
 
 
-def _about_both(intent: Intent, results: Sequence[Result], turn: Turn) -> Step:
+def _about_both(intent: RecognizedIntent, results: Sequence[StepResult], turn: OfflineTurn) -> Step:
     """List reminders of both kinds, those for a time and those for a topic; cancel the one that is meant."""
     language, now = turn.language, turn.now
     by_time = [each for each in results if each.tool != STANDING]
@@ -184,7 +184,7 @@ def _about_both(intent: Intent, results: Sequence[Result], turn: Turn) -> Step:
     return Say(standing if step == Say(reply("no_schedules", language)) else f"{step.text}\n\n{standing}")
 
 
-def _known(intent: Intent, language: str, now: datetime) -> str:
+def _known(intent: RecognizedIntent, language: str, now: datetime) -> str:
     """Answer what needs no tool."""
     match intent.name:
         case "Time":
@@ -203,7 +203,7 @@ def _sum(expression: str, language: str) -> str:
     return reply(key, language, expression=expression.strip(), value=value)
 
 
-def _list_devices(results: Sequence[Result], language: str) -> Step:
+def _list_devices(results: Sequence[StepResult], language: str) -> Step:
     if not results:
         return Call("get_state", {"limit": DEVICES_LIMIT})
     devices = read_devices(results[-1].output)
@@ -212,7 +212,7 @@ def _list_devices(results: Sequence[Result], language: str) -> Step:
     return Say(reply("state_list", language, lines=lines(_told(each) for each in devices)))
 
 
-def _device_state(intent: Intent, results: Sequence[Result], turn: Turn) -> Step:
+def _device_state(intent: RecognizedIntent, results: Sequence[StepResult], turn: OfflineTurn) -> Step:
     language = turn.language
     states = [each for each in results if each.tool == "get_state"]
     if not states:
@@ -222,11 +222,13 @@ def _device_state(intent: Intent, results: Sequence[Result], turn: Turn) -> Step
         return Say(reply("state", language, name=device.name, state=device.shown))
     # No device of that name: it may be something that was told.
     if "memory_search" in turn.tools:
-        return memories.recall(Intent("Recall", intent.language, intent.slots), results, language, turn.now)
+        return memories.recall(RecognizedIntent("Recall", intent.language, intent.slots), results, language, turn.now)
     return Say(reply("state_unknown", language, name=intent.slots["name"]))
 
 
-def _command_device(intent: Intent, results: Sequence[Result], language: str, tools: Collection[str]) -> Step:
+def _command_device(
+    intent: RecognizedIntent, results: Sequence[StepResult], language: str, tools: Collection[str]
+) -> Step:
     states = [each for each in results if each.tool == "get_state"]
     if not states:
         return Call("get_state", {"limit": DEVICES_LIMIT})

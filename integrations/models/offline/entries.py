@@ -26,7 +26,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class EntryQuery:
     """What a question asks for.
 
     Attributes:
@@ -49,10 +49,10 @@ class Asked:
         return max(by_day, len(self.all_words & own) / len(self.all_words) if self.all_words else 0.0)
 
 
-def asked(text: str, today: date) -> Asked:
+def asked(text: str, today: date) -> EntryQuery:
     """Return what a text asks for."""
     rest, days = asked_for(text, today)
-    return Asked(frozenset(words_asked(rest)), tuple(days), frozenset(words_asked(text)))
+    return EntryQuery(frozenset(words_asked(rest)), tuple(days), frozenset(words_asked(text)))
 
 
 def told_in(output: str, key: str) -> list[Told]:

@@ -1,6 +1,6 @@
 """Heartbeats without a language model: what happened is passed on, what would have to be judged is said not to be.
 
-A pure function over the words of `hub.automation.heartbeat_prompt`.
+A pure function over the words of `hub.automation.heartbeat.prompt`.
 """
 
 from __future__ import annotations

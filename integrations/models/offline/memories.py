@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from integrations.models.offline.entries import Asked, Told, asked, lines, placed, told_in
-from integrations.models.offline.recognizer import Intent
+from integrations.models.offline.entries import EntryQuery, Told, asked, lines, placed, told_in
+from integrations.models.offline.recognizer import RecognizedIntent
 from integrations.models.offline.replies import reply
-from integrations.models.offline.steps import Call, Result, Say, Step, read_json
+from integrations.models.offline.steps import Call, Say, Step, StepResult, read_json
 
 NEAR_SCORE = 0.35
 """What has none of the words that were asked is near to it from this score on."""
@@ -25,7 +25,7 @@ LIST_LIMIT = 20
 SEARCH, FORGET, REMEMBER = "memory_search", "forget", "remember"
 
 
-def remember(intent: Intent, results: Sequence[Result], language: str) -> Step:
+def remember(intent: RecognizedIntent, results: Sequence[StepResult], language: str) -> Step:
     """Keep what was said."""
     text = intent.slots["text"]
     if not results:
@@ -40,7 +40,7 @@ def said_remembered(output: str, language: str) -> str:
     return reply("known" if output.startswith("known") else "remembered", language, place=place)
 
 
-def recall(intent: Intent, results: Sequence[Result], language: str, now: datetime) -> Step:
+def recall(intent: RecognizedIntent, results: Sequence[StepResult], language: str, now: datetime) -> Step:
     """Answer a question from memory."""
     found = [each for each in results if each.tool == SEARCH]
     wanted = asked(intent.query, now.date())
@@ -52,7 +52,7 @@ def recall(intent: Intent, results: Sequence[Result], language: str, now: dateti
     return Say(reply("not_recalled", language))
 
 
-def told(output: str, wanted: Asked, language: str, least: float = ANY_SHARE) -> str | None:
+def told(output: str, wanted: EntryQuery, language: str, least: float = ANY_SHARE) -> str | None:
     """Return what memory told in answer to a question, of what has at least that share of it; None for nothing."""
     hits = [hit for hit in told_in(output, "hits") if wanted.share(hit) >= least]
     if not wanted.words:
@@ -69,7 +69,7 @@ def told(output: str, wanted: Asked, language: str, least: float = ANY_SHARE) ->
     return reply("recalled_many", language, lines=placed(good, language))
 
 
-def list_memories(intent: Intent, results: Sequence[Result], language: str, now: datetime) -> Step:
+def list_memories(intent: RecognizedIntent, results: Sequence[StepResult], language: str, now: datetime) -> Step:
     """Tell what is remembered, or what there is to do."""
     query = intent.slots.get("query", "")
     is_todo = intent.name == "ListTodos"
@@ -82,7 +82,7 @@ def list_memories(intent: Intent, results: Sequence[Result], language: str, now:
     return Say(reply("todo_list" if is_todo else "recalled_many", language, lines=placed(hits, language)))
 
 
-def forget(intent: Intent, results: Sequence[Result], language: str, now: datetime) -> Step:
+def forget(intent: RecognizedIntent, results: Sequence[StepResult], language: str, now: datetime) -> Step:
     """Forget what is meant, when it is plain what that is."""
     text = intent.slots["text"]
     if not results:
@@ -105,14 +105,14 @@ def forget(intent: Intent, results: Sequence[Result], language: str, now: dateti
     return Say(reply("forget_many", language, count=str(len(meant)), lines=placed(meant, language)))
 
 
-def which_to_forget(intent: Intent, previous: Sequence[Told], language: str) -> str:
+def which_to_forget(intent: RecognizedIntent, previous: Sequence[Told], language: str) -> str:
     """Return the question what is to be forgotten, with what was named or spoken of last."""
     named = intent.slots.get("text") or (previous[0].text if previous else None)
     example = reply("forget_example", language, text=named) if named else ""
     return reply("forget_which", language, example=example)
 
 
-def _near(hits: Sequence[Told], wanted: Asked) -> list[Told]:
+def _near(hits: Sequence[Told], wanted: EntryQuery) -> list[Told]:
     near = [hit for hit in hits if wanted.words and (wanted.share(hit) > 0 or hit.score >= NEAR_SCORE)]
     return near[:TOLD_LIMIT]
 

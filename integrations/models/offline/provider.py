@@ -14,7 +14,7 @@ from hub.models.contract import (
     ModelInfo,
     ModelRequest,
     Role,
-    Stop,
+    StopEvent,
     StopReason,
     TextDelta,
     ToolCallBlock,
@@ -22,14 +22,21 @@ from hub.models.contract import (
     Usage,
     UsageEvent,
 )
-from integrations.models.offline.decide import Turn, decide
+from integrations.models.offline.decide import OfflineTurn, decide
 from integrations.models.offline.entries import Told, told_in
 from integrations.models.offline.heartbeat import answer_heartbeat
 from integrations.models.offline.memories import REMEMBER, SEARCH
-from integrations.models.offline.recognizer import CHINESE, ENGLISH, Intent, Recognizer, language_of, languages_of
+from integrations.models.offline.recognizer import (
+    CHINESE,
+    ENGLISH,
+    RecognizedIntent,
+    Recognizer,
+    language_of,
+    languages_of,
+)
 from integrations.models.offline.replies import reply
 from integrations.models.offline.standing import reminded
-from integrations.models.offline.steps import Call, Result, Say, Step
+from integrations.models.offline.steps import Call, Say, Step, StepResult
 
 MODEL_ID = "homarus"
 CONTEXT_WINDOW = 1_000_000
@@ -70,7 +77,7 @@ class OfflineProvider:
         else:
             intent = await self._recognize(text)
             language = intent.language if intent is not None else language
-            turn = Turn(text, language, now or self._now(), tools, spoken_of(request.messages))
+            turn = OfflineTurn(text, language, now or self._now(), tools, spoken_of(request.messages))
             step = decide(intent, results, turn)
         if isinstance(step, Call) and len(results) >= STEPS_LIMIT:
             step = Say(reply("too_many_steps", language))
@@ -82,7 +89,7 @@ class OfflineProvider:
             case Call(tool, arguments):
                 yield ToolCallEvent(ToolCallBlock(f"offline-{new_id()}", tool, arguments))
         yield UsageEvent(Usage(cost_usd=0.0))
-        yield Stop(StopReason.TOOL_CALLS if isinstance(step, Call) else StopReason.END)
+        yield StopEvent(StopReason.TOOL_CALLS if isinstance(step, Call) else StopReason.END)
 
     async def models(self) -> list[ModelInfo]:
         """Return the one model there is."""
@@ -100,7 +107,7 @@ class OfflineProvider:
     async def close(self) -> None:
         """There is nothing to give up."""
 
-    async def _recognize(self, text: str) -> Intent | None:
+    async def _recognize(self, text: str) -> RecognizedIntent | None:
         for language in languages_of(text):
             recognizer = self._recognizers[language]
             if not recognizer.loaded:
@@ -114,14 +121,14 @@ class OfflineProvider:
         return None
 
 
-def last_turn(messages: Sequence[Message]) -> tuple[str, list[Result]]:
+def last_turn(messages: Sequence[Message]) -> tuple[str, list[StepResult]]:
     """Return what was last said by the user and the tool results since."""
-    results: list[Result] = []
+    results: list[StepResult] = []
     for message in reversed(messages):
         if message.role is Role.USER:
             return message.text, results[::-1]
         if message.role is Role.TOOL:
-            results.append(Result(message.tool_name or "", message.text, message.is_error))
+            results.append(StepResult(message.tool_name or "", message.text, message.is_error))
     return "", results[::-1]
 
 

@@ -31,7 +31,7 @@ _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Intent:
+class RecognizedIntent:
     """What was meant: the name of the intent and what was said in its open places."""
 
     name: str
@@ -76,7 +76,7 @@ class Recognizer:
         self._loaded = Intents.from_dict(sentences), Hearing(sentences)
         return self._loaded
 
-    def recognize(self, text: str) -> Intent | None:
+    def recognize(self, text: str) -> RecognizedIntent | None:
         """Return what `text` means, or None when no sentence fits."""
         if len(text) > SENTENCE_LIMIT:
             return None
@@ -88,20 +88,20 @@ class Recognizer:
             return whole
         found = self._best(bare, grammar)
         if found is not None and found.name == "Remember" and bare == heard and asks(text):
-            return Intent(
+            return RecognizedIntent(
                 "Recall", self.language, found.slots
             )  # "Remember Anna?" asks; "could you remember …?" does not
         return found
 
-    def _best(self, heard: Heard, grammar: Intents) -> Intent | None:
+    def _best(self, heard: Heard, grammar: Intents) -> RecognizedIntent | None:
         from hassil import recognize_all
 
         if not heard.plain:
             return None
-        best: tuple[int, Intent] | None = None
+        best: tuple[int, RecognizedIntent] | None = None
         for result in recognize_all(heard.plain, grammar):
             slots = {name: _said(heard, entity) for name, entity in result.entities.items()}
-            intent = Intent(result.intent.name, self.language, slots)
+            intent = RecognizedIntent(result.intent.name, self.language, slots)
             words = 0 if intent.name in _LAST else len(heard.plain) - sum(map(len, slots.values()))
             if (best is None or words > best[0]) and _fits(intent):
                 best = (words, intent)
@@ -130,7 +130,7 @@ def _letters(text: str) -> str:
     return "".join(filter(str.isalnum, text))
 
 
-def _fits(intent: Intent) -> bool:
+def _fits(intent: RecognizedIntent) -> bool:
     """Whether what was said in the open places can be meant; an open place takes anything."""
     if any(not said for said in intent.slots.values()):
         return False

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from integrations.models.offline.recognizer import Intent
+from integrations.models.offline.recognizer import RecognizedIntent
 from integrations.models.offline.replies import reply, tell_date
-from integrations.models.offline.steps import Call, Result, Say, Step, read_items, read_json
+from integrations.models.offline.steps import Call, Say, Step, StepResult, read_items, read_json
 from integrations.models.offline.when import amount_of, find_when
 
 TOOL = "schedule"
@@ -19,7 +19,7 @@ _WORD = re.compile(r"[a-z0-9]+|[\u3400-\u9fff]")
 _LITTLE_WORDS = {"the", "a", "an", "my", "to", "for", "about", "of", "的", "了"}
 
 
-def about_schedules(intent: Intent, results: Sequence[Result], language: str, now: datetime) -> Step:
+def about_schedules(intent: RecognizedIntent, results: Sequence[StepResult], language: str, now: datetime) -> Step:
     """Return the next step of a turn about reminders and timers."""
     match intent.name:
         case "ListSchedules":
@@ -30,7 +30,7 @@ def about_schedules(intent: Intent, results: Sequence[Result], language: str, no
             return _remind(intent, results, language, now)
 
 
-def _remind(intent: Intent, results: Sequence[Result], language: str, now: datetime) -> Step:
+def _remind(intent: RecognizedIntent, results: Sequence[StepResult], language: str, now: datetime) -> Step:
     """Set a reminder or a timer, then tell when it comes."""
     wish = " ".join(intent.slots[name] for name in ("before", "wish") if name in intent.slots)
     wish = re.sub(r"^for\s+(?=\d|noon|midnight)", "at ", wish).removeprefix("for ")
@@ -54,7 +54,7 @@ def _remind(intent: Intent, results: Sequence[Result], language: str, now: datet
     return Say(reply("reminder_set" if when.kind == "at" else "reminder_repeats", language, when=told, text=text))
 
 
-def _list(results: Sequence[Result], language: str, now: datetime) -> Step:
+def _list(results: Sequence[StepResult], language: str, now: datetime) -> Step:
     """Tell what is set."""
     if not results:
         return Call(TOOL, {"action": "list"})
@@ -64,7 +64,7 @@ def _list(results: Sequence[Result], language: str, now: datetime) -> Step:
     return Say(reply("schedule_list", language, lines=_lines(entries, now, language)))
 
 
-def _cancel(intent: Intent, results: Sequence[Result], language: str, now: datetime) -> Step:
+def _cancel(intent: RecognizedIntent, results: Sequence[StepResult], language: str, now: datetime) -> Step:
     """Take away the one that is meant, when it is plain which one that is."""
     if not results:
         return Call(TOOL, {"action": "list"})

@@ -9,9 +9,9 @@ from typing import Any
 
 from hub.memory.words import words_of
 from integrations.models.offline.entries import asked, lines
-from integrations.models.offline.recognizer import Intent
+from integrations.models.offline.recognizer import RecognizedIntent
 from integrations.models.offline.replies import reply, short_date
-from integrations.models.offline.steps import Call, Result, Say, Step, read_items, read_json
+from integrations.models.offline.steps import Call, Say, Step, StepResult, read_items, read_json
 
 TOOL = "standing_intent"
 TOLD_LIMIT = 20
@@ -19,7 +19,7 @@ TOLD_LIMIT = 20
 _QUOTED = re.compile(r"^> ?(.*)$", re.MULTILINE)
 
 
-def about_standing(intent: Intent, results: Sequence[Result], language: str, today: date) -> Step:
+def about_standing(intent: RecognizedIntent, results: Sequence[StepResult], language: str, today: date) -> Step:
     """Return the next step of a turn about standing reminders."""
     match intent.name:
         case "StandingAdd":
@@ -31,7 +31,7 @@ def about_standing(intent: Intent, results: Sequence[Result], language: str, tod
     return remove_standing(intent.slots["topic"], results, language, today)
 
 
-def remove_standing(topic: str, results: Sequence[Result], language: str, today: date) -> Step:
+def remove_standing(topic: str, results: Sequence[StepResult], language: str, today: date) -> Step:
     """Take away the one that is meant, when it is plain which one that is."""
     mine = [each for each in results if each.tool == TOOL]
     if not mine:
@@ -63,7 +63,7 @@ def reminded(note: str) -> list[str]:
     return [text.strip() for text in _QUOTED.findall(note) if text.strip()]
 
 
-def _add(intent: Intent, results: Sequence[Result], language: str) -> Step:
+def _add(intent: RecognizedIntent, results: Sequence[StepResult], language: str) -> Step:
     wish, topic = intent.slots["wish"], intent.slots["topic"]
     if not results:
         return Call(TOOL, {"action": "add", "topic": topic, "remind": wish})

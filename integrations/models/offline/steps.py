@@ -23,7 +23,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class StepResult:
     """What a tool of this turn gave back."""
 
     tool: str

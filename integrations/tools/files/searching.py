@@ -50,7 +50,7 @@ class Corpus:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class FileMatch:
     """A line that matches; `line` from 1."""
 
     path: str
@@ -102,7 +102,7 @@ async def find(
     literal: bool = False,
     limit: int = MATCHES_LIMIT,
     timeout_s: float = WORKER_LIMIT_S,
-) -> list[Match]:
+) -> list[FileMatch]:
     """Return the lines that match, at most `limit`.
 
     Raises:
@@ -117,18 +117,18 @@ async def find(
     answer = await _in_worker(marshal.dumps((pattern, ignore_case, limit, corpus.files)), timeout_s)
     if "error" in answer:
         raise InvalidRequest(f"{pattern!r:.200} is no regular expression: {answer['error']}")
-    return [Match(path, line, text) for path, line, text in answer["matches"]]
+    return [FileMatch(path, line, text) for path, line, text in answer["matches"]]
 
 
-def _find_text(corpus: Corpus, wanted: str, ignore_case: bool, limit: int) -> list[Match]:
+def _find_text(corpus: Corpus, wanted: str, ignore_case: bool, limit: int) -> list[FileMatch]:
     wanted = wanted.casefold() if ignore_case else wanted
-    found: list[Match] = []
+    found: list[FileMatch] = []
     for path, text in corpus.files:
         if wanted not in (text.casefold() if ignore_case else text):
             continue
         for number, line in enumerate(text.split("\n"), start=1):
             if wanted in (line.casefold() if ignore_case else line):
-                found.append(Match(path, number, line.rstrip("\r")[:LINE_SHOWN]))
+                found.append(FileMatch(path, number, line.rstrip("\r")[:LINE_SHOWN]))
                 if len(found) >= limit:
                     return found
     return found

@@ -12,7 +12,7 @@ from hub.core.context import Authority
 from hub.core.errors import Conflict, HubError, InvalidRequest
 from hub.core.schema import All, Length, Optional, Range, Required, Schema, boolean, integer, string
 from hub.security.jail_path import components
-from hub.security.root import Entry, Root
+from hub.security.root import FolderEntry, Root
 from hub.tools.contract import READS_HOME, Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
 from integrations.tools.files.editing import difference, replace_once
@@ -202,7 +202,7 @@ class _FileTools:
         new = [folder for folder in folders if not root.exists(folder)]
         self._outside.mark(agent_id, "/".join(names), data, new)
 
-    def _named_outside(self, agent_id: str, root: Root, entry: Entry) -> bool:
+    def _named_outside(self, agent_id: str, root: Root, entry: FolderEntry) -> bool:
         """Whether an entry has a name that words from outside gave it, and nobody has made it their own since."""
         if not self._outside.named_by(agent_id, entry.path):
             return False
@@ -229,7 +229,7 @@ def _encoded(text: str) -> bytes:
         raise InvalidRequest(f"the text has a broken character at position {error.start}") from error
 
 
-def _line(entry: Entry) -> str:
+def _line(entry: FolderEntry) -> str:
     if entry.is_dir:
         return f"{entry.name}/"
     return f"{entry.name}  {entry.size_bytes} bytes" if entry.is_file else f"{entry.name}  ({entry.kind})"

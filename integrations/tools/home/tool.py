@@ -10,7 +10,7 @@ import orjson
 from hub.core.errors import NotFound
 from hub.core.schema import All, Length, Match, Optional, Range, Required, Schema, integer, string
 from hub.core.services import TAINTED, AgentRule, Service, ServiceRegistry
-from hub.core.states import State, StateMachine
+from hub.core.states import EntityState, StateMachine
 from hub.tools.contract import READS_HOME, Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
 
@@ -117,7 +117,7 @@ class _HomeTools:
         return "; look with search or domain" if ids else "; this home has no entities yet"
 
 
-def _result(states: list[State], total: int) -> ToolResult:
+def _result(states: list[EntityState], total: int) -> ToolResult:
     shown = [_shown(state) for state in states]
     data: dict[str, Any] = {"states": shown}
     if total > len(states):
@@ -125,13 +125,13 @@ def _result(states: list[State], total: int) -> ToolResult:
     return ToolResult(_json(data), details={"count": total, "states": shown}, trusted=all(map(_is_ours, states)))
 
 
-def _is_ours(state: State) -> bool:
+def _is_ours(state: EntityState) -> bool:
     """Whether nobody but this hub and its owner had a hand in what a state says."""
     authority = state.context.authority
     return authority.owner and not authority.tainted
 
 
-def _shown(state: State) -> dict[str, Any]:
+def _shown(state: EntityState) -> dict[str, Any]:
     return {"entity_id": state.entity_id, "name": state.name, "state": state.state} | (
         {"attributes": dict(state.attributes)} if state.attributes else {}
     )

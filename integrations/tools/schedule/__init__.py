@@ -1,6 +1,6 @@
 """Schedule: the tool with which an agent sets reminders and does things later.
 
-What may come through is decided in `hub/automation/scheduled.py`; automations themselves are in `hub/automation`.
+What is allowed is decided in `hub/automation/editing/schedule_editor.py`; automations are in `hub/automation`.
 """
 
 from __future__ import annotations

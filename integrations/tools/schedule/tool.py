@@ -10,12 +10,12 @@ from zoneinfo import ZoneInfo
 
 import orjson
 
-from hub.automation.scheduled import Asker, Scheduled, ScheduleDoor
-from hub.automation.scheduled_wish import (
+from hub.automation.editing.schedule_editor import Asker, Scheduled, ScheduleService
+from hub.automation.editing.schedule_request import (
     NAME_LIMIT,
     TEXT_LIMIT,
     Do,
-    Wish,
+    ScheduleRequest,
     at_trigger,
     cron_trigger,
     describe,
@@ -62,7 +62,7 @@ SCHEDULE_SCHEMA = Schema(
 )
 
 
-def schedule_tool(door: ScheduleDoor) -> Tool:
+def schedule_tool(door: ScheduleService) -> Tool:
     """Return the tool over the door."""
     handler = _ScheduleTool(door)
     return Tool(
@@ -77,7 +77,7 @@ def schedule_tool(door: ScheduleDoor) -> Tool:
 
 
 class _ScheduleTool:
-    def __init__(self, door: ScheduleDoor) -> None:
+    def __init__(self, door: ScheduleService) -> None:
         self._door = door
 
     async def run(self, call: ToolCall) -> ToolResult:
@@ -103,14 +103,14 @@ class _ScheduleTool:
                     return ToolResult(f"error: it did not run: {begun.text}", is_error=True)
                 return self._told("started", found)
 
-    def _new(self, arguments: Mapping[str, Any], call: ToolCall) -> Wish:
+    def _new(self, arguments: Mapping[str, Any], call: ToolCall) -> ScheduleRequest:
         trigger = self._trigger(arguments)
         if trigger is None:
             raise InvalidRequest("say when: give one of at, every, cron")
         if "text" not in arguments:
             raise InvalidRequest("text: say what is to be said or done")
         do = Do(arguments.get("do", Do.REMIND))
-        return Wish(
+        return ScheduleRequest(
             trigger,
             do,
             arguments["text"],
@@ -123,7 +123,7 @@ class _ScheduleTool:
             enabled=arguments.get("enabled", True),
         )
 
-    def _changed(self, old: Wish, arguments: Mapping[str, Any], call: ToolCall) -> Wish:
+    def _changed(self, old: ScheduleRequest, arguments: Mapping[str, Any], call: ToolCall) -> ScheduleRequest:
         wish = replace(
             old,
             trigger=self._trigger(arguments) or old.trigger,

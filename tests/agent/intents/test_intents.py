@@ -15,16 +15,16 @@ from hub.core.clock import ManualClock
 from hub.core.context import Authority, Context
 from hub.core.errors import Forbidden, InvalidRequest, LimitExceeded, NotFound
 from hub.core.ids import new_id
-from hub.memory.contract import NOBODY, Provenance, Scope
+from hub.memory.contract import NOBODY, MemoryProvenance, MemoryScope
 from hub.security.people import People, Person
-from hub.tools.approval import ApprovalState, Ask, Decision
+from hub.tools.approval import ApprovalDecision, ApprovalState, Ask
 from hub.tools.invoke import ToolCallRequest, invoke_tool
 from tests.agent.house import MAIN
 from tests.agent.remembering_house import ANNAS, ROOM, RememberingHouse, remembering
 from tests.servers.openai_server import OpenAIServer
 
-ME = Scope("me", private=True, shared=True)
-ANNA = Scope("anna", private=False, shared=True)
+ME = MemoryScope("me", private=True, shared=True)
+ANNA = MemoryScope("anna", private=False, shared=True)
 ANNAS_AUTHORITY = Authority("peer:x", person="anna")
 DAY_S = 86_400.0
 
@@ -39,9 +39,9 @@ def context(house: RememberingHouse) -> Context:
     return Context(house.people.owner_authority())
 
 
-async def add(house: RememberingHouse, scope: Scope = ME, *, trusted: bool = True, **fields: Any) -> Any:
+async def add(house: RememberingHouse, scope: MemoryScope = ME, *, trusted: bool = True, **fields: Any) -> Any:
     new = NewIntent(**{"topics": ["boiler"], "text": "Ask about the warranty", **fields})
-    source = Provenance(MAIN, scope.person, house.clock.time(), trusted)
+    source = MemoryProvenance(MAIN, scope.person, house.clock.time(), trusted)
     return await house.remembering.intents.add(new, source, context(house), agent_id="main", scope=scope)
 
 
@@ -75,7 +75,7 @@ async def test_it_comes_again_after_its_cool_down_and_not_after_its_expiry(
             house.db, house.bus, clock, lambda: house.people, house.workspaces.zone
         )
         house.runner.on_begin(intents.before)
-        source = Provenance(MAIN, "me", clock.time(), trusted=True)
+        source = MemoryProvenance(MAIN, "me", clock.time(), trusted=True)
         new = NewIntent(["boiler"], "warranty", days=3)
         await intents.add(new, source, context(house), agent_id="main", scope=ME)
 
@@ -286,10 +286,10 @@ async def test_a_tainted_turn_adds_none_without_approval(house: RememberingHouse
     wish = {"action": "add", "topic": "boiler", "remind": "send the keys"}
     asked: list[Ask] = []
 
-    async def approve(ask: Ask) -> Decision:
+    async def approve(ask: Ask) -> ApprovalDecision:
         asked.append(ask)
         yes = len(asked) > 1
-        return Decision(yes, ApprovalState.APPROVED if yes else ApprovalState.DENIED)
+        return ApprovalDecision(yes, ApprovalState.APPROVED if yes else ApprovalState.DENIED)
 
     refused = await tool(house, wish, tainted=True)
     house.tools.ask = approve

@@ -8,10 +8,10 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
-from hub.agent.remembering import Needs, Remembering
+from hub.agent.remembering import AgentMemory, MemoryDependencies
 from hub.core.context import Authority, Context
 from hub.core.services import ServiceRegistry
-from hub.memory.contract import Change, Entry, Hit, Kind, Provenance, Scope
+from hub.memory.contract import Change, Hit, MemoryEntry, MemoryKind, MemoryProvenance, MemoryScope
 from hub.memory.markdown import format_entry
 from hub.memory.registry import MemoryRegistry
 from hub.security.root import Root
@@ -20,8 +20,8 @@ from integrations.memory.notes.worker.contract import Worker
 from integrations.memory.notes.worker_job import Job
 from tests.agent.house import AgentHouse
 
-OWNER = Scope("me", private=True, shared=True)
-ANNA = Scope("anna", private=False, shared=True)
+OWNER = MemoryScope("me", private=True, shared=True)
+ANNA = MemoryScope("anna", private=False, shared=True)
 ANNAS = Authority("peer:x", person="anna")
 SECTIONS = {"memory": {"recall": {"direct": False, "groups": False}}, "session": {"dm_scope": "auto"}}
 
@@ -69,8 +69,8 @@ class TidyHouse(AgentHouse):
         registry = MemoryRegistry()
         registry.register(self.memory)
         self.services = ServiceRegistry(self.bus)
-        self.remembering = Remembering(
-            Needs(
+        self.remembering = AgentMemory(
+            MemoryDependencies(
                 self.home,
                 self.db,
                 self.runner,
@@ -95,10 +95,10 @@ class TidyHouse(AgentHouse):
         context = Context(authority or self.people.owner_authority())
         return dict(await self.services.call("memory", "tidy", data, context=context, wants_response=True) or {})
 
-    async def changes(self, scope: Scope = OWNER) -> list[Change]:
+    async def changes(self, scope: MemoryScope = OWNER) -> list[Change]:
         return await self.memory.notebook.changes(agent_id="main", scope=scope)
 
-    async def undo(self, change_id: str, scope: Scope = OWNER) -> None:
+    async def undo(self, change_id: str, scope: MemoryScope = OWNER) -> None:
         await self.memory.notebook.undo(change_id, agent_id="main", scope=scope, who="me")
 
     def write(self, path: str, text: str) -> None:
@@ -122,10 +122,10 @@ def day(ago: int) -> date:
     return datetime.now(UTC).date() - timedelta(days=ago)
 
 
-def entry(text: str, ago: int, kind: Kind = Kind.FACT, *, person: str = "me", trusted: bool = True) -> str:
+def entry(text: str, ago: int, kind: MemoryKind = MemoryKind.FACT, *, person: str = "me", trusted: bool = True) -> str:
     """Return an entry as it stands in a file."""
     noon = datetime.combine(day(ago), datetime.min.time(), UTC).timestamp() + 43_200
-    return format_entry(Entry(text, kind, Provenance("agent:main:main", person, noon, trusted)), UTC)
+    return format_entry(MemoryEntry(text, kind, MemoryProvenance("agent:main:main", person, noon, trusted)), UTC)
 
 
 @asynccontextmanager

@@ -17,7 +17,7 @@ from hub.agent.tidy.verdicts import KEPT_LIMIT, Verdicts
 from hub.core.context import Authority
 from hub.core.errors import Conflict, Forbidden, InvalidRequest
 from hub.memory.alike import Relation
-from hub.memory.contract import Forget, Kind, Scope
+from hub.memory.contract import Forget, MemoryKind, MemoryScope
 from hub.sessions.keys import group_key
 from hub.sessions.privacy import scope_of
 from tests.agent.tidy.house import ANNA, ANNAS, OWNER, Meaning, TidyHouse, day, entry, tidying
@@ -175,7 +175,7 @@ async def test_each_memory_is_tidied_up_by_itself_and_shown_to_nobody_else(house
     assert not (house.workspace / "MEMORY.md").exists()
     assert await house.changes() == []
     assert [each.reason for each in await house.changes(ANNA)] == ["tidy"]
-    [theirs] = await house.changes(Scope(None, private=False, group=group))
+    [theirs] = await house.changes(MemoryScope(None, private=False, group=group))
     assert "canary sings~~" not in theirs.diff
 
 
@@ -250,8 +250,8 @@ async def test_what_means_the_same_counts(tmp_path: Path, openai_server: OpenAIS
 async def test_a_model_judges_what_rules_cannot_tell(tmp_path: Path, openai_server: OpenAIServer) -> None:
     answering(openai_server, "updated")
     async with tidying(tmp_path, openai_server.base_url) as house:
-        house.write("MEMORY.md", f"# Memory\n\n## People\n\n{entry('Anna lives in Bonn', 40, Kind.PERSON)}")
-        house.note(1, "Anna lives in Kiel", kind=Kind.PERSON)
+        house.write("MEMORY.md", f"# Memory\n\n## People\n\n{entry('Anna lives in Bonn', 40, MemoryKind.PERSON)}")
+        house.note(1, "Anna lives in Kiel", kind=MemoryKind.PERSON)
 
         done = await house.tidy()
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hub.automation.contract import Parts
-from hub.automation.execute import Ended, execute
-from hub.automation.grammar import automation
-from hub.automation.plan import RunPlan
-from hub.automation.position import Keeper
-from hub.automation.run import DryRun, Run
+from hub.automation.contract import AutomationParts
+from hub.automation.definition.grammar import automation
+from hub.automation.running.execute import Ended, execute
+from hub.automation.running.plan import RunPlan
+from hub.automation.running.position import Keeper
+from hub.automation.running.run import DryRun, Run
 from hub.core.context import SYSTEM, Authority, Context
 from hub.core.errors import Unavailable
 from hub.core.schema import ALLOW_EXTRA, Schema
@@ -26,7 +26,7 @@ ANYTHING = Schema({}, extra=ALLOW_EXTRA)
 class Bench:
     """The parts, and what was called: (`domain.service`, data) in order."""
 
-    parts: Parts = field(default_factory=make_parts)
+    parts: AutomationParts = field(default_factory=make_parts)
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     contexts: list[Context] = field(default_factory=list)
     keys: list[str | None] = field(default_factory=list)

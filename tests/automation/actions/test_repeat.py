@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hub.automation.actions.repeat import ITERATIONS_LIMIT
-from hub.automation.contract import Outcome
+from hub.automation.contract import StepOutcome
 from tests.automation.actions.bench import Bench, results, steps_of
 
 ON = {"action": "light.turn_on"}
@@ -115,7 +115,7 @@ async def test_branches_run_at_the_same_time(bench: Bench) -> None:
     assert len(bench.calls) == 1
     await bench.advance(10)
 
-    assert (await task).outcome is Outcome.FINISHED
+    assert (await task).outcome is StepOutcome.FINISHED
     assert len(bench.calls) == 3
     assert "action/0/parallel/1/sequence/1" in steps_of(run)
 

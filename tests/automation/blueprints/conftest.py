@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hub.automation.blueprints.blueprints import Blueprints
-from hub.automation.grammar import automation
+from hub.automation.definition.grammar import automation
 from hub.security.egress import Egress
 from tests.automation.blueprints.house import House
 from tests.security.web_servers import WebServer, started

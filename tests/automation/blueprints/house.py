@@ -12,7 +12,7 @@ from typing import Any
 
 from hub.agent.tidy.service import TIDY_SCHEMA
 from hub.automation.blueprints.blueprints import Blueprints
-from hub.automation.contract import Parts
+from hub.automation.contract import AutomationParts
 from hub.automation.services.agent_run import AGENT_RUN_SCHEMA
 from hub.automation.services.heartbeat import DUE_SCHEMA, HEARTBEAT_SCHEMA
 from hub.automation.services.messages import NOTIFY_SCHEMA, SEND_SCHEMA
@@ -21,7 +21,7 @@ from hub.automation.services.web import register_web
 from hub.core.schema import Schema
 from hub.core.services import ResponseMode, ServiceCall
 from hub.security.egress import Egress
-from tests.automation.engine import ANYTHING, Engine
+from tests.automation.engine_rig import ANYTHING, Engine
 
 
 class Purse:
@@ -63,7 +63,7 @@ class House(Engine):
         """What an item that uses a blueprint stands for."""
         return Blueprints(self.home, self.egress).expand(item)
 
-    def furnish(self, parts: Parts) -> None:
+    def furnish(self, parts: AutomationParts) -> None:
         """Offer what answers for itself."""
         register_web(parts.services, self.egress, RememberedPages(self.home / "pages"))
         parts.services.register("agent", "heartbeat_due", self._due, DUE_SCHEMA, ResponseMode.ONLY)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hub.automation.blueprints.blueprints import Blueprints
-from hub.automation.grammar import automation
+from hub.automation.definition.grammar import automation
 from hub.security.egress import Egress
 from tests.automation.blueprints.conftest import Shelf
 from tests.automation.blueprints.house import House

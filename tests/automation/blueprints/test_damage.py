@@ -11,7 +11,7 @@ from hub.automation.blueprints.document import Blueprint, read_blueprint
 from hub.automation.blueprints.errors import BlueprintInvalid
 from hub.automation.blueprints.filling import fill_in
 from hub.automation.blueprints.selectors import KINDS, check_value, read_selector
-from hub.automation.blueprints.shelf import bundled_folder
+from hub.automation.blueprints.store import bundled_folder
 from hub.automation.blueprints.substitute import Input, substitute
 from hub.config.errors import ConfigError
 from hub.core.schema import Invalid, each_error

@@ -11,10 +11,10 @@ from hypothesis import given, strategies as st
 
 from hub.automation.conditions.logic import explain_condition
 from hub.automation.conditions.time import within
-from hub.automation.contract import Location, Parts, Verdict
-from hub.automation.evaluate import ConditionError, evaluate
-from hub.automation.fields import conditions
-from hub.automation.kinds import CONDITIONS, condition_kind
+from hub.automation.contract import AutomationParts, ConditionVerdict, Location
+from hub.automation.definition.fields import conditions
+from hub.automation.definition.kinds import CONDITIONS, condition_kind
+from hub.automation.running.evaluate import ConditionError, evaluate
 from hub.core.json_schema import to_json_schema
 from hub.core.schema import Invalid, Schema, describe_error
 from tests.automation.ground import BERLIN, NEW_YEAR, asking, clock_of, make_parts
@@ -23,12 +23,12 @@ BERLIN_PLACE = Location(52.52, 13.40, 34)
 TROMSO = Location(69.65, 18.96)
 
 
-def ask(parts: Parts, raw: Any, variables: dict[str, Any] | None = None) -> Verdict:
+def ask(parts: AutomationParts, raw: Any, variables: dict[str, Any] | None = None) -> ConditionVerdict:
     (valid,) = conditions(raw)
     return evaluate(valid, asking(parts, variables))
 
 
-def lit(**entities: str) -> Parts:
+def lit(**entities: str) -> AutomationParts:
     parts = make_parts()
     for name, state in entities.items():
         parts.states.set(name.replace("__", "."), state, {"brightness": 80, "modes": ["a"]})

@@ -10,19 +10,19 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from hub.automation.automation_services import register_automation_services
-from hub.automation.automations import Automations
 from hub.automation.blueprints.blueprints import Blueprints
 from hub.automation.contract import Location
-from hub.automation.desk import Desk
-from hub.automation.kept import KeptStates
-from hub.automation.script import ScriptDesk
-from hub.automation.scripts import Scripts
-from hub.automation.sentences import Sentences
-from hub.automation.spoken import Spoken
-from hub.automation.trace_store import TraceStore
-from hub.automation.waiting import WaitingRuns
-from hub.automation.webhooks import Webhooks
+from hub.automation.engine.automations import Automations
+from hub.automation.engine.environment import EngineEnvironment
+from hub.automation.engine.saved_states import KeptStates
+from hub.automation.engine.script import ScriptDesk
+from hub.automation.engine.scripts import Scripts
+from hub.automation.running.waiting import WaitingRuns
+from hub.automation.services.automations import register_automation_services
+from hub.automation.sources.sentence_matcher import Sentences
+from hub.automation.sources.spoken_commands import SpokenCommands
+from hub.automation.sources.webhooks import Webhooks
+from hub.automation.tracing.trace_store import TraceStore
 from hub.core.events import ANY, Event
 from hub.core.schema import Schema
 from hub.core.services import ResponseMode, ServiceCall
@@ -30,7 +30,7 @@ from hub.security.egress import Egress
 from hub.security.redaction import Redactor
 from hub.storage.database import Database
 from hub.storage.migrations import HUB_MIGRATIONS
-from tests.automation.engine import Engine
+from tests.automation.engine_rig import Engine
 from tests.automation.ground import BERLIN, make_parts
 
 PLACE = Location(52.52, 13.4)
@@ -89,7 +89,7 @@ class ConformanceHouse(Engine):
         self.webhooks = Webhooks(parts.clock)
         sentences = Sentences(parts.tasks)
         self._parts = parts = replace(parts, webhooks=self.webhooks, sentences=sentences)
-        self.spoken = Spoken(sentences, parts.bus, lambda: "en")
+        self.spoken = SpokenCommands(sentences, parts.bus, lambda: "en")
         parts.bus.listen(ANY, self.heard.append)
         for name in SERVICES:
             domain, service = name.split(".")
@@ -102,7 +102,7 @@ class ConformanceHouse(Engine):
         self.traces = TraceStore(None, Redactor(), parts.clock.time, lambda: BERLIN)
         waiting = WaitingRuns(self.db, parts.clock.time)
         expand = Blueprints(self.home, Egress(set)).expand
-        desk = Desk(
+        desk = EngineEnvironment(
             parts,
             KeptStates(self.db, parts.clock, parts.tasks),
             self.traces,

@@ -7,9 +7,9 @@ from typing import Any
 
 import orjson
 
-from hub.automation.mqtt_topics import EVENT_MESSAGE, message_data
-from hub.automation.values import duration
-from hub.automation.webhooks import WebhookRequest
+from hub.automation.definition.values import duration
+from hub.automation.sources.mqtt_topics import EVENT_MESSAGE, message_data
+from hub.automation.sources.webhooks import WebhookRequest
 from hub.core.context import Authority, Context
 from hub.core.errors import HubError
 from tests.automation.conformance.house import ConformanceHouse, local_time

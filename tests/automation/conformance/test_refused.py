@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from hub.automation.kinds import REFUSED_ACTIONS, REFUSED_CONDITIONS, REFUSED_TRIGGERS
+from hub.automation.definition.kinds import REFUSED_ACTIONS, REFUSED_CONDITIONS, REFUSED_TRIGGERS
 from tests.automation.conformance.told import errors_of
 
 CASES: dict[str, Any] = YAML(typ="safe", pure=True).load(

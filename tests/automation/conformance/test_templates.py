@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from hub.automation.contract import Parts
+from hub.automation.contract import AutomationParts
 from tests.automation.conformance.house import local_time
 from tests.automation.ground import make_parts
 
@@ -19,7 +19,7 @@ PAGE: Mapping[str, Any] = YAML(typ="safe", pure=True).load(
 
 
 @pytest.fixture
-def parts() -> Parts:
+def parts() -> AutomationParts:
     made = make_parts(start=local_time("2026-06-01 12:00"))
     for entity_id, state in PAGE["states"].items():
         told = dict(state) if isinstance(state, Mapping) else {"state": state}
@@ -28,7 +28,7 @@ def parts() -> Parts:
 
 
 @pytest.mark.parametrize(("text", "value"), PAGE["gives"].items())
-async def test_it_gives(parts: Parts, text: str, value: Any) -> None:
+async def test_it_gives(parts: AutomationParts, text: str, value: Any) -> None:
     found = parts.templates.render_value(text, {})
 
     assert (list(map(list, found)) if isinstance(found, list) and isinstance(found[0], tuple) else found) == value

@@ -15,7 +15,7 @@ from hub.automation.schedule.daily import Daily
 from hub.automation.schedule.every import Every
 from hub.automation.schedule.fixed import At
 from hub.automation.schedule.pattern import parse_time_pattern
-from hub.automation.schedule.sun import Place, Sun, SunEvent
+from hub.automation.schedule.sun import GeoPosition, Sun, SunEvent
 from hub.core.errors import InvalidRequest
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -38,7 +38,10 @@ SCHEDULES = st.one_of(
     st.builds(Daily, st.times().map(lambda at: at.replace(microsecond=0)), ZONES),
     st.builds(lambda zone, keys: parse_time_pattern(zone, **keys), ZONES, st.sampled_from(PATTERNS)),
     st.builds(
-        Sun, st.sampled_from(SunEvent), st.builds(Place, st.floats(-89, 89), st.floats(-180, 180)), st.floats(-1e5, 1e5)
+        Sun,
+        st.sampled_from(SunEvent),
+        st.builds(GeoPosition, st.floats(-89, 89), st.floats(-180, 180)),
+        st.floats(-1e5, 1e5),
     ),
 )
 
@@ -62,7 +65,7 @@ def test_no_time_is_too_far_away(after: float) -> None:
         Cron("30 2 * * *", BERLIN),
         Cron("* * * * *", BERLIN),
         Daily(time(2, 30), BERLIN),
-        Sun(SunEvent.SUNRISE, Place(52, 13)),
+        Sun(SunEvent.SUNRISE, GeoPosition(52, 13)),
         Every(60),
     ]
 

@@ -9,12 +9,12 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from hub.automation.schedule.contract import due_between
-from hub.automation.schedule.sun import Place, Sun, SunCondition, SunEvent, sun_position
+from hub.automation.schedule.sun import GeoPosition, Sun, SunCondition, SunEvent, sun_position
 from hub.core.errors import InvalidRequest
 
 BERLIN = ZoneInfo("Europe/Berlin")
-AT_BERLIN = Place(52.52, 13.405)
-AT_TROMSO = Place(69.65, 18.96)
+AT_BERLIN = GeoPosition(52.52, 13.405)
+AT_TROMSO = GeoPosition(69.65, 18.96)
 RISE, SET = SunEvent.SUNRISE, SunEvent.SUNSET
 YEAR = 365 * 86400.0
 START = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
@@ -46,7 +46,7 @@ def test_an_offset_moves_it() -> None:
 @pytest.mark.parametrize("longitude", [-180, -157.4, -90.5, -74, 0, 13.4, 89.5, 90, 90.5, 100, 178.4, 180])
 @pytest.mark.parametrize("event", [RISE, SET])
 def test_it_comes_once_a_day_wherever_midnight_is(event: SunEvent, longitude: float) -> None:
-    found = due_between(Sun(event, Place(40, longitude)), START, START + YEAR)
+    found = due_between(Sun(event, GeoPosition(40, longitude)), START, START + YEAR)
 
     gaps = [later - earlier for earlier, later in itertools.pairwise(found)]
 
@@ -96,7 +96,7 @@ def test_the_condition_holds_as_in_home_assistant(condition: SunCondition, times
 
 
 def test_the_condition_is_of_the_local_day_where_greenwich_has_another() -> None:
-    zone, place = ZoneInfo("Pacific/Kiritimati"), Place(1.87, -157.4)
+    zone, place = ZoneInfo("Pacific/Kiritimati"), GeoPosition(1.87, -157.4)
     evening = datetime(2026, 6, 10, 20, tzinfo=zone).timestamp()
     morning = datetime(2026, 6, 10, 5, tzinfo=zone).timestamp()
 
@@ -121,7 +121,7 @@ def test_under_the_midnight_sun_it_is_never_night() -> None:
 @pytest.mark.parametrize(("latitude", "longitude"), [(91, 0), (0, 181), (float("nan"), 0)])
 def test_no_place_on_earth_is_refused(latitude: float, longitude: float) -> None:
     with pytest.raises(InvalidRequest, match="latitude"):
-        Place(latitude, longitude)
+        GeoPosition(latitude, longitude)
 
 
 def test_a_condition_on_nothing_is_refused() -> None:

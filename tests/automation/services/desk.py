@@ -7,15 +7,15 @@ from datetime import UTC
 from pathlib import Path
 from typing import Any
 
-from hub.automation.addresses import Addresses
-from hub.automation.agent_runs import AgentRuns
-from hub.automation.delivery import Delivery
-from hub.automation.heartbeats import Heartbeats
+from hub.automation.heartbeat.heartbeats import Heartbeats
+from hub.automation.services.addresses import Addresses
 from hub.automation.services.agent_run import AgentRunService
+from hub.automation.services.agent_runs import AgentRuns
+from hub.automation.services.delivery import ResultDelivery
 from hub.automation.services.heartbeat import register_heartbeat
 from hub.automation.services.messages import Messages
+from hub.automation.services.system_event_queue import SystemEvents
 from hub.automation.services.system_events import register_system_events
-from hub.automation.system_events import SystemEvents
 from hub.core.context import SCOPES, Authority, Context
 from hub.core.services import ServiceRegistry
 from hub.core.states import StateMachine
@@ -38,7 +38,7 @@ class Desk:
         self.services = ServiceRegistry(house.bus)
         self.states = StateMachine(house.bus)
         self.addresses = Addresses(house.db, lambda: self.post.people)
-        self.delivery = Delivery(
+        self.delivery = ResultDelivery(
             house.db, self.post.outbox, house.sessions, house.lanes, house.bus, house.clock, house.tasks
         )
         self.runs = AgentRuns(house.runner, house.sessions, house.db, house.lanes, house.bus, house.clock, house.tasks)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hub.automation.agent_runs import AgentRunFailed
+from hub.automation.services.agent_runs import AgentRunFailed
 from hub.core.context import Authority, Context
 from hub.core.errors import Forbidden, HubError, InvalidRequest
 from hub.core.ids import new_id

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from hub.automation.agent_runs import AgentRunFailed
 from hub.automation.conditions.heartbeat import KIND
-from hub.automation.contract import Asking, Parts
-from hub.automation.heartbeat_state import HeartbeatState, load
+from hub.automation.contract import Asking, AutomationParts
+from hub.automation.heartbeat.state import HeartbeatState, load
+from hub.automation.services.agent_runs import AgentRunFailed
 from hub.core.context import Context
 from hub.core.errors import HubError
 from hub.core.events import Event
@@ -205,8 +205,8 @@ async def test_the_condition_asks_the_service(desk: Desk) -> None:
     assert (verdict.holds, verdict.reason) == (True, "1 checks are due")
 
 
-def _parts(desk: Desk) -> Parts:
-    parts: Parts = object.__new__(Parts)
+def _parts(desk: Desk) -> AutomationParts:
+    parts: AutomationParts = object.__new__(AutomationParts)
     object.__setattr__(parts, "services", desk.services)
     return parts
 

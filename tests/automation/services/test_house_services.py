@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hub.automation.services.hub_services import HubDoor, register_hub, register_notices
+from hub.automation.services.hub_services import HubControl, register_hub, register_notices
 from hub.automation.services.memory import MemoryServices
 from hub.automation.services.tools import ToolFailed, register_tools
 from hub.core.context import Context
@@ -75,7 +75,7 @@ async def test_the_house_is_checked_reloaded_restarted_and_stopped(desk: Desk) -
     async def reload() -> dict[str, Any]:
         return {"applied": True}
 
-    register_hub(desk.services, HubDoor(check, reload, lambda: done.append("restart"), lambda: done.append("stop")))
+    register_hub(desk.services, HubControl(check, reload, lambda: done.append("restart"), lambda: done.append("stop")))
 
     assert await desk.call("hub.check") == {"valid": False, "errors": [{"message": "wrong"}]}
     assert await desk.call("hub.reload") == {"applied": True}

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from hub.automation.running.template_functions import TemplateFunctions
 from hub.automation.services.memory import MemoryServices
-from hub.automation.template_functions import TemplateFunctions
 from hub.core.context import Authority, Context
 from hub.core.errors import Forbidden, InvalidRequest
 from hub.core.schema import SchemaError

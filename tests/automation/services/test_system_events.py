@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hub.automation.system_events import WAITING_LIMIT
+from hub.automation.services.system_event_queue import WAITING_LIMIT
 from hub.core.errors import HubError
 from hub.core.events import Event
 from tests.automation.services.desk import ANNA, AUTOMATION, Desk

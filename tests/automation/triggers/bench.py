@@ -12,9 +12,9 @@ from types import FrameType
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from hub.automation.contract import Location, Parts
-from hub.automation.fields import triggers
-from hub.automation.kinds import trigger_kind
+from hub.automation.contract import AutomationParts, Location
+from hub.automation.definition.fields import triggers
+from hub.automation.definition.kinds import trigger_kind
 from hub.automation.schedule.timetable import Timetable
 from hub.core.clock import ManualClock
 from hub.core.context import SYSTEM, Authority, Context
@@ -24,7 +24,7 @@ from hub.core.services import ServiceRegistry
 from hub.core.states import StateMachine
 from hub.core.tasks import TaskOwner
 from hub.security.people import People, Person
-from hub.template.engine import Templates
+from hub.template.engine import TemplateEngine
 
 START = 1_767_225_600.0
 """2026-01-01 00:00 in UTC, a Thursday."""
@@ -48,7 +48,7 @@ class Fired:
 class BenchSite:
     """What an armed trigger stands on here: it writes down what it is told."""
 
-    parts: Parts
+    parts: AutomationParts
     automation_id: str = "test"
     index: str = "0"
     variables: Mapping[str, Any] = field(default_factory=dict)
@@ -105,13 +105,13 @@ class Bench:
         self.location: Location | None = Location(52.52, 13.405)
         self.ends: list[Unsubscribe] = []
         people = People([Person("me", "Me", owner=True, identities=("test:user:1",)), Person("kid", "Kid")])
-        self.parts = Parts(
+        self.parts = AutomationParts(
             bus=self.bus,
             states=self.states,
             services=ServiceRegistry(self.bus),
             clock=self.clock,
             timetable=Timetable(self.clock, self.tasks),
-            templates=Templates(self.states, self.clock, lambda: self.zone),
+            templates=TemplateEngine(self.states, self.clock, lambda: self.zone),
             tasks=self.tasks,
             repairs=Repairs(self.bus, self.clock.time),
             home=home,

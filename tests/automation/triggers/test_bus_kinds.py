@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from hub.automation.mqtt_topics import EVENT_BRIDGE_READY, EVENT_WANTED, fits, message_data, where_of
-from hub.automation.webhook_signature import SignatureForm, sign
-from hub.automation.webhooks import WebhookRequest, Webhooks
+from hub.automation.sources.mqtt_topics import EVENT_BRIDGE_READY, EVENT_WANTED, fits, message_data, where_of
+from hub.automation.sources.webhook_signature import SignatureForm, sign
+from hub.automation.sources.webhooks import WebhookRequest, Webhooks
 from hub.core.events import Event
 from hub.core.schema import Invalid
 from tests.automation.triggers.bench import OWNER, START, Bench, calls_during, explained, valid

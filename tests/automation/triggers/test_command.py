@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hub.automation.command_process import LINE_CHARS, LINES_PER_SECOND
+from hub.automation.sources.command_process import LINE_CHARS, LINES_PER_SECOND
 from hub.core.clock import Clock, ManualClock
 from hub.core.schema import Invalid
 from tests.automation.triggers.bench import Bench, explained, valid

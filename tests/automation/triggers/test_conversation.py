@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hub.automation.sentences import Match, Sentences
+from hub.automation.sources.sentence_matcher import SentenceMatch, Sentences
 from hub.core.context import Context
 from hub.core.schema import Invalid
 from tests.automation.triggers.bench import OWNER, STRANGER, Bench, explained, valid
@@ -32,7 +32,7 @@ async def test_it_fires_with_what_home_assistant_shows(bench: Bench) -> None:
 
     for authority in (OWNER, STRANGER):
         match = await table.match("Turn on kitchen light")
-        assert isinstance(match, Match)
+        assert isinstance(match, SentenceMatch)
         match.fire(Context(authority))
 
     trigger = site.fired[0].trigger

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.automation.feeds import SEEN_LIMIT, Seen, SeenFile, read_feed
+from hub.automation.sources.feeds import SEEN_LIMIT, Seen, SeenFile, read_feed
 from hub.automation.triggers.feed import FIRED_LIMIT
 from hub.core.errors import InvalidRequest
 from hub.core.schema import Invalid

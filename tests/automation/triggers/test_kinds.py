@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from hub.automation.kinds import TRIGGERS, trigger_kind
+from hub.automation.definition.kinds import TRIGGERS, trigger_kind
 from hub.core.json_schema import to_json_schema
 from hub.core.schema import Invalid, Marker, Schema
 from tests.automation.triggers.bench import Bench, explained, valid

@@ -14,7 +14,7 @@ from typing import Any
 
 from hub.core.schema import Optional, Required, Schema
 from hub.core.services import ResponseMode, ServiceCall
-from hub.memory.contract import Scope
+from hub.memory.contract import MemoryScope
 
 DOMAIN = "hub_probe"
 STEP_S = 0.005
@@ -80,7 +80,7 @@ async def setup(hub: Any, config: Any) -> None:
         for query in call.data["queries"]:
             begun = time.perf_counter()
             answer = await hub.memory.require().search(
-                query, agent_id=call.data["agent"], scope=Scope(None, private=True, shared=True)
+                query, agent_id=call.data["agent"], scope=MemoryScope(None, private=True, shared=True)
             )
             taken.append((time.perf_counter() - begun) * 1_000)
             engines.append("+".join(answer.engines))

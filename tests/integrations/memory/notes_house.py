@@ -8,18 +8,29 @@ from pathlib import Path
 from typing import Any
 
 from hub.core.clock import ManualClock
-from hub.memory.contract import NO_FILTERS, Added, Edit, Entry, Filters, Forget, Hit, Kind, Provenance, Scope
+from hub.memory.contract import (
+    NO_FILTERS,
+    Added,
+    Edit,
+    Filters,
+    Forget,
+    Hit,
+    MemoryEntry,
+    MemoryKind,
+    MemoryProvenance,
+    MemoryScope,
+)
 from hub.security.root import Root
 from integrations.memory.notes.memory import NotesMemory
 from integrations.memory.notes.worker.contract import Worker
 from integrations.memory.notes.worker_job import Job, Source
 
-OWNER = Scope(person="me", private=True, shared=True)
-ANNA = Scope(person="anna", private=False, shared=True)
-BEN = Scope(person="ben", private=False, shared=True)
-ROOM = Scope(person=None, private=False, group="telegram-100-abc", shared=True)
-OTHER_ROOM = Scope(person=None, private=False, group="telegram-200-def")
-NOBODY = Scope(person=None, private=False)
+OWNER = MemoryScope(person="me", private=True, shared=True)
+ANNA = MemoryScope(person="anna", private=False, shared=True)
+BEN = MemoryScope(person="ben", private=False, shared=True)
+ROOM = MemoryScope(person=None, private=False, group="telegram-100-abc", shared=True)
+OTHER_ROOM = MemoryScope(person=None, private=False, group="telegram-200-def")
+NOBODY = MemoryScope(person=None, private=False)
 MAIN = "agent:main:main"
 NOON = 1_778_587_200.0  # 2026-05-12 12:00 UTC
 TODAY = "memory/2026-05-12.md"
@@ -56,8 +67,8 @@ class Notes:
     async def put(
         self,
         text: str,
-        kind: Kind = Kind.FACT,
-        scope: Scope = OWNER,
+        kind: MemoryKind = MemoryKind.FACT,
+        scope: MemoryScope = OWNER,
         *,
         trusted: bool = True,
         replaces: str | None = None,
@@ -65,38 +76,40 @@ class Notes:
         session: str = MAIN,
         person: str | None = None,
     ) -> Added:
-        came = Provenance(session, person or scope.person, self.clock.time(), trusted)
-        entry = Entry(text, kind, came, replaces=replaces, shared=shared)
+        came = MemoryProvenance(session, person or scope.person, self.clock.time(), trusted)
+        entry = MemoryEntry(text, kind, came, replaces=replaces, shared=shared)
         return await self.memory.add(entry, agent_id="main", scope=scope)
 
-    async def add(self, text: str, kind: Kind = Kind.FACT, scope: Scope = OWNER, *, trusted: bool = True) -> Hit:
+    async def add(
+        self, text: str, kind: MemoryKind = MemoryKind.FACT, scope: MemoryScope = OWNER, *, trusted: bool = True
+    ) -> Hit:
         return (await self.put(text, kind, scope, trusted=trusted)).hit
 
     async def search(
-        self, query: str, scope: Scope = OWNER, limit: int = 6, filters: Filters = NO_FILTERS
+        self, query: str, scope: MemoryScope = OWNER, limit: int = 6, filters: Filters = NO_FILTERS
     ) -> list[Hit]:
         answer = await self.memory.search(query, agent_id="main", scope=scope, limit=limit, filters=filters)
         return list(answer.hits)
 
-    async def found(self, query: str, scope: Scope = OWNER) -> list[str]:
+    async def found(self, query: str, scope: MemoryScope = OWNER) -> list[str]:
         return [hit.text for hit in await self.search(query, scope)]
 
-    async def forget(self, query: str, scope: Scope = OWNER) -> list[str]:
+    async def forget(self, query: str, scope: MemoryScope = OWNER) -> list[str]:
         return [hit.text for hit in await self.remove(Forget(query), scope)]
 
-    async def remove(self, what: Forget, scope: Scope = OWNER, *, dry_run: bool = False) -> list[Hit]:
+    async def remove(self, what: Forget, scope: MemoryScope = OWNER, *, dry_run: bool = False) -> list[Hit]:
         return await self.memory.forget(what, agent_id="main", scope=scope, dry_run=dry_run)
 
-    async def get(self, path: str, scope: Scope = OWNER, start: int = 1, lines: int = 200) -> str:
+    async def get(self, path: str, scope: MemoryScope = OWNER, start: int = 1, lines: int = 200) -> str:
         return await self.memory.get(path, agent_id="main", scope=scope, start=start, lines=lines)
 
-    async def edit(self, *edits: Edit, scope: Scope = OWNER, reason: str = "edit", who: str = "me") -> str:
+    async def edit(self, *edits: Edit, scope: MemoryScope = OWNER, reason: str = "edit", who: str = "me") -> str:
         change = await self.notebook.write(
             edits, agent_id="main", scope=scope, reason=reason, who=who, summary="an edit"
         )
         return change.id
 
-    async def rewrite(self, path: str, text: str | None, scope: Scope = OWNER) -> str:
+    async def rewrite(self, path: str, text: str | None, scope: MemoryScope = OWNER) -> str:
         """Edit a file as somebody does who just read it."""
         base = (await self.notebook.read(path, agent_id="main", scope=scope)).hash
         return await self.edit(Edit(path, text, base), scope=scope)

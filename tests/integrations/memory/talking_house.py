@@ -13,9 +13,9 @@ from hub.agent.agents import Agents
 from hub.core.clock import Clock, ManualClock
 from hub.core.events import EventBus
 from hub.core.tasks import TaskOwner
-from hub.memory.contract import Entry, Forget, Hit, Kind, Provenance, Scope
+from hub.memory.contract import Forget, Hit, MemoryEntry, MemoryKind, MemoryProvenance, MemoryScope
 from hub.memory.schema import MEMORY_SCHEMA
-from hub.models.contract import Message, Role, Text
+from hub.models.contract import Message, Role, TextBlock
 from hub.security.people import People
 from hub.security.root import Root
 from hub.sessions.entry import Provenance as Origin, message_entry
@@ -132,7 +132,7 @@ class Talking:
             )
         )
         entry = message_entry(
-            Message(role, (Text(text),)),
+            Message(role, (TextBlock(text),)),
             NOON_MS,
             id=f"{run_id}-user",
             run_id=run_id,
@@ -145,27 +145,27 @@ class Talking:
         """Return the file of a conversation by its path in results."""
         return self.home.sessions("main") / f"{path.removeprefix('transcripts/')}.jsonl"
 
-    async def add(self, text: str, scope: Scope = OWNER, session: str = MAIN) -> None:
+    async def add(self, text: str, scope: MemoryScope = OWNER, session: str = MAIN) -> None:
         """Remember something."""
-        came = Provenance(session, scope.person, NOON_MS / 1_000, trusted=True)
-        await self.memory.add(Entry(text, Kind.FACT, came), agent_id="main", scope=scope)
+        came = MemoryProvenance(session, scope.person, NOON_MS / 1_000, trusted=True)
+        await self.memory.add(MemoryEntry(text, MemoryKind.FACT, came), agent_id="main", scope=scope)
 
-    async def found(self, query: str, scope: Scope = OWNER) -> str:
+    async def found(self, query: str, scope: MemoryScope = OWNER) -> str:
         """Return what a search finds, once the index has all that was said."""
         await self.memory.sync(agent_id="main")
         answer = await self.memory.search(query, agent_id="main", scope=scope, limit=50)
         assert "grep" not in answer.engines
         return "\n".join(hit.text for hit in answer.hits)
 
-    async def read(self, path: str, scope: Scope = OWNER) -> str:
+    async def read(self, path: str, scope: MemoryScope = OWNER) -> str:
         """Return a whole text."""
         return await self.memory.get(path, agent_id="main", scope=scope)
 
-    async def listed(self, scope: Scope = OWNER) -> list[str]:
+    async def listed(self, scope: MemoryScope = OWNER) -> list[str]:
         """Return the paths that are seen."""
         return [file.path for file in await self.memory.notebook.files(agent_id="main", scope=scope)]
 
-    async def forget(self, what: Forget, scope: Scope = OWNER, *, dry_run: bool = False) -> list[Hit]:
+    async def forget(self, what: Forget, scope: MemoryScope = OWNER, *, dry_run: bool = False) -> list[Hit]:
         """Forget."""
         return await self.memory.forget(what, agent_id="main", scope=scope, dry_run=dry_run)
 

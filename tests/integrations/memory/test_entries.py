@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from hub.core.errors import Forbidden, InvalidRequest
-from hub.memory.contract import Filters, Forget, Kind
+from hub.memory.contract import Filters, Forget, MemoryKind
 from hub.memory.markdown import passages
 from tests.integrations.memory.notes_house import ANNA, NOBODY, OTHER_ROOM, OWNER, ROOM, TODAY, Notes
 
@@ -38,7 +38,7 @@ async def test_nobody_shares_from_a_group(notes: Notes) -> None:
 
 @pytest.mark.parametrize(("scope", "path"), [(OWNER, TODAY), (ANNA, "memory/people/anna.md")])
 async def test_words_from_outside_are_never_shared(notes: Notes, scope: object, path: str) -> None:
-    added = await notes.put("obey", Kind.PREFERENCE, scope, trusted=False, shared=True)  # type: ignore[arg-type]
+    added = await notes.put("obey", MemoryKind.PREFERENCE, scope, trusted=False, shared=True)  # type: ignore[arg-type]
 
     assert added.hit.path == path
     assert list(notes.files()) == [path]
@@ -80,10 +80,10 @@ async def test_what_the_owner_says_counts_though_it_was_heard_from_outside_befor
 
 
 async def test_what_holds_no_longer_is_struck_and_not_found(notes: Notes) -> None:
-    await notes.put("Anna works at the bakery", Kind.PERSON)
+    await notes.put("Anna works at the bakery", MemoryKind.PERSON)
     notes.clock.jump(20 * 86_400)
 
-    added = await notes.put("Anna works at the school", Kind.PERSON, replaces="Anna bakery")
+    added = await notes.put("Anna works at the school", MemoryKind.PERSON, replaces="Anna bakery")
 
     assert [(hit.path, hit.text) for hit in added.struck] == [("MEMORY.md", "Anna works at the bakery")]
     assert "- ~~Anna works at the bakery~~\n" in notes.read("MEMORY.md")
@@ -104,10 +104,10 @@ async def test_what_is_struck_may_be_in_another_file(notes: Notes) -> None:
 
 
 async def test_what_is_known_already_still_strikes_what_it_replaces(notes: Notes) -> None:
-    await notes.put("Anna works at the bakery", Kind.PERSON)
-    await notes.put("Anna works at the school", Kind.PERSON)
+    await notes.put("Anna works at the bakery", MemoryKind.PERSON)
+    await notes.put("Anna works at the school", MemoryKind.PERSON)
 
-    added = await notes.put("Anna works at the school", Kind.PERSON, replaces="Anna works at the bakery")
+    added = await notes.put("Anna works at the school", MemoryKind.PERSON, replaces="Anna works at the bakery")
 
     assert (added.known, len(added.struck)) == (True, 1)
     assert notes.read("MEMORY.md").split("\n")[added.hit.start_line - 1] == "- Anna works at the school"
@@ -133,7 +133,7 @@ async def test_words_from_outside_strike_nothing_that_people_said(notes: Notes) 
 
 
 async def test_nobody_strikes_what_another_said(notes: Notes) -> None:
-    await notes.put("canary-owner", Kind.PREFERENCE)
+    await notes.put("canary-owner", MemoryKind.PREFERENCE)
     await notes.put("the wifi is tulip", shared=True)
 
     own = await notes.put("new", scope=ANNA, replaces="canary owner")
@@ -169,10 +169,10 @@ async def test_entries_in_a_file_that_is_no_text_are_shown_and_their_bytes_stay(
 async def test_results_are_filtered_before_they_are_ranked(notes: Notes) -> None:
     for number in range(60):
         await notes.put(f"tea tea {number}")
-    await notes.put("tea for Anna", Kind.PREFERENCE, person="anna", session="agent:main:x")
+    await notes.put("tea for Anna", MemoryKind.PREFERENCE, person="anna", session="agent:main:x")
     await notes.put("tea from outside", trusted=False)
 
-    for filters in (Filters(person="anna"), Filters(session="agent:main:x"), Filters(kind=Kind.PREFERENCE)):
+    for filters in (Filters(person="anna"), Filters(session="agent:main:x"), Filters(kind=MemoryKind.PREFERENCE)):
         assert [hit.text for hit in await notes.search("tea", filters=filters)] == ["tea for Anna"]
         assert [hit.text for hit in await notes.search("", filters=filters)] == ["tea for Anna"]
     (outside,) = await notes.search("tea", filters=Filters(trusted=False))

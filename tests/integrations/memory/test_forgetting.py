@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hub.core.errors import Forbidden, InvalidRequest
-from hub.memory.contract import Edit, Forget, Kind, Provenance
+from hub.memory.contract import Edit, Forget, MemoryKind, MemoryProvenance
 from tests.integrations.memory.notes_house import ANNA, BEN, MAIN, NOBODY, OWNER, ROOM, TODAY, Notes
 
 OTHER = "agent:main:telegram:direct:2"
@@ -14,7 +14,7 @@ OTHER = "agent:main:telegram:direct:2"
 async def test_all_that_came_from_a_session_is_forgotten_however_much_it_is(notes: Notes) -> None:
     for number in range(12):
         await notes.put(f"tea number {number}", session=OTHER)
-    await notes.put("coffee", Kind.PREFERENCE, session=OTHER)
+    await notes.put("coffee", MemoryKind.PREFERENCE, session=OTHER)
     await notes.put("kept")
 
     would_go = await notes.remove(Forget(session=OTHER), dry_run=True)
@@ -27,7 +27,7 @@ async def test_all_that_came_from_a_session_is_forgotten_however_much_it_is(note
 
 
 async def test_the_notes_of_a_session_go_with_it(notes: Notes) -> None:
-    came = Provenance(OTHER, "me", notes.clock.time(), trusted=True)
+    came = MemoryProvenance(OTHER, "me", notes.clock.time(), trusted=True)
     path = await notes.notebook.note("roof", "The roof", "We spoke of slate.", came, agent_id="main", scope=OWNER)
 
     (hit,) = await notes.remove(Forget(session=OTHER))

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from hub.core.errors import Forbidden, InvalidRequest, LimitExceeded, NotFound, Unavailable
-from hub.memory.contract import Forget, Scope
+from hub.memory.contract import Forget, MemoryScope
 from hub.models.contract import Role
 from hub.security.people import People
 from hub.sessions.privacy import scope_of
@@ -24,7 +24,7 @@ OTHER = "agent:main:telegram:direct:1"
 STRANGERS = "agent:main:telegram:direct:9"
 
 
-def room() -> Scope:
+def room() -> MemoryScope:
     people = People.from_config(PEOPLE)
     return scope_of(ROOM, people.owner_authority(), people)
 

@@ -7,14 +7,14 @@ import asyncio
 import pytest
 
 from hub.core.errors import InvalidRequest
-from hub.memory.contract import Answer
+from hub.memory.contract import SearchAnswer
 from integrations.memory.notes.in_time import LATE, in_time
 
 LONG_S = 30.0
 SHORT_S = 0.02
-INDEX = Answer((), ("vectors:exact", "keywords:fts5"), 1.0)
+INDEX = SearchAnswer((), ("vectors:exact", "keywords:fts5"), 1.0)
 
-Told = tuple[Answer | None, str | None]
+Told = tuple[SearchAnswer | None, str | None]
 
 
 class Files:
@@ -28,12 +28,12 @@ class Files:
         if at_once:
             self._let.set()
 
-    async def look(self, limit_s: float, why: str | None) -> Answer:
+    async def look(self, limit_s: float, why: str | None) -> SearchAnswer:
         self.asked.append(why)
         self.limits.append(limit_s)
         self.begun.set()
         await self._let.wait()
-        return Answer((), ("grep",), 1.0, why)
+        return SearchAnswer((), ("grep",), 1.0, why)
 
 
 def index(told: Told | Exception | None = None) -> asyncio.Future[Told]:

@@ -12,7 +12,17 @@ import orjson
 import pytest
 
 from hub.core.errors import Forbidden, InvalidRequest, NotFound, Unavailable
-from hub.memory.contract import NO_FILTERS, Answer, Filters, Forget, Hit, Kind, Scope, Synced, Verified
+from hub.memory.contract import (
+    NO_FILTERS,
+    Filters,
+    Forget,
+    Hit,
+    MemoryKind,
+    MemoryScope,
+    SearchAnswer,
+    Synced,
+    Verified,
+)
 from hub.security.root import Root
 from integrations.memory.notes import grep
 from integrations.memory.notes.files.shelf import Shelf
@@ -46,9 +56,9 @@ class KeptWorker:
         limit: int | None,
         today: date,
         within_s: float | None = None,
-    ) -> Answer:
+    ) -> SearchAnswer:
         self._ask("search", query, tuple(areas), filters, limit, today)
-        return Answer([Hit("memory/shared.md", 1, 1, "from the index", 0.9)], ["keywords:fts5"], 1.0)
+        return SearchAnswer([Hit("memory/shared.md", 1, 1, "from the index", 0.9)], ["keywords:fts5"], 1.0)
 
     async def sync(self, job: Job, paths: Sequence[str] | None = None, *, force: bool = False) -> Synced:
         self._ask("sync", paths and tuple(paths), force)
@@ -75,7 +85,7 @@ class KeptWorker:
         self._ask("close")
 
 
-async def answer(notes: Notes, query: str, scope: Scope = OWNER, limit: int | None = None) -> Answer:
+async def answer(notes: Notes, query: str, scope: MemoryScope = OWNER, limit: int | None = None) -> SearchAnswer:
     return await notes.memory.search(query, agent_id="main", scope=scope, limit=limit)
 
 
@@ -126,7 +136,7 @@ class SleepingWorker(KeptWorker):
         limit: int | None,
         today: date,
         within_s: float | None = None,
-    ) -> Answer:
+    ) -> SearchAnswer:
         self.left_s.append(within_s)
         await self.woke.wait()
         self.has_told.set()
@@ -199,8 +209,8 @@ async def test_an_index_that_does_not_run_is_not_started_by_a_write(tmp_path: Pa
 async def test_what_is_forgotten_leaves_the_cache_of_vectors(tmp_path: Path) -> None:
     worker = KeptWorker()
     notes = Notes(tmp_path, worker=worker)
-    await notes.put("Anna likes tea", Kind.PERSON)
-    await notes.put("Ben likes coffee", Kind.PERSON)
+    await notes.put("Anna likes tea", MemoryKind.PERSON)
+    await notes.put("Ben likes coffee", MemoryKind.PERSON)
 
     await notes.remove(Forget("tea"))
 
@@ -228,7 +238,7 @@ async def test_a_query_that_is_too_long_is_refused_with_and_without_an_index(tmp
 
 
 @pytest.mark.parametrize("scope", [OWNER, ANNA, ROOM, NOBODY])
-async def test_it_is_known_without_a_search_that_there_is_nothing(notes: Notes, scope: Scope) -> None:
+async def test_it_is_known_without_a_search_that_there_is_nothing(notes: Notes, scope: MemoryScope) -> None:
     assert notes.memory.is_empty(agent_id="main", scope=scope) is True
 
 

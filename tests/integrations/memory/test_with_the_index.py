@@ -11,7 +11,7 @@ import pytest
 
 from hub.core.clock import Clock
 from hub.core.tasks import TaskOwner
-from hub.memory.contract import Filters, Forget, Kind
+from hub.memory.contract import Filters, Forget, MemoryKind
 from hub.memory.schema import MEMORY_SCHEMA
 from integrations.memory.notes.worker.index_worker import IndexWorker
 from tests.integrations.memory.notes_house import ANNA, NOBODY, OTHER_ROOM, OWNER, ROOM, TODAY, Notes
@@ -38,7 +38,7 @@ async def engines(notes: Notes) -> tuple[str, ...]:
 async def test_what_is_written_is_found_by_the_next_search(indexed: Notes) -> None:
     assert await engines(indexed) == ("keywords:fts5",)
 
-    await indexed.put("the boiler was serviced", Kind.DECISION)
+    await indexed.put("the boiler was serviced", MemoryKind.DECISION)
     assert await indexed.found("boiler") == ["the boiler was serviced"]
     await indexed.put("the boiler is new", replaces="boiler serviced")
     assert await indexed.found("boiler") == ["the boiler is new"]
@@ -46,7 +46,7 @@ async def test_what_is_written_is_found_by_the_next_search(indexed: Notes) -> No
     assert await indexed.found("锅炉什么时候保养的?") == ["- 锅炉在5月12日保养过"]
     await indexed.remove(Forget("锅炉"))
     assert await indexed.found("锅炉") == []
-    assert await indexed.search("boiler", filters=Filters(kind=Kind.TODO)) == []
+    assert await indexed.search("boiler", filters=Filters(kind=MemoryKind.TODO)) == []
 
 
 async def test_each_finds_their_own_through_the_index(indexed: Notes) -> None:

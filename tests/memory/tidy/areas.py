@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 
-from hub.memory.contract import Entry, Kind, Provenance
+from hub.memory.contract import MemoryEntry, MemoryKind, MemoryProvenance
 from hub.memory.markdown import format_entry, whole_items
 from hub.memory.tidy.entries import Area, AreaFile
 from hub.memory.tidy.marks import TO_BE_SETTLED
-from hub.memory.tidy.plan import Known, Plan, plan
+from hub.memory.tidy.plan import KnownEntries, TidyPlan, plan
 
 TODAY = date(2026, 5, 12)
 PRIVATE = Area("private", "MEMORY.md", "MEMORY.md", "# Memory", has_sections=True)
@@ -18,16 +18,16 @@ NOT_TUESDAY = "The boiler man comes on Thursday"
 BOX = "The wifi box hangs in the hall"
 
 
-def entry(text: str, day: str, kind: Kind = Kind.FACT, *, trusted: bool = True, session: str = "s") -> str:
+def entry(text: str, day: str, kind: MemoryKind = MemoryKind.FACT, *, trusted: bool = True, session: str = "s") -> str:
     when = datetime.fromisoformat(f"{day}T09:00").replace(tzinfo=UTC).timestamp()
-    return format_entry(Entry(text, kind, Provenance(session, "me", when, trusted)), UTC)
+    return format_entry(MemoryEntry(text, kind, MemoryProvenance(session, "me", when, trusted)), UTC)
 
 
 def a_day(day: str, *items: str) -> AreaFile:
     return AreaFile(f"memory/{day}.md", f"# {day}\n\n{''.join(items)}", day)
 
 
-def noted(day: str, *texts: str, kind: Kind = Kind.FACT, trusted: bool = True) -> AreaFile:
+def noted(day: str, *texts: str, kind: MemoryKind = MemoryKind.FACT, trusted: bool = True) -> AreaFile:
     return a_day(day, *(entry(text, day, kind, trusted=trusted) for text in texts))
 
 
@@ -35,7 +35,7 @@ def curated(*items: str, heading: str = "## People\n\n") -> AreaFile:
     return AreaFile("MEMORY.md", f"# Memory\n\n{heading}{''.join(items)}")
 
 
-def after(files: list[AreaFile], made: Plan) -> list[AreaFile]:
+def after(files: list[AreaFile], made: TidyPlan) -> list[AreaFile]:
     """Return the files once the plan is carried out."""
     now = {file.path: file for file in files}
     for path, text in made.texts.items():
@@ -45,9 +45,11 @@ def after(files: list[AreaFile], made: Plan) -> list[AreaFile]:
     return list(now.values())
 
 
-def tidied(files: list[AreaFile], known: Known | None = None, area: Area = PRIVATE) -> tuple[Plan, dict[str, str]]:
+def tidied(
+    files: list[AreaFile], known: KnownEntries | None = None, area: Area = PRIVATE
+) -> tuple[TidyPlan, dict[str, str]]:
     """Carry out a plan, see that a second one changes nothing, and return the first with the files."""
-    known = known or Known(TODAY)
+    known = known or KnownEntries(TODAY)
     made = plan(area, files, known)
     now = after(files, made)
     assert plan(area, now, known).texts == {}

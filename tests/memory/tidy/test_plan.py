@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from hub.memory.alike import Relation, fact_key
-from hub.memory.contract import Kind
+from hub.memory.contract import MemoryKind
 from hub.memory.markdown import passages, struck, whole_items
 from hub.memory.places import CURATED_LIMIT_BYTES
 from hub.memory.tidy.entries import LOOK_BACK_DAYS, AreaFile
 from hub.memory.tidy.marks import HINT, TO_BE_SETTLED
 from hub.memory.tidy.pairs import pair_of
-from hub.memory.tidy.plan import Known, Plan, plan, questions
+from hub.memory.tidy.plan import KnownEntries, TidyPlan, plan, questions
 from tests.memory.tidy.areas import (
     ANNAS,
     BOILER,
@@ -49,20 +49,20 @@ def test_what_was_noted_on_two_days_is_kept_for_good_with_where_it_came_from() -
 
 
 def test_what_was_noted_twice_on_one_day_stays_there() -> None:
-    assert tidied([noted("2026-05-09", BOX, f"{BOX}!")])[0] == Plan()
+    assert tidied([noted("2026-05-09", BOX, f"{BOX}!")])[0] == TidyPlan()
 
 
 def test_what_is_known_already_is_not_kept_again() -> None:
     files = [curated(entry(BOX, "2026-05-01")), noted("2026-05-09", BOX), noted("2026-05-11", BOX)]
 
-    assert tidied(files)[0] == Plan()
+    assert tidied(files)[0] == TidyPlan()
 
 
 @pytest.mark.parametrize(
     ("kind", "heading"),
-    [(Kind.PREFERENCE, "Preferences"), (Kind.DECISION, "Decisions"), (Kind.PERSON, "People")],
+    [(MemoryKind.PREFERENCE, "Preferences"), (MemoryKind.DECISION, "Decisions"), (MemoryKind.PERSON, "People")],
 )
-def test_lasting_things_of_a_day_get_under_their_heading(kind: Kind, heading: str) -> None:
+def test_lasting_things_of_a_day_get_under_their_heading(kind: MemoryKind, heading: str) -> None:
     _, now = tidied([noted("2026-05-11", "安娜对坚果过敏", kind=kind)])
 
     assert f"## {heading}\n\n- 安娜对坚果过敏\n" in now["MEMORY.md"]
@@ -71,7 +71,7 @@ def test_lasting_things_of_a_day_get_under_their_heading(kind: Kind, heading: st
 @pytest.mark.parametrize(
     "files",
     [
-        [noted("2026-05-09", "buy milk", kind=Kind.TODO), noted("2026-05-11", "buy milk", kind=Kind.TODO)],
+        [noted("2026-05-09", "buy milk", kind=MemoryKind.TODO), noted("2026-05-11", "buy milk", kind=MemoryKind.TODO)],
         [noted("2026-05-09", "Went running today"), noted("2026-05-11", "Went running today")],
         [noted("2026-05-09", "今天去跑步"), noted("2026-05-11", "今天去跑步")],
         [noted("2026-05-09", "word " * 200), noted("2026-05-11", "word " * 200)],
@@ -83,7 +83,7 @@ def test_lasting_things_of_a_day_get_under_their_heading(kind: Kind, heading: st
     ids=["to do", "of its day", "of its day, Chinese", "long", "long ago", "outside", "once outside", "undated"],
 )
 def test_what_does_not_last_or_cannot_be_trusted_stays_where_it_is(files: list[AreaFile]) -> None:
-    assert tidied(files)[0] == Plan()
+    assert tidied(files)[0] == TidyPlan()
 
 
 def test_points_of_conversations_count_and_keep_where_they_came_from() -> None:
@@ -102,7 +102,7 @@ def test_a_file_that_says_it_is_from_outside_is_not_taken_for_true() -> None:
     front = "---\nsource: openclaw\ntrusted: false\n---\n\n"
     files = [AreaFile(f"memory/{day}.md", f"{front}- {BOX}\n", day) for day in ("2026-05-09", "2026-05-10")]
 
-    assert tidied(files)[0] == Plan()
+    assert tidied(files)[0] == TidyPlan()
 
 
 def test_what_means_the_same_counts_as_noted_again() -> None:
@@ -111,9 +111,9 @@ def test_what_means_the_same_counts_as_noted_again() -> None:
     alike = {pair_of(fact_key(one), fact_key(other)): 0.93}
 
     without, _ = tidied(files)
-    made, now = tidied(files, Known(TODAY, alike))
+    made, now = tidied(files, KnownEntries(TODAY, alike))
 
-    assert without == Plan()
+    assert without == TidyPlan()
     assert standing(now["MEMORY.md"]) == [other]
     assert "also noted 2026-05-09" in now["MEMORY.md"]
     assert len(made.promoted) == 1
@@ -124,7 +124,7 @@ def test_what_was_struck_is_not_taken_up_again_from_older_days() -> None:
     gone = struck(text, [each for each in passages(text) if each.is_item], date(2026, 5, 11))
     files = [AreaFile("MEMORY.md", gone), noted("2026-05-09", BOX), noted("2026-05-11", BOX)]
 
-    assert tidied(files)[0] == Plan()
+    assert tidied(files)[0] == TidyPlan()
 
 
 def test_nothing_is_put_into_a_full_file_and_that_is_told() -> None:
@@ -160,12 +160,12 @@ def test_what_somebody_wrote_by_hand_stays_and_the_other_goes() -> None:
 def test_a_model_may_say_that_two_are_the_same_and_the_clearer_stays() -> None:
     full, short = "Anna is allergic to nuts of all kinds", "Anna is allergic to nuts"
     files = [curated(entry(full, "2026-05-01"), entry(short, "2026-05-03"))]
-    known = Known(TODAY, judged={pair_of(fact_key(full), fact_key(short)): Relation.SAME})
+    known = KnownEntries(TODAY, judged={pair_of(fact_key(full), fact_key(short)): Relation.SAME})
 
     by_rule, _ = tidied(files)
     _, now = tidied(files, known)
 
-    assert by_rule == Plan()
+    assert by_rule == TidyPlan()
     assert standing(now["MEMORY.md"]) == [full]
 
 
@@ -179,7 +179,7 @@ def test_days_are_a_diary_in_which_nothing_is_struck() -> None:
 
 
 def test_words_from_outside_are_not_merged_with_ours() -> None:
-    assert tidied([curated(entry(BOX, "2026-05-01"), entry(BOX, "2026-05-02", trusted=False))])[0] == Plan()
+    assert tidied([curated(entry(BOX, "2026-05-01"), entry(BOX, "2026-05-02", trusted=False))])[0] == TidyPlan()
 
 
 def test_the_file_of_a_person_is_tidied_up_in_itself() -> None:
@@ -213,9 +213,9 @@ def test_a_contradiction_is_marked_once_with_both_and_where_they_stand() -> None
 
 def test_a_mark_stays_though_a_model_says_otherwise_later() -> None:
     files = [curated(entry(BOILER, "2026-05-01")), noted("2026-05-11", NOT_TUESDAY)]
-    now = after(files, plan(PRIVATE, files, Known(TODAY)))
+    now = after(files, plan(PRIVATE, files, KnownEntries(TODAY)))
 
-    later = Known(TODAY, judged={pair_of(fact_key(BOILER), fact_key(NOT_TUESDAY)): Relation.DIFFERENT})
+    later = KnownEntries(TODAY, judged={pair_of(fact_key(BOILER), fact_key(NOT_TUESDAY)): Relation.DIFFERENT})
 
     assert plan(PRIVATE, now, later).texts == {}
 
@@ -224,7 +224,7 @@ def test_a_mark_stays_though_a_model_says_otherwise_later() -> None:
 def test_a_mark_goes_with_one_of_its_entries(way: str) -> None:
     base = curated(entry(BOILER, "2026-05-01"))
     files = [base, noted("2026-05-11", NOT_TUESDAY)]
-    marked = after(files, plan(PRIVATE, files, Known(TODAY)))[-1].text
+    marked = after(files, plan(PRIVATE, files, KnownEntries(TODAY)))[-1].text
     item = next(each for each in passages(marked) if each.text == BOILER)
     changed = {
         "struck": struck(marked, [item], TODAY),
@@ -242,7 +242,7 @@ def test_a_mark_goes_with_one_of_its_entries(way: str) -> None:
 @pytest.mark.parametrize("strike", ["- ~~Which of the two holds?~~", "all"])
 def test_who_strikes_the_question_says_that_both_hold(strike: str) -> None:
     files = [curated(entry(BOILER, "2026-05-01")), noted("2026-05-10", NOT_TUESDAY), noted("2026-05-11", NOT_TUESDAY)]
-    marked = after(files, plan(PRIVATE, files, Known(TODAY)))[-1].text
+    marked = after(files, plan(PRIVATE, files, KnownEntries(TODAY)))[-1].text
     question = next(each for each in passages(marked) if each.heading == TO_BE_SETTLED and each.is_item)
     whole = struck(marked, [question], TODAY)
     changed = whole if strike == "all" else marked.replace("- Which of the two holds?", strike)
@@ -271,7 +271,7 @@ def test_contradictions_of_a_person_are_marked_where_only_they_see_them() -> Non
 
     assert set(made.texts) == {ANNAS.settled}
     assert now[ANNAS.settled].startswith("# To be settled\n\n")
-    assert plan(ANNAS, done, Known(TODAY)).texts == {ANNAS.settled: None}
+    assert plan(ANNAS, done, KnownEntries(TODAY)).texts == {ANNAS.settled: None}
 
 
 def test_no_more_than_five_stand_marked() -> None:
@@ -289,7 +289,7 @@ def test_what_a_model_calls_outdated_gives_way_to_the_newer(is_curated: bool) ->
     files = [curated(older), newer] if is_curated else [a_day("2026-05-01", older), newer]
     pair = pair_of(fact_key("Anna lives in Bonn"), fact_key("Anna lives in Kiel"))
 
-    made, now = tidied(files, Known(TODAY, judged={pair: Relation.UPDATED}))
+    made, now = tidied(files, KnownEntries(TODAY, judged={pair: Relation.UPDATED}))
 
     assert standing(now.get("MEMORY.md", "")) == (["Anna lives in Kiel"] if is_curated else [])
     assert len(made.merged) == is_curated
@@ -299,7 +299,7 @@ def test_what_is_outdated_but_written_by_hand_is_a_question() -> None:
     files = [curated("- Anna lives in Bonn\n"), noted("2026-05-11", "Anna lives in Kiel")]
     pair = pair_of(fact_key("Anna lives in Bonn"), fact_key("Anna lives in Kiel"))
 
-    made, now = tidied(files, Known(TODAY, judged={pair: Relation.UPDATED}))
+    made, now = tidied(files, KnownEntries(TODAY, judged={pair: Relation.UPDATED}))
 
     assert standing(now["MEMORY.md"]) == ["Anna lives in Bonn"]
     assert len(made.contradictions) == 1
@@ -310,7 +310,7 @@ def test_only_pairs_that_rules_cannot_tell_are_asked_about() -> None:
         curated(entry(BOILER, "2026-05-01"), entry(BOX, "2026-05-01")),
         noted("2026-05-11", NOT_TUESDAY, BOX, "The cat is grey"),
     ]
-    known = Known(TODAY)
+    known = KnownEntries(TODAY)
 
     asked = questions(PRIVATE, files, known)
 
@@ -337,15 +337,15 @@ def test_what_was_taken_back_is_not_done_again() -> None:
     files = [curated(entry(BOILER, "2026-05-01"), entry(f"{BOILER}!", "2026-05-02")), noted("2026-05-09", BOX),
              noted("2026-05-11", BOX)]  # fmt: skip
 
-    made, _ = tidied(files, Known(TODAY, undone=frozenset({BOX, BOILER})))
+    made, _ = tidied(files, KnownEntries(TODAY, undone=frozenset({BOX, BOILER})))
 
-    assert made == Plan()
+    assert made == TidyPlan()
 
 
 @pytest.mark.parametrize("text", ["# Memory\n\n- a \ufffd b\n", "---\ntrusted: false\n---\n\n- a\n"])
 def test_a_file_that_cannot_be_written_back_or_trusted_is_left(text: str) -> None:
     made = plan(
-        PRIVATE, [AreaFile("MEMORY.md", text), noted("2026-05-09", BOX), noted("2026-05-11", BOX)], Known(TODAY)
+        PRIVATE, [AreaFile("MEMORY.md", text), noted("2026-05-09", BOX), noted("2026-05-11", BOX)], KnownEntries(TODAY)
     )
 
     assert made.texts == {}
@@ -368,14 +368,14 @@ def items(draw: st.DrawFn) -> str:
     text, day = draw(st.sampled_from(TEXTS)), draw(st.sampled_from(DAYS))
     if draw(st.integers(0, 4)) == 0:
         return f"- {' '.join(text.split())}\n"
-    item = entry(text, day, draw(st.sampled_from(list(Kind))), trusted=draw(st.integers(0, 4)) > 0)
+    item = entry(text, day, draw(st.sampled_from(list(MemoryKind))), trusted=draw(st.integers(0, 4)) > 0)
     if draw(st.integers(0, 4)):
         return item
     return struck(item, [each for each in passages(item) if not each.struck][:1], date.fromisoformat(day))
 
 
 @st.composite
-def homes(draw: st.DrawFn) -> tuple[list[AreaFile], Known]:
+def homes(draw: st.DrawFn) -> tuple[list[AreaFile], KnownEntries]:
     headings = st.sampled_from(["", "## People\n\n", "## Facts\n\nsome words\n\n", "## To be settled\n\n"])
     files = [curated(*draw(st.lists(items(), max_size=6)), heading=draw(headings))] if draw(st.booleans()) else []
     for day in draw(st.lists(st.sampled_from(DAYS), unique=True, max_size=4)):
@@ -384,7 +384,7 @@ def homes(draw: st.DrawFn) -> tuple[list[AreaFile], Known]:
         lambda both: pair_of(fact_key(both[0]), fact_key(both[1]))
     )
     said = st.sampled_from([Relation.SAME, Relation.UPDATED, Relation.CONTRADICTS, Relation.DIFFERENT])
-    return files, Known(
+    return files, KnownEntries(
         TODAY,
         draw(st.dictionaries(pairs, st.floats(0.82, 1), max_size=6)),
         draw(st.dictionaries(pairs, said, max_size=6)),
@@ -399,7 +399,7 @@ def said_in(files: Mapping[str, str]) -> list[tuple[str, str]]:
 @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(homes())
 def test_whatever_there_is_a_second_time_changes_nothing_and_no_text_is_lost(
-    home: tuple[list[AreaFile], Known],
+    home: tuple[list[AreaFile], KnownEntries],
 ) -> None:
     files, known = home
     before = {file.path: file.text for file in files}

@@ -6,19 +6,19 @@ import pytest
 
 from hub.memory.alike import Relation, fact_key
 from hub.memory.tidy.pairs import pair_of
-from hub.memory.tidy.plan import Known, Plan, questions
+from hub.memory.tidy.plan import KnownEntries, TidyPlan, questions
 from tests.memory.tidy.areas import BOILER, NOT_TUESDAY, PRIVATE, TODAY, curated, entry, noted, standing, tidied
 
 
 @pytest.mark.parametrize("text", ["Took the bins out", "My aunt called", "Paid 30 euros at the market", "去了菜市场"])
 def test_what_people_do_on_many_days_stays_in_them(text: str) -> None:
-    assert tidied([noted("2026-05-09", text), noted("2026-05-11", text)])[0] == Plan()
+    assert tidied([noted("2026-05-09", text), noted("2026-05-11", text)])[0] == TidyPlan()
 
 
 def test_a_reading_that_comes_back_is_not_kept_for_good() -> None:
     files = [noted(f"2026-05-0{day}", f"Max on the scales: {kilos} kg") for day, kilos in ((1, 71), (3, 72), (5, 71))]
 
-    assert tidied(files)[0] == Plan()
+    assert tidied(files)[0] == TidyPlan()
 
 
 def test_of_many_values_the_newest_is_asked_about_once_against_what_is_kept() -> None:
@@ -33,7 +33,7 @@ def test_of_many_values_the_newest_is_asked_about_once_against_what_is_kept() ->
     assert [(one.passage.text, other.passage.text) for one, other in made.contradictions] == [
         (text.format(4711), text.format(4718))
     ]
-    assert [each.pair for each in questions(PRIVATE, files, Known(TODAY))] == [
+    assert [each.pair for each in questions(PRIVATE, files, KnownEntries(TODAY))] == [
         pair_of(fact_key(text.format(4711)), fact_key(text.format(4718)))
     ]
 
@@ -44,8 +44,8 @@ def test_what_has_many_values_is_asked_of_nobody(text: str) -> None:
 
     made, _ = tidied(files)
 
-    assert made == Plan()
-    assert questions(PRIVATE, files, Known(TODAY)) == []
+    assert made == TidyPlan()
+    assert questions(PRIVATE, files, KnownEntries(TODAY)) == []
 
 
 def test_what_lasts_and_what_has_one_value_is_asked_about_first() -> None:
@@ -77,8 +77,8 @@ def test_what_is_said_otherwise_is_struck_only_when_a_model_says_that_it_is_the_
     pair = pair_of(fact_key(one), fact_key(other))
 
     by_rule, _ = tidied(files)
-    made, _ = tidied(files, Known(TODAY, judged={pair: Relation.SAME}))
+    made, _ = tidied(files, KnownEntries(TODAY, judged={pair: Relation.SAME}))
 
-    assert by_rule == Plan()
-    assert [each.pair for each in questions(PRIVATE, files, Known(TODAY))] == [pair]
+    assert by_rule == TidyPlan()
+    assert [each.pair for each in questions(PRIVATE, files, KnownEntries(TODAY))] == [pair]
     assert [each.struck.passage.text for each in made.merged] == [one]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hub.core.errors import HubError
 from hub.memory.contract import MemoryFile
-from hub.security.root import Entry, Root
+from hub.security.root import FolderEntry, Root
 from integrations.memory.notes.extra_path import ExtraPath
 from integrations.memory.notes.index.transcripts import said_in
 from integrations.memory.notes.worker_job import (
@@ -101,7 +101,7 @@ def _listed(source: Source, areas: Sequence[str]) -> Iterator[MemoryFile]:
             yield _file(entry, f"{source.name}/{entry.path}", source.area or "")
 
 
-def _file(entry: Entry, path: str, area: str) -> MemoryFile:
+def _file(entry: FolderEntry, path: str, area: str) -> MemoryFile:
     return MemoryFile(path, area, entry.size_bytes, entry.mtime_ns // 1_000_000, writable=False)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, tzinfo
 
 from hub.core.errors import Conflict, Forbidden, InvalidRequest, NotFound
-from hub.memory.contract import CHANGES_LIMIT, Change, Edit, MemoryFile, MemoryText, Provenance, Scope
+from hub.memory.contract import CHANGES_LIMIT, Change, Edit, MemoryFile, MemoryProvenance, MemoryScope, MemoryText
 from hub.memory.file_names import free_name, slug_of
 from hub.memory.front_matter import FrontMatter, with_front_matter
 from hub.memory.markdown import without_sources
@@ -59,7 +59,7 @@ class NotesNotebook:
         self._sources = sources
         self._zone = zone
 
-    async def files(self, *, agent_id: str, scope: Scope) -> list[MemoryFile]:
+    async def files(self, *, agent_id: str, scope: MemoryScope) -> list[MemoryFile]:
         """Return the files that are seen in a scope, the curated first, then the newest days, then the others."""
         areas, sources = areas_of(scope), self._sources(agent_id)
 
@@ -78,7 +78,7 @@ class NotesNotebook:
 
         return await self._desks.look(agent_id, listed) if areas else []
 
-    async def read(self, path: str, *, agent_id: str, scope: Scope) -> MemoryText:
+    async def read(self, path: str, *, agent_id: str, scope: MemoryScope) -> MemoryText:
         """Return a file's text; what is no UTF-8 in it is shown as U+FFFD.
 
         Raises:
@@ -101,7 +101,7 @@ class NotesNotebook:
         return await self._desks.look(agent_id, text)
 
     async def write(
-        self, edits: Sequence[Edit], *, agent_id: str, scope: Scope, reason: str, who: str, summary: str
+        self, edits: Sequence[Edit], *, agent_id: str, scope: MemoryScope, reason: str, who: str, summary: str
     ) -> Change:
         """Change files together: all or none.
 
@@ -125,7 +125,7 @@ class NotesNotebook:
         return await self._desks.change(agent_id, write)
 
     async def note(
-        self, slug: str, title: str, text: str, provenance: Provenance, *, agent_id: str, scope: Scope
+        self, slug: str, title: str, text: str, provenance: MemoryProvenance, *, agent_id: str, scope: MemoryScope
     ) -> str:
         """Write what came of a conversation into a file of its own, and return its path.
 
@@ -157,7 +157,7 @@ class NotesNotebook:
 
         return await self._desks.change(agent_id, write)
 
-    async def changes(self, *, agent_id: str, scope: Scope, limit: int = 50) -> list[Change]:
+    async def changes(self, *, agent_id: str, scope: MemoryScope, limit: int = 50) -> list[Change]:
         """Return what was changed, the newest first; a change is seen by who sees all of its files."""
         most = max(0, min(limit, CHANGES_LIMIT))
 
@@ -172,7 +172,7 @@ class NotesNotebook:
 
         return await self._desks.look(agent_id, newest)
 
-    async def undo(self, change_id: str, *, agent_id: str, scope: Scope, who: str) -> Change:
+    async def undo(self, change_id: str, *, agent_id: str, scope: MemoryScope, who: str) -> Change:
         """Take a change back; what others changed in the same files since then stays.
 
         Raises:
@@ -206,7 +206,7 @@ class NotesNotebook:
         return await self._desks.change(agent_id, undo)
 
     async def bring_in(
-        self, files: Mapping[str, str], *, origin: str, trusted: bool, agent_id: str, scope: Scope
+        self, files: Mapping[str, str], *, origin: str, trusted: bool, agent_id: str, scope: MemoryScope
     ) -> list[str]:
         """Write files of another assistant below `memory/imported/<origin>/`; return the paths written.
 
@@ -259,7 +259,7 @@ def _changed(path: str) -> Conflict:
     return Conflict(f"{path} changed since it was read, and nothing was written; read it again", details={"path": path})
 
 
-def _check_edits(edits: Sequence[Edit], scope: Scope, reason: str) -> None:
+def _check_edits(edits: Sequence[Edit], scope: MemoryScope, reason: str) -> None:
     if not 1 <= len(edits) <= EDITS_LIMIT:
         raise InvalidRequest(f"1 to {EDITS_LIMIT} files are changed at once")
     if reason not in REASONS:
@@ -288,7 +288,7 @@ def _check_text(text: str) -> None:
         raise InvalidRequest("that is no text: it holds a NUL character")
 
 
-def _is_seen(record: Record, scope: Scope) -> bool:
+def _is_seen(record: Record, scope: MemoryScope) -> bool:
     return bool(record.files) and all(may_see(file.path, scope) for file in record.files)
 
 

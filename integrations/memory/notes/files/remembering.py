@@ -8,7 +8,7 @@ from datetime import date, datetime, tzinfo
 
 from hub.core.errors import InvalidRequest
 from hub.memory.alike import fact_key
-from hub.memory.contract import Added, Entry, Hit, Scope
+from hub.memory.contract import Added, Hit, MemoryEntry, MemoryScope
 from hub.memory.markdown import Passage, format_entry, passages, struck
 from hub.memory.places import CURATED, areas_of, may_strike, place_for
 from hub.memory.ranking import SNIPPET_LIMIT
@@ -34,8 +34,8 @@ class Remembering:
         zone: In which days begin.
     """
 
-    entry: Entry
-    scope: Scope
+    entry: MemoryEntry
+    scope: MemoryScope
     replaced: list[Term]
     zone: tzinfo
 

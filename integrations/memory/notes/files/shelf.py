@@ -24,7 +24,7 @@ from hub.memory.places import (
     day_of,
 )
 from hub.security.jail_path import PathRefused
-from hub.security.root import Entry as FileEntry, Root
+from hub.security.root import FolderEntry as FileEntry, Root
 from integrations.memory.notes.worker_job import FILE_LIMIT_BYTES, FILES_LIMIT
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hub.core.errors import InvalidRequest
-from hub.memory.contract import Forget, Hit, Scope
+from hub.memory.contract import Forget, Hit, MemoryScope
 from hub.memory.front_matter import front_matter
 from hub.memory.markdown import Passage, passages, without_lines
 from hub.memory.places import PERSON_AREA, area_of, areas_of, may_strike, may_write
@@ -59,7 +59,7 @@ class Doomed:
         ]
 
 
-def areas_searched(what: Forget, scope: Scope) -> tuple[str, ...] | None:
+def areas_searched(what: Forget, scope: MemoryScope) -> tuple[str, ...] | None:
     """Return the areas in which is looked for what is to be forgotten; None: in all.
 
     Forgetting needs no reading: an owner may have forgotten all that came from a person or a session, wherever it is.
@@ -68,7 +68,7 @@ def areas_searched(what: Forget, scope: Scope) -> tuple[str, ...] | None:
     return None if scope.private and not what.query else areas_of(scope)
 
 
-def doomed(texts: Iterable[tuple[str, str]], what: Forget, terms: list[Term], scope: Scope) -> list[Doomed]:
+def doomed(texts: Iterable[tuple[str, str]], what: Forget, terms: list[Term], scope: MemoryScope) -> list[Doomed]:
     """Return what is to be forgotten, by file.
 
     Args:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hub.memory.chunking import chunk
-from hub.memory.contract import Forget, Hit, Scope
+from hub.memory.contract import Forget, Hit, MemoryScope
 from hub.memory.places import area_of
 from integrations.memory.notes.files.desk import Desk
 from integrations.memory.notes.files.shelf import Draft, shown
@@ -71,7 +71,7 @@ class TakingOut:
     agent_id: str
     what: Forget
     terms: list[Term]
-    scope: Scope
+    scope: MemoryScope
     spoken: Spoken | None
 
     def find(self, desk: Desk) -> Gone:

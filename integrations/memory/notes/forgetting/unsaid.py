@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from hub.core.errors import HubError
-from hub.memory.contract import Forget, Hit, Scope
+from hub.memory.contract import Forget, Hit, MemoryScope
 from hub.memory.places import areas_of
 from hub.memory.ranking import SNIPPET_LIMIT
 from hub.security.root import Root
@@ -47,7 +47,7 @@ class Unsaid:
         return None if self.said is None else frozenset(each.id for each in self.said)
 
 
-def unsaid(source: Source, what: Forget, terms: list[Term], scope: Scope, runs: Runs) -> Iterator[Unsaid]:
+def unsaid(source: Source, what: Forget, terms: list[Term], scope: MemoryScope, runs: Runs) -> Iterator[Unsaid]:
     """Yield what is to be forgotten, by conversation.
 
     All of a conversation goes when it is named, or is that person's. Where others speak too, what a person said goes.

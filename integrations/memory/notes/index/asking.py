@@ -10,7 +10,7 @@ from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hub.memory.contract import Answer, Filters
+from hub.memory.contract import Filters, SearchAnswer
 from hub.memory.ranking import RankingRules, rules_for
 from integrations.memory.notes.index.contract import EmbeddingFailed
 from integrations.memory.notes.index.engine_thread import Urgency
@@ -50,7 +50,7 @@ async def search(
     limit: int | None,
     today: date,
     within_s: float | None = None,
-) -> Answer:
+) -> SearchAnswer:
     """Return the passages of some areas that answer a query best; after `within_s` without what is still missing.
 
     Raises:
@@ -70,7 +70,7 @@ async def search(
         library.repair()
     missing = list(dict.fromkeys([*found.missing, *library.engines.notes.values()]))
     took_ms = (time.perf_counter() - began) * 1_000
-    return Answer(found.hits, found.engines, round(took_ms, 3), "; ".join(missing) or None)
+    return SearchAnswer(found.hits, found.engines, round(took_ms, 3), "; ".join(missing) or None)
 
 
 async def _wait_for_index(library: Library, until: float | None) -> None:

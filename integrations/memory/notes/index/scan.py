@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from hub.core.errors import HubError
 from hub.memory.chunking import chunk
 from hub.memory.places import CURATED, FOLDER, area_of
-from hub.security.root import Entry, Root
+from hub.security.root import FolderEntry, Root
 from integrations.memory.notes.extra_path import ExtraPath
 from integrations.memory.notes.index.passages import Present, ReadFile, Stamp, indexed, told_of
 from integrations.memory.notes.index.settings import LibrarySettings
@@ -174,7 +174,7 @@ def _conversation(source: Source, file: TranscriptFile) -> Present | None:
     return replace(found, rel=file.path, trusted=trusted, person=file.person, left_out=file.left_out)
 
 
-def _entry(entry: Entry, path: str, area: str, source: Source) -> Present:
+def _entry(entry: FolderEntry, path: str, area: str, source: Source) -> Present:
     stamp = Stamp(entry.mtime_ns, entry.size_bytes, entry.inode)
     return Present(path, area, source.name, entry.path, stamp, source.trusted)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hub.core.errors import HubError, InvalidRequest, Unavailable
-from hub.memory.contract import Filters, Kind, Synced
+from hub.memory.contract import Filters, MemoryKind, Synced
 from integrations.memory.notes.index import frames
 from integrations.memory.notes.index.asking import search
 from integrations.memory.notes.index.checking import verify
@@ -171,7 +171,7 @@ class Server:
 async def _search(library: Library, args: dict[str, Any]) -> dict[str, Any]:
     stored = dict(args.get("filters") or {})
     kind = stored.get("kind")
-    filters = Filters(**{**stored, "kind": Kind(kind) if kind is not None else None})
+    filters = Filters(**{**stored, "kind": MemoryKind(kind) if kind is not None else None})
     today = date.fromisoformat(args["today"])
     within_s = args.get("within_s")
     return asdict(await search(library, args["query"], args["areas"], filters, args.get("limit"), today, within_s))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from hub.core.errors import Unavailable
-from hub.memory.contract import Answer, Hit, Synced, Verified
+from hub.memory.contract import Hit, SearchAnswer, Synced, Verified
 
 HITS_LIMIT = 1_000
 PAIRS_LIMIT = 10_000
@@ -17,17 +17,17 @@ NAMES_LIMIT = 100
 T = TypeVar("T")
 
 
-def answer_of(found: Any) -> Answer:
+def answer_of(found: Any) -> SearchAnswer:
     """Read what a search found.
 
     Raises:
         Unavailable: It is anything else.
     """
 
-    def read(found: Any) -> Answer:
+    def read(found: Any) -> SearchAnswer:
         hits = [_hit(each) for each in _list(found["hits"], HITS_LIMIT)]
         engines = tuple(_text(each) for each in _list(found["engines"], NAMES_LIMIT))
-        return Answer(hits, engines, _number(found["took_ms"]), _maybe(_text, found["degraded"]))
+        return SearchAnswer(hits, engines, _number(found["took_ms"]), _maybe(_text, found["degraded"]))
 
     return _read(read, found)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any, Protocol
 
-from hub.memory.contract import Answer, Filters, Hit, Synced, Verified
+from hub.memory.contract import Filters, Hit, SearchAnswer, Synced, Verified
 from integrations.memory.notes.worker_job import Job
 
 
@@ -32,7 +32,7 @@ class Worker(Protocol):
         limit: int | None,
         today: date,
         within_s: float | None = None,
-    ) -> Answer:
+    ) -> SearchAnswer:
         """Search; raises Unavailable when the worker cannot be had."""
         ...
 

@@ -18,7 +18,7 @@ from typing import Any
 from hub.core.clock import Clock
 from hub.core.errors import HubError, Unavailable
 from hub.core.tasks import TaskOwner
-from hub.memory.contract import NO_FILTERS, Answer, Filters, Hit, Synced, Verified
+from hub.memory.contract import NO_FILTERS, Filters, Hit, SearchAnswer, Synced, Verified
 from integrations.memory.notes.worker.answers import answer_of, facts_of, pairs_of, synced_of, verified_of
 from integrations.memory.notes.worker.process import WorkerProcess, start
 from integrations.memory.notes.worker_job import Job
@@ -98,7 +98,7 @@ class IndexWorker:
         limit: int | None = None,
         today: date | None = None,
         within_s: float | None = None,
-    ) -> Answer:
+    ) -> SearchAnswer:
         """Return the passages of some areas that answer a query best.
 
         Args:

@@ -11,10 +11,10 @@ from aiohttp import web
 
 from hub.core.schema import Optional, Schema, integer
 from hub.core.services import AgentRule, ResponseMode, ServiceCall
-from hub.gateway.contract import WRITE, HttpCall, Route
+from hub.gateway.calls.contract import WRITE, HttpCall, Route
 from hub.hub import Hub
 from hub.integration.errors import NotReady
-from hub.messaging.commands import Command, CommandCall
+from hub.messaging.commands import ChatCommand, CommandCall
 from hub.messaging.schema import access_policy
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
@@ -60,7 +60,7 @@ async def setup(hub: Hub, config: Mapping[str, Any]) -> None:
         hub.services.register(DOMAIN, "open", open_door, None, ResponseMode.OPTIONAL, AgentRule.ALLOW),
         hub.services.register(DOMAIN, "melt", open_door, None, ResponseMode.OPTIONAL, AgentRule.NEVER),
         hub.services.register(DOMAIN, "unlock", open_door, None, ResponseMode.OPTIONAL, AgentRule.ASK),
-        hub.commands.add(Command("where", where, help="tell where the doorbell hangs")),
+        hub.commands.add(ChatCommand("where", where, help="tell where the doorbell hangs")),
         hub.gateway.routes.add(Route("POST", "/doorbell", said, DOMAIN, WRITE, body=Schema(dict))),
     ):
         hub.integrations.owns(DOMAIN, release)

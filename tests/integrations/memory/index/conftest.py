@@ -16,7 +16,7 @@ import pytest
 from hub.core.clock import Clock
 from hub.core.errors import Unavailable
 from hub.core.tasks import TaskOwner
-from hub.memory.contract import NO_FILTERS, Answer, Filters
+from hub.memory.contract import NO_FILTERS, Filters, SearchAnswer
 from integrations.memory.notes.index.asking import search
 from integrations.memory.notes.index.embedders import Embedders
 from integrations.memory.notes.index.engine_thread import EngineThread
@@ -72,7 +72,7 @@ class Notes:
 
     async def search(
         self, query: str, areas: Sequence[str] = AREAS, filters: Filters = NO_FILTERS, limit: int | None = None
-    ) -> Answer:
+    ) -> SearchAnswer:
         """Search on the day of these tests."""
         return await self.worker.search(self.job, query, areas, filters, limit, TODAY)
 
@@ -85,7 +85,7 @@ class Notes:
         await self.worker.close()
         self.worker = IndexWorker(self.directory.parent, Clock(), tasks)
 
-    async def again(self, query: str) -> Answer:
+    async def again(self, query: str) -> SearchAnswer:
         """Search until the worker is there again."""
         while True:
             try:
@@ -142,11 +142,11 @@ class Shelf:
         await self.library.close()
         self.library = self._opened()
 
-    async def search(self, query: str, filters: Filters = NO_FILTERS, within_s: float | None = None) -> Answer:
+    async def search(self, query: str, filters: Filters = NO_FILTERS, within_s: float | None = None) -> SearchAnswer:
         """Search on the day of these tests."""
         return await search(self.library, query, AREAS, filters, None, TODAY, within_s)
 
-    async def settled(self, query: str) -> Answer:
+    async def settled(self, query: str) -> SearchAnswer:
         """Search until there is nothing to complain of."""
         while True:
             try:

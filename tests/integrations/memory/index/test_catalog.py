@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hub.memory.chunking import Chunk
-from hub.memory.contract import Filters, Kind
+from hub.memory.contract import Filters, MemoryKind
 from hub.memory.ranking import RankingRules
 from integrations.memory.notes.index.catalog import HAS_VECTOR, WAITING, Catalog
 from integrations.memory.notes.index.contract import IndexDamaged
@@ -138,8 +138,8 @@ def test_filters_and_marks_name_the_passages_of_the_areas_asked_for(catalog: Cat
     put(catalog, file("c.md", "x", area="shared", kind="fact"))
 
     assert catalog.allowed(["private"], Filters()) is None
-    assert catalog.allowed(["private"], Filters(kind=Kind.FACT)) == {fact}
-    assert catalog.allowed(["private"], Filters(kind=Kind.DECISION, trusted=True)) == {decision}
+    assert catalog.allowed(["private"], Filters(kind=MemoryKind.FACT)) == {fact}
+    assert catalog.allowed(["private"], Filters(kind=MemoryKind.DECISION, trusted=True)) == {decision}
     assert catalog.allowed(["private"], Filters(trusted=False)) == set()
     assert catalog.allowed([], Filters(trusted=True)) == set()
     assert catalog.marked({"@x"}, ["private"]) == {fact}

@@ -7,7 +7,7 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from hub.memory.contract import Filters, Kind
+from hub.memory.contract import Filters, MemoryKind
 from integrations.memory.notes.worker_job import Source, TranscriptFile
 from tests.integrations.memory.index.conftest import Notes
 from tests.servers.embedding_server import EmbeddingServer
@@ -100,7 +100,7 @@ async def test_filters_are_asked_before_anything_is_ranked(notes: Notes) -> None
     for filters in (
         Filters(person="me"),
         Filters(session="agent:main:other"),
-        Filters(kind=Kind.DECISION),
+        Filters(kind=MemoryKind.DECISION),
         Filters(trusted=False),
     ):
         assert [hit.text for hit in (await notes.search("boiler", filters=filters)).hits] == ["> boiler decided"] or [

@@ -16,7 +16,7 @@ import pytest
 from hub.core.clock import Clock
 from hub.core.errors import Unavailable
 from hub.core.tasks import TaskOwner
-from hub.memory.contract import Answer
+from hub.memory.contract import SearchAnswer
 from integrations.memory.notes.worker.index_worker import IndexWorker
 from tests.integrations.memory.index.conftest import Notes
 from tests.servers.embedding_server import EmbeddingServer
@@ -32,7 +32,7 @@ def write_many(notes: Notes, count: int = NUMBERS) -> None:
         )
 
 
-async def settled(notes: Notes) -> Answer:
+async def settled(notes: Notes) -> SearchAnswer:
     """Wait until a search has nothing to complain of."""
     while True:
         answer = await notes.again("unique7")

@@ -17,7 +17,7 @@ from hub.models.contract import (
     ModelRequest,
     Overloaded,
     Role,
-    Stop,
+    StopEvent,
     StopReason,
     TextDelta,
     Thinking,
@@ -30,7 +30,7 @@ from hub.models.contract import (
     user_message,
 )
 from hub.models.provider_config import ProviderConfig
-from integrations.models.litellm.library import Library
+from integrations.models.litellm.library import LitellmLibrary
 from integrations.models.litellm.model import LitellmProvider
 
 LOOK = ToolSpec("look", "Looks.", {"type": "object", "properties": {"at": {"type": "string"}}})
@@ -99,7 +99,7 @@ async def provider(vendor: Vendor) -> AsyncIterator[LitellmProvider]:
     server = TestServer(application)
     await server.start_server()
     config = ProviderConfig("anthropic", "litellm", str(server.make_url("")).rstrip("/"), Secret("the-key"))
-    provider = LitellmProvider("anthropic", config, Library(lambda: None), Clock())
+    provider = LitellmProvider("anthropic", config, LitellmLibrary(lambda: None), Clock())
     yield provider
     await provider.close()
     await server.close()
@@ -126,7 +126,7 @@ async def test_thinking_text_tools_and_cached_usage_come_back(provider: LitellmP
         5,
         30,
     )
-    assert events[-1] == Stop(StopReason.TOOL_CALLS)
+    assert events[-1] == StopEvent(StopReason.TOOL_CALLS)
 
 
 async def test_key_cache_marks_and_signed_thinking_go_out(provider: LitellmProvider, vendor: Vendor) -> None:

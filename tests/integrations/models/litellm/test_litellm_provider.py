@@ -22,7 +22,7 @@ from hub.models.contract import (
     ModelTimeout,
     Overloaded,
     RateLimited,
-    Stop,
+    StopEvent,
     StopReason,
     TextDelta,
     ThinkingDelta,
@@ -32,7 +32,7 @@ from hub.models.contract import (
     user_message,
 )
 from hub.models.provider_config import ProviderConfig
-from integrations.models.litellm.library import Library
+from integrations.models.litellm.library import LitellmLibrary
 from integrations.models.litellm.model import LitellmProvider
 from tests.servers.openai_server import OpenAIServer
 
@@ -40,15 +40,15 @@ KEY = "sk-very-secret-key-1234567890"
 
 
 @pytest.fixture
-async def library() -> AsyncIterator[Library]:
-    library = Library(on_loaded=lambda: None)
+async def library() -> AsyncIterator[LitellmLibrary]:
+    library = LitellmLibrary(on_loaded=lambda: None)
     library.acquire()
     yield library
     await library.release()
 
 
 @pytest.fixture
-async def provider(openai_server: OpenAIServer, library: Library) -> AsyncIterator[LitellmProvider]:
+async def provider(openai_server: OpenAIServer, library: LitellmLibrary) -> AsyncIterator[LitellmProvider]:
     config = ProviderConfig("openai", "litellm", openai_server.base_url, Secret(KEY))
     provider = LitellmProvider("openai", config, library, Clock())
     yield provider
@@ -92,7 +92,7 @@ async def test_it_streams_text_thinking_tools_usage_and_cost(
     usage = [event.usage for event in events if isinstance(event, UsageEvent)][-1]
     assert (usage.input_tokens, usage.cache_read_tokens, usage.output_tokens) == (600, 400, 50)
     assert usage.cost_usd == pytest.approx(0.00015, rel=0.01)
-    assert events[-1] == Stop(StopReason.TOOL_CALLS)
+    assert events[-1] == StopEvent(StopReason.TOOL_CALLS)
     (request,) = openai_server.requests()
     assert request["headers"]["authorization"] == f"Bearer {KEY}"
     assert request["body"]["messages"][0] == {"role": "system", "content": "be brief"}
@@ -182,7 +182,7 @@ async def test_it_knows_models_once_it_is_loaded(provider: LitellmProvider) -> N
     assert provider.known("nobody-knows") is None
 
 
-async def test_a_proxy_is_refused_rather_than_ignored(library: Library) -> None:
+async def test_a_proxy_is_refused_rather_than_ignored(library: LitellmLibrary) -> None:
     config = ProviderConfig("anthropic", "litellm", proxy="http://127.0.0.1:3128")
 
     with pytest.raises(InvalidRequest, match="proxy"):

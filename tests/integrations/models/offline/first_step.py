@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from integrations.models.offline.decide import Turn, decide
+from integrations.models.offline.decide import OfflineTurn, decide
 from integrations.models.offline.recognizer import CHINESE, ENGLISH, Recognizer, language_of, languages_of
 from integrations.models.offline.steps import Say
 
@@ -26,5 +26,5 @@ class FirstStep:
         found = (self._recognizers[language].recognize(said) for language in languages_of(said))
         intent = next((each for each in found if each is not None), None)
         language = intent.language if intent is not None else language_of(said)
-        step = decide(intent, [], Turn(said, language, NOW, TOOLS))
+        step = decide(intent, [], OfflineTurn(said, language, NOW, TOOLS))
         return ("say", step.text) if isinstance(step, Say) else (step.tool, step.arguments)

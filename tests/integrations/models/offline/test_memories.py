@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hub.models.contract import Message, Role, Text, user_message
+from hub.models.contract import Message, Role, TextBlock, user_message
 from hub.tools.quoting import quote_untrusted
 from integrations.models.offline.provider import OfflineProvider
 from tests.integrations.models.offline.test_provider import Talk
@@ -269,7 +269,7 @@ async def test_only_the_standing_reminder_that_is_meant_is_taken_away() -> None:
 )
 async def test_what_the_hub_wants_brought_up_is_said_before_the_answer(said: str, told: str) -> None:
     conversation = talk(memory_search=found())
-    earlier = Message(Role.ASSISTANT, (Text("Hello"),))
+    earlier = Message(Role.ASSISTANT, (TextBlock("Hello"),))
     conversation.messages = [user_message(NOTE.format("nobody")), user_message("hello"), earlier]
     conversation.messages.append(user_message(NOTE.format("Anna")))
 

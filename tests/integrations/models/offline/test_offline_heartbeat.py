@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from hub.automation.heartbeat_file import Check
-from hub.automation.heartbeat_prompt import heartbeat_prompt
-from hub.automation.system_events import SystemEvent
+from hub.automation.heartbeat.file import HeartbeatCheck
+from hub.automation.heartbeat.prompt import heartbeat_prompt
+from hub.automation.services.system_event_queue import SystemEvent
 from integrations.models.offline.provider import OfflineProvider
 from tests.integrations.models.offline.test_provider import Talk
 
@@ -17,13 +17,13 @@ def talk() -> Talk:
 
 
 async def test_what_happened_is_passed_on() -> None:
-    said = heartbeat_prompt([Check("c", "look at the inbox")], "", EVENTS, None, UTC)
+    said = heartbeat_prompt([HeartbeatCheck("c", "look at the inbox")], "", EVENTS, None, UTC)
 
     assert await talk().say(said) == "the door was opened\nthe oven is hot"
 
 
 async def test_what_would_have_to_be_judged_is_said_not_to_be() -> None:
-    answer = await talk().say(heartbeat_prompt([Check("c", "look at the inbox")], "", [], None, UTC))
+    answer = await talk().say(heartbeat_prompt([HeartbeatCheck("c", "look at the inbox")], "", [], None, UTC))
 
     assert "- look at the inbox" in answer
     assert "models.providers" in answer

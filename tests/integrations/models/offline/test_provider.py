@@ -11,7 +11,7 @@ from hub.models.contract import (
     ModelEvent,
     ModelRequest,
     Role,
-    Stop,
+    StopEvent,
     StopReason,
     TextDelta,
     ToolCallBlock,
@@ -58,9 +58,9 @@ class Talk:
             events = await self._events()
             calls = [event.call for event in events if isinstance(event, ToolCallEvent)]
             if not calls:
-                assert events[-1] == Stop(StopReason.END)
+                assert events[-1] == StopEvent(StopReason.END)
                 return "".join(event.text for event in events if isinstance(event, TextDelta))
-            assert events[-1] == Stop(StopReason.TOOL_CALLS)
+            assert events[-1] == StopEvent(StopReason.TOOL_CALLS)
             for call in calls:
                 self._answer(call)
         raise AssertionError("it never stopped calling tools")

@@ -15,7 +15,7 @@ from hub.models.contract import (
     ModelRequest,
     ModelTimeout,
     Overloaded,
-    Stop,
+    StopEvent,
     StopReason,
     TextDelta,
     ThinkingDelta,
@@ -50,7 +50,7 @@ async def test_text_usage_and_stop_come_in_this_order(openai_server: OpenAIServe
     events = await ask()
 
     assert text_of(events) == "Grüße 你好"
-    assert events[-2:] == [UsageEvent(Usage(8, 3, 4)), Stop(StopReason.END)]
+    assert events[-2:] == [UsageEvent(Usage(8, 3, 4)), StopEvent(StopReason.END)]
 
 
 async def test_the_request_carries_key_headers_and_prompt(openai_server: OpenAIServer, ask: Ask) -> None:
@@ -91,7 +91,7 @@ async def test_several_tool_calls_come_together_from_their_fragments(openai_serv
     events = await ask()
 
     assert calls_of(events) == [ToolCallBlock("a", "look", {"at": "door"}), ToolCallBlock("b", "move", {})]
-    assert events[-1] == Stop(StopReason.TOOL_CALLS)
+    assert events[-1] == StopEvent(StopReason.TOOL_CALLS)
 
 
 async def test_malformed_arguments_are_handed_on_as_they_are(openai_server: OpenAIServer, ask: Ask) -> None:
@@ -151,7 +151,7 @@ async def test_a_missing_done_is_forgiven_once_the_finish_came(openai_server: Op
 
     events = await ask()
 
-    assert (text_of(events), events[-1]) == ("whole", Stop(StopReason.END))
+    assert (text_of(events), events[-1]) == ("whole", StopEvent(StopReason.END))
 
 
 async def test_comments_empty_events_and_foreign_objects_are_passed_over(openai_server: OpenAIServer, ask: Ask) -> None:

@@ -1,0 +1,149 @@
+"""Where blueprints lie: those of the home, and behind them those that come with the program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from hub.automation.blueprints.document import SIZE_LIMIT_BYTES, Blueprint, read_blueprint
+from hub.automation.blueprints.errors import BlueprintInvalid
+from hub.config.errors import ConfigError
+from hub.config.marks import start_of
+from hub.config.suggest import did_you_mean
+from hub.core.errors import HubError, NotFound
+from hub.security.jail_path import PathRefused
+from hub.security.root import Root
+
+FILES_LIMIT = 2_000
+SUFFIXES = (".yaml", ".yml")
+
+
+@dataclass(frozen=True, slots=True)
+class BlueprintFile:
+    """A file on the shelf: a blueprint, or why it is none.
+
+    Attributes:
+        path: Below `blueprints/<domain>`.
+        bundled: Whether it comes with the program.
+    """
+
+    path: str
+    domain: str
+    bundled: bool
+    blueprint: Blueprint | None
+    error: BlueprintInvalid | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    stamp: tuple[int, int, int, int]
+    found: BlueprintFile
+
+
+def bundled_folder() -> Path:
+    """Return the folder of the bundled blueprints: in the checkout, or inside the installed package.
+
+    Raises:
+        NotFound: It is in neither.
+    """
+    hub = Path(__file__).resolve().parents[2]
+    for folder in (hub.parent / "blueprints", hub / "_data" / "blueprints"):
+        if (folder / "automation").is_dir():
+            return folder
+    raise NotFound("the bundled blueprints are not there; the installation is not complete")
+
+
+class BlueprintStore:
+    """Finds and reads blueprints; a file is read again only when it changed. Its methods block.
+
+    Args:
+        home: The folder `blueprints` of the home directory; it may be missing.
+        bundled: The folder of those that come with the program.
+    """
+
+    def __init__(self, home: Path, bundled: Path) -> None:
+        self._home = home
+        self._bundled = bundled
+        self._kept: dict[tuple[str, str, bool], _Kept] = {}
+
+    def root(self, domain: str) -> Root:
+        """Return the jail of the home's blueprints of a domain."""
+        return Root(self._home / domain)
+
+    def find(self, domain: str, path: str) -> BlueprintFile:
+        """Return the file at a path: the home's, else the bundled one.
+
+        Raises:
+            NotFound: There is none; the message names the nearest.
+            PathRefused: The path leads elsewhere.
+        """
+        for bundled in (False, True):
+            try:
+                return self._read(domain, path, bundled=bundled)
+            except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+                continue
+        hint = did_you_mean(path, [each.path for each in self.all(domain)], known="there are")
+        told = f"there is no blueprint {path}"
+        raise NotFound(f"{told}; {hint}" if hint else told, details={"path": path, "domain": domain})
+
+    def all(self, domain: str) -> list[BlueprintFile]:
+        """Return every file of a domain by path; one of the home hides a bundled one of the same path."""
+        found: dict[str, BlueprintFile] = {}
+        for bundled in (True, False):
+            for path in self._paths(domain, bundled=bundled):
+                try:
+                    found[path] = self._read(domain, path, bundled=bundled)
+                except (OSError, PathRefused):  # gone meanwhile, or no plain file
+                    continue
+        return [found[path] for path in sorted(found)]
+
+    def is_bundled(self, domain: str, path: str) -> bool:
+        """Whether a file of this path comes with the program."""
+        return self._folder(domain, bundled=True).exists(path)
+
+    def _paths(self, domain: str, *, bundled: bool) -> list[str]:
+        try:
+            entries = self._folder(domain, bundled=bundled).walk(".", FILES_LIMIT)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        return [entry.path for entry in entries if entry.is_file and entry.name.endswith(SUFFIXES)]
+
+    def _folder(self, domain: str, *, bundled: bool) -> Root:
+        return Root(self._bundled / domain) if bundled else self.root(domain)
+
+    def _read(self, domain: str, path: str, *, bundled: bool) -> BlueprintFile:
+        folder = self._folder(domain, bundled=bundled)
+        entry = folder.stat(path)
+        if not entry.is_file:
+            raise FileNotFoundError(path)
+        stamp = (entry.mtime_ns, entry.size_bytes, entry.device, entry.inode)
+        key = (domain, entry.path, bundled)
+        kept = self._kept.get(key)
+        if kept is not None and kept.stamp == stamp:
+            return kept.found
+        found = _parsed(folder, domain, entry.path, bundled=bundled)
+        while len(self._kept) >= 2 * FILES_LIMIT:
+            del self._kept[next(iter(self._kept))]
+        self._kept[key] = _Kept(stamp, found)
+        return found
+
+
+def _parsed(folder: Root, domain: str, path: str, *, bundled: bool) -> BlueprintFile:
+    file = f"blueprints/{domain}/{path}"
+    try:
+        blueprint = read_blueprint(folder.read_text(path, SIZE_LIMIT_BYTES), file)
+        if blueprint.metadata.domain != domain:
+            wanted = f"blueprints/{blueprint.metadata.domain}"
+            told = f"this is a blueprint of domain {blueprint.metadata.domain}, and belongs below {wanted}"
+            raise _at_start(file, told)
+        return BlueprintFile(path, domain, bundled, blueprint, None)
+    except BlueprintInvalid as error:
+        return BlueprintFile(path, domain, bundled, None, error)
+    except PathRefused:
+        raise
+    except HubError as error:  # too large, or no text
+        return BlueprintFile(path, domain, bundled, None, _at_start(file, error.message))
+
+
+def _at_start(file: str, message: str) -> BlueprintInvalid:
+    return BlueprintInvalid(file, [ConfigError.at(start_of(file), (), message)])

@@ -1,0 +1,461 @@
+"""The narrow door through which agents and `cron` write automations: a time, and literal words to say or to act on.
+
+What comes through it is an automation like any other, in the user's own file. On whose behalf it acts is kept in the
+hub database, not in the file; an agent sees and changes only what it made itself for the same person.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import sqlite3
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import tzinfo
+from hashlib import sha256
+from typing import Any, Protocol
+
+from hub.automation.definition.grammar import slugify
+from hub.automation.editing.automations_file import AutomationsFile
+from hub.automation.editing.schedule_request import ScheduleRequest, from_item, to_item
+from hub.automation.engine.automations import AutomationStatus
+from hub.automation.engine.environment import Begun
+from hub.automation.services.addresses import Addresses, DeliveryTarget
+from hub.config.store import ConfigStore
+from hub.core.clock import Clock
+from hub.core.context import Authority, Context, ToolPolicy
+from hub.core.errors import Forbidden, HubError, InvalidRequest, LimitExceeded, NotFound, Unavailable
+from hub.core.events import EventBus
+from hub.sessions.keys import ROOMS, SessionKey
+from hub.sessions.privacy import MEMORY_TOOLS
+from hub.storage.database import Database
+
+_log = logging.getLogger(__name__)
+
+EVENT_SCHEDULED = "scheduled"
+"""Something was added, updated or removed here: `action`, `id`, `made_by`."""
+PER_AGENT_LIMIT = 50
+ANSWERS_LIMIT = 400
+DISCARD_AGAIN_S = (1.0, 5.0, 30.0)
+"""How long after one another it is tried again to take out what ran."""
+WITHOUT_MEMORY = ToolPolicy(deny=frozenset({MEMORY_TOOLS}))
+ORPHANS_AFTER_S = 3_600.0
+"""How long the authority of something that is not in the files is kept: a file may be broken for a while."""
+
+
+class Engine(Protocol):
+    """What the engine tells and does; `hub.automation.engine.automations.Automations` is one."""
+
+    def status(self, name: str) -> AutomationStatus:
+        """Return how an automation is; raises `NotFound`."""
+        ...
+
+    async def trigger(
+        self, name: str, variables: Mapping[str, Any], context: Context, *, skip_conditions: bool = True
+    ) -> Begun:
+        """Set an automation off."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks.
+
+    Attributes:
+        context: Why, and with whose authority.
+        agent_id: The agent that asks; None for a person, at the command line or through the gateway.
+        session_key: The conversation it happens in.
+        approved: Whether the owner approved exactly this, or has not to be asked; see `hub.tools.invoke`.
+    """
+
+    context: Context
+    agent_id: str | None = None
+    session_key: str | None = None
+    approved: bool = False
+
+    @property
+    def made_by(self) -> str | None:
+        """What `made_by` says of what is added; a person's own automation says nothing."""
+        return f"agent:{self.agent_id}" if self.agent_id is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """Something that is scheduled.
+
+    Attributes:
+        wish: What is wanted.
+        status: How the engine has it; None while it is switched off.
+        by_hand: Whether a person changed an agent's own since.
+        created_ms: When it was added through here, if it was.
+    """
+
+    id: str
+    wish: ScheduleRequest
+    made_by: str | None
+    status: AutomationStatus | None = None
+    by_hand: bool = False
+    created_ms: int | None = None
+
+    @property
+    def next_due(self) -> float | None:
+        """When it is due next; seconds since the epoch."""
+        return self.status.next_run if self.status is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Under whose authority something acts."""
+
+    authority: Authority
+    text_hash: str
+    made_by: str
+    created_ms: int
+    session_key: str | None
+
+
+class ScheduleService:
+    """Adds, lists, changes, removes and runs what is scheduled.
+
+    Args:
+        reload: Reads the configuration again and puts it into force.
+        zone: The home's time zone as configured now.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917  the composition root hands each part
+        self,
+        config: ConfigStore,
+        db: Database,
+        engine: Engine,
+        addresses: Addresses,
+        bus: EventBus,
+        clock: Clock,
+        zone: Callable[[], tzinfo],
+        reload: Callable[[], Awaitable[Any]],
+        default_agent: Callable[[], str],
+    ) -> None:
+        self._file = AutomationsFile(config)
+        self._db = db
+        self._engine = engine
+        self._addresses = addresses
+        self._bus = bus
+        self._clock = clock
+        self.zone = zone
+        self._reload = reload
+        self._default_agent = default_agent
+        self._writing = asyncio.Lock()
+
+    def now(self) -> float:
+        """Return seconds since the epoch."""
+        return self._clock.time()
+
+    async def add(self, wish: ScheduleRequest, asker: Asker) -> Scheduled:
+        """Write an automation; it is in force when this returns.
+
+        Raises:
+            InvalidRequest: What is wanted is malformed or out of bounds.
+            Forbidden: It is asked from a turn with words from outside, or reaches beyond its conversation.
+            LimitExceeded: The agent has 50 already.
+            HubError: The file cannot be written.
+        """
+        self._refuse_tainted(asker)
+        wish = await self._bounded(wish, asker)
+        async with self._writing:
+            if asker.agent_id is not None:
+                mine = [item for item in self._file.items() if _made_by(item) == asker.made_by]
+                if len(mine) >= PER_AGENT_LIMIT:
+                    raise LimitExceeded(f"there are {PER_AGENT_LIMIT} schedules already; remove one first")
+            id = self._new_id(wish)
+            item = to_item(wish, id, asker.made_by)
+            await self._keep_authority(id, item, asker)
+            try:
+                await asyncio.to_thread(self._file.append, item)
+            except Exception:
+                await self._db.write(lambda connection: _forget(connection, id))
+                raise
+            await self._reload()
+        self._tell("added", id, asker)
+        return await self.get(id, asker)
+
+    async def list(self, asker: Asker) -> list[Scheduled]:
+        """Return what is scheduled, as far as this asker may see it, in the order of the files."""
+        rows = await self._rows()
+        found = [self._scheduled(item, rows) for item in self._file.items() if isinstance(item, Mapping)]
+        return [each for each in found if each is not None and self._may_see(each, rows, asker)]
+
+    async def get(self, id: str, asker: Asker) -> Scheduled:
+        """Return one of them, by its id or its name.
+
+        Raises:
+            NotFound: There is none that this asker may see.
+        """
+        all = await self.list(asker)
+        named = [each for each in all if each.id == id] or [each for each in all if each.wish.name == id]
+        if len(named) == 1:
+            return named[0]
+        known = ", ".join(each.id for each in all[:20]) or "none"
+        raise NotFound(f"there is no schedule {id[:100]!r}; there are: {known}")
+
+    async def update(self, id: str, change: Callable[[ScheduleRequest], ScheduleRequest], asker: Asker) -> Scheduled:
+        """Change one of them where it is written; comments around it stay.
+
+        Raises:
+            NotFound: There is none that this asker may see.
+            Forbidden: A person changed it since an agent made it, or see `add`.
+            InvalidRequest: It would be out of bounds.
+        """
+        self._refuse_tainted(asker)
+        async with self._writing:
+            old = await self.get(id, asker)
+            self._refuse_changed(old, asker)
+            wish = await self._bounded(change(old.wish), asker, old.wish)
+            before, after = to_item(old.wish, old.id, old.made_by), to_item(wish, old.id, old.made_by)
+            changes = {key: after.get(key) for key in {**before, **after} if before.get(key) != after.get(key)}
+            if changes:
+                await self._keep_authority(old.id, after, asker, (await self._rows()).get(old.id))
+                await asyncio.to_thread(self._file.change, old.id, changes)
+                await self._reload()
+        self._tell("updated", old.id, asker)
+        return await self.get(old.id, asker)
+
+    async def remove(self, id: str, asker: Asker) -> Scheduled:
+        """Take one of them out of the file.
+
+        Raises:
+            NotFound: There is none that this asker may see.
+            Forbidden: A person changed it since an agent made it, or see `add`.
+        """
+        self._refuse_tainted(asker)
+        async with self._writing:
+            old = await self.get(id, asker)
+            self._refuse_changed(old, asker)
+            await asyncio.to_thread(self._file.remove, old.id)
+            await self._db.write(lambda connection: _forget(connection, old.id))
+            await self._reload()
+        self._tell("removed", old.id, asker)
+        return old
+
+    async def run(self, id: str, asker: Asker) -> Begun:
+        """Set one of them off now.
+
+        Raises:
+            NotFound: There is none that this asker may see.
+            Unavailable: It is broken or switched off.
+        """
+        self._refuse_tainted(asker)
+        found = await self.get(id, asker)
+        if found.status is None:
+            raise Unavailable(f"{found.wish.name or found.id} is switched off")
+        return await self._engine.trigger(found.id, {}, asker.context, skip_conditions=True)
+
+    async def answers(self, run_ids: Iterable[str]) -> dict[str, Mapping[str, Any]]:
+        """Return what agents answered in these runs, as far as it is still kept: `reply`, `session_key`, `model`."""
+        ids = sorted(set(run_ids))[:ANSWERS_LIMIT]
+        marks = ",".join("?" * len(ids))
+        rows = await self._db.read(
+            lambda connection: connection.execute(
+                f"SELECT id, reply, session_key, model FROM runs WHERE id IN ({marks}) AND reply IS NOT NULL",  # noqa: S608
+                ids,
+            ).fetchall()
+        )
+        return {id: {"reply": reply, "session_key": key, "model": model} for id, reply, key, model in rows}
+
+    async def discard(self, id: str) -> None:
+        """Take any automation out of the files, for one that removes itself once it ran; nothing when it is gone.
+
+        What cannot be taken out now, since a person edits the file, is tried again, and then at the next start.
+        """
+        for wait_s in (*DISCARD_AGAIN_S, None):
+            try:
+                await self._take_out(id)
+                return
+            except NotFound:
+                return
+            except HubError as error:
+                if wait_s is None:
+                    _log.warning("%s ran and could not be taken out of the files: %s", id, error.message)
+                    return
+                await self._clock.sleep(wait_s)
+
+    async def _take_out(self, id: str) -> None:
+        async with self._writing:
+            await asyncio.to_thread(self._file.remove, id)
+            await self._db.write(lambda connection: _forget(connection, id))
+            await self._reload()
+
+    # --- the rules of the door ---
+
+    def _refuse_tainted(self, asker: Asker) -> None:
+        if asker.context.authority.tainted and not asker.approved:
+            raise Forbidden(
+                "words from outside are in this conversation, so nothing is scheduled from it without the owner's word"
+            )
+
+    async def _bounded(
+        self, wish: ScheduleRequest, asker: Asker, old: ScheduleRequest | None = None
+    ) -> ScheduleRequest:
+        """Return a wish within what this asker may want."""
+        wish.check()
+        if asker.agent_id is None:
+            return wish
+        authority = asker.context.authority
+        if wish.agent_id != asker.agent_id:
+            raise Forbidden("an agent schedules only what it does itself")
+        here = await self._here(asker)
+        # What sees more than it did is not told where it was told until now.
+        if old is None or wish.address != old.address or wish.session != old.session:
+            wish = replace(wish, address=_narrow(wish.address, here))
+        if wish.session in {"isolated", asker.session_key} or (old is not None and wish.session == old.session):
+            return wish
+        if wish.session == "main" and authority.owner and not _is_room(asker.session_key):
+            return wish
+        raise Forbidden("session: isolated, or this conversation; main is the owner's, in a conversation of their own")
+
+    async def _here(self, asker: Asker) -> DeliveryTarget:
+        """Return where the conversation is held that is scheduled from.
+
+        Raises:
+            InvalidRequest: Nobody is there to be told anything.
+        """
+        key = asker.session_key
+        found = await self._addresses.of_session(key) if key is not None else None
+        if found is not None:
+            return found
+        if asker.context.authority.owner and asker.agent_id is not None:
+            return await self._addresses.last(asker.agent_id)
+        raise InvalidRequest("nobody is in this conversation who could be told anything later")
+
+    def _may_see(self, each: Scheduled, rows: Mapping[str, _Row], asker: Asker) -> bool:
+        """Whether somebody may see it: a person all of it, an agent what it made for the one it serves now.
+
+        In a room others read along, so there it is what was made there.
+        """
+        if asker.agent_id is None:
+            return True
+        row = rows.get(each.id)
+        if each.made_by != asker.made_by or row is None:
+            return False
+        if _is_room(asker.session_key) and row.session_key != asker.session_key:
+            return False
+        mine, theirs = asker.context.authority, row.authority
+        if mine.owner:
+            return True
+        same = mine.person == theirs.person if mine.person is not None else mine.principal == theirs.principal
+        return same and not theirs.owner
+
+    def _refuse_changed(self, each: Scheduled, asker: Asker) -> None:
+        if asker.agent_id is not None and each.by_hand:
+            raise Forbidden(f"a person changed {each.wish.name or each.id} since; only they change it now")
+
+    # --- inside ---
+
+    def _scheduled(self, item: Mapping[str, Any], rows: Mapping[str, _Row]) -> Scheduled | None:
+        id = str(item.get("id") or "")
+        try:
+            wish = from_item(item, self._default_agent()) if id else None
+        except HubError:
+            return None
+        if wish is None:
+            return None
+        try:
+            status = self._engine.status(id)
+        except NotFound:
+            status = None
+        row = rows.get(id)
+        by_hand = row is not None and row.text_hash != _digest(item)
+        return Scheduled(id, wish, _made_by(item), status, by_hand, row.created_ms if row is not None else None)
+
+    def _new_id(self, wish: ScheduleRequest) -> str:
+        words = slugify(wish.name or wish.text)[:32].strip("_") or wish.do.value
+        taken = {str(item.get("id")) for item in self._file.items() if isinstance(item, Mapping)}
+        while (id := f"{words}_{os.urandom(4).hex()}") in taken:
+            continue
+        return id
+
+    async def _keep_authority(self, id: str, item: Mapping[str, Any], asker: Asker, before: _Row | None = None) -> None:
+        """Write down, before the automation is in the file, on whose behalf it acts.
+
+        Whoever changes something lends it no rights that it had not.
+        """
+        authority = asker.context.authority
+        if before is not None:
+            authority = before.authority.narrow(tainted=authority.tainted)
+        elif asker.agent_id is not None and _is_room(asker.session_key):
+            # It answers in the room, from a session of its own that would see the memory of who asked.
+            authority = authority.narrow(policy=WITHOUT_MEMORY)
+        now = int(self._clock.time() * 1000)
+        known = {str(each.get("id")) for each in self._file.items() if isinstance(each, Mapping)} | {id}
+        made_by = before.made_by if before is not None else asker.made_by or "person"
+        values = (
+            id,
+            json.dumps(authority.as_dict()),
+            _digest(item),
+            made_by,
+            asker.session_key if before is None else before.session_key,
+            now if before is None else before.created_ms,
+        )
+
+        def write(connection: sqlite3.Connection) -> None:
+            old = connection.execute(
+                "SELECT id FROM automation_authority WHERE created_ms < ?", (now - int(ORPHANS_AFTER_S * 1000),)
+            ).fetchall()
+            for (each,) in old:
+                if each not in known:
+                    _forget(connection, each)
+            connection.execute("INSERT OR REPLACE INTO automation_authority VALUES (?, ?, ?, ?, ?, ?)", values)
+
+        await self._db.write(write)
+
+    async def _rows(self) -> dict[str, _Row]:
+        rows = await self._db.read(
+            lambda connection: connection.execute(
+                "SELECT id, authority, text_hash, made_by, created_ms, session_key FROM automation_authority"
+            ).fetchall()
+        )
+        return {id: _Row(Authority.from_dict(json.loads(text)), *rest) for id, text, *rest in rows}
+
+    def _tell(self, action: str, id: str, asker: Asker) -> None:
+        self._bus.fire(EVENT_SCHEDULED, {"action": action, "id": id, "made_by": asker.made_by}, asker.context)
+
+
+def _narrow(address: Mapping[str, Any] | str, here: DeliveryTarget) -> Mapping[str, Any] | str:
+    """Return an address that is this conversation's, whatever was asked for; `none` stays."""
+    if address == "none":
+        return "none"
+    own = here.address
+    found: dict[str, Any] = {"channel": own.channel, "to": own.peer}
+    if own.account != "default":
+        found["account"] = own.account
+    if own.thread is not None:
+        found["thread"] = own.thread
+    if isinstance(address, Mapping) and {key: str(each) for key, each in address.items()} != found:
+        raise Forbidden("an agent schedules messages to the conversation it is in, and to no other")
+    return found
+
+
+def _made_by(item: Any) -> str | None:
+    found = item.get("made_by") if isinstance(item, Mapping) else None
+    return str(found) if found is not None else None
+
+
+def _forget(connection: sqlite3.Connection, id: str) -> None:
+    connection.execute("DELETE FROM automation_authority WHERE id = ?", (id,))
+
+
+def _is_room(session_key: str | None) -> bool:
+    return session_key is not None and SessionKey.parse(session_key).kind in ROOMS
+
+
+def _digest(item: Mapping[str, Any]) -> str:
+    """Return the digest of an automation as it is written; how it is laid out makes no difference."""
+    return sha256(json.dumps(_texts(item), sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def _texts(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _texts(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_texts(each) for each in value]
+    return value if value is None or isinstance(value, bool) else str(value)

@@ -1,0 +1,149 @@
+"""The triggers of one automation while it is on: what watches, what cannot, and what its schedules have handled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hub.automation.contract import AutomationParts, Firing
+from hub.automation.definition.kinds import trigger_kind
+from hub.automation.engine.saved_states import KeptStates
+from hub.automation.engine.trigger_host import ArmedTriggerHost, Schedules, trigger_key
+from hub.automation.running.signals import error_text
+from hub.automation.running.start_variables import trigger_variables
+from hub.core.errors import HubError
+from hub.core.repairs import Severity
+from hub.core.schema import SchemaError
+
+REPAIRS = "automation"
+
+
+class ArmedTriggers:
+    """Arms the triggers of one automation.
+
+    Args:
+        config: The automation, validated.
+        on_firing: Told each firing.
+    """
+
+    __slots__ = ("_alias", "_config", "_id", "_kept", "_on_firing", "_parts", "_sites", "_states", "_unarm", "problems")
+
+    def __init__(
+        self, config: Mapping[str, Any], parts: AutomationParts, states: KeptStates, on_firing: Callable[[Firing], Any]
+    ) -> None:
+        self._config = config
+        self._id: str = config["id"]
+        self._alias: str = config.get("alias") or self._id
+        self._parts = parts
+        self._states = states
+        self._kept = states.of(self._id)
+        self._on_firing = on_firing
+        self._unarm: list[Callable[[], None]] = []
+        self._sites: list[tuple[Mapping[str, Any], ArmedTriggerHost]] = []
+        self.problems: dict[str, str] = {}
+        """Why a trigger cannot watch, by its index."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all its triggers are schedules whose last occurrence was handled."""
+        triggers = self._config["triggers"]
+        handled = all(_is_schedule(each) and trigger_key(each) in self._kept.handled for each in triggers)
+        return bool(triggers) and handled and self.next_due() is None
+
+    def next_due(self) -> float | None:
+        """Return when one of its schedules fires next, seconds since the epoch."""
+        found: list[float] = []
+        for config, site in self._sites:
+            kind = trigger_kind(config["trigger"])
+            if kind.next_due is not None and (due := kind.next_due(config, site)) is not None:
+                found.append(due)
+        return min(found, default=None)
+
+    def arm(self) -> None:
+        """Begin to watch; what cannot watch is told as a repair, and the other triggers go on."""
+        if self._sites:
+            return
+        variables: Mapping[str, Any] = {}
+        try:
+            variables = trigger_variables(self._config, self._parts.templates)
+        except HubError as error:
+            self._fail("", error.message)
+        triggers = self._config["triggers"]
+        keys = {config["index"]: trigger_key(config) for config in triggers if _is_schedule(config)}
+        self._count_from_now({keys[each["index"]]: each["trigger"] for each in triggers if each["index"] in keys})
+        for config in triggers:
+            self._arm(config, variables, keys.get(config["index"], ""))
+
+    def disarm(self) -> None:
+        """Watch no more."""
+        for unarm in self._unarm:
+            unarm()
+        self._unarm.clear()
+        self._sites.clear()
+        if self.problems:
+            self.problems.clear()
+            self._parts.repairs.clear(REPAIRS, f"{self._id}:trigger")
+
+    def _count_from_now(self, keys: Mapping[str, str]) -> None:
+        """Remember since when each schedule counts; those that no longer stand in the file are forgotten.
+
+        An instant that was asked for through the door counts since then: it may be over when it is armed, because
+        the files took their time or the hub ended in between.
+
+        Args:
+            keys: The key of each, and its kind.
+        """
+        kept, now = self._kept, self._parts.clock.time()
+        if keys.keys() == kept.armed.keys():
+            return
+        asked = self._states.asked.get(self._id, now)
+        kept.armed = {key: kept.armed.get(key, asked if kind == "at" else now) for key, kind in keys.items()}
+        kept.handled = {key: planned for key, planned in kept.handled.items() if key in kept.armed}
+        self._states.changed(self._id)
+
+    def _arm(self, config: Mapping[str, Any], variables: Mapping[str, Any], key: str) -> None:
+        kind = trigger_kind(config["trigger"])
+        site = ArmedTriggerHost(
+            self._parts,
+            self._config,
+            config,
+            variables,
+            Schedules(self._kept, key, self._catch_up(config), self._states.stopped),
+            self._on_firing,
+            self._fail,
+        )
+        try:
+            if not self._is_enabled(config, variables):
+                return
+            self._unarm.append(kind.arm(config, site))
+        except (HubError, SchemaError) as error:
+            self._fail(site.index, error_text(error))
+        else:
+            self._sites.append((config, site))
+
+    def _is_enabled(self, config: Mapping[str, Any], variables: Mapping[str, Any]) -> bool:
+        enabled = config.get("enabled", True)
+        if isinstance(enabled, bool):
+            return enabled
+        templates = self._parts.templates
+        return bool(templates.as_bool(templates.compile(enabled, f"{self._id}: enabled").render(variables)))
+
+    def _catch_up(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
+        stated: Mapping[str, Any] | None = self._config.get("catch_up")
+        if stated is not None:
+            return stated
+        return {"mode": "last" if config["trigger"] == "at" else "none", "within": None}
+
+    def _fail(self, index: str, message: str) -> None:
+        self.problems[index] = message
+        self._parts.repairs.raise_(
+            REPAIRS,
+            f"{self._id}:trigger",
+            f"A trigger of the automation {self._alias} does not work",
+            "\n".join(f"triggers[{place}]: {text}" for place, text in self.problems.items()),
+            severity=Severity.WARNING,
+        )
+
+
+def _is_schedule(config: Mapping[str, Any]) -> bool:
+    return trigger_kind(config["trigger"]).next_due is not None

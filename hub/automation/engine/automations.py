@@ -1,0 +1,453 @@
+"""All automations of this home: made from the configuration, changed with it, and asked for by id."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import sqlite3
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from time import monotonic
+from typing import Any
+
+from hub.automation.definition.grammar import slugify
+from hub.automation.editing.scheduled_form import check_form
+from hub.automation.engine.armed_triggers import REPAIRS
+from hub.automation.engine.automation import Automation
+from hub.automation.engine.environment import Begun, EngineEnvironment
+from hub.automation.running.signals import error_text
+from hub.config.checked import Config
+from hub.core.context import SCOPES, Authority, Context
+from hub.core.errors import HubError, NotFound, Unavailable
+from hub.core.schema import Invalid, SchemaError
+from hub.storage.database import Database
+
+_log = logging.getLogger(__name__)
+
+EVENT_RELOADED = "automation_reloaded"
+SECTION = "automation"
+SLICE_S = 0.01
+"""After so long the event loop gets a turn while automations are put into force."""
+
+Expand = Callable[[Mapping[str, Any]], dict[str, Any]]
+
+
+Makers = Mapping[str, tuple[Authority, str]]
+"""Id → for whom an agent wrote it, and which."""
+
+
+@dataclass(frozen=True, slots=True)
+class AutomationStatus:
+    """An automation as lists show it; times in seconds since the epoch.
+
+    Attributes:
+        state: on, off or unavailable.
+        current: How many runs go on.
+        error: Why it is unavailable, or what of it does not work.
+        location: File, line and column where it stands.
+    """
+
+    id: str
+    alias: str
+    entity_id: str
+    state: str
+    mode: str
+    current: int
+    last_triggered: float | None
+    next_run: float | None
+    error: str | None
+    failures: int = 0
+    paused: str | None = None
+    description: str = ""
+    made_by: str | None = None
+    blueprint: str | None = None
+    location: Mapping[str, Any] | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The status as the gateway and the CLI show it; times in ISO 8601."""
+        return {
+            "id": self.id,
+            "alias": self.alias,
+            "entity_id": self.entity_id,
+            "state": self.state,
+            "mode": self.mode,
+            "current": self.current,
+            "last_triggered": _iso(self.last_triggered),
+            "next_run": _iso(self.next_run),
+            "error": self.error,
+            "failures": self.failures,
+            "paused": self.paused,
+            "description": self.description,
+            "made_by": self.made_by,
+            "blueprint": self.blueprint,
+            "location": dict(self.location) if self.location else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Broken:
+    """An automation that is unavailable, and why."""
+
+    id: str
+    alias: str
+    entity_id: str
+    error: str
+    location: Mapping[str, Any] | None
+    item: Any
+
+
+class Automations:
+    """Holds every automation.
+
+    Args:
+        desk: What automations work with; its parts' task owner is stopped by `close`.
+        db: Where the authority of those that an agent wrote is kept.
+        expand: Makes an automation of one that uses a blueprint; raises `Invalid`.
+        owner: Returns the person whose automations those in the files are.
+    """
+
+    def __init__(self, desk: EngineEnvironment, db: Database, expand: Expand, owner: Callable[[], str | None]) -> None:
+        self._desk = desk
+        self._parts = desk.parts
+        self._db = db
+        self._expand = expand
+        self._owner = owner
+        self._automations: dict[str, Automation] = {}
+        self._broken: dict[str, _Broken] = {}
+        self._sources: dict[str, tuple[Any, dict[str, Any] | None]] = {}
+        self._places: dict[str, int] = {}
+        self._config: Config | None = None
+        self._applying = asyncio.Lock()
+        self._starting = False
+        self._entities: dict[str, str] = {}
+        self._entity_of: dict[str, str] = {}
+
+    # --- life ---
+
+    async def open(self, config: Config) -> None:
+        """Make and arm the automations, then go on with the runs that a stop or a crash cut off."""
+        await self._desk.kept.open()
+        # Looked up before anything is armed: what begins from then on was not cut off.
+        cut_off = await self._desk.waiting.load() if self._desk.waiting is not None else []
+        self._starting = True
+        try:
+            await self.apply(config)
+        finally:
+            self._starting = False
+        self._desk.kept.stopped = None
+        for waiting in cut_off:
+            if waiting.owner_kind == SECTION:
+                await waiting.go_on(self._automations.get(waiting.owner_id), self._parts, self._desk.traces)
+        for automation in [each for each in self._automations.values() if each.is_used_up]:
+            if self._desk.delete is not None:
+                self._parts.tasks.spawn(self._desk.delete(automation.id), name=f"remove {automation.id}")
+
+    async def close(self) -> None:
+        """Watch no more and end all runs; those that are kept go on at the next start."""
+        for automation in self._automations.values():
+            automation.disarm()
+        await self._parts.tasks.cancel_all()
+        await self._desk.kept.close()
+
+    async def apply(self, config: Config, *, again: bool = False) -> list[str]:
+        """Put the section into force; only what changed is touched.
+
+        Args:
+            again: Expand blueprints anew, though the section says the same.
+
+        Returns:
+            Ids of those that are new, different or gone.
+        """
+        async with self._applying:
+            return await self._apply(config, again=again)
+
+    async def _apply(self, config: Config, *, again: bool) -> list[str]:
+        self._config = config
+        authorities = await self._authorities()
+        sources: dict[str, tuple[Any, dict[str, Any] | None]] = {}
+        changed: list[str] = []
+        is_first = not self._sources
+        kept = config.kept_items.get(SECTION, ())
+        turn = monotonic() + SLICE_S
+        for count, item in enumerate(config.get(SECTION) or ()):
+            id = _id_of(item, sources, count)
+            self._places[id] = int(kept[count]) if count < len(kept) else count
+            before = self._sources.get(id)
+            same = before is not None and (before[0] is item or before[0] == item)
+            if same and before is not None and not (again and "use_blueprint" in item):
+                sources[id] = before
+                continue
+            self._sources[id] = (item, None)  # it can be asked for as soon as it is there
+            expanded = await self._put(id, item, authorities)
+            self._sources[id] = sources[id] = (item, expanded)
+            changed.append(id)
+            if monotonic() > turn:
+                await asyncio.sleep(0)
+                turn = monotonic() + SLICE_S
+        changed += await self._put_broken(config, sources)
+        for id in self._sources.keys() - sources.keys():
+            if id not in self._broken:
+                self._release(id)
+            await self._drop(id)
+            changed.append(id)
+        if is_first:
+            await self._desk.kept.forget(self._desk.kept.known() - sources.keys() - self._broken.keys())
+        self._sources = sources
+        self._places = {id: place for id, place in self._places.items() if id in sources or id in self._broken}
+        await self._desk.kept.flush()
+        if changed:
+            self._parts.bus.fire(EVENT_RELOADED, {"changed": changed})
+        return changed
+
+    async def judge_again(self) -> None:
+        """Give each automation the rights that its person has now; what runs already goes on with what it had."""
+        async with self._applying:
+            authorities = await self._authorities()
+            for id, automation in self._automations.items():
+                try:
+                    automation.authority = self._authority(id, automation.config, authorities)
+                except (HubError, SchemaError):
+                    automation.authority = automation.authority.narrow(scopes=(), owner=False)
+
+    # --- asking ---
+
+    def all(self) -> list[AutomationStatus]:
+        """Return every automation, in the order of the files; those that are unavailable behind."""
+        found = [self._status(self._automations[id]) for id in self._sources if id in self._automations]
+        return found + [self._broken_status(each) for each in self._broken.values()]
+
+    def get(self, name: str) -> Automation:
+        """Return an automation by its id, its entity id or its alias.
+
+        Raises:
+            NotFound: There is none.
+            Unavailable: There is one, but it is broken; the message says why.
+        """
+        id = self._find(name)
+        if id in self._automations:
+            return self._automations[id]
+        broken = self._broken[id]
+        raise Unavailable(f"the automation {broken.alias} is unavailable: {broken.error}")
+
+    def status(self, name: str) -> AutomationStatus:
+        """Return how an automation is; see `get`, but one that is broken is told too."""
+        id = self._find(name)
+        if id in self._automations:
+            return self._status(self._automations[id])
+        return self._broken_status(self._broken[id])
+
+    def source(self, name: str) -> Mapping[str, Any]:
+        """Return an automation as the files have it: before its blueprint was filled in."""
+        id = self._find(name)
+        if id in self._broken:
+            found: Mapping[str, Any] = self._broken[id].item
+            return found
+        raw = self._config.raw.get(SECTION) if self._config is not None else None
+        place = self._places.get(id)
+        if isinstance(raw, list) and place is not None and place < len(raw):
+            written: Mapping[str, Any] = raw[place]
+            return written
+        source: Mapping[str, Any] = self._sources[id][0]
+        return source
+
+    async def keep_off(self, id: str) -> None:
+        """Have an automation that is about to be written begin turned off."""
+        self._desk.kept.of(id).enabled = False
+        await self._desk.kept.write(id)
+
+    def place(self, name: str) -> int | None:
+        """Return the index of an automation in the section, as the files have it."""
+        return self._places.get(self._find(name))
+
+    async def trigger(
+        self, name: str, variables: Mapping[str, Any], context: Context, *, skip_conditions: bool = True
+    ) -> Begun:
+        """Set an automation off; see `Automation.trigger`."""
+        return await self.get(name).trigger(variables, context, skip_conditions=skip_conditions)
+
+    def _find(self, name: str) -> str:
+        if name in self._automations or name in self._broken:
+            return name
+        if name in self._entities:
+            return self._entities[name]
+        if f"{SECTION}.{name}" in self._entities:
+            return self._entities[f"{SECTION}.{name}"]
+        aliases = {each.alias: each.id for each in self._automations.values()}
+        aliases.update({each.alias: each.id for each in self._broken.values()})
+        if name in aliases:
+            return aliases[name]
+        known = ", ".join([*self._automations, *self._broken][:20]) or "none yet"
+        raise NotFound(f"there is no automation {name!r}; there are: {known}")
+
+    def _status(self, automation: Automation) -> AutomationStatus:
+        source = self._sources[automation.id][0]
+        problems = "; ".join(f"triggers[{place}]: {text}" for place, text in automation.problems.items())
+        return AutomationStatus(
+            id=automation.id,
+            alias=automation.alias,
+            entity_id=automation.entity_id,
+            state="on" if automation.is_on else "off",
+            mode=automation.config["mode"],
+            current=automation.current,
+            last_triggered=automation.last_triggered,
+            next_run=automation.next_due(),
+            error=problems or None,
+            failures=automation.failures,
+            paused=automation.paused_reason,
+            description=automation.config.get("description") or "",
+            made_by=automation.config.get("made_by"),
+            blueprint=source["use_blueprint"]["path"] if "use_blueprint" in source else None,
+            location=self._location(self._places.get(automation.id)),
+        )
+
+    def _broken_status(self, broken: _Broken) -> AutomationStatus:
+        return AutomationStatus(
+            id=broken.id,
+            alias=broken.alias,
+            entity_id=broken.entity_id,
+            state="unavailable",
+            mode="single",
+            current=0,
+            last_triggered=None,
+            next_run=None,
+            error=broken.error,
+            location=broken.location,
+        )
+
+    # --- putting into force ---
+
+    async def _put(self, id: str, item: dict[str, Any], authorities: Makers) -> dict[str, Any] | None:
+        """Make one automation and arm it; return what it was made from, or None when it is unavailable."""
+        await self._drop(id)
+        try:
+            config = self._expand(item) if "use_blueprint" in item else item
+            if config.get("id") != id:
+                config = {**config, "id": id}
+            authority = self._authority(id, config, authorities)
+            if not self._is_enabled(config):
+                self._release(id)
+                return config
+        except (HubError, SchemaError) as error:
+            self._break(id, item.get("alias") or id, error_text(error), self._location(self._places.get(id)), item)
+            return None
+        automation = Automation(config, self._entity(id, config.get("alias") or id), authority, self._desk)
+        self._automations[id] = automation
+        if self._starting:
+            automation.begin()
+        automation.arm()
+        automation.show()
+        return config
+
+    async def _put_broken(self, config: Config, sources: dict[str, Any]) -> list[str]:
+        """Show what the check left out as unavailable, with its error and line."""
+        changed: list[str] = []
+        wanted: set[str] = set()
+        raw = config.raw.get(SECTION)
+        for place, errors in config.broken_items.get(SECTION, {}).items():
+            index = int(place)
+            item = raw[index] if isinstance(raw, list) and index < len(raw) else {}
+            id = _broken_id(item, {*sources, *wanted}, index)
+            wanted.add(id)
+            text = "; ".join(f"{error.path}: {error.message}" for error in errors)
+            location = {"file": errors[0].file, "line": errors[0].line, "column": errors[0].column} if errors else None
+            known = self._broken.get(id)
+            self._places[id] = index
+            if known is not None and known.error == text and known.location == location:
+                continue
+            await self._drop(id)
+            alias = item.get("alias") if isinstance(item, dict) else None
+            self._break(id, str(alias or id), text, location, item)
+            changed.append(id)
+        for id in [each for each in self._broken if each not in wanted and each not in sources]:
+            del self._broken[id]
+            self._release(id)
+            changed.append(id)
+        return changed
+
+    def _break(self, id: str, alias: str, text: str, location: Mapping[str, Any] | None, item: Any) -> None:
+        entity_id = self._entity(id, alias)
+        self._broken[id] = _Broken(id, alias, entity_id, text, location, item)
+        self._parts.states.set(entity_id, "unavailable", {"friendly_name": alias, "id": id, "error": text[:500]})
+        if item and "use_blueprint" in item:
+            self._parts.repairs.raise_(
+                REPAIRS, f"{id}:broken", f"The automation {alias} is unavailable", text, location=location
+            )
+
+    async def _drop(self, id: str) -> None:
+        """Take an automation out of force, whatever it was."""
+        self._broken.pop(id, None)
+        self._parts.repairs.clear(REPAIRS, f"{id}:broken")
+        automation = self._automations.pop(id, None)
+        if automation is not None:
+            automation.disarm()
+            await automation.stop_runs()
+
+    def _release(self, id: str) -> None:
+        """Remove the entity of an automation that is no more."""
+        entity_id = self._entity_of.pop(id, None)
+        if entity_id is not None:
+            del self._entities[entity_id]
+            self._parts.states.remove(entity_id)
+
+    def _entity(self, id: str, alias: str) -> str:
+        if id in self._entity_of:
+            return self._entity_of[id]
+        name = slugify(alias) or slugify(id) or f"automation_{len(self._entities) + 1}"
+        entity_id, count = f"{SECTION}.{name}", 1
+        while entity_id in self._entities:
+            count += 1
+            entity_id = f"{SECTION}.{name}_{count}"
+        self._entities[entity_id] = id
+        self._entity_of[id] = entity_id
+        return entity_id
+
+    def _is_enabled(self, config: Mapping[str, Any]) -> bool:
+        enabled = config["enabled"]
+        if isinstance(enabled, bool):
+            return enabled
+        templates = self._parts.templates
+        return bool(templates.as_bool(templates.compile(enabled, f"{config['id']}: enabled").render({})))
+
+    def _authority(self, id: str, config: Mapping[str, Any], stored: Makers) -> Authority:
+        """Return what an automation may do: what a person wrote is the owner's, the rest is as narrow as its maker."""
+        if config.get("made_by") is None or not config["made_by"].startswith("agent:"):
+            return Authority(f"automation:{id}", person=self._owner(), scopes=SCOPES, owner=True)
+        check_form(config)
+        authority, made_by = stored.get(id, (None, None))
+        if authority is None or made_by != config["made_by"]:
+            raise Invalid(
+                f"{config['made_by']} made it, and for whom is not known any more; take out made_by to make it yours"
+            )
+        return self._parts.people().as_now(authority)
+
+    async def _authorities(self) -> Makers:
+        def read(connection: sqlite3.Connection) -> list[tuple[str, str, str, int]]:
+            return connection.execute("SELECT id, authority, made_by, created_ms FROM automation_authority").fetchall()
+
+        rows = await self._db.read(read)
+        self._desk.kept.asked = {id: created_ms / 1000 for id, _, _, created_ms in rows}
+        return {id: (Authority.from_dict(json.loads(text)), made_by) for id, text, made_by, _ in rows}
+
+    def _location(self, index: int | None) -> Mapping[str, Any] | None:
+        if self._config is None or index is None:
+            return None
+        return self._config.location((SECTION, index))
+
+
+def _id_of(item: Mapping[str, Any], taken: Mapping[str, Any], index: int) -> str:
+    wanted = str(item.get("id") or slugify(str(item.get("alias") or "")) or f"automation_{index + 1}")
+    id, count = wanted, 1
+    while id in taken:
+        count += 1
+        id = f"{wanted}_{count}"
+    return id
+
+
+def _broken_id(item: Any, taken: set[str], index: int) -> str:
+    return _id_of(item if isinstance(item, Mapping) else {}, dict.fromkeys(taken), index)
+
+
+def _iso(when: float | None) -> str | None:
+    return None if when is None else datetime.fromtimestamp(when, UTC).isoformat(timespec="milliseconds")

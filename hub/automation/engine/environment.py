@@ -1,0 +1,69 @@
+"""What all automations work with, and what they tell: the desk, what became of a firing, what became of a run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hub.automation.contract import AutomationParts, NotRun, StepOutcome
+from hub.automation.engine.saved_states import KeptStates
+from hub.automation.running.execute import Ended
+from hub.automation.running.run import Run
+from hub.automation.running.waiting import WaitingRuns
+from hub.automation.tracing.trace_store import TraceStore
+
+
+@dataclass(frozen=True, slots=True)
+class StartOutcome:
+    """What became of a run, for those who are told."""
+
+    automation_id: str
+    alias: str
+    run_id: str
+    outcome: StepOutcome
+    error: str | None
+    started: float
+    finished: float
+    config: Mapping[str, Any]
+
+
+async def _approve_nothing(run: Run) -> bool:
+    """Nobody can be asked, so the answer is no."""
+    return False
+
+
+async def _nothing(result: StartOutcome) -> None:
+    """Nobody wants to be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineEnvironment:
+    """What all automations work with.
+
+    Attributes:
+        traces: Where traces go; None in a simulation.
+        waiting: Where runs that survive a restart are kept; None in a simulation.
+        approve: Asks the owner whether a run may begin; asked again with the same run after a restart.
+        delete: Removes an automation from its file, once it ran and said so.
+        tell: Told each result.
+    """
+
+    parts: AutomationParts
+    kept: KeptStates
+    traces: TraceStore | None = None
+    waiting: WaitingRuns | None = None
+    approve: Callable[[Run], Awaitable[bool]] = _approve_nothing
+    delete: Callable[[str], Coroutine[Any, Any, None]] | None = None
+    tell: Callable[[StartOutcome], Awaitable[None]] = _nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What became of a firing: the run it set off, or why it set none off."""
+
+    run_id: str | None = None
+    not_run: NotRun | None = None
+    text: str = ""
+    task: asyncio.Task[Ended] | None = field(default=None, repr=False, compare=False)

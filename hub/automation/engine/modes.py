@@ -1,0 +1,49 @@
+"""What becomes of a firing while earlier runs of the same automation or script have not ended."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from hub.automation.contract import Mode
+
+
+class ModeDecision(StrEnum):
+    """What to do with a firing."""
+
+    START = "start"
+    QUEUE = "queue"
+    """It waits until those before it have ended, in order."""
+    RESTART = "restart"
+    """Those that run are ended, then it starts."""
+    REFUSE = "refuse"
+
+
+def decide(mode: Mode | str, maximum: int, running: int, queued: int = 0) -> ModeDecision:
+    """Return what to do with a new firing.
+
+    Args:
+        mode: Of the automation.
+        maximum: How many may run or wait together, in the modes queued and parallel.
+        running: How many run.
+        queued: How many wait.
+    """
+    if not running and not queued:
+        return ModeDecision.START
+    match mode:
+        case Mode.RESTART:
+            return ModeDecision.RESTART
+        case Mode.QUEUED:
+            return ModeDecision.QUEUE if running + queued < maximum else ModeDecision.REFUSE
+        case Mode.PARALLEL:
+            return ModeDecision.START if running < maximum else ModeDecision.REFUSE
+        case _:
+            return ModeDecision.REFUSE
+
+
+def refusal(mode: Mode | str, maximum: int) -> str:
+    """Return why a firing was refused, for people."""
+    if mode == Mode.QUEUED:
+        return f"{maximum} runs of it run or wait already (mode queued, max {maximum})"
+    if mode == Mode.PARALLEL:
+        return f"{maximum} runs of it run already (mode parallel, max {maximum})"
+    return "it runs already (mode single)"

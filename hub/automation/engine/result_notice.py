@@ -1,0 +1,156 @@
+"""Telling another program what became of a run: a POST with JSON, signed, tried again when it does not get through."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from hub.automation.contract import StepOutcome
+from hub.automation.engine.environment import StartOutcome
+from hub.automation.sources.webhook_signature import SignatureForm, sign
+from hub.core.clock import Clock
+from hub.core.errors import HubError, InvalidRequest
+from hub.core.repairs import Repairs, Severity
+from hub.core.secret import Secret
+from hub.core.tasks import TaskOwner
+from hub.security.egress import EgressRefused, Fetched
+
+_log = logging.getLogger(__name__)
+
+FORM = SignatureForm(header="x-homarus-signature", timestamp_header="x-homarus-timestamp")
+"""HMAC-SHA256, in hex behind `sha256=`, over the timestamp, a full stop and the body."""
+RETRY_AFTER_S = (2.0, 10.0, 60.0, 300.0)
+TIMEOUT_S = 15.0
+ANSWER_LIMIT_BYTES = 65_536
+WAITING_LIMIT = 200
+"""Notices under way at once; more than that are dropped, and said so in the log."""
+SOURCE = "automation"
+
+_WANTED: Mapping[str, frozenset[StepOutcome]] = {
+    "all": frozenset(StepOutcome),
+    "finished": frozenset({StepOutcome.FINISHED, StepOutcome.STOPPED}),
+    "failed": frozenset({StepOutcome.FAILED, StepOutcome.TIMED_OUT, StepOutcome.INTERRUPTED, StepOutcome.DENIED}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """Why a notice was not taken, and whether trying again would not mend it."""
+
+    why: str
+    for_good: bool = False
+
+
+class Fetches(Protocol):
+    """Fetches URLs; `hub.security.egress.Egress` does."""
+
+    async def fetch(
+        self,
+        url: str,
+        *,
+        method: str = "GET",
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        limit_bytes: int = ANSWER_LIMIT_BYTES,
+        timeout_s: float = TIMEOUT_S,
+    ) -> Fetched:
+        """Fetch a URL; see `Egress.fetch`."""
+        ...
+
+
+class ResultNotices:
+    """Sends them; calling it is a `Desk.tell`.
+
+    Args:
+        egress: Judges where it may go and sends it.
+        repairs: Told what does not get through.
+        tasks: Owner of what is under way.
+    """
+
+    def __init__(self, egress: Fetches, repairs: Repairs, clock: Clock, tasks: TaskOwner) -> None:
+        self._egress = egress
+        self._repairs = repairs
+        self._clock = clock
+        self._tasks = tasks
+        self._waiting = 0
+
+    async def __call__(self, result: StartOutcome) -> None:
+        """Send what its automation asks to be told, without waiting for it."""
+        wanted = result.config.get("notify")
+        if not wanted or result.outcome not in _WANTED[wanted.get("on", "all")]:
+            return
+        if self._waiting >= WAITING_LIMIT:
+            _log.warning("the result of %s is told to nobody: %d notices wait already", result.alias, self._waiting)
+            return
+        self._waiting += 1
+        self._tasks.spawn(self._send(result, wanted), name=f"tell the result of {result.alias}")
+
+    async def _send(self, result: StartOutcome, wanted: Mapping[str, Any]) -> None:
+        try:
+            body = body_of(result)
+            for wait_s in (*RETRY_AFTER_S, None):
+                failure = await self._attempt(wanted, body)
+                if failure is None:
+                    self._repairs.clear(SOURCE, f"{result.automation_id}:notify")
+                    return
+                if wait_s is None or failure.for_good:
+                    self._tell(result, failure.why)
+                    return
+                await self._clock.sleep(wait_s)
+        finally:
+            self._waiting -= 1
+
+    async def _attempt(self, wanted: Mapping[str, Any], body: bytes) -> _Failure | None:
+        """Send it once; return what went wrong, None when it was taken."""
+        timestamp = str(int(self._clock.time()))
+        headers = {"Content-Type": "application/json", "X-Homarus-Timestamp": timestamp}
+        secret = wanted.get("secret")
+        if secret is not None:
+            revealed = secret.reveal() if isinstance(secret, Secret) else str(secret)
+            headers["X-Homarus-Signature"] = sign(revealed, body, FORM, timestamp)
+        try:
+            answer = await self._egress.fetch(
+                wanted["url"],
+                method="POST",
+                headers=headers,
+                body=body,
+                limit_bytes=ANSWER_LIMIT_BYTES,
+                timeout_s=TIMEOUT_S,
+            )
+        except (EgressRefused, InvalidRequest) as error:
+            return _Failure(error.message, for_good=True)
+        except HubError as error:
+            return _Failure(error.message)
+        if answer.status < 300:
+            return None
+        again = answer.status >= 500 or answer.status in {408, 429}
+        return _Failure(f"it answered {answer.status}", for_good=not again)
+
+    def _tell(self, result: StartOutcome, why: str) -> None:
+        _log.warning("the result of %s was not taken by its notify.url: %s", result.alias, why)
+        self._repairs.raise_(
+            SOURCE,
+            f"{result.automation_id}:notify",
+            f"The results of the automation {result.alias} do not get through",
+            f"Its notify.url was not reached: {why}. A private address must be named in network.allow_private.",
+            severity=Severity.WARNING,
+        )
+
+
+def body_of(result: StartOutcome) -> bytes:
+    """Return what is posted: the automation, the run, its outcome and error, and when it began and ended."""
+    told = {
+        "event": "automation_finished",
+        "automation_id": result.automation_id,
+        "alias": result.alias,
+        "run_id": result.run_id,
+        "outcome": result.outcome.value,
+        "error": result.error,
+        "started": datetime.fromtimestamp(result.started, UTC).isoformat(timespec="milliseconds"),
+        "finished": datetime.fromtimestamp(result.finished, UTC).isoformat(timespec="milliseconds"),
+    }
+    return json.dumps(told, ensure_ascii=False).encode("utf-8", "replace")

@@ -1,0 +1,215 @@
+"""One script: a sequence of actions that is a service, with its fields, its mode and what it answers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hub.automation.contract import AutomationParts, Mode, NotRun, StepOutcome
+from hub.automation.engine.modes import ModeDecision, decide, refusal
+from hub.automation.running.execute import Ended, execute
+from hub.automation.running.plan import RunPlan
+from hub.automation.running.run import Run
+from hub.automation.running.waiting import Waiting, WaitingRuns
+from hub.automation.tracing.trace_store import TraceStore
+from hub.core.context import Context
+from hub.core.errors import Conflict, LimitExceeded
+from hub.core.schema import ALLOW_EXTRA, Optional, Required, Schema
+from hub.template.contract import HUB_FUNCTIONS
+
+_log = logging.getLogger(__name__)
+
+DEPTH_LIMIT = 10
+"""How many scripts may stand in the chain of causes of a script, all of them running."""
+EVENT_STARTED = "script_started"
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptDesk:
+    """What all scripts work with.
+
+    Attributes:
+        active: Contexts of the runs that go on → keys of their scripts; by it a script that calls itself is found.
+        traces: Where traces go; None in a simulation.
+        waiting: Where runs that survive a restart are kept.
+    """
+
+    parts: AutomationParts
+    active: dict[str, str]
+    traces: TraceStore | None = None
+    waiting: WaitingRuns | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Going:
+    """A run that goes on or waits for its turn, and its task."""
+
+    run: Run
+    task: asyncio.Task[Ended]
+
+
+class Script:
+    """One script.
+
+    Args:
+        key: Its name; the service is `script.<key>`.
+        config: Validated and, when made from a blueprint, expanded.
+        desk: What all scripts work with.
+    """
+
+    def __init__(self, key: str, config: Mapping[str, Any], desk: ScriptDesk) -> None:
+        self.key = key
+        self.entity_id = f"script.{key}"
+        self.config = config
+        self.plan = RunPlan.of_script(key, config)
+        self.last_triggered: float | None = None
+        self._desk = desk
+        self._parts = desk.parts
+        self._going: list[Going] = []
+        self._turn = asyncio.Lock()
+
+    @property
+    def current(self) -> int:
+        """How many runs go on or wait for their turn."""
+        return len(self._going)
+
+    @property
+    def schema(self) -> Schema:
+        """What its service takes: its fields, and whatever else becomes a variable."""
+        fields: dict[Any, Any] = {}
+        for name, given in self.config["fields"].items():
+            field = given or {}
+            description = field.get("description") or field.get("name")
+            if "default" in field:
+                fields[Optional(name, default=field["default"], description=description)] = object
+            elif field.get("required"):
+                fields[Required(name, description=description)] = object
+            else:
+                fields[Optional(name, description=description)] = object
+        return Schema(fields, extra=ALLOW_EXTRA)
+
+    def begin(self, variables: Mapping[str, Any], context: Context) -> Going | None:
+        """Begin a run, as the mode says; None when the mode refuses it.
+
+        Raises:
+            LimitExceeded: Scripts call each other too deeply.
+            Conflict: It calls itself, and its mode would have it wait for itself or end itself.
+        """
+        self._refuse_recursion(context)
+        match decide(self.plan.mode, self.plan.maximum, len(self._going)):
+            case ModeDecision.REFUSE:
+                self._refused(variables)
+                return None
+            case ModeDecision.RESTART:
+                before = self.cancel("it was called again")
+            case _:
+                before = []
+        # An exposed script may be called for anybody: its templates see conversations and memory for the owner only.
+        hidden = {} if context.authority.owner else dict.fromkeys(HUB_FUNCTIONS)
+        run = Run(
+            self.plan,
+            self._parts,
+            context.child(),
+            variables={**hidden, "this": self._parts.states.get(self.entity_id), **variables},
+            keeper=self._desk.waiting if self.plan.persist else None,
+        )
+        return self._go(run, before)
+
+    def take_up(self, waiting: Waiting) -> None:
+        """Go on with a run that a stop or a crash cut off."""
+        self._go(waiting.restore(self.plan, self._parts), [])
+
+    def cancel(self, reason: str) -> list[asyncio.Task[Ended]]:
+        """End all runs; return their tasks, which have still to be waited for."""
+        tasks = []
+        for going in self._going:
+            going.run.cancel(reason)
+            tasks.append(going.task)
+        return tasks
+
+    async def stop(self, reason: str) -> None:
+        """End all runs and wait until they have ended; one that asks for its own end does not wait for itself."""
+        mine = asyncio.current_task()
+        tasks = [task for task in self.cancel(reason) if task is not mine]
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def show(self, cause: Context | None = None) -> None:
+        """Set its entity's state; `cause` is the run that changed it."""
+        self._parts.states.set(
+            self.entity_id,
+            "on" if self._going else "off",
+            {
+                "friendly_name": self.plan.alias,
+                "mode": self.plan.mode.value,
+                "current": len(self._going),
+                "last_triggered": self.last_triggered,
+                **({"max": self.plan.maximum} if self.plan.mode in (Mode.QUEUED, Mode.PARALLEL) else {}),
+                **({"icon": self.config["icon"]} if self.config.get("icon") else {}),
+            },
+            cause,
+        )
+
+    # --- inside ---
+
+    def _refuse_recursion(self, context: Context) -> None:
+        callers = [self._desk.active[id] for id in (*context.chain, context.id) if id in self._desk.active]
+        if len(callers) >= DEPTH_LIMIT:
+            shown = " → ".join((*callers, self.key))
+            raise LimitExceeded(f"scripts call each other more than {DEPTH_LIMIT} deep: {shown}")
+        if self.key in callers and self.plan.mode in (Mode.QUEUED, Mode.RESTART):
+            raise Conflict(
+                f"script.{self.key} calls itself, which the mode {self.plan.mode.value} does not allow: it would "
+                f"{'wait for' if self.plan.mode is Mode.QUEUED else 'end'} itself. Use the mode parallel."
+            )
+
+    def _refused(self, variables: Mapping[str, Any]) -> None:
+        text = refusal(self.plan.mode, self.plan.maximum)
+        level = self.config["max_exceeded"]
+        if level != "silent":
+            _log.log(logging.getLevelName(level.upper()), "script %s was called and did not run: %s", self.key, text)
+        if self._desk.traces is not None:
+            trigger = {"platform": None, "description": "called"}
+            self._desk.traces.add_not_run(self.plan.trace_id, self.plan.alias, trigger, NotRun.MODE, text, {})
+
+    def _go(self, run: Run, before: list[asyncio.Task[Ended]]) -> Going:
+        task = self._parts.tasks.spawn(self._perform(run, before), name=f"run of {self.entity_id}")
+        going = Going(run, task)
+        self._going.append(going)
+        self._desk.active[run.context.id] = self.key
+        self.last_triggered = self._parts.clock.time()
+        if self._desk.traces is not None:
+            self._desk.traces.begin(run.trace)
+        task.add_done_callback(lambda _: self._over(going))
+        self._parts.bus.fire(
+            EVENT_STARTED, {"name": self.plan.alias, "entity_id": self.entity_id, "run_id": run.id}, run.context
+        )
+        self.show(run.context)
+        return going
+
+    async def _perform(self, run: Run, before: list[asyncio.Task[Ended]]) -> Ended:
+        if before:
+            await asyncio.wait(before)
+        if self.plan.mode is not Mode.QUEUED:
+            return await execute(run)
+        async with self._turn:
+            return await execute(run)
+
+    def _over(self, going: Going) -> None:
+        """A run has ended, however it did."""
+        run = going.run
+        self._going.remove(going)
+        self._desk.active.pop(run.context.id, None)
+        cut_off = going.task.cancelled() and run.cancelled is None
+        if going.task.cancelled() and not run.trace.finished:
+            run.trace.end(StepOutcome.INTERRUPTED, "the hub stopped")
+        if self._desk.traces is not None:
+            if cut_off and run.keeper is not None:
+                self._desk.traces.forget(run.id)
+            else:
+                self._desk.traces.add(run.trace, self.config["trace"].get("stored_traces", 5))
+        if not self._parts.tasks.closed:
+            self.show(run.context)

@@ -1,0 +1,261 @@
+"""The section `script`: sequences of actions that are services, put into force and taken out of it one by one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hub.automation.contract import StepOutcome
+from hub.automation.definition.fields import variables
+from hub.automation.definition.values import some_or_all
+from hub.automation.engine.script import Script, ScriptDesk
+from hub.automation.running.execute import Ended
+from hub.automation.running.signals import error_text
+from hub.config.checked import Config
+from hub.core.errors import Conflict, HubError, InvalidRequest, NotFound
+from hub.core.events import Unsubscribe
+from hub.core.schema import Optional, Required, Schema, SchemaError, describe_error
+from hub.core.services import AgentRule, ResponseMode, ServiceCall
+
+_log = logging.getLogger(__name__)
+
+SECTION = "script"
+EVENT_RELOADED = "script_reloaded"
+REPAIRS = "script"
+RESERVED = frozenset({"turn_on", "turn_off", "toggle", "reload"})
+_BAD = frozenset({StepOutcome.FAILED, StepOutcome.TIMED_OUT, StepOutcome.INTERRUPTED})
+
+Expand = Callable[[Mapping[str, Any]], dict[str, Any]]
+
+
+class ScriptFailed(HubError):
+    """A script that was called failed; the message says where and why."""
+
+    code = "SCRIPT_FAILED"
+
+
+class Scripts:
+    """Holds every script.
+
+    Args:
+        desk: What scripts work with.
+        expand: Makes a script of one that uses a blueprint; raises `Invalid`.
+    """
+
+    def __init__(self, desk: ScriptDesk, expand: Expand) -> None:
+        self._desk = desk
+        self._parts = desk.parts
+        self._expand = expand
+        self._scripts: dict[str, Script] = {}
+        self._sources: dict[str, Mapping[str, Any]] = {}
+        self._broken: dict[str, str] = {}
+        self._services: dict[str, Unsubscribe] = {}
+        self._common: list[Unsubscribe] = []
+        self._applying = asyncio.Lock()
+
+    # --- life ---
+
+    async def open(self, config: Config) -> None:
+        """Register the scripts, then go on with the runs that a stop or a crash cut off."""
+        # Looked up before anybody can call one: what begins from then on was not cut off.
+        cut_off = await self._desk.waiting.load() if self._desk.waiting is not None else []
+        self._register_common()
+        await self.apply(config)
+        for waiting in cut_off:
+            if waiting.owner_kind == SECTION:
+                await waiting.go_on(self._scripts.get(waiting.owner_id), self._parts, self._desk.traces)
+
+    async def close(self) -> None:
+        """Take all services away; what runs is cut off with the tasks of the parts."""
+        for remove in (*self._services.values(), *self._common):
+            remove()
+        self._services.clear()
+        self._common.clear()
+
+    async def apply(self, config: Config, *, again: bool = False) -> list[str]:
+        """Put the section into force; only what changed is touched.
+
+        Args:
+            again: Expand blueprints anew, though the section says the same.
+
+        Returns:
+            Keys of those that are new, different or gone.
+        """
+        async with self._applying:
+            wanted: Mapping[str, Mapping[str, Any]] = config.get(SECTION) or {}
+            changed = []
+            for key, item in wanted.items():
+                if self._sources.get(key) == item and not (again and "use_blueprint" in item):
+                    continue
+                await self._put(key, item)
+                changed.append(key)
+            changed += await self._put_broken(config, wanted)
+            for key in [key for key in self._sources if key not in wanted]:
+                del self._sources[key]
+                if key not in self._broken:
+                    await self._drop(key)
+                    self._parts.states.remove(f"{SECTION}.{key}")
+                    changed.append(key)
+            if changed:
+                self._parts.bus.fire(EVENT_RELOADED, {"changed": changed})
+            return changed
+
+    # --- asking ---
+
+    def all(self) -> list[Script]:
+        """Return every script that is in force, by key."""
+        return [self._scripts[key] for key in sorted(self._scripts)]
+
+    def broken(self) -> Mapping[str, str]:
+        """Return why scripts are unavailable, by key."""
+        return dict(self._broken)
+
+    def get(self, name: str) -> Script:
+        """Return a script by its key or its entity id.
+
+        Raises:
+            NotFound: There is none.
+        """
+        script = self._scripts.get(name.removeprefix(f"{SECTION}."))
+        if script is None:
+            raise NotFound(f"there is no script {name}", details={"script": name})
+        return script
+
+    async def call(self, key: str, call: ServiceCall) -> Mapping[str, Any]:
+        """Run a script to its end and return what it answers.
+
+        Raises:
+            ScriptFailed: It failed, or took longer than its timeout.
+
+        Cancelling it ends the run.
+        """
+        going = self.get(key).begin(call.data, call.context)
+        if going is None:
+            return {}
+        if call.notes is not None:
+            call.notes["run_id"] = going.run.id
+            call.notes["automation_id"] = going.run.plan.trace_id
+        try:
+            await asyncio.wait((going.task,))
+        except asyncio.CancelledError:
+            going.run.cancel("whoever called it was ended")
+            raise
+        if going.run.context.authority.tainted:
+            call.taint()  # what it read goes on in what it answers
+        if going.task.cancelled():
+            return {}
+        return _answer(key, going.task.result())
+
+    # --- inside ---
+
+    async def _put(self, key: str, item: Mapping[str, Any]) -> None:
+        await self._drop(key)
+        self._sources[key] = item
+        try:
+            if key in RESERVED:
+                raise Conflict(f"script.{key} is a service of its own; give the script another name")
+            script = Script(key, self._expand(item) if "use_blueprint" in item else item, self._desk)
+        except (HubError, SchemaError) as error:
+            text = error_text(error)
+            self._break(key, text)
+            self._parts.repairs.raise_(REPAIRS, key, f"The script {key} is unavailable", text)
+            return
+        self._scripts[key] = script
+        self._services[key] = self._parts.services.register(
+            SECTION,
+            key,
+            lambda call: self.call(key, call),
+            script.schema,
+            ResponseMode.OPTIONAL,
+            AgentRule.ALLOW if script.config.get("expose") else AgentRule.NEVER,
+            description=script.config.get("description") or script.plan.alias,
+            fields={name: field or {} for name, field in script.config["fields"].items()},
+        )
+        script.show()
+
+    async def _put_broken(self, config: Config, wanted: Mapping[str, Any]) -> list[str]:
+        """Show what the check left out as unavailable, with its error."""
+        changed = []
+        broken = {str(key): errors for key, errors in config.broken_items.get(SECTION, {}).items()}
+        for key, errors in broken.items():
+            text = "; ".join(f"{error.path}: {error.message}" for error in errors)
+            if self._broken.get(key) == text:
+                continue
+            await self._drop(key)
+            self._sources.pop(key, None)
+            self._break(key, text)
+            changed.append(key)
+        for key in [key for key in self._broken if key not in broken and key not in wanted]:
+            await self._drop(key)
+            self._parts.states.remove(f"{SECTION}.{key}")
+            changed.append(key)
+        return changed
+
+    def _break(self, key: str, text: str) -> None:
+        self._broken[key] = text
+        self._parts.states.set(f"{SECTION}.{key}", "unavailable", {"friendly_name": key, "error": text[:500]})
+
+    async def _drop(self, key: str) -> None:
+        """Take a script out of force, whatever it was."""
+        if self._broken.pop(key, None) is not None:
+            self._parts.repairs.clear(REPAIRS, key)
+        remove = self._services.pop(key, None)
+        if remove is not None:
+            remove()
+        script = self._scripts.pop(key, None)
+        if script is not None:
+            await script.stop("its definition was changed")
+
+    def _register_common(self) -> None:
+        """Register `script.turn_on`, which waits for nothing, `turn_off` and `toggle`; `reload` is the engine's."""
+        named: dict[Any, Any] = {Required("entity_id", description="Which scripts."): some_or_all}
+        given: dict[Any, Any] = {Optional("variables", default=dict, description="Variables of the run."): variables}
+        for name, handler, schema, description in (
+            ("turn_on", self._turn_on, Schema({**named, **given}), "Begin scripts, without waiting for them."),
+            ("turn_off", self._turn_off, Schema(named), "End scripts."),
+            ("toggle", self._toggle, Schema({**named, **given}), "End scripts that run, begin those that do not."),
+        ):
+            self._common.append(self._parts.services.register(SECTION, name, handler, schema, description=description))
+
+    async def _turn_on(self, call: ServiceCall) -> None:
+        for script in self._named(call):
+            self._begin(script, call)
+
+    async def _turn_off(self, call: ServiceCall) -> None:
+        for script in self._named(call):
+            await script.stop("it was turned off")
+
+    async def _toggle(self, call: ServiceCall) -> None:
+        for script in self._named(call):
+            if script.current:
+                await script.stop("it was turned off")
+            else:
+                self._begin(script, call)
+
+    def _named(self, call: ServiceCall) -> list[Script]:
+        names: list[str] | str = call.data["entity_id"]
+        if isinstance(names, str):
+            return self.all() if names == "all" else []
+        return [self.get(name) for name in names]
+
+    def _begin(self, script: Script, call: ServiceCall) -> None:
+        try:
+            given = script.schema(dict(call.data["variables"]))
+        except SchemaError as error:
+            raise InvalidRequest(f"{script.entity_id}: {describe_error(error)}") from error
+        going = script.begin(given, call.context)
+        if going is not None and call.notes is not None:
+            call.notes["run_id"] = going.run.id
+            call.notes["automation_id"] = going.run.plan.trace_id
+
+
+def _answer(key: str, ended: Ended) -> Mapping[str, Any]:
+    if ended.outcome in _BAD:
+        raise ScriptFailed(
+            f"script.{key} failed: {ended.error}", details={"script": key, "outcome": ended.outcome.value}
+        )
+    if isinstance(ended.response, Mapping):
+        return ended.response
+    return {} if ended.response is None else {"response": ended.response}

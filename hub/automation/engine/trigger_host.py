@@ -1,0 +1,135 @@
+"""What an armed trigger stands on: it knows its place and its automation, and passes firings on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+import orjson
+
+from hub.automation.contract import AutomationParts, Firing
+from hub.automation.engine.saved_states import SavedStates
+from hub.core.context import Context
+
+_log = logging.getLogger(__name__)
+
+
+def trigger_key(config: Mapping[str, Any]) -> str:
+    """Return what a trigger's handled times are kept under: the same as long as what it says is the same."""
+    said = {key: value for key, value in config.items() if key not in {"index", "alias", "id", "enabled", "variables"}}
+    return sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS, default=str)).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedules:
+    """What a trigger of time is told of the past.
+
+    Attributes:
+        kept: What is kept of the automation.
+        key: What this trigger's times are kept under; empty for triggers that are no schedules.
+        catch_up: What becomes of missed occurrences: mode and within.
+        stopped: When the hub was stopped in good order, while it starts.
+    """
+
+    kept: SavedStates
+    key: str = ""
+    catch_up: Mapping[str, Any] = field(default_factory=lambda: {"mode": "none", "within": None})
+    stopped: float | None = None
+
+    @property
+    def makes_up(self) -> bool:
+        """Whether missed occurrences are made up for."""
+        return bool(self.key) and self.catch_up["mode"] != "none"
+
+
+class ArmedTriggerHost:
+    """The `Site` of one trigger of one automation.
+
+    Args:
+        parts: What the engine was handed.
+        automation: Whose trigger it is, validated.
+        config: The trigger.
+        variables: `trigger_variables`, rendered.
+        schedules: What it is told of the past.
+        on_firing: Told each firing.
+        on_problem: Told the trigger's index and why it cannot watch.
+    """
+
+    __slots__ = (
+        "_on_firing",
+        "_on_problem",
+        "_schedules",
+        "_told",
+        "_variables",
+        "automation_id",
+        "catch_up",
+        "index",
+        "parts",
+        "templates",
+        "variables",
+    )
+
+    def __init__(
+        self,
+        parts: AutomationParts,
+        automation: Mapping[str, Any],
+        config: Mapping[str, Any],
+        variables: Mapping[str, Any],
+        schedules: Schedules,
+        on_firing: Callable[[Firing], Any],
+        on_problem: Callable[[str, str], None],
+    ) -> None:
+        self.parts = parts
+        self.automation_id: str = automation["id"]
+        self.templates: bool = automation["templates"]
+        self.index: str = config["index"]
+        self.variables = variables
+        self.catch_up = schedules.catch_up
+        self._schedules = schedules
+        self._on_firing = on_firing
+        self._on_problem = on_problem
+        self._variables: Mapping[str, Any] = config.get("variables") or {}
+        self._told = {
+            "platform": config["trigger"],
+            "id": config.get("id", self.index),
+            "idx": self.index,
+            "alias": config.get("alias"),
+        }
+
+    def armed(self) -> float | None:
+        """Return since when it is armed as it stands in the file, or None when just now."""
+        return self._schedules.kept.armed.get(self._schedules.key)
+
+    def handled(self) -> float | None:
+        """Return the planned time of the last occurrence that was handled, or since when it counts; None for now."""
+        armed, schedules = self.armed(), self._schedules
+        if schedules.makes_up:
+            return schedules.kept.handled.get(schedules.key, armed)
+        # What was due while the hub was down is not made up, but told; behind a crash nobody knows since when.
+        return None if armed is None or schedules.stopped is None else max(armed, schedules.stopped)
+
+    def fire(
+        self,
+        trigger: Mapping[str, Any],
+        context: Context | None = None,
+        *,
+        tainted: bool = False,
+        planned: float | None = None,
+        missed: int = 0,
+        skipped: bool = False,
+    ) -> None:
+        """Pass a firing on; see `hub.automation.contract.Site`."""
+        told = {**self._told, **trigger}
+        key = self._schedules.key if self._schedules.makes_up else ""
+        firing = Firing(told, context, tainted, planned, missed, skipped, self._variables, key)
+        try:
+            self._on_firing(firing)
+        except Exception:  # whatever is wrong with one automation must not reach who told the trigger
+            _log.exception("automation %s: its trigger %s fired and was not handled", self.automation_id, self.index)
+
+    def fail(self, message: str) -> None:
+        """Tell that it cannot watch."""
+        self._on_problem(self.index, message)

@@ -1,0 +1,376 @@
+"""Heartbeats: an agent looks after things when nobody asks, and speaks up only when something needs attention."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, tzinfo
+from hashlib import sha256
+from typing import Any
+
+from hub.agent.agents import Agent, Agents
+from hub.agent.run_request import RunResult, RunStatus
+from hub.agent.workspace import Workspaces
+from hub.automation.heartbeat import file as heartbeat_file
+from hub.automation.heartbeat.ack import ACK_LIMIT, strip_ack
+from hub.automation.heartbeat.file import FILE, FILE_LIMIT_BYTES, Checklist, HeartbeatCheck
+from hub.automation.heartbeat.prompt import heartbeat_prompt
+from hub.automation.heartbeat.state import HeartbeatState, load, store
+from hub.automation.services.addresses import Addresses, DeliveryTarget
+from hub.automation.services.agent_runs import AgentRuns, RequestedRun, failed, shown
+from hub.automation.services.delivery import ResultDelivery
+from hub.automation.services.system_event_queue import SystemEvent, SystemEvents
+from hub.core.clock import Clock
+from hub.core.context import Context
+from hub.core.errors import HubError
+from hub.core.events import EventBus
+from hub.core.lanes import Lanes, Priority
+from hub.core.states import StateMachine
+from hub.security.jail_path import PathRefused
+from hub.security.root import Root
+from hub.sessions.entry import event_entry
+from hub.sessions.keys import main_key
+from hub.sessions.store import SessionStore
+from hub.storage.database import Database
+
+_log = logging.getLogger(__name__)
+
+EVENT_HEARTBEAT = "heartbeat"
+"""A heartbeat ended: `agent_id`, `status`, `text`, `reason`, `channel`, `to`, `duration_ms`, `cost_usd`."""
+NAME = "heartbeat"
+CHECKS_DEFAULT = 5
+PREVIEW = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """How an agent's heart is to beat.
+
+    Attributes:
+        agent_id: Whose.
+        target: Where an alert goes; see `addresses.TARGET`.
+        in_main: In the main conversation instead of one of its own.
+        model, timeout_s: Instead of the agent's.
+        prompt: The first words of what it is told.
+        ack_limit: Characters around HEARTBEAT_OK that are nothing worth telling.
+        checks: How many checks at a time.
+        quoted: Whether words from outside in `prompt` are quoted there.
+    """
+
+    agent_id: str
+    target: Any = "last"
+    in_main: bool = False
+    model: str | None = None
+    timeout_s: float | None = None
+    prompt: str | None = None
+    ack_limit: int = ACK_LIMIT
+    checks: int = CHECKS_DEFAULT
+    quoted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DueHeartbeat:
+    """Whether there is something to do for a heartbeat, and why (not)."""
+
+    holds: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """What a heartbeat finds."""
+
+    checklist: Checklist
+    due: tuple[HeartbeatCheck, ...]
+    events: tuple[SystemEvent, ...]
+    state: HeartbeatState
+    signature: str
+    trusted: bool
+
+
+@dataclass(slots=True)
+class _Verdict:
+    """What became of an answer; set in the transaction that ends the run."""
+
+    status: str = "ok"
+    text: str | None = None
+    state: HeartbeatState = field(default_factory=HeartbeatState)
+
+
+class Heartbeats:
+    """Lets agents' hearts beat.
+
+    Args:
+        runs: Asks the runner.
+        workspaces: Know which files hold words from outside.
+        zone: The home's time zone as configured now.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917  the composition root hands each part
+        self,
+        runs: AgentRuns,
+        agents: Agents,
+        workspaces: Workspaces,
+        sessions: SessionStore,
+        lanes: Lanes,
+        events: SystemEvents,
+        addresses: Addresses,
+        delivery: ResultDelivery,
+        db: Database,
+        states: StateMachine,
+        bus: EventBus,
+        clock: Clock,
+        zone: Callable[[], tzinfo],
+    ) -> None:
+        self._runs = runs
+        self._agents = agents
+        self._workspaces = workspaces
+        self._sessions = sessions
+        self._lanes = lanes
+        self._events = events
+        self._addresses = addresses
+        self._delivery = delivery
+        self._db = db
+        self._states = states
+        self._bus = bus
+        self._clock = clock
+        self._zone = zone
+        self.last: Mapping[str, Any] | None = None
+        """What the event of the last heartbeat told."""
+
+    async def open(self) -> None:
+        """Show how each agent's heart beat last."""
+        for agent in self._agents.all():
+            state = await self._db.read(lambda connection, id=agent.id: load(connection, id))  # type: ignore[misc]
+            if state.result is not None:
+                self._show(agent.id, state, None)
+
+    async def due(self, agent_id: str, *, skip_unchanged: bool = True) -> DueHeartbeat:
+        """Return whether an agent has something to look after now.
+
+        Args:
+            agent_id: The agent.
+            skip_unchanged: Whether it has not when nothing changed since it last found all in order.
+        """
+        agent = self._agents.get(agent_id)
+        if self._runs.busy(agent.id):
+            return DueHeartbeat(False, f"{agent.name} is answering somebody")
+        view = await self._look(agent, heartbeat_file.CHECKS_LIMIT)
+        if view.events:
+            return DueHeartbeat(True, f"{len(view.events)} system events wait")
+        if view.checklist.is_empty:
+            return DueHeartbeat(False, f"{FILE} is empty")
+        if view.checklist.checks and not view.due and not view.checklist.notes:
+            return DueHeartbeat(False, "no check is due")
+        timed = [check for check in view.due if check.every_s is not None]
+        if skip_unchanged and not timed and view.signature == view.state.signature:
+            return DueHeartbeat(False, "nothing changed since all was in order")
+        return DueHeartbeat(True, f"{len(view.due)} checks are due" if view.due else f"{FILE} has notes")
+
+    async def beat(
+        self, beat: Beat, context: Context, *, key: str | None = None, began: Callable[[str], None] | None = None
+    ) -> Mapping[str, Any]:
+        """Let an agent look after what is due, and send what it has to tell.
+
+        Args:
+            key: Beating again with the same key attaches to the same run.
+            began: Told the id of the agent's run, when there is something to look after.
+
+        Returns:
+            `status` (ok, alert, duplicate, skipped), `text` (what was told, or would have been), `reason`, `reply`,
+            `run_id`, `session_key`, `delivered`, `checks` (texts), `usage`, `cost_usd`, `model`, `tainted` (whether
+            words from outside were before the agent).
+
+        Raises:
+            AgentRunFailed: It gave no answer.
+        """
+        agent = self._agents.get(beat.agent_id)
+        begun = self._clock.monotonic()
+        view = await self._look(agent, beat.checks)
+        if not view.events and not view.due and not view.checklist.notes:
+            reason = f"{FILE} is empty" if view.checklist.is_empty else "no check is due"
+            state = replace(view.state, last=self._clock.time(), result="skipped")
+            await self._db.write(lambda connection: store(connection, agent.id, state, self._now_ms()))
+            self._tell(agent.id, "skipped", state, context, begun, reason=reason)
+            return {"status": "skipped", "text": None, "reason": reason, "reply": "", "delivered": False, "checks": []}
+        place = await self._addresses.target(beat.target, agent_id=agent.id)
+        verdict = _Verdict(state=view.state)
+        wanted = replace(self._wanted(agent, beat, view, context, place, verdict, key), began=began)
+        result = await self._runs.run(wanted)
+        if result is None:
+            return {"status": "skipped", "text": None, "reason": "its conversation waits for this", "delivered": False}
+        if result.status is not RunStatus.OK:
+            self._tell(agent.id, "failed", verdict.state, context, begun, reason=str((result.error or {}).get("code")))
+            raise failed(result)
+        delivered = verdict.status == "alert" and place is not None
+        if beat.in_main and verdict.status == "ok":
+            await self._forget(result, wanted.context)
+        self._tell(agent.id, verdict.status, verdict.state, context, begun, text=verdict.text, place=place)
+        told = {"status": verdict.status, "text": verdict.text, "delivered": delivered}
+        checks = [check.text for check in view.due]
+        return {**shown(result), **told, "checks": checks, "tainted": result.tainted}
+
+    # --- inside ---
+
+    async def _look(self, agent: Agent, limit: int) -> _View:
+        text, trusted = await asyncio.to_thread(self._read, agent)
+        checklist = heartbeat_file.parse(text)
+        events = tuple(await self._events.waiting(agent_id=agent.id))
+        state, heard = await self._db.read(
+            lambda connection: (
+                load(connection, agent.id),
+                connection.execute("SELECT max(rowid) FROM inbox WHERE state != 'rejected'").fetchone()[0],
+            )
+        )
+        due = tuple(heartbeat_file.due(checklist.checks, state.looked, self._clock.time(), limit))
+        signature = sha256(f"{text}\0{heard}".encode("utf-8", "replace")).hexdigest()[:16]
+        return _View(checklist, due, events, state, signature, trusted)
+
+    def _read(self, agent: Agent) -> tuple[str, bool]:
+        """Return the file's text, and whether this home's people wrote it; an unreadable file is an empty one."""
+        try:
+            data = Root(agent.workspace).read_bytes(FILE, FILE_LIMIT_BYTES)
+        except FileNotFoundError:
+            return "", True
+        except (OSError, PathRefused, HubError) as error:
+            _log.warning("the %s of agent %s cannot be read: %s", FILE, agent.id, error)
+            return "", True
+        return data.decode("utf-8", "replace"), not self._workspaces.outside.holds(agent.id, data)
+
+    def _wanted(
+        self,
+        agent: Agent,
+        beat: Beat,
+        view: _View,
+        context: Context,
+        place: DeliveryTarget | None,
+        verdict: _Verdict,
+        key: str | None,
+    ) -> RequestedRun:
+        trusted = view.trusted and all(event.trusted for event in view.events)
+        authority = context.authority if trusted else context.authority.narrow(tainted=True)
+        child = context.child(authority)
+        told = (view.state.told, view.state.text) if view.state.told is not None and view.state.text else None
+        zone = self._zone()
+
+        def on_final(connection: sqlite3.Connection, result: RunResult) -> None:
+            self._judge(connection, agent.id, beat, view, result, verdict)
+            if place is not None and verdict.status == "alert" and verdict.text is not None:
+                self._delivery.insert(connection, place, verdict.text, child, run_id=result.run_id)
+
+        def after(result: RunResult) -> None:
+            if place is not None and verdict.status == "alert" and verdict.text is not None:
+                self._delivery.sent(place, verdict.text, child, result.run_id)
+
+        return RequestedRun(
+            agent.id,
+            heartbeat_prompt(view.due, view.checklist.notes, view.events, told, zone, beat.prompt),
+            child,
+            main_key(agent.id) if beat.in_main else None,
+            name=NAME,
+            key=key,
+            model=beat.model,
+            timeout_s=beat.timeout_s,
+            on_final=on_final,
+            after=after,
+            # Events are quoted one by one; a checklist that somebody else wrote is quoted with all that is told.
+            quoted=view.trusted and (beat.quoted or not context.authority.tainted),
+        )
+
+    def _judge(
+        self,
+        connection: sqlite3.Connection,
+        agent_id: str,
+        beat: Beat,
+        view: _View,
+        result: RunResult,
+        verdict: _Verdict,
+    ) -> None:
+        """Decide what of an answer is told and remember it; in the transaction that ends the run."""
+        now = self._clock.time()
+        day = f"{datetime.fromtimestamp(now, self._zone()):%Y-%m-%d}"
+        usage = result.usage
+        state = load(connection, agent_id).spent(day, usage.cost_usd or 0.0, usage.total_tokens)
+        state = replace(state, last=now, result="failed", signature=None)
+        if result.status is RunStatus.OK:
+            verdict.text = strip_ack(result.reply, beat.ack_limit)
+            if verdict.text is None:
+                verdict.status = "ok"
+                state = replace(state, signature=view.signature)
+            elif state.is_duplicate(verdict.text, now):
+                verdict.status = "duplicate"
+            else:
+                verdict.status = "alert"
+                state = state.told_again(verdict.text, now)
+            state = replace(state, result=verdict.status).looked_at(
+                {check.id: now for check in view.due}, frozenset(check.id for check in view.checklist.checks)
+            )
+            statement, rows = self._events.taking(event.id for event in view.events)
+            connection.executemany(statement, rows)
+        store(connection, agent_id, state, self._now_ms())
+        verdict.state = state
+
+    async def _forget(self, result: RunResult, context: Context) -> None:
+        """Take a heartbeat that found all in order out of the main conversation; its file keeps it."""
+        session = self._sessions.get(result.session_key)
+        if session is None:
+            return
+        async with self._lanes.hold(f"session:{session.key}", context.child(), Priority.BACKGROUND):
+            transcript = await self._sessions.open_transcript(session)
+            branch = transcript.branch()
+            begun = next((at for at, entry in enumerate(branch) if entry.run_id == result.run_id), None)
+            if not begun or any(entry.run_id != result.run_id for entry in branch[begun:]):
+                return
+            quiet = event_entry("heartbeat_ok", self._now_ms(), {"run_id": result.run_id})
+            await transcript.append(replace(quiet, parent_id=branch[begun - 1].id))
+
+    def _tell(
+        self,
+        agent_id: str,
+        status: str,
+        state: HeartbeatState,
+        context: Context,
+        begun: float,
+        *,
+        text: str | None = None,
+        reason: str | None = None,
+        place: DeliveryTarget | None = None,
+    ) -> None:
+        self._show(agent_id, state, context)
+        told = {
+            "agent_id": agent_id,
+            "status": status,
+            "text": text[:PREVIEW] if text is not None else None,
+            "reason": reason,
+            "channel": place.address.channel if place is not None else None,
+            "to": place.address.peer if place is not None else None,
+            "duration_ms": round((self._clock.monotonic() - begun) * 1000),
+            "ts_ms": self._now_ms(),
+            "cost_today_usd": state.cost_usd,
+        }
+        self.last = told
+        self._bus.fire(EVENT_HEARTBEAT, dict(told), context)
+
+    def _show(self, agent_id: str, state: HeartbeatState, context: Context | None) -> None:
+        zone = self._zone()
+        today = f"{datetime.fromtimestamp(self._clock.time(), zone):%Y-%m-%d}" == state.day
+        self._states.set(
+            f"heartbeat.{agent_id.replace('-', '_')}",
+            state.result or "unknown",
+            {
+                "friendly_name": f"Heartbeat of {agent_id}",
+                "agent": agent_id,
+                "last_run": None if state.last is None else datetime.fromtimestamp(state.last, zone).isoformat(),
+                "last_told": state.text or None,
+                "cost_today_usd": state.cost_usd if today else 0.0,
+                "tokens_today": state.tokens if today else 0,
+                "beats_today": state.beats if today else 0,
+            },
+            context,
+        )
+
+    def _now_ms(self) -> int:
+        return int(self._clock.time() * 1000)

@@ -1,0 +1,219 @@
+"""Whether conditions hold: and, or, not over the kinds of `hub.automation.conditions`, at once or with waiting.
+
+The rules are those of Home Assistant: what is not enabled does not count, and an error counts only where the others
+do not decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import Any
+
+from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
+from hub.automation.definition.kinds import condition_kind
+from hub.automation.running.rendering import render, truth
+from hub.core.errors import HubError
+from hub.core.schema import SchemaError, describe_error
+
+Condition = Mapping[str, Any]
+_Question = tuple[Condition, ConditionKind, str]
+_Questions = Generator[_Question, ConditionVerdict, ConditionVerdict]
+
+LOGIC = frozenset({"and", "or", "not"})
+DISABLED = ConditionVerdict(True, "it is not enabled", {"enabled": False})
+_HELD = "all hold"
+
+
+class ConditionError(HubError):
+    """Whether a condition holds cannot be said; `details.path` is where it stands, `details.children` what could be."""
+
+    code = "CONDITION_ERROR"
+
+    def __init__(self, message: str, path: str, children: Mapping[str, ConditionVerdict] | None = None) -> None:
+        super().__init__(f"{path}: {message}", details={"path": path})
+        self.path = path
+        self.plain = message
+        self.children = dict(children or {})
+        """Verdicts that were reached before, by path below the conditions that were asked."""
+
+
+def is_sync(conditions: Sequence[Condition]) -> bool:
+    """Whether all of these can be said at once, without waiting for a model or anything else."""
+    return all(condition_kind(each["condition"]).check is not None for each in _leaves(conditions))
+
+
+def evaluate(condition: Condition, asking: Asking, path: str = "condition") -> ConditionVerdict:
+    """Return whether a condition holds now.
+
+    Args:
+        condition: Validated; `is_sync([condition])` must be true.
+        path: Where it stands, for errors.
+
+    Raises:
+        ConditionError: That cannot be said.
+    """
+    return _at_once(_ask(condition, asking, path), asking)
+
+
+async def evaluate_later(condition: Condition, asking: Asking, path: str = "condition") -> ConditionVerdict:
+    """Like `evaluate`, for any condition. Cancelling it ends what it waits for."""
+    return await _later(_ask(condition, asking, path), asking)
+
+
+def check_all(conditions: Sequence[Condition], asking: Asking, path: str = "condition") -> ConditionVerdict:
+    """Return whether all conditions hold, asking no further than the first that does not.
+
+    Returns:
+        A verdict whose children are those of the conditions, by their index; its reason is that of the first one that
+        does not hold.
+
+    Raises:
+        ConditionError: One cannot be said, and the others do not decide.
+    """
+    return _at_once(_all(conditions, asking, path, ""), asking)
+
+
+async def check_all_later(conditions: Sequence[Condition], asking: Asking, path: str = "condition") -> ConditionVerdict:
+    """Like `check_all`, for any conditions. Cancelling it ends what it waits for."""
+    return await _later(_all(conditions, asking, path, ""), asking)
+
+
+def _leaves(conditions: Sequence[Condition]) -> Iterator[Condition]:
+    for each in conditions:
+        if each["condition"] in LOGIC:
+            yield from _leaves(each["conditions"])
+        else:
+            yield each
+
+
+# --- asking: generators yield what a kind is to be asked, and are sent its verdict ---
+
+
+def _at_once(questions: _Questions, asking: Asking) -> ConditionVerdict:
+    try:
+        condition, kind, path = next(questions)
+        while True:
+            try:
+                if kind.check is None:
+                    raise ConditionError(
+                        f"the condition {kind.name} has to be waited for, and that is not possible here", path
+                    )
+                verdict = kind.check(condition, asking)
+            except (HubError, SchemaError) as error:
+                condition, kind, path = questions.throw(_told(error, path))
+            else:
+                condition, kind, path = questions.send(verdict)
+    except StopIteration as end:
+        found: ConditionVerdict = end.value
+        return found
+
+
+async def _later(questions: _Questions, asking: Asking) -> ConditionVerdict:
+    try:
+        condition, kind, path = next(questions)
+        while True:
+            try:
+                if kind.check is not None:
+                    verdict = kind.check(condition, asking)
+                elif kind.check_later is not None:
+                    verdict = await kind.check_later(condition, asking)
+                else:
+                    raise ConditionError(f"the condition {kind.name} cannot be asked", path)
+            except (HubError, SchemaError) as error:
+                condition, kind, path = questions.throw(_told(error, path))
+            else:
+                condition, kind, path = questions.send(verdict)
+    except StopIteration as end:
+        found: ConditionVerdict = end.value
+        return found
+
+
+def _told(error: Exception, path: str) -> ConditionError:
+    if isinstance(error, ConditionError):
+        return error
+    if isinstance(error, SchemaError):
+        return ConditionError(describe_error(error), path)
+    return ConditionError(error.message if isinstance(error, HubError) else str(error), path)
+
+
+def _ask(condition: Condition, asking: Asking, path: str) -> _Questions:
+    if not _is_enabled(condition.get("enabled", True), asking, path):
+        return DISABLED
+    match condition["condition"]:
+        case "and":
+            return (yield from _all(condition["conditions"], asking, path, "conditions/"))
+        case "or":
+            return (yield from _any(condition["conditions"], asking, path))
+        case "not":
+            return (yield from _none(condition["conditions"], asking, path))
+        case name:
+            verdict: ConditionVerdict = yield condition, condition_kind(name), path
+            return verdict
+
+
+def _is_enabled(enabled: bool | str, asking: Asking, path: str) -> bool:
+    if isinstance(enabled, bool):
+        return enabled
+    try:
+        return truth(render(asking, enabled))
+    except HubError as error:
+        raise ConditionError(f"enabled: {error.message}", path) from error
+
+
+def _all(conditions: Sequence[Condition], asking: Asking, path: str, below: str) -> _Questions:
+    children: dict[str, ConditionVerdict] = {}
+    failed: ConditionError | None = None
+    for index, condition in enumerate(conditions):
+        try:
+            verdict = yield from _ask(condition, asking, f"{path}/{below}{index}")
+        except ConditionError as error:
+            failed = failed or error
+            continue
+        children[f"{below}{index}"] = verdict
+        if not verdict.holds:
+            return ConditionVerdict(False, verdict.reason, children=children)
+    if failed is not None:
+        raise _with(failed, children)
+    return ConditionVerdict(True, children[f"{below}0"].reason if len(children) == 1 else _HELD, children=children)
+
+
+def _any(conditions: Sequence[Condition], asking: Asking, path: str) -> _Questions:
+    holding, children = yield from _first_that_holds(conditions, asking, path)
+    if holding is not None:
+        return ConditionVerdict(True, holding.reason, children=children)
+    return ConditionVerdict(False, _reasons(children) or "there is nothing in it that could hold", children=children)
+
+
+def _none(conditions: Sequence[Condition], asking: Asking, path: str) -> _Questions:
+    holding, children = yield from _first_that_holds(conditions, asking, path)
+    if holding is not None:
+        return ConditionVerdict(False, f"{holding.reason}, and that must not be", children=children)
+    return ConditionVerdict(True, _reasons(children) or "there is nothing in it", children=children)
+
+
+def _first_that_holds(
+    conditions: Sequence[Condition], asking: Asking, path: str
+) -> Generator[_Question, ConditionVerdict, tuple[ConditionVerdict | None, dict[str, ConditionVerdict]]]:
+    """Return the first verdict that holds, if any does, and all that were reached."""
+    children: dict[str, ConditionVerdict] = {}
+    failed: ConditionError | None = None
+    for index, condition in enumerate(conditions):
+        try:
+            verdict = yield from _ask(condition, asking, f"{path}/conditions/{index}")
+        except ConditionError as error:
+            failed = failed or error
+            continue
+        children[f"conditions/{index}"] = verdict
+        if verdict.holds and verdict is not DISABLED:
+            return verdict, children
+    if failed is not None:
+        raise _with(failed, children)
+    return None, children
+
+
+def _reasons(children: Mapping[str, ConditionVerdict]) -> str:
+    return " and ".join(each.reason for each in children.values() if each is not DISABLED)
+
+
+def _with(error: ConditionError, children: Mapping[str, ConditionVerdict]) -> ConditionError:
+    return ConditionError(error.plain, error.path, children)

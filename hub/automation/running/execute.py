@@ -1,0 +1,219 @@
+"""Runs a run from its beginning to its end: variables, timeout, retry, `on_error`, and how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from hub.automation.contract import StepOutcome
+from hub.automation.running.run import Run
+from hub.automation.running.scope import RunScope
+from hub.automation.running.signals import Interrupted, StopRun, error_text
+from hub.core.errors import HubError, TimedOut
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+ON_ERROR = "on_error"
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a run ended.
+
+    Attributes:
+        error: What went wrong, with the path of the step; None when nothing did.
+        response: What a `stop` with a response gave.
+        reason: Why it stopped early, when that was no error.
+        failure: The error itself, when there was one.
+        conversation_response: What `set_conversation_response` said last.
+    """
+
+    outcome: StepOutcome
+    error: str | None = None
+    response: Any = None
+    reason: str = ""
+    failure: Exception | None = None
+    conversation_response: Any = None
+
+
+async def execute(run: Run) -> Ended:
+    """Run it and return how it ended; its trace is ended, too.
+
+    Raises:
+        CancelledError: Its task was cancelled by something else than `run.cancel`, as when the hub stops: a run that is
+            kept stays kept, and goes on at the next start.
+    """
+    run.task = asyncio.current_task()
+    if not run.position.is_begun:  # what it waited for its turn, or for the owner's word, is no part of it
+        run.started = run.parts.clock.time()
+    try:
+        ended = await _whole(run) if run.cancelled is None else Ended(StepOutcome.CANCELLED, reason=run.cancelled)
+        await _absorb(run)
+    except asyncio.CancelledError:
+        if run.cancelled is None:
+            run.trace.end(StepOutcome.INTERRUPTED, "the hub stopped", run.scope.view)
+            raise
+        if run.task is not None:
+            run.task.uncancel()
+        ended = Ended(StepOutcome.CANCELLED, reason=run.cancelled)
+    finally:
+        run.task = None
+    run.trace.end(ended.outcome, ended.error or ended.reason or None, run.scope.view)
+    if run.keeper is not None:
+        try:
+            await run.keeper.forget(run.id)
+        except HubError as error:
+            _log.error("the run %s of %s has ended and is still kept: %s", run.id, run.plan.trace_id, error.message)
+    return ended
+
+
+async def _absorb(run: Run) -> None:
+    """Let a cancellation that came with the last step go by: the run has ended by itself."""
+    if run.cancelled is None:
+        return
+    try:
+        await asyncio.sleep(0)
+    except asyncio.CancelledError:
+        if run.task is not None:
+            run.task.uncancel()
+
+
+async def _whole(run: Run) -> Ended:
+    try:
+        ended = await _limited(run, _attempts)
+    except TimedOut as error:
+        ended = Ended(StepOutcome.TIMED_OUT, error.message, failure=error)
+    except HubError as error:
+        ended = Ended(StepOutcome.FAILED, f"it could not be kept: {error.message}", failure=error)
+    if ended.outcome in (StepOutcome.FAILED, StepOutcome.TIMED_OUT) and not isinstance(run.plan.on_error, str):
+        await _handle(run, ended)
+    return Ended(
+        ended.outcome, ended.error, ended.response, ended.reason, ended.failure, run.root.conversation_response
+    )
+
+
+async def _attempts(run: Run) -> Ended:
+    """Run it until it does not fail, or its attempts are used up."""
+    position = run.position
+    if position.error is not None:
+        return _failed_before(run)
+    if not run.defined:
+        run.defined = True
+        try:
+            await run.define(run.plan.variables_beside(run.scope.local))
+        except HubError as error:
+            return Ended(StepOutcome.FAILED, f"variables: {error.message}", failure=error)
+    retry = run.plan.retry
+    if retry is not None and position.begun is None:
+        position.begun = dict(run.scope.local)
+    if run.keeper is not None and not run.saved:
+        await run.keeper.save(run)
+    while True:
+        if position.retry_at is not None:
+            await run.sleep_until(position.retry_at)
+            position.retry_at = None
+        ended = await _attempt(run)
+        if ended.outcome is not StepOutcome.FAILED or retry is None or position.attempt + 1 >= retry.attempts:
+            return ended
+        position.attempt += 1
+        position.begin_again()
+        delay_s = retry.delay_before(position.attempt)
+        position.retry_at = run.parts.clock.time() + delay_s
+        run.scope = RunScope(dict(position.begun or {}))
+        run.trace.step("retry").result(attempt=position.attempt + 1, delay_s=delay_s, error=ended.error).end()
+        if run.dry is not None:
+            position.retry_at = None
+        if run.keeper is not None:
+            await run.keeper.save(run)
+
+
+async def _attempt(run: Run) -> Ended:
+    try:
+        completed = await run.sequence(run.plan.actions, run.plan.root)
+    except StopRun as stop:
+        if stop.error:
+            return Ended(StepOutcome.FAILED, stop.text or "it was stopped with an error")
+        return Ended(StepOutcome.STOPPED, response=stop.response, reason=stop.text)
+    except Interrupted as error:
+        return Ended(StepOutcome.INTERRUPTED, _told(run, error), failure=error)
+    except Exception as error:  # `Run.step` has told it in the trace; whoever runs this is told how it ended
+        return Ended(StepOutcome.FAILED, _told(run, error), failure=error)
+    if not completed:
+        return Ended(StepOutcome.STOPPED, reason="a condition among its actions does not hold")
+    return Ended(StepOutcome.FINISHED)
+
+
+def _told(run: Run, error: Exception) -> str:
+    path = run.failed_path if run.failure is error else None
+    return f"{path}: {error_text(error)}" if path else error_text(error)
+
+
+async def _handle(run: Run, ended: Ended) -> None:
+    """Run the steps of `on_error`, which see `error`; what fails in them is told in the trace."""
+    position = run.position
+    if position.error is None:
+        code = getattr(ended.failure, "code", "STOPPED" if ended.failure is None else "INTERNAL")
+        position.begin_again()
+        position.error = {
+            "message": ended.error,
+            "code": code,
+            "path": run.failed_path,
+            "outcome": ended.outcome.value,
+        }
+        run.scope.assign("error", position.error)
+        if run.keeper is not None:
+            await run.keeper.save(run)
+    run.started = run.parts.clock.time()
+    try:
+        await _limited(run, _handlers)
+    except (StopRun, TimedOut):
+        return
+    except Exception as error:  # the run has failed already; its trace tells this error too
+        with run.trace.step(ON_ERROR) as entry:
+            entry.error(_told(run, error))
+
+
+async def _handlers(run: Run) -> bool:
+    steps = run.plan.on_error
+    return not isinstance(steps, str) and await run.sequence(steps, ON_ERROR)
+
+
+def _failed_before(run: Run) -> Ended:
+    """How a run ended that had come to its `on_error` when the hub stopped."""
+    error = run.position.error or {}
+    return Ended(StepOutcome(error.get("outcome", StepOutcome.FAILED)), error.get("message"))
+
+
+async def _limited(run: Run, work: Callable[[Run], Awaitable[T]]) -> T:
+    """Do `work`, for no longer than the plan's timeout, counted from when the run began.
+
+    Raises:
+        TimedOut: It took longer and was cancelled.
+    """
+    limit_s = run.plan.timeout_s
+    task = run.task
+    if limit_s is None or task is None or run.dry is not None:
+        return await work(run)
+    over = False
+
+    async def watch() -> None:
+        nonlocal over
+        await run.sleep_until(run.started + limit_s)
+        over = True
+        task.cancel()
+
+    watcher = run.parts.tasks.spawn(watch(), name=f"timeout of {run.plan.trace_id}")
+    try:
+        return await work(run)
+    except asyncio.CancelledError:
+        if not over or run.cancelled is not None:
+            raise
+        task.uncancel()
+        raise TimedOut(f"it took longer than {limit_s:g} s") from None
+    finally:
+        watcher.cancel()

@@ -1,0 +1,224 @@
+"""What is to be run: the validated actions of an automation or a script, and what was worked out of them once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from hub.automation.contract import Mode
+from hub.automation.definition.kinds import action_kind, step_key
+from hub.automation.definition.values import is_template
+from hub.core.errors import InvalidRequest
+from hub.core.schema import Invalid
+
+if TYPE_CHECKING:
+    from hub.automation.running.run import Run
+    from hub.template.compiled_value import CompiledValue
+    from hub.template.engine import TemplateEngine
+
+Steps = Sequence[Mapping[str, Any]]
+
+AUTOMATION = "automation"
+SCRIPT = "script"
+
+PERSISTED_WAIT_S = 60.0
+"""A run with a delay or a wait that is longer survives a restart unless the configuration says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step, looked at once: what does it, and the keys that every kind has."""
+
+    config: Mapping[str, Any]
+    run: Callable[[Mapping[str, Any], Run, str], Awaitable[None]]
+    enabled: bool | str
+    continue_on_error: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Begin a failed run again, until it was tried `attempts` times; each delay is `backoff` times the one before."""
+
+    attempts: int
+    delay_s: float = 10.0
+    backoff: float = 2.0
+
+    def delay_before(self, attempt: int) -> float:
+        """Return how long to wait before a further attempt, counted from 1, seconds."""
+        return self.delay_s * float(self.backoff ** (attempt - 1))
+
+
+@dataclass(slots=True, eq=False)
+class RunPlan:
+    """What runs of one automation or script have in common; made anew when its definition changes.
+
+    Attributes:
+        owner_kind: `automation` or `script`.
+        owner_id: Its id; a script's key.
+        alias: For people.
+        actions: Validated steps; not to be changed.
+        config: The whole definition as traces show it.
+        persist: Whether its runs survive a restart of the hub.
+        timeout_s: How long a run may take, seconds.
+        on_error: `stop`, `continue`, or steps.
+        templates: Whether text in it may hold templates.
+    """
+
+    owner_kind: str
+    owner_id: str
+    alias: str
+    actions: Steps
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    config: Mapping[str, Any] = field(default_factory=dict)
+    mode: Mode = Mode.SINGLE
+    maximum: int = 10
+    persist: bool = False
+    timeout_s: float | None = None
+    on_error: str | Steps = "stop"
+    retry: Retry | None = None
+    templates: bool = True
+    _hash: str = field(default="", repr=False)
+    _steps: dict[int, Step] = field(default_factory=dict, repr=False)
+    _compiled: dict[int, tuple[Any, CompiledValue]] = field(default_factory=dict, repr=False)
+    _static: dict[int, tuple[Any, bool]] = field(default_factory=dict, repr=False)
+    memo: dict[int, tuple[Any, Any]] = field(default_factory=dict, repr=False)
+    """What kinds of steps worked out of their configuration, by its identity; the configuration is kept with it."""
+
+    @classmethod
+    def of_automation(cls, owner_id: str, config: Mapping[str, Any]) -> RunPlan:
+        """Return the plan of a validated automation."""
+        return _plan(AUTOMATION, owner_id, config, config["actions"])
+
+    @classmethod
+    def of_script(cls, key: str, config: Mapping[str, Any]) -> RunPlan:
+        """Return the plan of a validated script."""
+        return _plan(SCRIPT, key, config, config["sequence"])
+
+    @property
+    def root(self) -> str:
+        """Where the paths of its steps begin: `action` or `sequence`."""
+        return "sequence" if self.owner_kind == SCRIPT else "action"
+
+    @property
+    def trace_id(self) -> str:
+        """Whose traces its runs are: the id of the automation, or `script.<key>`."""
+        return f"script.{self.owner_id}" if self.owner_kind == SCRIPT else self.owner_id
+
+    @property
+    def definition_hash(self) -> str:
+        """What changes when the definition does; a run that was kept goes on only with the same."""
+        if not self._hash:
+            self._hash = definition_hash(self.config)
+        return self._hash
+
+    def variables_beside(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the variables to be defined when a run begins; those of a script give way to what it is given."""
+        if self.owner_kind != SCRIPT:
+            return self.variables
+        return {name: value for name, value in self.variables.items() if name not in given}
+
+    def step(self, config: Mapping[str, Any]) -> Step:
+        """Return what a step is, worked out at its first execution."""
+        found = self._steps.get(id(config))
+        if found is None:
+            found = self._steps[id(config)] = _step(config)
+        return found
+
+    def is_static(self, value: Any) -> bool:
+        """Whether nothing in a value of the configuration has to be rendered; mappings and lists are looked at once."""
+        if not isinstance(value, (str, dict, list)) or not self.templates:
+            return True
+        if isinstance(value, str):
+            return not is_template(value)
+        found = self._static.get(id(value))
+        if found is None:
+            each_value = value.values() if isinstance(value, dict) else value
+            found = self._static[id(value)] = (value, all(self.is_static(each) for each in each_value))
+        return found[1]
+
+    def compiled(self, value: Any, templates: TemplateEngine) -> CompiledValue:
+        """Return a value of the configuration with its templates compiled, at the first time it is rendered."""
+        found = self._compiled.get(id(value))
+        if found is None:
+            found = self._compiled[id(value)] = (value, templates.compile_value(value))
+        return found[1]
+
+
+def _step(config: Mapping[str, Any]) -> Step:
+    key = step_key(config)
+    if key is None:
+        raise InvalidRequest("this is no action")
+    try:
+        kind = action_kind(key)
+    except Invalid as error:
+        raise InvalidRequest(error.msg) from error
+    return Step(config, kind.run, config.get("enabled", True), bool(config.get("continue_on_error", False)))
+
+
+def _plan(owner_kind: str, owner_id: str, config: Mapping[str, Any], actions: Steps) -> RunPlan:
+    retry = config.get("retry")
+    persist = config.get("persist")
+    return RunPlan(
+        owner_kind,
+        owner_id,
+        str(config.get("alias") or owner_id),
+        actions,
+        config.get("variables") or {},
+        config,
+        Mode(config.get("mode", Mode.SINGLE)),
+        int(config.get("max", 10)),
+        waits_long(config) if persist is None else bool(persist),
+        config.get("timeout"),
+        config.get("on_error") or "stop",
+        Retry(retry["attempts"], retry["delay"], retry["backoff"]) if retry else None,
+        bool(config.get("templates", True)),
+    )
+
+
+def waits_long(config: Mapping[str, Any]) -> bool:
+    """Whether runs are kept over a restart by default: an `at` trigger, or a delay or wait of more than a minute."""
+    if any(trigger.get("trigger") == "at" for trigger in config.get("triggers") or ()):
+        return True
+    steps = config.get("actions") or config.get("sequence") or ()
+    return any(_waits_long(step) for step in each_step(steps))
+
+
+def _waits_long(step: Mapping[str, Any]) -> bool:
+    if "delay" in step:
+        return _is_long(step["delay"])
+    if "wait_template" in step or "wait_for_trigger" in step:
+        return step.get("timeout") is None or _is_long(step["timeout"])
+    return False
+
+
+def _is_long(duration: Any) -> bool:
+    return isinstance(duration, (int, float)) and duration > PERSISTED_WAIT_S
+
+
+def each_step(steps: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield all steps, those inside of others too."""
+    for step in steps:
+        yield step
+        for inner in _inner(step):
+            yield from each_step(inner)
+
+
+def _inner(step: Mapping[str, Any]) -> Iterator[Any]:
+    for key in ("then", "else", "default", "sequence"):
+        yield step.get(key) or ()
+    yield (step.get("repeat") or {}).get("sequence") or ()
+    for key in ("choose", "parallel"):
+        for branch in step.get(key) or ():
+            yield branch.get("sequence") or ()
+
+
+def definition_hash(config: Mapping[str, Any]) -> str:
+    """Return a hash of what runs: it changes when the steps, the variables or the limits do, not with its name."""
+    keys = ("actions", "sequence", "variables", "on_error", "retry", "timeout", "templates", "fields")
+    told = {key: config[key] for key in keys if key in config}
+    text = orjson.dumps(told, default=str, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
+    return hashlib.sha256(text).hexdigest()[:32]

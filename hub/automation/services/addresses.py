@@ -1,0 +1,173 @@
+"""Where somebody was last heard from, and to which conversation an address belongs; read from what the inbox keeps."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from hub.core.errors import NotFound
+from hub.core.schema import All, AnyOf, Described, Invalid, Length, Optional, Required, Schema, show, string
+from hub.messaging.contract import Address, ChatType
+from hub.security.people import People
+from hub.sessions.keys import SessionKey, main_key
+from hub.storage.database import Database
+
+WEBCHAT = "webchat"
+LOOKED_AT = 20_000
+"""Rows of the inbox that are looked at for the last word of an owner or of a session; older ones count as silence."""
+
+_ID = All(string, Length(min=1, max=512))
+TO_SCHEMA = Schema(
+    {
+        Required("channel", description="The channel, such as telegram."): _ID,
+        Required("to", description="The peer: a person's or a group's id on that channel."): _ID,
+        Optional("account", default="default", description="The account of the channel."): _ID,
+        Optional("thread", description="A thread or topic in it."): _ID,
+    }
+)
+
+
+def _written(value: Any) -> dict[str, Any]:
+    """Accept an address in one word: `telegram:123456`."""
+    channel, colon, peer = value.partition(":") if isinstance(value, str) else ("", "", "")
+    if not (channel and colon and peer):
+        raise Invalid(f"expected last, none, an address such as telegram:123456, or channel and to, got {show(value)}")
+    found: dict[str, Any] = TO_SCHEMA({"channel": channel, "to": peer})
+    return found
+
+
+ADDRESS = Described(_written, {"type": "string", "pattern": "^[^:]+:.+$"}, "address")
+TARGET = AnyOf("last", "none", TO_SCHEMA, ADDRESS)
+"""Where an answer goes: where the person was heard from last, nowhere, or to an address."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryTarget:
+    """An address, and the conversation that is held there, when one is."""
+
+    address: Address
+    session_key: str | None = None
+
+
+class Addresses:
+    """Finds places.
+
+    Args:
+        db: The hub database.
+        people: The people of this home as configured now.
+    """
+
+    def __init__(self, db: Database, people: Callable[[], People]) -> None:
+        self._db = db
+        self._people = people
+
+    async def target(self, target: Any, *, agent_id: str, session_key: str | None = None) -> DeliveryTarget | None:
+        """Return what a valid `TARGET` means now; None for nowhere.
+
+        `last` is where the session was last spoken in, when it is a conversation with people; else where an owner last
+        spoke to the agent; else the agent's main conversation on the dashboard.
+        """
+        if target == "none":
+            return None
+        if target == "last":
+            return await self.last(agent_id, session_key=session_key)
+        return await self.at(target["channel"], target["to"], target["account"], target.get("thread"))
+
+    async def last(self, agent_id: str, *, session_key: str | None = None) -> DeliveryTarget:
+        """Return where a session, or else an owner with an agent, was heard from last."""
+        found = await self.of_session(session_key) if session_key is not None else None
+        if found is None:
+            prefix = f"agent:{agent_id}:"
+            found = await self._db.read(lambda connection: _last_of_owner(connection, prefix))
+        return found or DeliveryTarget(Address(WEBCHAT, main_key(agent_id)), main_key(agent_id))
+
+    async def of_session(self, session_key: str) -> DeliveryTarget | None:
+        """Return where a conversation is held; None for one that is held nowhere, such as an automation's."""
+        found = await self._db.read(lambda connection: _last_of_session(connection, session_key))
+        if found is not None:
+            return found
+        kind = SessionKey.parse(session_key).kind.value
+        return DeliveryTarget(Address(WEBCHAT, session_key), session_key) if kind in {"main", "direct"} else None
+
+    async def at(self, channel: str, peer: str, account: str = "default", thread: str | None = None) -> DeliveryTarget:
+        """Return an address with what is known of it: what kind of chat it is, and which conversation is held there."""
+        if channel == WEBCHAT:
+            key = str(SessionKey.parse(peer))
+            return DeliveryTarget(Address(channel, key, account), key)
+        return await self._db.read(lambda connection: _known(connection, Address(channel, peer, account), thread))
+
+    async def of_person(self, person_id: str) -> DeliveryTarget:
+        """Return where a person was heard from last.
+
+        Raises:
+            NotFound: There is no such person, or nothing was ever heard of them.
+        """
+        person = self._people().by_id(person_id)
+        if person is None:
+            known = ", ".join(each.id for each in self._people().all())
+            raise NotFound(f"there is no person {person_id!r}; there are: {known}")
+        found = await self._db.read(lambda connection: _last_of_person(connection, person_id))
+        if found is None:
+            raise NotFound(f"{person.name} has not written yet, so it is not known where to reach them")
+        return found
+
+
+_COLUMNS = "channel, account, peer, session_key, message"
+_RECENT = "rowid > (SELECT COALESCE(max(rowid), 0) FROM inbox) - ? AND state IN ('queued', 'done', 'command')"
+
+
+def _last_of_session(connection: sqlite3.Connection, session_key: str) -> DeliveryTarget | None:
+    return _place(
+        connection.execute(
+            f"SELECT {_COLUMNS} FROM inbox WHERE {_RECENT} AND session_key = ? ORDER BY rowid DESC LIMIT 1",  # noqa: S608
+            (LOOKED_AT, session_key),
+        ).fetchone()
+    )
+
+
+def _last_of_owner(connection: sqlite3.Connection, prefix: str) -> DeliveryTarget | None:
+    return _place(
+        connection.execute(
+            f"SELECT {_COLUMNS} FROM inbox WHERE {_RECENT} AND substr(session_key, 1, ?) = ?"  # noqa: S608
+            " AND json_extract(principal, '$.owner') AND session_key NOT LIKE '%:group:%'"
+            " AND session_key NOT LIKE '%:channel:%' ORDER BY rowid DESC LIMIT 1",
+            (LOOKED_AT, len(prefix), prefix),
+        ).fetchone()
+    )
+
+
+def _last_of_person(connection: sqlite3.Connection, person_id: str) -> DeliveryTarget | None:
+    return _place(
+        connection.execute(
+            f"SELECT {_COLUMNS} FROM inbox WHERE {_RECENT} AND json_extract(principal, '$.person') = ?"  # noqa: S608
+            " AND session_key NOT LIKE '%:group:%' AND session_key NOT LIKE '%:channel:%' ORDER BY rowid DESC LIMIT 1",
+            (LOOKED_AT, person_id),
+        ).fetchone()
+    )
+
+
+def _known(connection: sqlite3.Connection, address: Address, thread: str | None) -> DeliveryTarget:
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM inbox WHERE channel = ? AND account = ? AND peer = ? AND session_key IS NOT NULL"  # noqa: S608
+        " ORDER BY rowid DESC LIMIT 50",
+        (address.channel, address.account, address.peer),
+    ).fetchall()
+    for row in rows:
+        place = _place(row)
+        if place is not None and (place.address.thread == thread or thread is None):
+            return place
+    chat_type = _place(rows[0]).address.chat_type if rows else ChatType.DIRECT  # type: ignore[union-attr]
+    return DeliveryTarget(Address(address.channel, address.peer, address.account, chat_type, thread))
+
+
+def _place(row: tuple[str, str, str, str, str] | None) -> DeliveryTarget | None:
+    """Return the place a message came from; once its words were taken out only the columns tell."""
+    if row is None:
+        return None
+    channel, account, peer, session_key, message = row
+    stored = (json.loads(message or "{}")).get("address") or {}
+    chat_type = ChatType(stored.get("chat_type", ChatType.DIRECT))
+    return DeliveryTarget(Address(channel, peer, account, chat_type, stored.get("thread")), session_key)

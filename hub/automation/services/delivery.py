@@ -1,0 +1,154 @@
+"""Saying something to a conversation that nobody asked for: sent once, and kept where that conversation is kept."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from hashlib import sha256
+
+from hub.automation.services.addresses import WEBCHAT, DeliveryTarget
+from hub.core.clock import Clock
+from hub.core.context import Context
+from hub.core.errors import Conflict
+from hub.core.events import EventBus
+from hub.core.ids import new_id
+from hub.core.lanes import Lanes, Priority
+from hub.core.tasks import TaskOwner
+from hub.messaging.outbox import Outbox
+from hub.models.contract import Message, Role, TextBlock
+from hub.sessions.entry import EntryType, Provenance, TranscriptEntry
+from hub.sessions.store import SessionStore
+from hub.storage.database import Database
+from hub.tools.policy import belongs_here
+
+EVENT_SESSION_SAID = "session_said"
+"""Something was said in a conversation outside of any run: `session_key`, `text`, `entry_id`."""
+
+KEPT_S = 30 * 86_400.0
+"""How long it is remembered that something was sent, for those who ask again after a crash."""
+_PREFIX = "message.send:"
+
+
+class ResultDelivery:
+    """Sends messages that automations and agents send of their own accord.
+
+    Args:
+        db: The hub database.
+        outbox: Sends them.
+        sessions: Where conversations are kept.
+        lanes: Keeps what is said out of a turn that goes on.
+        bus: Told `session_said`.
+        tasks: Owner of the writing that nobody waits for.
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        outbox: Outbox,
+        sessions: SessionStore,
+        lanes: Lanes,
+        bus: EventBus,
+        clock: Clock,
+        tasks: TaskOwner,
+    ) -> None:
+        self._db = db
+        self._outbox = outbox
+        self._sessions = sessions
+        self._lanes = lanes
+        self._bus = bus
+        self._clock = clock
+        self._tasks = tasks
+
+    async def send(self, place: DeliveryTarget, text: str, context: Context, *, key: str | None = None) -> list[str]:
+        """Send a message; it is on disk when this returns.
+
+        Args:
+            place: Where it goes.
+            text: What is said.
+            context: Why, and with whose authority.
+            key: Sending again with the same key sends nothing and returns the ids of the first time.
+
+        Returns:
+            The ids of its rows in the outbox.
+        """
+        name = _PREFIX + sha256((key or new_id()).encode()).hexdigest()[:32]
+        if place.address.channel == WEBCHAT:
+            # There the conversation itself is what people see: what is not in it was not sent.
+            await self.keep(place, text, context, name)
+        ids = await self._db.write(lambda connection: self._insert_once(connection, place, text, context, name))
+        self.sent(place, text, context, name)
+        return ids
+
+    def insert(
+        self,
+        connection: sqlite3.Connection,
+        place: DeliveryTarget,
+        text: str,
+        context: Context,
+        *,
+        run_id: str | None = None,
+    ) -> list[str]:
+        """Write a message's rows inside the caller's transaction; call `sent` when it is committed."""
+        return self._outbox.insert(
+            connection,
+            place.address,
+            text,
+            caused_by=context.id,
+            session_key=place.session_key,
+            run_id=run_id,
+        )
+
+    def sent(self, place: DeliveryTarget, text: str, context: Context, name: str) -> None:
+        """Begin to send what was written, and keep it in the conversation; doing it again keeps it once."""
+        self._outbox.notify(place.address)
+        if place.session_key is not None:
+            self._tasks.spawn(self.keep(place, text, context, name), name=f"keep what was said in {place.session_key}")
+
+    async def keep(self, place: DeliveryTarget, text: str, context: Context, name: str) -> None:
+        """Put what was said into the transcript of its conversation, once per name."""
+        key = place.session_key
+        if key is None:
+            return
+        try:
+            async with self._lanes.hold(f"session:{key}", context.child(), Priority.BACKGROUND):
+                await self._append(key, text, context, name)
+        except Conflict:
+            # Said by a run of this very conversation, which holds the lane itself.
+            await self._append(key, text, context, name)
+
+    async def _append(self, key: str, text: str, context: Context, name: str) -> None:
+        authority = context.authority
+        session = await self._sessions.ensure(key, person=authority.person)
+        transcript = await self._sessions.open_transcript(session)
+        entry_id = f"said-{name.rpartition(':')[2]}"
+        if transcript.get(entry_id) is not None:
+            return
+        trusted = belongs_here(authority) and not authority.tainted
+        entry = TranscriptEntry(
+            EntryType.MESSAGE,
+            int(self._clock.time() * 1000),
+            message=Message(Role.ASSISTANT, (TextBlock(text),)),
+            id=entry_id,
+            provenance=Provenance(trusted=trusted, source="automation"),
+        )
+        await transcript.append(entry, sync=True)
+        self._sessions.touch(key)
+        self._bus.fire(EVENT_SESSION_SAID, {"session_key": key, "text": text, "entry_id": entry_id}, context)
+
+    def _insert_once(
+        self, connection: sqlite3.Connection, place: DeliveryTarget, text: str, context: Context, name: str
+    ) -> list[str]:
+        known = connection.execute("SELECT result FROM service_results WHERE key = ?", (name,)).fetchone()
+        if known is not None:
+            found: list[str] = json.loads(known[0])
+            return found
+        ids = self.insert(connection, place, text, context)
+        now = int(self._clock.time() * 1000)
+        connection.execute(
+            "DELETE FROM service_results WHERE created_ms < ? AND substr(key, 1, ?) = ?",
+            (now - int(KEPT_S * 1000), len(_PREFIX), _PREFIX),
+        )
+        connection.execute(
+            "INSERT INTO service_results(key, result, created_ms) VALUES (?, ?, ?)", (name, json.dumps(ids), now)
+        )
+        return ids

@@ -1,0 +1,184 @@
+"""System events: facts for an agent that wait until it looks, at its next heartbeat or before the next message."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from hub.agent.conversation import said_data
+from hub.agent.parts import Store
+from hub.agent.run_request import RunRequest
+from hub.automation.services.agent_runs import LANE
+from hub.core.clock import Clock
+from hub.core.context import Authority, Context
+from hub.core.errors import InvalidRequest
+from hub.core.events import EventBus
+from hub.core.ids import new_id
+from hub.models.contract import user_message
+from hub.sessions.entry import Provenance, TranscriptEntry, message_entry
+from hub.storage.database import Database
+from hub.tools.policy import belongs_here
+
+EVENT_HEARTBEAT_WAKE = "heartbeat_wake"
+"""An agent is to look now: `agent_id`, `reason`."""
+EVENT_SYSTEM_EVENT = "system_event"
+"""Something was queued for an agent: `agent_id`, `session_key`, `event_id`."""
+TEXT_LIMIT = 4_000
+WAITING_LIMIT = 100
+"""Events of one conversation that wait; the oldest give way."""
+KEPT_S = 7 * 86_400.0
+"""How long an event waits, and is kept once it was taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class SystemEvent:
+    """Something that waits for an agent; `trusted` is whether this home's people said it."""
+
+    id: str
+    text: str
+    trusted: bool
+    created_ms: int
+
+
+class SystemEvents:
+    """The queue, in the hub database."""
+
+    def __init__(self, db: Database, bus: EventBus, clock: Clock) -> None:
+        self._db = db
+        self._bus = bus
+        self._clock = clock
+        self._sessions: set[str] | None = None
+        """Conversations in which something waits, so that a message need not ask; None until that was looked up."""
+
+    async def add(
+        self,
+        agent_id: str,
+        session_key: str,
+        text: str,
+        context: Context,
+        *,
+        key: str | None = None,
+        wake: bool = False,
+    ) -> str:
+        """Queue an event; it is on disk when this returns.
+
+        Args:
+            agent_id: Whom it is for.
+            session_key: The conversation it belongs to.
+            text: What happened.
+            context: Why, and with whose authority; decides whether the words are trusted.
+            key: Adding again with the same key adds nothing.
+            wake: Whether the agent is to look at once.
+
+        Returns:
+            Its id.
+
+        Raises:
+            InvalidRequest: The text is empty or too long.
+        """
+        text = text.strip()
+        if not text or len(text) > TEXT_LIMIT:
+            raise InvalidRequest(f"the text of a system event has 1 to {TEXT_LIMIT} characters")
+        id = f"event-{key}" if key is not None else new_id()
+        authority = json.dumps(context.authority.as_dict())
+        now = self._now_ms()
+
+        def write(connection: sqlite3.Connection) -> bool:
+            connection.execute("DELETE FROM system_events WHERE created_ms < ?", (now - int(KEPT_S * 1000),))
+            added = connection.execute(
+                "INSERT INTO system_events(id, agent_id, session_key, text, authority, created_ms)"
+                " VALUES (?,?,?,?,?,?) ON CONFLICT(id) DO NOTHING",
+                (id, agent_id, session_key, text, authority, now),
+            )
+            connection.execute(
+                "DELETE FROM system_events WHERE session_key = ? AND taken_ms IS NULL AND id NOT IN"
+                " (SELECT id FROM system_events WHERE session_key = ? AND taken_ms IS NULL"
+                " ORDER BY created_ms DESC, rowid DESC LIMIT ?)",
+                (session_key, session_key, WAITING_LIMIT),
+            )
+            return added.rowcount > 0
+
+        is_new = await self._db.write(write)
+        if self._sessions is not None:
+            self._sessions.add(session_key)
+        if is_new:
+            told = {"agent_id": agent_id, "session_key": session_key, "event_id": id}
+            self._bus.fire(EVENT_SYSTEM_EVENT, told, context)
+        if wake:
+            self.wake(agent_id, "system event", context)
+        return id
+
+    def wake(self, agent_id: str, reason: str, context: Context) -> None:
+        """Have an agent look now."""
+        self._bus.fire(EVENT_HEARTBEAT_WAKE, {"agent_id": agent_id, "reason": reason}, context)
+
+    async def waiting(self, *, agent_id: str | None = None, session_key: str | None = None) -> list[SystemEvent]:
+        """Return what waits for an agent, or in one conversation, oldest first."""
+        column, value = ("agent_id", agent_id) if session_key is None else ("session_key", session_key)
+        rows = await self._db.read(
+            lambda connection: connection.execute(
+                f"SELECT id, text, authority, created_ms FROM system_events WHERE {column} = ? AND taken_ms IS NULL"  # noqa: S608
+                " ORDER BY created_ms, rowid LIMIT ?",
+                (value, WAITING_LIMIT),
+            ).fetchall()
+        )
+        return [SystemEvent(id, text, _is_trusted(authority), created_ms) for id, text, authority, created_ms in rows]
+
+    async def before(self, request: RunRequest, store: Store) -> None:
+        """Put what waits in a conversation before the next words of a person; a `hub.agent.parts.Before`.
+
+        What an automation says in the conversation takes nothing: its own heartbeat has events among its words.
+        """
+        if request.lane == LANE:
+            return
+        if self._sessions is None:
+            self._sessions = await self._load()
+        if request.session_key not in self._sessions:
+            return
+        events = await self.waiting(session_key=request.session_key)
+        for trusted in (True, False):
+            if found := [event for event in events if event.trusted is trusted]:
+                await store([_entry(found, self._now_ms(), trusted=trusted)])
+        await self.take(event.id for event in events)
+        self._sessions.discard(request.session_key)
+
+    def taking(self, ids: Iterable[str]) -> tuple[str, list[tuple[int, str]]]:
+        """Return the statement and rows that note events as taken, for a transaction of somebody else."""
+        now = self._now_ms()
+        return "UPDATE system_events SET taken_ms = ? WHERE id = ? AND taken_ms IS NULL", [(now, id) for id in ids]
+
+    async def take(self, ids: Iterable[str]) -> None:
+        """Note events as taken."""
+        statement, rows = self.taking(ids)
+        if rows:
+            await self._db.write(lambda connection: connection.executemany(statement, rows).rowcount)
+
+    async def _load(self) -> set[str]:
+        rows = await self._db.read(
+            lambda connection: connection.execute(
+                "SELECT DISTINCT session_key FROM system_events WHERE taken_ms IS NULL"
+            ).fetchall()
+        )
+        return {row[0] for row in rows}
+
+    def _now_ms(self) -> int:
+        return int(self._clock.time() * 1000)
+
+
+def _entry(events: list[SystemEvent], ts_ms: int, *, trusted: bool) -> TranscriptEntry:
+    """Return events as something that was said in the conversation; the same events give the same entry."""
+    text = "\n".join(["System events since the last message:", *(f"- {event.text}" for event in events)])
+    return message_entry(
+        user_message(text),
+        ts_ms,
+        id=f"events-{events[0].id}",
+        data=said_data(channel="system", sender=None, trusted=trusted),
+        provenance=Provenance(trusted, "system event"),
+    )
+
+
+def _is_trusted(stored: str) -> bool:
+    authority = Authority.from_dict(json.loads(stored))
+    return belongs_here(authority) and not authority.tainted

@@ -1,0 +1,169 @@
+"""Feeds: fetched through the egress client, read in a process of their own, and what was seen of them kept on disk."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from hub.automation.sources import feed_reader
+from hub.core.errors import InvalidRequest, TimedOut, Unavailable
+from hub.security.egress import Egress
+from hub.storage.errors import StorageError
+from hub.storage.versioned_file import VersionedFile
+
+FETCH_TIMEOUT_S = 30.0
+READ_TIMEOUT_S = 30.0
+SEEN_LIMIT = 1_000
+"""Ids that are remembered of a feed, the newest; more than a feed has at once."""
+FILES_LIMIT = 500
+"""Feeds that are remembered, those that were looked at last."""
+HEADER_CHARS = 1_000
+VERSION = 1
+_ACCEPT = "application/atom+xml, application/rss+xml, application/xml;q=0.9, text/xml;q=0.8, */*;q=0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """What a feed says: about itself, and its items, the oldest first."""
+
+    title: str
+    link: str
+    items: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(slots=True)
+class Seen:
+    """What is remembered of a feed.
+
+    Attributes:
+        ids: Of items that were there, the newest last.
+        etag: What the server gave, to be asked with the next time.
+        looked: Whether it was ever read: what is there the first time is not new.
+    """
+
+    ids: list[str] = field(default_factory=list)
+    etag: str = ""
+    modified: str = ""
+    looked: bool = False
+
+    def take(self, items: tuple[Mapping[str, Any], ...]) -> list[Mapping[str, Any]]:
+        """Remember items and return those that are new; none of the first time."""
+        known = set(self.ids)
+        new = [item for item in items if item["id"] not in known]
+        there = [str(item["id"]) for item in items]
+        others = set(there)
+        self.ids = ([each for each in self.ids if each not in others] + list(dict.fromkeys(there)))[-SEEN_LIMIT:]
+        first, self.looked = not self.looked, True
+        return [] if first else list({item["id"]: item for item in new}.values())
+
+
+class SeenFile:
+    """Where it is remembered what was seen of one feed by one trigger. Its methods block: call them in a thread.
+
+    Args:
+        home: The home directory.
+        key: Whose feed this is.
+    """
+
+    def __init__(self, home: Path, key: str) -> None:
+        name = sha256(key.encode()).hexdigest()[:32]
+        self._folder = home / ".storage" / "feeds"
+        self._file = VersionedFile(self._folder / f"{name}.json", VERSION)
+
+    def read(self) -> Seen:
+        """Return what is remembered; nothing when there is no file, or it was damaged."""
+        try:
+            data = self._file.read()
+        except StorageError:
+            return Seen()
+        if not isinstance(data, dict) or not isinstance(data.get("ids"), list):
+            return Seen()
+        ids = [each for each in data["ids"] if isinstance(each, str)][-SEEN_LIMIT:]
+        return Seen(ids, str(data.get("etag") or ""), str(data.get("modified") or ""), looked=True)
+
+    def write(self, seen: Seen) -> None:
+        """Remember it, and forget the feeds that nobody looked at for longest.
+
+        Raises:
+            StorageError: The disk refuses.
+        """
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._file.write({"ids": seen.ids, "etag": seen.etag, "modified": seen.modified})
+        files = sorted(self._folder.glob("*.json"), key=_changed_at)
+        for old in files[:-FILES_LIMIT]:
+            old.unlink(missing_ok=True)
+
+
+def _changed_at(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
+async def look(url: str, egress: Egress, seen: Seen) -> Feed | None:
+    """Fetch and read a feed; None when it has not changed since `seen`, which learns what the server says of it.
+
+    Raises:
+        HubError: It cannot be fetched, or is no feed. Cancelling it ends both.
+    """
+    headers = {"Accept": _ACCEPT}
+    if seen.etag:
+        headers["If-None-Match"] = seen.etag
+    if seen.modified:
+        headers["If-Modified-Since"] = seen.modified
+    answer = await egress.fetch(
+        url, headers=headers, limit_bytes=feed_reader.BODY_LIMIT_BYTES, timeout_s=FETCH_TIMEOUT_S
+    )
+    if answer.status == 304:
+        return None
+    if answer.status != 200:
+        raise Unavailable(f"{url} answered with the status {answer.status}")
+    feed = await read_feed(answer.body)
+    seen.etag = _header(answer.headers, "etag")
+    seen.modified = _header(answer.headers, "last-modified")
+    return feed
+
+
+def _header(headers: Mapping[str, str], name: str) -> str:
+    value = headers.get(name, "")
+    return value if len(value) <= HEADER_CHARS and value.isprintable() else ""
+
+
+async def read_feed(body: bytes) -> Feed:
+    """Read a feed in a process of its own.
+
+    Raises:
+        InvalidRequest: It is no feed.
+        TimedOut: It takes too long.
+    """
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-I", feed_reader.__file__),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env={"LC_ALL": "C.UTF-8"},
+    )
+    try:
+        async with asyncio.timeout(READ_TIMEOUT_S):
+            said, _ = await process.communicate(body)
+    except TimeoutError:
+        raise TimedOut(f"the feed could not be read within {READ_TIMEOUT_S:g} s") from None
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+    if process.returncode != 0:
+        raise InvalidRequest("the feed cannot be read: its reader failed")
+    found = json.loads(said)
+    if not found["is_feed"]:
+        raise InvalidRequest("this is no feed: neither RSS nor Atom")
+    return Feed(found["title"], found["link"], tuple(reversed(found["items"])))

@@ -1,0 +1,76 @@
+"""Answers what somebody says when it is a sentence that an automation waits for, instead of an agent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from hub.automation.contract import StepOutcome
+from hub.automation.engine.automation import EVENT_FINISHED, EVENT_NOT_RUN
+from hub.automation.sources.sentence_matcher import SentenceMatch, Sentences
+from hub.core.context import Context
+from hub.core.events import Event, EventBus
+from hub.messaging.texts import say
+
+ANSWER_LIMIT_S = 20.0
+"""How long somebody waits for what an automation answers; it goes on behind that."""
+
+
+class SpokenCommands:
+    """Hears what people say.
+
+    Args:
+        language: Of the home, as configured now.
+    """
+
+    def __init__(self, sentences: Sentences, bus: EventBus, language: Callable[[], str]) -> None:
+        self._sentences = sentences
+        self._bus = bus
+        self._language = language
+
+    async def hear(self, text: str, context: Context) -> Callable[[], Awaitable[str]] | None:
+        """Return what sets the automation off and gives its answer; None when it is nobody's sentence.
+
+        Args:
+            text: What was said.
+            context: Of the message; only people of this home are heard.
+        """
+        if not self._sentences or context.authority.person is None:
+            return None
+        match = await self._sentences.match(text)
+        if match is None:
+            return None
+
+        async def answer() -> str:
+            return await self._answer(match, context.child())
+
+        return answer
+
+    async def _answer(self, match: SentenceMatch, context: Context) -> str:
+        told: asyncio.Future[Event] = asyncio.get_running_loop().create_future()
+
+        def tell(event: Event) -> None:
+            if context.id in {event.context.id, event.context.parent_id} and not told.done():
+                told.set_result(event)
+
+        unlisten = [self._bus.listen(EVENT_FINISHED, tell), self._bus.listen(EVENT_NOT_RUN, tell)]
+        try:
+            match.fire(context)
+            async with asyncio.timeout(ANSWER_LIMIT_S):
+                event = await told
+        except TimeoutError:
+            return say("spoken.later", self._language())
+        finally:
+            for each in unlisten:
+                each()
+        return self._said(event.type, event.data)
+
+    def _said(self, type: str, data: dict[str, Any]) -> str:
+        if type == EVENT_NOT_RUN:
+            return say("spoken.not_run", self._language(), reason=data["text"])
+        if data["conversation_response"] is not None:
+            return str(data["conversation_response"])
+        if data["outcome"] in {StepOutcome.FINISHED, StepOutcome.STOPPED}:
+            return say("spoken.done", self._language())
+        return say("spoken.failed", self._language(), error=data["error"] or data["outcome"])

@@ -1,0 +1,4 @@
+"""Traces of runs, and what runs spend: stored, listed, bounded.
+
+Not here: the run itself (`running/`).
+"""

@@ -1,0 +1,116 @@
+"""What a firing would lead to, decided as for a real one, with nothing done: shared by simulation and backtest."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hub.automation.contract import Asking, AutomationParts, ConditionVerdict, Firing, NotRun
+from hub.automation.engine.limits import AutomationLimits
+from hub.automation.running.dry_run import DryRun
+from hub.automation.running.evaluate import ConditionError, check_all_later
+from hub.automation.running.execute import Ended, execute
+from hub.automation.running.plan import RunPlan
+from hub.automation.running.run import Run
+from hub.automation.running.start_variables import run_variables
+from hub.automation.tracing.trace import verdict_steps
+from hub.core.context import Context
+from hub.core.errors import HubError
+
+RUN_LIMIT_S = 20.0
+"""Real time that one dry run may take; nothing in it waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What a firing would lead to.
+
+    Attributes:
+        would_run: Whether its actions would begin.
+        reason: Why, or why not, for people.
+        not_run: Why not.
+        calls: `{"path", "service", "data"}` of each call it would make.
+        skipped: `{"path", "text"}` of what it would wait for.
+        steps: As in a trace.
+        ended: How the run would end.
+    """
+
+    would_run: bool
+    reason: str
+    not_run: NotRun | None = None
+    calls: tuple[dict[str, Any], ...] = ()
+    skipped: tuple[dict[str, Any], ...] = ()
+    steps: Mapping[str, Any] = field(default_factory=dict)
+    ended: Ended | None = None
+
+
+class Trial:
+    """Tries firings of one automation, one after the other.
+
+    Args:
+        config: The automation, validated and expanded.
+        parts: What it stands on; nothing of it is changed, and no model is asked when `parts.judge` is None.
+        context: Whose authority its templates and conditions have.
+    """
+
+    def __init__(self, config: Mapping[str, Any], parts: AutomationParts, context: Context) -> None:
+        self._config = config
+        self._parts = parts
+        self._context = context
+        self._plan = RunPlan.of_automation(config["id"], config)
+        self._limits = AutomationLimits(config, parts.clock, parts.spending, config["id"])
+
+    async def fire(self, firing: Firing, *, skip_conditions: bool = False) -> Tried:
+        """Return what this firing would lead to now."""
+        try:
+            variables = self._variables(firing)
+        except HubError as error:
+            return Tried(False, error.message, NotRun.ERROR)
+        if skip_conditions:
+            verdict = ConditionVerdict(True, "conditions were skipped")
+        else:
+            asking = Asking(self._parts, variables, self._context, self._config["id"], self._config["templates"])
+            try:
+                verdict = await check_all_later(self._config["conditions"], asking)
+            except ConditionError as error:
+                return Tried(False, error.message, NotRun.ERROR, steps=_steps(error.children))
+        if not verdict.holds:
+            return Tried(False, verdict.reason, NotRun.CONDITIONS, steps=_steps(verdict.children))
+        refusal = self._limits.refusal()
+        if refusal is not None:
+            return Tried(False, refusal.text, refusal.reason, steps=_steps(verdict.children))
+        self._limits.count()
+        return await self._run(firing, variables, verdict)
+
+    async def _run(self, firing: Firing, variables: Mapping[str, Any], verdict: ConditionVerdict) -> Tried:
+        dry = DryRun()
+        run = Run(self._plan, self._parts, self._context, variables=variables, trigger=firing.trigger, dry=dry)
+        run.defined = True
+        for place, child in verdict.children.items():
+            run.trace.verdict(f"condition/{place}", child)
+        ended: Ended | None = None
+        try:
+            async with asyncio.timeout(RUN_LIMIT_S):
+                ended = await execute(run)
+        except TimeoutError:
+            run.trace.step("limit").error(f"it was still at work after {RUN_LIMIT_S:g} s").end()
+        return Tried(
+            True,
+            verdict.reason if self._config["conditions"] else "it has no conditions",
+            None,
+            tuple(dry.calls),
+            tuple(dry.skipped),
+            run.trace.as_dict()["steps"],
+            ended,
+        )
+
+    def _variables(self, firing: Firing) -> dict[str, Any]:
+        id = self._config["id"]
+        own = (state for state in self._parts.states.all("automation") if state.attributes.get("id") == id)
+        return run_variables(self._config, firing, next(own, None), self._parts.templates)
+
+
+def _steps(verdicts: Mapping[str, ConditionVerdict]) -> dict[str, Any]:
+    return verdict_steps({f"condition/{place}": verdict for place, verdict in verdicts.items()})

@@ -1,0 +1,195 @@
+"""A past that goes by again: a bus, states, a clock and a timetable of its own, fed from what history recorded."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
+from itertools import count
+from typing import Any, TypeVar
+
+from hub.automation.contract import AutomationParts, RunSpending
+from hub.automation.schedule.timetable import ScheduledEntry, Timetable
+from hub.automation.sources.webhooks import Webhook, Webhooks
+from hub.core.clock import Clock
+from hub.core.events import Event, EventBus, Unsubscribe
+from hub.core.repairs import Repairs
+from hub.core.states import StateMachine
+from hub.core.tasks import TaskOwner
+
+T = TypeVar("T")
+
+TURNS = 5
+"""Turns of the event loop that are given to tasks which a moment set in motion."""
+
+
+class ReplayClock(Clock):
+    """A clock that only `Replay.until` moves; sleepers wake when it comes by."""
+
+    def __init__(self, start: float) -> None:
+        self._start = start
+        self._now = start
+        self._waiting: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._order = count()
+
+    def time(self) -> float:
+        return self._now
+
+    def monotonic(self) -> float:
+        return self._now - self._start
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            return
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._waiting, (self._now + seconds, next(self._order), waiter))
+        await waiter
+
+    def stand_at(self, when: float) -> None:
+        """Show a time, earlier or later, while nobody sleeps: for what was so before the beginning."""
+        self._now = when
+
+    def next_waking(self) -> float | None:
+        """Return when the next sleeper wakes."""
+        while self._waiting and self._waiting[0][2].done():
+            heapq.heappop(self._waiting)
+        return self._waiting[0][0] if self._waiting else None
+
+    def move_to(self, when: float) -> bool:
+        """Show a later time; return whether somebody woke."""
+        self._now = max(self._now, when)
+        woke = False
+        while self._waiting and self._waiting[0][0] <= self._now:
+            waiter = heapq.heappop(self._waiting)[2]
+            if not waiter.done():
+                waiter.set_result(None)
+                woke = True
+        return woke
+
+
+class SteppedTimetable(Timetable):
+    """A timetable without a task: it looks when it is told to."""
+
+    def _arm(self, entry: ScheduledEntry) -> None:
+        self._entries.add(entry)
+        self._push(entry)
+
+    def next_time(self) -> float | None:
+        """Return when something comes due next."""
+        while self._heap and self._heap[0][2].due != self._heap[0][0]:
+            heapq.heappop(self._heap)
+            self._dead -= 1
+        return self._heap[0][0] if self._heap else None
+
+    async def look(self) -> None:
+        """Fire what is due now."""
+        await self._look(self._clock.time())
+
+
+class _RecordedWebhooks(Webhooks):
+    """Webhooks that were called once and are told of from history, by their ids."""
+
+    def __init__(self, clock: Clock, bus: EventBus) -> None:
+        super().__init__(clock)
+        self._bus = bus
+
+    def register(self, hook: Webhook, deliver: Callable[[dict[str, Any]], None]) -> Unsubscribe:
+        def called(event: Event) -> None:
+            deliver({"webhook_id": hook.id, "method": event.data.get("method"), "json": {}, "data": {}, "query": {}})
+
+        return self._bus.listen("webhook_received", called, {"webhook_id": hook.id})
+
+
+class _SpentThen:
+    """What was spent up to the time that a clock shows."""
+
+    def __init__(self, spending: RunSpending, clock: Clock) -> None:
+        self._spending = spending
+        self._clock = clock
+
+    def cost_usd(self, *, since: float, agent: str | None = None, automation: str | None = None) -> float:
+        """Return dollars since a time."""
+        all_since = self._spending.cost_usd(since=since, agent=agent, automation=automation)
+        return all_since - self._spending.cost_usd(since=self._clock.time(), agent=agent, automation=automation)
+
+    def tokens(self, *, since: float, agent: str | None = None, automation: str | None = None) -> int:
+        """Return tokens since a time."""
+        all_since = self._spending.tokens(since=since, agent=agent, automation=automation)
+        return all_since - self._spending.tokens(since=self._clock.time(), agent=agent, automation=automation)
+
+
+class _Tasks(TaskOwner):
+    """Tasks that are known to be new until they had a turn."""
+
+    def __init__(self) -> None:
+        super().__init__("backtest")
+        self.fresh = False
+
+    def spawn(self, coroutine: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
+        self.fresh = True
+        return super().spawn(coroutine, name=name)
+
+
+class Replay:
+    """Lets time go by from `start`.
+
+    Args:
+        parts: The hub's; nothing of it is changed.
+        start: Seconds since the epoch.
+    """
+
+    def __init__(self, parts: AutomationParts, start: float) -> None:
+        self.clock = ReplayClock(start)
+        self._tasks = _Tasks()
+        bus = EventBus(self._tasks, self.clock.time)
+        states = StateMachine(bus, self.clock.time)
+        self._timetable = SteppedTimetable(self.clock, self._tasks)
+        self.parts = replace(
+            parts,
+            bus=bus,
+            states=states,
+            clock=self.clock,
+            timetable=self._timetable,
+            templates=parts.templates.over(states, self.clock),
+            tasks=self._tasks,
+            repairs=Repairs(bus, self.clock.time),
+            judge=None,
+            spending=None if parts.spending is None else _SpentThen(parts.spending, self.clock),
+            history=None,
+            webhooks=_RecordedWebhooks(self.clock, bus),
+            sentences=None,
+            egress=None,
+        )
+
+    async def until(self, when: float, drain: Callable[[], Awaitable[bool]]) -> None:
+        """Let time go by until `when`: what is due comes due, at its time.
+
+        Args:
+            drain: Awaited after each moment at which something may have fired; False ends it.
+        """
+        while (due := self._next()) is not None and due <= when:
+            woke = self.clock.move_to(due)
+            await self._timetable.look()
+            await self.settle(woke=woke)
+            if not await drain():
+                return
+        await self.settle(woke=self.clock.move_to(when))
+        await drain()
+
+    async def settle(self, *, woke: bool = False) -> None:
+        """Let tasks run that woke or were set in motion, if there are any."""
+        if not woke and not self._tasks.fresh:
+            return
+        for _ in range(TURNS):
+            self._tasks.fresh = False
+            await asyncio.sleep(0)
+
+    async def close(self) -> None:
+        """End what waits."""
+        await self._tasks.cancel_all(timeout_s=1.0)
+
+    def _next(self) -> float | None:
+        due, waking = self._timetable.next_time(), self.clock.next_waking()
+        return due if waking is None else waking if due is None else min(due, waking)

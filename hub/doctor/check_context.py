@@ -1,0 +1,66 @@
+"""What the checks look at: a home directory, its configuration, and the hub that runs on it, if one does."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+from hub.config.checked import Checked, Config
+from hub.integration.catalog import CatalogEntry, find
+from hub.storage.homedir import Home
+from hub.storage.instance_lock import Running, read_running
+
+Ask = Callable[[str], Mapping[str, Any]]
+
+
+class CheckContext:
+    """One home directory.
+
+    Args:
+        home: Its paths.
+        check: Checks its configuration.
+        needed: Names the integrations that a configuration needs without naming them.
+        ask: Calls a method of the running hub, by name, and returns its payload; raises `HubError` when that fails.
+    """
+
+    def __init__(
+        self, home: Home, check: Callable[[], Checked], needed: Callable[[Config], set[str]], ask: Ask
+    ) -> None:
+        self.home = home
+        self.ask = ask
+        self._check = check
+        self._needed = needed
+
+    @cached_property
+    def running(self) -> Running | None:
+        """The hub that runs on it."""
+        return read_running(self.home.path)
+
+    @cached_property
+    def checked(self) -> Checked:
+        """Its configuration and all that is wrong with it."""
+        return self._check()
+
+    @property
+    def config(self) -> Config:
+        """Its configuration without what is broken."""
+        return self.checked.config
+
+    @cached_property
+    def catalog(self) -> Mapping[str, CatalogEntry]:
+        """The integrations there are."""
+        return find(self.home.path)
+
+    @cached_property
+    def used(self) -> set[str]:
+        """The integrations that a hub sets up on it: defaults, configured ones, and those that others need."""
+        defaults = {domain for domain, found in self.catalog.items() if found.manifest and found.manifest.default}
+        configured = set(self.config.present & self.catalog.keys())
+        hub = self.config.get("hub") or {}
+        return (defaults | configured | self._needed(self.config)) - set(hub.get("disabled", ()))
+
+    def command(self, text: str) -> str:
+        """Return a `homarus` command as it is typed for this home."""
+        return f"homarus {text} --config {shlex.quote(str(self.home))}"

@@ -1,0 +1,302 @@
+"""Who is calling: hub token, scoped tokens, device tokens, passwords, dashboard cookies, trusted proxies.
+
+Every way in is judged here and nowhere else: HTTP requests through `authenticate`, the first frame of a WebSocket
+through `check_secret` and `check_password`. An attempt is reserved before the credential is looked at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Protocol
+
+from aiohttp import web
+
+from hub.core.context import SCOPES, Authority, expand_scopes
+from hub.core.errors import LimitExceeded, Unauthorized
+from hub.core.secret import Secret
+from hub.gateway.calls.contract import Caller
+from hub.gateway.calls.settings import AuthMode, HttpSettings
+from hub.security.passwords import verify_password
+from hub.security.people import People
+from hub.security.rate_limit import AttemptLimiter, client_key
+from hub.security.tokens import TokenStore
+from hub.security.web_sessions import WebSessions
+
+CREDENTIAL_LIMIT = 512
+"""Characters; anything longer is no credential of ours and is not hashed."""
+HUB_CREDENTIAL = "hub"
+PASSWORD_CREDENTIAL = "password"  # noqa: S105  the name of a credential
+NO_CREDENTIAL = "none"
+COOKIE_PREFIX = "homarus_"
+CHALLENGE = 'Bearer realm="homarus"'
+
+
+@dataclass(frozen=True, slots=True)
+class CallClient:
+    """Where a request comes from.
+
+    Attributes:
+        address: The client, after trusted proxies were taken into account.
+        local: Direct loopback: no forwarding header, a loopback Host, Origin absent or same.
+        origin: The Origin header.
+        same_origin: Whether it is there and our own.
+        fetched_same_origin: Whether the browser says so in Sec-Fetch-Site.
+        scheme: As the browser used it.
+        by_trusted_proxy: Whether the peer is one of `http.trusted_proxies`.
+    """
+
+    address: str
+    local: bool
+    origin: str | None
+    same_origin: bool
+    fetched_same_origin: bool
+    scheme: str
+    by_trusted_proxy: bool
+
+    @property
+    def from_own_page(self) -> bool:
+        """Whether a browser says that a page of this hub sent it."""
+        return self.same_origin or (self.origin is None and self.fetched_same_origin)
+
+    @property
+    def limiter_key(self) -> str:
+        """Who is counted; a browser never shares the count of the programs on its machine."""
+        return self.address if self.origin is None else f"browser:{client_key(self.address)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Presented:
+    """The credentials a request carries, unjudged."""
+
+    bearer: str | None = None
+    cookie: str | None = None
+    user: str | None = None
+
+    def is_cookie(self, caller: Caller) -> bool:
+        """Whether it was the cookie that authenticated."""
+        return caller.credential_id.startswith("cookie:")
+
+
+class DeviceTokens(Protocol):
+    """Where device tokens are checked; `hub.gateway.access.devices` has it."""
+
+    def verify_token(self, plain: str) -> tuple[str, frozenset[str]] | None:
+        """Return device id and approved operator scopes, or None."""
+        ...
+
+    def has_device(self, device_id: str) -> bool:
+        """Whether a device may do anything, in whatever role."""
+        ...
+
+
+class WrongCredential(Unauthorized):
+    """A credential was presented and it is not valid; `details.code` is the protocol's word for it."""
+
+
+class Authenticator:
+    """Knows every kind of credential.
+
+    Args:
+        settings: Which mode is in force.
+        people: Who the owner is.
+        hub_token: The token that has every right on loopback.
+        limiter: Counts failures per client.
+    """
+
+    def __init__(
+        self,
+        settings: HttpSettings,
+        people: People,
+        hub_token: Secret,
+        limiter: AttemptLimiter,
+    ) -> None:
+        self._settings = settings
+        self.people = people
+        self._hub_digest = _digest(hub_token.reveal())
+        self._limiter = limiter
+        self._tokens: TokenStore | None = None
+        self._web_sessions: WebSessions | None = None
+        self._devices: DeviceTokens | None = None
+        self.cookie_name = f"{COOKIE_PREFIX}{settings.port}"
+
+    @property
+    def mode(self) -> AuthMode:
+        """How people and programs prove who they are."""
+        return self._settings.mode
+
+    def attach(self, tokens: TokenStore, web_sessions: WebSessions, devices: DeviceTokens | None = None) -> None:
+        """Take in what stands only once the hub database is open."""
+        self._tokens = tokens
+        self._web_sessions = web_sessions
+        self._devices = devices or self._devices
+
+    def set_port(self, port: int) -> None:
+        """Name the cookie after the port that was bound; browsers keep no cookies apart by port."""
+        self.cookie_name = f"{COOKIE_PREFIX}{port}"
+
+    def presented(self, request: web.Request, *, with_cookie: bool) -> Presented:
+        """Take the credentials out of a request."""
+        scheme, _, bearer = request.headers.get("Authorization", "").partition(" ")
+        bearer = bearer.strip() if scheme.lower() == "bearer" else ""
+        cookie = request.cookies.get(self.cookie_name) if with_cookie and "Cookie" in request.headers else None
+        user = request.headers.get(self._settings.user_header) if self.mode is AuthMode.TRUSTED_PROXY else None
+        return Presented(bearer or None, cookie or None, user or None)
+
+    def judge_rate(self, client: CallClient, presented: Presented) -> None:
+        """Refuse a locked client that shows a secret, before anything else is looked at.
+
+        The hub token itself is never locked out on its own machine: 256 bits are not guessed.
+
+        Raises:
+            LimitExceeded: This client failed too often; `retry_after_s` says when to come back.
+        """
+        if presented.bearer is not None and not self.is_local_hub_token(client, presented.bearer):
+            self._limiter.check(client.limiter_key)
+
+    def is_local_hub_token(self, client: CallClient, plain: str | None) -> bool:
+        """Whether this is the hub token, on the hub's own machine."""
+        return plain is not None and client.local and self._is_hub_token(plain)
+
+    async def authenticate(self, client: CallClient, presented: Presented) -> Caller:
+        """Return who is calling.
+
+        Raises:
+            Unauthorized: No credential, or none that is valid.
+            LimitExceeded: Too many failures.
+        """
+        if self.mode is AuthMode.NONE and client.local:
+            return self._owner(NO_CREDENTIAL, client)
+        if presented.bearer is not None:
+            if not self.is_local_hub_token(client, presented.bearer):
+                self.reserve(client)
+            return await self.check_secret(presented.bearer, client)
+        if presented.cookie is not None:
+            return self._check_cookie(presented.cookie, client)
+        if presented.user is not None:
+            return self._check_proxy_user(presented.user, client)
+        raise Unauthorized("this needs a credential: sign in, or send a token as `Authorization: Bearer TOKEN`")
+
+    async def try_authenticate(self, client: CallClient, presented: Presented) -> Caller | None:
+        """Return who is calling a public route, or None; a secret in the headers is not looked at there."""
+        try:
+            return await self.authenticate(client, replace(presented, bearer=None))
+        except (Unauthorized, LimitExceeded):
+            return None
+
+    async def check_secret(self, plain: str, client: CallClient) -> Caller:
+        """Return who holds a bearer secret: hub token, scoped token, device token, or the password.
+
+        The attempt was reserved, unless it is the hub token on its own machine; it is given back when it was good.
+
+        Raises:
+            WrongCredential: It is none of them.
+        """
+        if len(plain) > CREDENTIAL_LIMIT:
+            raise WrongCredential("this is not a credential of this hub", details={"code": "AUTH_TOKEN_MISMATCH"})
+        is_hub_token = self._is_hub_token(plain)
+        if is_hub_token and client.local:
+            return self._owner(HUB_CREDENTIAL, client)
+        if is_hub_token:
+            raise WrongCredential(
+                "the hub token works only on the hub's own machine; make one for other machines and programs with "
+                "`homarus token create`",
+                details={"code": "AUTH_TOKEN_MISMATCH"},
+            )
+        caller = self._check_token(plain, client) or self._check_device_token(plain, client)
+        if caller is None and await self._is_password(plain):
+            caller = self._owner(PASSWORD_CREDENTIAL, client)
+        if caller is None:
+            raise WrongCredential("this token is not valid, or no longer", details={"code": "AUTH_TOKEN_MISMATCH"})
+        return self._good(caller, client)
+
+    async def check_password(self, plain: str, client: CallClient) -> Caller:
+        """Return the owner when the password is right; the attempt was reserved, and is given back then.
+
+        Raises:
+            WrongCredential: It is not, or there is none.
+        """
+        if len(plain) > CREDENTIAL_LIMIT or not await self._is_password(plain):
+            raise WrongCredential("the password is wrong", details={"code": "AUTH_PASSWORD_MISMATCH"})
+        return self._good(self._owner(PASSWORD_CREDENTIAL, client), client)
+
+    def still_valid(self, credential_id: str) -> bool:
+        """Whether a credential that was good once was not revoked meanwhile."""
+        kind, _, id = credential_id.partition(":")
+        if kind == "token":
+            return self._tokens is not None and self._tokens.is_valid(id)
+        if kind == "cookie":
+            return self._web_sessions is not None and self._web_sessions.is_valid(id)
+        if kind == "device":
+            return self._devices is not None and self._devices.has_device(id)
+        return True
+
+    def reserve(self, client: CallClient) -> None:
+        """Count an attempt, before what is guessed is looked at.
+
+        Raises:
+            LimitExceeded: Too many failures.
+        """
+        self._limiter.reserve(client.limiter_key)
+
+    def succeed(self, client: CallClient) -> None:
+        """Take a reserved attempt back: it was good."""
+        self._limiter.succeed(client.limiter_key)
+
+    def _check_token(self, plain: str, client: CallClient) -> Caller | None:
+        token = self._tokens.verify(plain) if self._tokens is not None else None
+        if token is None:
+            return None
+        return self._holder(f"token:{token.id}", expand_scopes(token.scopes), client)
+
+    def _check_device_token(self, plain: str, client: CallClient) -> Caller | None:
+        found = self._devices.verify_token(plain) if self._devices is not None else None
+        return self._holder(f"device:{found[0]}", found[1], client) if found is not None else None
+
+    def _check_cookie(self, plain: str, client: CallClient) -> Caller:
+        """Return who a cookie stands for.
+
+        A tab that was signed out asks again and again; its old cookie locks neither the way in nor a new cookie.
+        """
+        session = self._web_sessions.verify(plain) if self._web_sessions is not None else None
+        if session is None:
+            self._limiter.reserve(f"cookie:{client_key(client.address)}")
+            raise WrongCredential("you are signed out; sign in again")
+        scopes = expand_scopes(session.scopes)
+        authority = self.people.owner_authority().narrow(scopes=scopes, owner="operator.admin" in scopes)
+        return Caller(authority, f"cookie:{session.id}", client.address, client.local)
+
+    def _check_proxy_user(self, user: str, client: CallClient) -> Caller:
+        if not client.by_trusted_proxy:
+            raise WrongCredential("only a proxy in `http: trusted_proxies:` may name the person")
+        person = self.people.by_id(user)
+        if person is None or not person.owner:
+            raise WrongCredential(f"{user[:64]!r} is not an owner in `people:`")
+        authority = Authority(f"person:{person.id}", person.id, SCOPES, owner=True)
+        return Caller(authority, f"proxy:{person.id}", client.address, local=False)
+
+    def _holder(self, principal: str, scopes: frozenset[str], client: CallClient) -> Caller:
+        owner = "operator.admin" in scopes
+        person = next((each.id for each in self.people.owners()), None) if owner else None
+        return Caller(Authority(principal, person, scopes, owner=owner), principal, client.address, client.local)
+
+    def _owner(self, credential_id: str, client: CallClient) -> Caller:
+        return Caller(self.people.owner_authority(), credential_id, client.address, client.local)
+
+    def _good(self, caller: Caller, client: CallClient) -> Caller:
+        self._limiter.succeed(client.limiter_key)
+        return caller
+
+    def _is_hub_token(self, plain: str) -> bool:
+        return hmac.compare_digest(_digest(plain), self._hub_digest)
+
+    async def _is_password(self, plain: str) -> bool:
+        if self.mode is not AuthMode.PASSWORD or self._settings.password is None:
+            return False
+        return await asyncio.to_thread(verify_password, self._settings.password, plain)
+
+
+def _digest(plain: str) -> bytes:
+    return sha256(plain.encode("utf-8", "surrogatepass")).digest()

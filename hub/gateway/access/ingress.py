@@ -1,0 +1,243 @@
+"""The one way in, for HTTP and WebSocket alike: size, rate, Host, Origin, authentication, strict schema, scope."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import orjson
+from aiohttp import web
+
+from hub.core.errors import Forbidden, HubError, InvalidRequest, NotFound
+from hub.core.schema import Schema, SchemaError, describe_error
+from hub.gateway.access.auth import Authenticator, CallClient, Presented
+from hub.gateway.access.guard import RAW_LIMIT_BYTES, Socket
+from hub.gateway.access.hosts import (
+    client_address,
+    forwarded_scheme,
+    has_forwarding,
+    host_allowed,
+    is_loopback,
+    is_loopback_host,
+    is_trusted_proxy,
+    plain_address,
+    same_origin,
+)
+from hub.gateway.calls.contract import Caller, HttpCall, Open, Route
+from hub.gateway.calls.routes import RouteMatch, RouteTable
+from hub.gateway.calls.settings import HttpSettings
+
+SINGLE_HEADERS = ("Host", "Origin", "Authorization", "Content-Length", "Content-Type")
+"""Headers of which there may be one: two parsers that pick different ones see different requests."""
+
+
+class TooLarge(HubError):
+    """The request is larger than its route takes."""
+
+    code = "TOO_LARGE"
+    http_status = 413
+
+
+class MethodNotAllowed(HubError):
+    """The path exists, with other methods."""
+
+    code = "METHOD_NOT_ALLOWED"
+    http_status = 405
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A request that may be handled: its route and the call to hand to the handler."""
+
+    route: Route
+    call: HttpCall
+
+
+class Ingress:
+    """Judges each request before anything is done for it.
+
+    Args:
+        settings: Allowed hosts and trusted proxies.
+        routes: The table.
+        authenticator: Knows credentials.
+        own_names: The machine's names, lower case.
+        scheme: `http` or `https`, as the gateway itself serves.
+    """
+
+    def __init__(
+        self,
+        settings: HttpSettings,
+        routes: RouteTable,
+        authenticator: Authenticator,
+        own_names: Iterable[str],
+        scheme: str,
+    ) -> None:
+        self._routes = routes
+        self._authenticator = authenticator
+        self._own_names = frozenset(own_names)
+        self._scheme = scheme
+        self.configure(settings)
+
+    def configure(self, settings: HttpSettings) -> None:
+        """Put changed settings in force."""
+        self._settings = settings
+        self._names = self._own_names | settings.allowed_hosts
+
+    def route_of(self, request: web.Request) -> RouteMatch | None:
+        """Return the route of a request, or None."""
+        upgrade = request.headers.get("Upgrade")
+        return self._routes.match(
+            request.method, request.path, websocket=upgrade is not None and upgrade.strip().lower() == "websocket"
+        )
+
+    async def admit(self, request: web.Request, match: RouteMatch | None) -> Admitted:
+        """Judge a request; what it returns may be handled.
+
+        Raises:
+            HubError: It may not; the error's `http_status` is the answer. Nothing of the body was parsed unless the
+                caller was authenticated or the route is public.
+        """
+        route = match.route if match is not None else None
+        self._judge_size(request, route)
+        client = self.client_of(request)
+        presented = self._authenticator.presented(request, with_cookie=route is not None and route.cookie)
+        if route is not None and route.scope != Open.SELF:
+            self._authenticator.judge_rate(client, presented)
+        self._judge_host(request)
+        if client.origin is not None and not client.same_origin:
+            raise Forbidden("requests from other web sites are refused", details={"reason": "origin"})
+        if route is None or match is None:
+            raise self._no_route(request)
+        caller = await self._authenticate(request, route, client, presented)
+        body = await self._body(request, route, caller)
+        if caller is not None:
+            _judge_scope(route, caller)
+        return Admitted(route, HttpCall(request, caller, match.params, body))
+
+    def client_of(self, request: web.Request) -> CallClient:
+        """Return where a request comes from."""
+        headers = request.headers
+        socket = cast(Socket, request.protocol)
+        peer = plain_address(socket.peername[0]) if socket.peername else ""
+        host = headers.get("Host", "")
+        origin = headers.get("Origin")
+        settings = self._settings
+        scheme = forwarded_scheme(peer, headers, settings.trusted_proxies, self._scheme)
+        same = origin is not None and same_origin(origin, scheme, host)
+        direct = is_loopback(peer) and not has_forwarding(headers) and is_loopback_host(host)
+        return CallClient(
+            address=client_address(peer, ",".join(headers.getall("X-Forwarded-For", ())), settings.trusted_proxies),
+            local=direct and (origin is None or same),
+            origin=origin,
+            same_origin=same,
+            fetched_same_origin=headers.get("Sec-Fetch-Site") == "same-origin",
+            scheme=scheme,
+            by_trusted_proxy=is_trusted_proxy(peer, settings.trusted_proxies),
+        )
+
+    def _judge_size(self, request: web.Request, route: Route | None) -> None:
+        for name in SINGLE_HEADERS:
+            if len(request.headers.getall(name, ())) > 1:
+                raise InvalidRequest(f"there is more than one {name} header")
+        length = request.content_length
+        if length is None or route is None:
+            return
+        limit = min(route.body_limit, RAW_LIMIT_BYTES) if route.scope in (Open.PUBLIC, Open.SELF) else route.body_limit
+        if length > limit:
+            raise TooLarge(f"the body has {length} bytes; {route.path} takes at most {limit}")
+
+    def _judge_host(self, request: web.Request) -> None:
+        socket = cast(Socket, request.protocol)
+        own = plain_address(socket.sockname[0]) if socket.sockname else ""
+        host = request.headers.get("Host", "")
+        if not host_allowed(host, own, self._names):
+            raise Forbidden(
+                f"this hub does not answer to the name {host[:80]!r}; "
+                "if it is the hub's, add it to `http: allowed_hosts:` in configuration.yaml",
+                details={"reason": "host"},
+            )
+
+    def _no_route(self, request: web.Request) -> HubError:
+        methods = self._routes.methods_of(request.path)
+        if methods:
+            return MethodNotAllowed(f"{request.path} takes {', '.join(methods)}", details={"methods": methods})
+        return NotFound(f"there is nothing at {request.path[:200]}")
+
+    async def _authenticate(
+        self, request: web.Request, route: Route, client: CallClient, presented: Presented
+    ) -> Caller | None:
+        if route.scope == Open.SELF:
+            return None
+        if route.scope == Open.PUBLIC:
+            caller = await self._authenticator.try_authenticate(client, presented)
+        else:
+            caller = await self._authenticator.authenticate(client, presented)
+        if caller is None:
+            return None
+        acts = request.method not in ("GET", "HEAD") or route.websocket
+        if presented.is_cookie(caller) and acts and not client.from_own_page:
+            raise Forbidden("this needs to come from the dashboard's own page", details={"reason": "origin"})
+        cast(Socket, request.protocol).trust(caller.credential_id)
+        return caller
+
+    async def _body(self, request: web.Request, route: Route, caller: Caller | None) -> Any:
+        if not request.body_exists:
+            return parse_body(b"", route.body) if route.body is not None else b""
+        if request.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
+            raise InvalidRequest("compressed bodies are not taken; send it as it is")
+        if request.headers.get("Expect", "").strip().lower() == "100-continue":
+            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            request.writer.output_size = 0
+        raw = await _read(request, min(route.body_limit, RAW_LIMIT_BYTES) if caller is None else route.body_limit)
+        return raw if route.body is None else parse_body(raw, route.body)
+
+
+def parse_body(raw: bytes, schema: Schema) -> Any:
+    """Return a JSON body that fits a schema.
+
+    Raises:
+        InvalidRequest: It is not JSON, or it does not fit; the message names the path.
+    """
+    try:
+        data = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise InvalidRequest(f"the body is not JSON: {error}") from None
+    return validate(data, schema, "the body")
+
+
+def validate(data: Any, schema: Schema | Callable[[Any], Any], what: str) -> Any:
+    """Return data that fits a schema.
+
+    Raises:
+        InvalidRequest: It does not; the message names the paths.
+    """
+    try:
+        return schema(data)
+    except SchemaError as error:
+        raise InvalidRequest(f"{what}: {describe_error(error)}") from None
+
+
+def error_body(error: HubError) -> Mapping[str, Any]:
+    """Return an error as HTTP shows it."""
+    return {"error": error.as_dict()}
+
+
+def _judge_scope(route: Route, caller: Caller) -> None:
+    if route.scope in tuple(Open):
+        return
+    if not caller.authority.has(route.scope):
+        raise Forbidden(f"missing scope: {route.scope}", details={"missingScope": route.scope})
+
+
+async def _read(request: web.Request, limit: int) -> bytes:
+    chunks: list[bytes] = []
+    size = 0
+    while chunk := await request.content.readany():
+        size += len(chunk)
+        if size > limit:
+            raise TooLarge(f"the body is larger than the {limit} bytes that {request.path} takes")
+        chunks.append(chunk)
+    raw = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+    request._read_bytes = raw  # so that a handler may use aiohttp's own ways to read forms
+    return raw

@@ -1,0 +1,128 @@
+"""What the gateway was told: the `http` section as typed values, and the binds it refuses."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from hub.core.errors import HubError
+from hub.core.secret import Secret
+from hub.gateway.calls.schema import DEFAULT_HOST, DEFAULT_PORT, HTTP_SCHEMA
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+class AuthMode(StrEnum):
+    """How people and programs prove who they are."""
+
+    TOKEN = "token"  # noqa: S105  the name of a mode
+    PASSWORD = "password"  # noqa: S105
+    TRUSTED_PROXY = "trusted_proxy"
+    NONE = "none"
+
+
+class StartRefused(HubError):
+    """The gateway does not start like this; the message says what to set."""
+
+    code = "START_REFUSED"
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayLimits:
+    """Bounds; the first three count connections, the last bytes of output that may wait for one client."""
+
+    sockets: int = 32
+    sockets_per_address: int = 8
+    connections: int = 1000
+    buffer_bytes: int = 52_428_800
+
+
+@dataclass(frozen=True, slots=True)
+class HttpSettings:
+    """The `http` section.
+
+    Attributes:
+        host: IP address to listen on.
+        port: TCP port; 0 lets the system choose.
+        mode: How to sign in.
+        password: The shared password (or its argon2id hash), for mode password.
+        user_header: Where a trusted proxy names the person.
+        tls: Certificate and key files.
+        allowed_hosts: Further Host names, lower case.
+        trusted_proxies: Networks whose forwarded headers count.
+        limits: Bounds.
+    """
+
+    host: str = DEFAULT_HOST
+    port: int = DEFAULT_PORT
+    mode: AuthMode = AuthMode.TOKEN
+    password: Secret | None = field(default=None, repr=False)
+    user_header: str = "X-Forwarded-User"
+    tls: tuple[Path, Path] | None = None
+    allowed_hosts: frozenset[str] = frozenset()
+    trusted_proxies: tuple[Network, ...] = ()
+    limits: GatewayLimits = GatewayLimits()
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can connect."""
+        return ipaddress.ip_address(self.host).is_loopback
+
+    @property
+    def lacks_loopback(self) -> bool:
+        """Whether the address is one of the LAN, at which loopback is not served."""
+        address = ipaddress.ip_address(self.host)
+        return not (address.is_loopback or address.is_unspecified)
+
+    @classmethod
+    def from_config(
+        cls, section: Mapping[str, Any] | None, directory: Path, *, host: str | None = None, port: int | None = None
+    ) -> HttpSettings:
+        """Read a validated `http` section; without one, the defaults.
+
+        Args:
+            section: As `HTTP_SCHEMA` gives it, or as written.
+            directory: What relative file names mean.
+            host, port: From the command line, over the section.
+        """
+        valid = HTTP_SCHEMA(dict(section or {}))
+        tls = valid.get("tls")
+        return cls(
+            host=host if host is not None else valid["host"],
+            port=port if port is not None else valid["port"],
+            mode=AuthMode(valid["auth"]["mode"]),
+            password=valid["auth"].get("password"),
+            user_header=valid["auth"]["user_header"],
+            tls=(directory / tls["certificate"], directory / tls["key"]) if tls else None,
+            allowed_hosts=frozenset(valid["allowed_hosts"]),
+            trusted_proxies=tuple(ipaddress.ip_network(each) for each in valid["trusted_proxies"]),
+            limits=GatewayLimits(**valid["limits"]),
+        )
+
+
+def refuse_unsafe(settings: HttpSettings) -> None:
+    """Raise when the gateway must not start with these settings.
+
+    Raises:
+        StartRefused: A bind beyond loopback without auth, or an auth mode that lacks what it needs.
+    """
+    if settings.mode is AuthMode.NONE and not settings.loopback:
+        raise StartRefused(
+            f"http.host is {settings.host}, which others can reach, and http.auth.mode is none. "
+            "Set `http: auth: {mode: token}` (or password), or `http: host: 127.0.0.1`."
+        )
+    if settings.mode is AuthMode.PASSWORD and not settings.password:
+        raise StartRefused(
+            "http.auth.mode is password and there is no password. Set `http: auth: password: !secret http_password`."
+        )
+    if settings.mode is AuthMode.TRUSTED_PROXY and not settings.trusted_proxies:
+        raise StartRefused(
+            "http.auth.mode is trusted_proxy and no proxy is trusted. Set `http: trusted_proxies: [ADDRESS]`."
+        )
+    for file in settings.tls or ():
+        if not file.is_file():
+            raise StartRefused(f"http.tls names {file}, and there is no such file.")

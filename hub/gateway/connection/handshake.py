@@ -1,0 +1,407 @@
+"""The handshake: challenge, `connect`, protocol version, credential, device, and what the client may do."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import WSMsgType
+
+from hub.core.clock import Clock
+from hub.core.context import SCOPES, Authority, expand_scopes
+from hub.core.errors import HubError, InvalidRequest, LimitExceeded, Unauthorized, Unavailable
+from hub.core.schema import REMOVE_EXTRA, All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer
+from hub.gateway.access.auth import (
+    HUB_CREDENTIAL,
+    NO_CREDENTIAL,
+    PASSWORD_CREDENTIAL,
+    Authenticator,
+    CallClient,
+    Presented,
+)
+from hub.gateway.access.device_identity import DeviceProof, SignedClient, verify
+from hub.gateway.access.devices import Devices, Grant
+from hub.gateway.access.guard import HANDSHAKE_LIMIT_S
+from hub.gateway.access.ingress import validate
+from hub.gateway.calls.contract import Caller
+from hub.gateway.connection.connection import ClientInfo, Connection
+from hub.gateway.connection.protocol import (
+    CLOSE_POLICY,
+    CLOSE_PROTOCOL,
+    PROTOCOLS,
+    Request,
+    decode,
+    encode_error,
+    encode_event,
+)
+
+SHARED = frozenset({HUB_CREDENTIAL, PASSWORD_CREDENTIAL, NO_CREDENTIAL})
+"""Credentials that are the owner's own, as opposed to one made for a program."""
+
+
+def _text(limit: int) -> All:
+    return All(str, Length(max=limit))
+
+
+def _maybe(validator: Any) -> AnyOf:
+    return AnyOf(None, validator)
+
+
+CONNECT_SCHEMA = Schema(
+    {
+        Required("minProtocol"): All(integer, Range(min=0)),
+        Required("maxProtocol"): All(integer, Range(min=0)),
+        Required("client"): Schema(
+            {
+                Required("id"): All(str, Length(min=1, max=64)),
+                Required("version"): _text(64),
+                Required("platform"): _text(128),
+                Required("mode"): _text(32),
+                Optional("displayName"): _maybe(_text(128)),
+                Optional("deviceFamily"): _maybe(_text(128)),
+                Optional("modelIdentifier"): _maybe(_text(128)),
+                Optional("instanceId"): _maybe(_text(128)),
+            },
+            extra=REMOVE_EXTRA,
+        ),
+        Optional("role", default="operator"): In(["operator", "node"]),
+        Optional("scopes", default=list): All([_text(64)], Length(max=64)),
+        Optional("caps", default=list): All([_text(64)], Length(max=128)),
+        Optional("commands", default=list): All([_text(128)], Length(max=512)),
+        Optional("permissions", default=dict): {str: boolean},
+        Optional("pathEnv"): _maybe(_text(16_384)),
+        Optional("locale"): _maybe(_text(64)),
+        Optional("userAgent"): _maybe(_text(512)),
+        Optional("auth"): _maybe(
+            Schema(
+                {
+                    Optional("token"): _maybe(_text(512)),
+                    Optional("password"): _maybe(_text(512)),
+                    Optional("deviceToken"): _maybe(_text(512)),
+                    Optional("bootstrapToken"): _maybe(_text(512)),
+                },
+                extra=REMOVE_EXTRA,
+            )
+        ),
+        Optional("device"): _maybe(
+            Schema(
+                {
+                    Required("id"): _text(128),
+                    Required("publicKey"): _text(128),
+                    Required("signature"): _text(256),
+                    Required("signedAt"): integer,
+                    Optional("nonce", default=""): _text(128),
+                },
+                extra=REMOVE_EXTRA,
+            )
+        ),
+    },
+    extra=REMOVE_EXTRA,
+)
+
+
+class NotPaired(HubError):
+    """The device must be approved first."""
+
+    code = "NOT_PAIRED"
+    http_status = 403
+
+
+class _Refused(Exception):
+    """The connection is closed: with `error` as the answer when there is one, then with `close_code`."""
+
+    def __init__(self, error: HubError | None, close_code: int = CLOSE_POLICY, reason: str = "") -> None:
+        super().__init__(reason)
+        self.error = error
+        self.close_code = close_code
+        self.reason = reason or (error.message if error is not None else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    """What the handshake came to.
+
+    Attributes:
+        request_id: The request to answer with hello-ok.
+        protocol: The version agreed on.
+        caller: Who.
+        client: What the client says of itself.
+        scopes: Granted, expanded.
+        device_token: For a paired device.
+    """
+
+    request_id: str
+    protocol: int
+    caller: Caller
+    client: ClientInfo
+    scopes: frozenset[str]
+    device_token: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A connect request that is well-formed.
+
+    Attributes:
+        request: Its frame.
+        protocol: The version agreed on.
+        client: Where it comes from.
+        params: As `CONNECT_SCHEMA` has validated them.
+        said: What the client says of itself.
+    """
+
+    request: Request
+    protocol: int
+    client: CallClient
+    params: Mapping[str, Any]
+    said: ClientInfo
+
+
+class Handshake:
+    """Judges the first frame of each WebSocket.
+
+    Args:
+        authenticator: Knows credentials.
+        clock: Tells the age of signatures.
+        starting: Whether the hub is still starting.
+    """
+
+    def __init__(self, authenticator: Authenticator, clock: Clock, starting: Callable[[], bool]) -> None:
+        self._authenticator = authenticator
+        self._clock = clock
+        self._starting = starting
+        self._devices: Devices | None = None
+
+    def attach(self, devices: Devices) -> None:
+        """Take in what stands only once the hub database is open."""
+        self._devices = devices
+
+    async def shake(self, connection: Connection, client: CallClient, presented: Presented) -> Welcome | None:
+        """Challenge a client and judge its answer; None when it was refused and is being closed."""
+        nonce = secrets.token_urlsafe(24)
+        challenge = {"nonce": nonce, "ts": self._now_ms()}
+        connection.send(encode_event("connect.challenge", challenge) + b"}")
+        request: Request | None = None
+        try:
+            async with asyncio.timeout(HANDSHAKE_LIMIT_S):
+                request = await _first_request(connection)
+                return await self._judge(request, client, presented, nonce)
+        except TimeoutError:
+            connection.close(CLOSE_POLICY, "handshake timeout")
+        except _Refused as refused:
+            if refused.error is not None and request is not None:
+                connection.send(encode_error(request.id, refused.error))
+            connection.close(refused.close_code, refused.reason)
+        except HubError as error:
+            if request is not None:
+                connection.send(encode_error(request.id, error))
+            connection.close(CLOSE_POLICY, error.message)
+        return None
+
+    async def _judge(self, request: Request, client: CallClient, presented: Presented, nonce: str) -> Welcome:
+        if request.method != "connect":
+            raise _Refused(InvalidRequest("the first request must be connect"))
+        if self._starting() or self._devices is None:
+            raise Unavailable("the hub is still starting", details={"reason": "startup-sidecars"}, retry_after_s=1.0)
+        params = validate(request.params, CONNECT_SCHEMA, "connect")
+        protocol = min(params["maxProtocol"], PROTOCOLS[-1])
+        if protocol < max(params["minProtocol"], PROTOCOLS[0]):
+            details = {"code": "PROTOCOL_MISMATCH", "expectedProtocol": PROTOCOLS[-1]}
+            raise _Refused(InvalidRequest("protocol mismatch", details=details), CLOSE_PROTOCOL, "protocol mismatch")
+        auth = params.get("auth") or {}
+        device = params.get("device")
+        said = _client_info(params)
+        asked = _Asked(request, protocol, client, params, said)
+        if device is not None:
+            proof = DeviceProof(
+                device["id"], device["publicKey"], device["signature"], device["signedAt"], device["nonce"]
+            )
+            verify(proof, _signed(params, auth), nonce, self._now_ms())
+        if device is not None and auth.get("deviceToken") and not (auth.get("token") or auth.get("password")):
+            return await self._known_device(asked)
+        paired = device is not None and self._devices.grant(said.device_id or "", said.role) is not None
+        caller = await self._credential(client, auth, presented, paired=paired)
+        if device is not None:
+            return await self._with_device(asked, caller)
+        if said.role == "node":
+            raise NotPaired("a node must show a device identity", details={"code": "DEVICE_IDENTITY_REQUIRED"})
+        granted = _without_device(params["scopes"], caller, client)
+        return Welcome(request.id, protocol, _narrowed(caller, granted), said, granted)
+
+    async def _credential(
+        self, client: CallClient, auth: Mapping[str, Any], presented: Presented, *, paired: bool
+    ) -> Caller:
+        authenticator = self._authenticator
+        secret, kind = auth.get("token") or presented.bearer, "TOKEN"
+        if not secret and auth.get("password"):
+            secret, kind = auth["password"], "PASSWORD"
+        bootstrap = auth.get("bootstrapToken") or auth.get("deviceToken")
+        if not secret and bootstrap:
+            secret = bootstrap
+        try:
+            if secret and not authenticator.is_local_hub_token(client, secret):
+                authenticator.reserve(client)
+            if not secret:
+                return await authenticator.authenticate(client, Presented(user=presented.user))
+            if kind == "PASSWORD":
+                return await authenticator.check_password(secret, client)
+            return await authenticator.check_secret(secret, client)
+        except LimitExceeded as error:
+            error.details |= {"code": "AUTH_RATE_LIMITED", "canRetryWithDeviceToken": False}
+            error.details["recommendedNextStep"] = "wait_then_retry"
+            raise
+        except Unauthorized as error:
+            error.details.setdefault("code", f"AUTH_{kind}_MISMATCH" if secret else "AUTH_TOKEN_MISSING")
+            error.details["canRetryWithDeviceToken"] = paired
+            error.details["recommendedNextStep"] = (
+                "retry_with_device_token"
+                if paired
+                else "update_auth_credentials"
+                if secret
+                else "provide_auth_credentials"
+            )
+            raise
+
+    async def _known_device(self, asked: _Asked) -> Welcome:
+        devices = self._devices_now()
+        grant = devices.grant(asked.said.device_id or "", asked.said.role)
+        self._authenticator.reserve(asked.client)
+        if grant is None or not devices.is_token_of(asked.params["auth"]["deviceToken"], grant):
+            raise Unauthorized(
+                "the device token is not valid, or no longer",
+                details={
+                    "code": "AUTH_TOKEN_MISMATCH",
+                    "canRetryWithDeviceToken": False,
+                    "recommendedNextStep": "update_auth_credentials",
+                },
+            )
+        self._authenticator.succeed(asked.client)
+        if not _covers(grant, asked.params["scopes"]):
+            await self._ask(asked)
+        return self._welcome_device(asked, grant)
+
+    async def _with_device(self, asked: _Asked, caller: Caller) -> Welcome:
+        devices, said, params = self._devices_now(), asked.said, asked.params
+        grant = devices.grant(said.device_id or "", said.role)
+        if grant is None or not _covers(grant, params["scopes"]):
+            by_owner = caller.credential_id in SHARED and asked.client.local
+            wanted = _known_scopes(params["scopes"])
+            if not by_owner or not set(wanted) <= caller.authority.scopes:
+                await self._ask(asked)
+            if grant is not None:
+                wanted = tuple({*wanted, *grant.scopes})
+            grant = await devices.admit(
+                said.device_id or "", params["device"]["publicKey"], said.role, wanted, _about(said), owner=True
+            )
+        return self._welcome_device(asked, await devices.refresh(grant))
+
+    def _welcome_device(self, asked: _Asked, grant: Grant) -> Welcome:
+        devices = self._devices_now()
+        devices.used(grant)
+        node = asked.said.role == "node"
+        scopes = frozenset() if node else expand_scopes(asked.params["scopes"]) & expand_scopes(grant.scopes)
+        person = self._authenticator.people.owners()[0].id if grant.owner else None
+        authority = Authority(f"device:{grant.device_id}", person, scopes, owner=grant.owner)
+        caller = Caller(authority, f"device:{grant.device_id}", asked.client.address, asked.client.local)
+        return Welcome(asked.request.id, asked.protocol, caller, asked.said, scopes, devices.token(grant))
+
+    async def _ask(self, asked: _Asked) -> None:
+        said = asked.said
+        request = await self._devices_now().ask(
+            said.device_id or "",
+            asked.params["device"]["publicKey"],
+            said.role,
+            _known_scopes(asked.params["scopes"]),
+            _about(said),
+            asked.client.address,
+        )
+        raise NotPaired(
+            "this device must be approved first: `homarus call device.pair.approve`, or the dashboard",
+            details={"code": "PAIRING_REQUIRED", "requestId": request.id},
+        )
+
+    def _devices_now(self) -> Devices:
+        if self._devices is None:
+            raise Unavailable("the hub is still starting", retry_after_s=1.0)
+        return self._devices
+
+    def _now_ms(self) -> int:
+        return int(self._clock.time() * 1000)
+
+
+async def _first_request(connection: Connection) -> Request:
+    while True:
+        message = await connection.ws.receive()
+        if message.type not in (WSMsgType.TEXT, WSMsgType.BINARY):
+            raise _Refused(None, reason="no handshake")
+        try:
+            frame = decode(message.data)
+        except InvalidRequest as error:
+            raise _Refused(None, reason=error.message[:100]) from None
+        if isinstance(frame, Request):
+            return frame
+        raise _Refused(None, reason="the first frame must be a connect request")
+
+
+def _without_device(requested: list[str], caller: Caller, client: CallClient) -> frozenset[str]:
+    """Return the scopes of an operator without a device: with the owner's secret, only on direct loopback."""
+    if caller.credential_id in SHARED and not client.local:
+        return frozenset()
+    return expand_scopes(requested) & caller.authority.scopes
+
+
+def _narrowed(caller: Caller, scopes: frozenset[str]) -> Caller:
+    return Caller(caller.authority.narrow(scopes=scopes), caller.credential_id, caller.address, caller.local)
+
+
+def _covers(grant: Grant, requested: list[str]) -> bool:
+    return grant.role == "node" or set(_known_scopes(requested)) <= expand_scopes(grant.scopes)
+
+
+def _known_scopes(requested: list[str]) -> tuple[str, ...]:
+    return tuple(sorted(SCOPES.intersection(requested)))
+
+
+def _about(said: ClientInfo) -> dict[str, Any]:
+    return {
+        "clientId": said.id,
+        "clientMode": said.mode,
+        "platform": said.platform,
+        "displayName": said.display_name,
+        "deviceFamily": said.device_family,
+    }
+
+
+def _client_info(params: Mapping[str, Any]) -> ClientInfo:
+    client = params["client"]
+    device = params.get("device")
+    return ClientInfo(
+        id=client["id"],
+        version=client["version"],
+        platform=client["platform"],
+        mode=client["mode"],
+        display_name=client.get("displayName"),
+        device_family=client.get("deviceFamily"),
+        model_identifier=client.get("modelIdentifier"),
+        instance_id=client.get("instanceId"),
+        role=params["role"],
+        caps=tuple(params["caps"]),
+        commands=tuple(params["commands"]),
+        device_id=device["id"].lower() if device is not None else None,
+    )
+
+
+def _signed(params: Mapping[str, Any], auth: Mapping[str, Any]) -> SignedClient:
+    client = params["client"]
+    return SignedClient(
+        client_id=client["id"],
+        client_mode=client["mode"],
+        role=params["role"],
+        scopes=params["scopes"],
+        token=auth.get("token") or auth.get("deviceToken") or auth.get("bootstrapToken") or "",
+        platform=client["platform"],
+        device_family=client.get("deviceFamily") or "",
+    )

@@ -1,0 +1,438 @@
+"""The gateway: listens on one port, lets in what the ingress admits, and keeps the connected clients."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket as sockets
+import ssl
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Literal, cast
+
+import orjson
+from aiohttp import web
+
+from hub.core.clock import Clock
+from hub.core.errors import HubError, Unauthorized, Unavailable
+from hub.core.events import EventBus
+from hub.core.ids import new_id
+from hub.core.repairs import Repairs, Severity
+from hub.core.secret import Secret
+from hub.core.tasks import TaskOwner
+from hub.gateway.access.auth import CHALLENGE, Authenticator
+from hub.gateway.access.devices import Devices
+from hub.gateway.access.guard import AUTH_LIMIT_S, Guard, GuardedServer, Socket
+from hub.gateway.access.ingress import Ingress, error_body
+from hub.gateway.calls.contract import HttpCall, Open, Push, Route
+from hub.gateway.calls.dispatch import Dispatcher
+from hub.gateway.calls.idempotency import Idempotency
+from hub.gateway.calls.method_table import MethodTable
+from hub.gateway.calls.routes import RouteMatch, RouteTable
+from hub.gateway.calls.schema import DEFAULT_HOST
+from hub.gateway.calls.settings import HttpSettings, StartRefused, refuse_unsafe
+from hub.gateway.connection.connection import Connection
+from hub.gateway.connection.handshake import Handshake
+from hub.gateway.connection.outlet import Outlet
+from hub.gateway.connection.presence import Presence
+from hub.gateway.connection.protocol import CLOSE_POLICY, CLOSE_RESTART, MAX_PAYLOAD_BYTES, TICK_S, encode_result
+from hub.gateway.connection.welcome import Welcomer
+from hub.gateway.http_api.health import health_routes
+from hub.gateway.push.broadcast import Broadcast
+from hub.security.passwords import refuse_weak_password
+from hub.security.people import People
+from hub.security.rate_limit import AttemptLimiter
+from hub.security.tokens import TokenStore
+from hub.security.web_sessions import WebSessions
+
+_log = logging.getLogger(__name__)
+
+OWNER = "gateway"
+BACKLOG = 512
+HEARTBEAT_S = 45.0
+STOP_LIMIT_S = 1.0
+"""How long a stop waits for requests under way, and once more for them to end when they are cancelled."""
+PRUNE_EVERY_S = 3_600.0
+PRESENCE_COALESCE_S = 0.1
+LOGIN_PATH = "/login"
+MODEL_PATHS = "/v1/"
+"""What programs call again later when they are told 503, and never when they are told 404."""
+SECURITY_HEADERS = (
+    ("X-Content-Type-Options", "nosniff"),
+    ("Referrer-Policy", "no-referrer"),
+    ("X-Frame-Options", "DENY"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+)
+
+
+class GatewayState(StrEnum):
+    """How far the hub is; everything but health answers UNAVAILABLE while it starts."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    RECOVERY = "recovery"
+    STOPPING = "stopping"
+
+
+class Gateway:
+    """The network face of the hub.
+
+    It listens as soon as `start` returns and answers health; the rest answers UNAVAILABLE until `open`.
+
+    Args:
+        settings: The `http` section.
+        people: Who the owner is.
+        hub_token: The token that works on loopback.
+        clock: The clock.
+        bus: The event bus.
+        tasks: Owner of the gateway's tasks.
+        repairs: Where an unsafe bind is told.
+        version: Of the hub.
+    """
+
+    def __init__(
+        self,
+        settings: HttpSettings,
+        people: People,
+        hub_token: Secret,
+        clock: Clock,
+        bus: EventBus,
+        tasks: TaskOwner,
+        repairs: Repairs,
+        version: str,
+    ) -> None:
+        self.settings = settings
+        self.clock = clock
+        self.version = version
+        self.state = GatewayState.STARTING
+        self.routes = RouteTable()
+        self.methods = MethodTable()
+        self.presence = Presence(clock, version)
+        self.authenticator = Authenticator(settings, people, hub_token, AttemptLimiter(clock))
+        self.dispatcher = Dispatcher(self.methods)
+        self.broadcast = Broadcast()
+        self.guard = Guard(settings.limits)
+        self.devices: Devices | None = None
+        self._tasks = tasks
+        self._repairs = repairs
+        self.bus = bus
+        self.ingress = Ingress(
+            settings, self.routes, self.authenticator, own_names(), "https" if settings.tls else "http"
+        )
+        self._handshake = Handshake(self.authenticator, clock, lambda: self.state is GatewayState.STARTING)
+        self.welcomer = Welcomer(clock, version, self.methods, self.presence, settings.limits.buffer_bytes)
+        self._connections: dict[str, Connection] = {}
+        self._presence_timer: asyncio.TimerHandle | None = None
+        self._protocol: GuardedServer | None = None
+        self._servers: list[asyncio.Server] = []
+        self._address: tuple[str, int] | None = None
+        for path in ("/", "/ws"):
+            self.routes.add(Route("GET", path, self._websocket, OWNER, scope=Open.SELF, websocket=True))
+        for route in health_routes(lambda: self.state):
+            self.routes.add(route)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port at which this machine reaches the gateway.
+
+        Raises:
+            Unavailable: The gateway does not listen.
+        """
+        if self._address is None:
+            raise Unavailable("the gateway does not listen")
+        return self._address
+
+    @property
+    def url(self) -> str:
+        """The address for a browser on this machine."""
+        host, port = self.address
+        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
+        return f"{'https' if self.settings.tls else 'http'}://{host}:{port}"
+
+    @property
+    def connections(self) -> Mapping[str, Connection]:
+        """The clients that have shaken hands, by connection id."""
+        return self._connections
+
+    async def start(self) -> None:
+        """Begin to listen.
+
+        Raises:
+            StartRefused: The settings are unsafe, or the port is taken.
+        """
+        settings = self.settings
+        refuse_unsafe(settings)
+        if settings.password is not None:
+            refuse_weak_password(settings.password)
+        self._protocol = protocol = GuardedServer(self._handle, self.guard)
+        tls = _tls(settings)
+        port = await self._listen(protocol, settings.host, settings.port, tls)
+        self._address = (settings.host, port)
+        if settings.lacks_loopback:
+            # The hub token works on loopback only: the command line must find the hub there too.
+            await self._listen(protocol, DEFAULT_HOST, port, tls)
+            self._address = (DEFAULT_HOST, port)
+        self.authenticator.set_port(port)
+        self._tell_plain_http()
+        self._tasks.spawn(self._tick(), name="gateway ticks")
+
+    def attach(self, tokens: TokenStore, web_sessions: WebSessions, devices: Devices, idempotency: Idempotency) -> None:
+        """Take in what stands only once the hub database is open; revocations close connections from here on."""
+        self.devices = devices
+        self.authenticator.attach(tokens, web_sessions, devices)
+        self.dispatcher.attach(idempotency)
+        self._tasks.spawn(self._prune(idempotency), name="forget old idempotency keys")
+        self._handshake.attach(devices)
+        tokens.on_revoke(self.close_credential)
+        web_sessions.on_revoke(self.close_credential)
+        devices.on_revoke(self.close_credential)
+
+    def open(self, state: GatewayState = GatewayState.RUNNING) -> None:
+        """Let everybody in: the hub runs, or is in recovery mode."""
+        self.state = state
+        self.dispatcher.recovering = state is GatewayState.RECOVERY
+
+    def configure(self, settings: HttpSettings, people: People) -> None:
+        """Put in force what may change while the hub runs: people, allowed hosts and trusted proxies."""
+        self.ingress.configure(settings)
+        self.authenticator.people = people
+
+    async def stop(self, reason: str = "stopping", restart_expected_ms: int | None = None) -> None:
+        """Tell clients, close connections and stop listening."""
+        self.state = GatewayState.STOPPING
+        payload: dict[str, Any] = {"reason": reason}
+        if restart_expected_ms is not None:
+            payload["restartExpectedMs"] = restart_expected_ms
+        self.push(Push("shutdown", payload, scope=None))
+        self._close_servers()
+        for connection in list(self._connections.values()):
+            connection.close(CLOSE_RESTART, reason)
+        if self._protocol is not None:
+            self._protocol.pre_shutdown()
+            await self._protocol.shutdown(STOP_LIMIT_S)
+        self.guard.close()
+        if self._presence_timer is not None:
+            self._presence_timer.cancel()
+
+    def push(self, push: Push) -> int:
+        """Send an event to every client that may see it, encoded once; return to how many."""
+        return self.broadcast.push(push)
+
+    def close_credential(self, credential_id: str) -> None:
+        """Close every connection that used a credential: WebSockets with a reason, the others at once."""
+        told: set[Socket] = set()
+        for connection in list(self._connections.values()):
+            if connection.caller is not None and connection.caller.credential_id == credential_id:
+                told.add(connection.socket)
+                connection.close(CLOSE_POLICY, "credential revoked")
+        for socket in self.guard.sockets_of(credential_id):
+            if socket not in told:
+                socket.abort_soon()
+
+    async def _listen(self, protocol: GuardedServer, host: str, port: int, tls: ssl.SSLContext | None) -> int:
+        loop = asyncio.get_running_loop()
+        try:
+            limit_s = AUTH_LIMIT_S if tls is not None else None
+            server = await loop.create_server(
+                protocol, host, port, ssl=tls, backlog=BACKLOG, ssl_handshake_timeout=limit_s
+            )
+        except OSError as error:
+            self._close_servers()
+            raise StartRefused(
+                f"cannot listen on {host} port {port}: {error.strerror or error}. "
+                "Set `http: port:` or `http: host:` in configuration.yaml, or stop what listens there."
+            ) from error
+        self._servers.append(server)
+        return int(server.sockets[0].getsockname()[1])
+
+    def _close_servers(self) -> None:
+        for server in self._servers:
+            server.close()
+        self._servers.clear()
+        self._address = None
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        match: RouteMatch | None = None
+        try:
+            match = self.ingress.route_of(request)
+            if self.state in (GatewayState.STARTING, GatewayState.STOPPING) and not _always(match):
+                raise Unavailable(f"the hub is {self.state}", retry_after_s=1.0)
+            if match is None and self.state is GatewayState.RECOVERY and request.path.startswith(MODEL_PATHS):
+                raise Unavailable("the hub is in recovery mode; see: homarus check", details={"reason": "recovery"})
+            admitted = await self.ingress.admit(request, match)
+            socket = cast(Socket, request.protocol)
+            socket.begin_public()
+            try:
+                response = await admitted.route.handler(admitted.call)
+            finally:
+                socket.end_public()
+        except HubError as error:
+            response = self._refusal(request, match, error)
+        except Exception as error:  # whatever goes wrong, the client gets an answer and the log the reason
+            _log.exception("%s %s failed", request.method, request.path)
+            response = self._refusal(request, match, HubError(f"this failed: {type(error).__name__}"))
+        if not response.prepared:
+            for name, value in SECURITY_HEADERS:
+                response.headers.setdefault(name, value)
+            response.headers["Server"] = "homarus"
+            if cast(Socket, request.protocol).last_answer:
+                response.force_close()
+        return response
+
+    def _refusal(self, request: web.Request, match: RouteMatch | None, error: HubError) -> web.Response:
+        route = match.route if match is not None else None
+        if isinstance(error, Unauthorized) and route is not None and route.login_redirect and _is_browser(request):
+            return web.Response(status=303, headers={"Location": LOGIN_PATH, "Cache-Control": "no-store"})
+        show = route.show_error if route is not None and route.show_error is not None else error_body
+        response = json_response(show(error), status=error.http_status)
+        if isinstance(error, Unauthorized):
+            response.headers["WWW-Authenticate"] = CHALLENGE
+        if error.retry_after_s is not None:
+            response.headers["Retry-After"] = str(max(1, round(error.retry_after_s)))
+        if error.http_status == 405:
+            response.headers["Allow"] = ", ".join(error.details.get("methods", ()))
+        if not cast(Socket, request.protocol).trusted:
+            response.force_close()
+        return response
+
+    async def _websocket(self, call: HttpCall) -> web.StreamResponse:
+        request = call.request
+        socket = cast(Socket, request.protocol)
+        ws: web.WebSocketResponse[Literal[False]] = web.WebSocketResponse(
+            compress=False,
+            max_msg_size=MAX_PAYLOAD_BYTES,
+            heartbeat=HEARTBEAT_S,
+            autoclose=True,
+            decode_text=False,
+            timeout=1.0,
+        )
+        socket.begin_handshake()
+        await ws.prepare(request)
+        id = new_id()
+
+        def overflow() -> None:
+            _log.warning("connection %s reads too slowly and is closed", id)
+            socket.abort()
+
+        outlet = Outlet(socket, self.settings.limits.buffer_bytes, overflow)
+        connection = Connection(id, ws, socket, outlet, self.dispatcher, self._tasks)
+        try:
+            await self._converse(connection, request)
+        finally:
+            outlet.close()
+            self._leave(connection)
+        return ws
+
+    async def _converse(self, connection: Connection, request: web.Request) -> None:
+        client = self.ingress.client_of(request)
+        presented = self.authenticator.presented(request, with_cookie=False)
+        welcome = await self._handshake.shake(connection, client, presented)
+        if welcome is None:
+            await connection.closed()
+            return
+        connection.caller = welcome.caller
+        connection.client = welcome.client
+        connection.connected_ms = int(self.clock.time() * 1000)
+        if not self.authenticator.still_valid(welcome.caller.credential_id):
+            connection.close(CLOSE_POLICY, "credential revoked")
+            return
+        connection.socket.trust(welcome.caller.credential_id)
+        self._connections[connection.id] = connection
+        self.presence.joined(connection)
+        connection.send(encode_result(welcome.request_id, self.welcomer.hello(connection, welcome)))
+        self.broadcast.add(connection)
+        self._tell_presence()
+        await connection.serve()
+
+    def _leave(self, connection: Connection) -> None:
+        self._connections.pop(connection.id, None)
+        self.broadcast.remove(connection)
+        if self.presence.left(connection) and self.state is not GatewayState.STOPPING:
+            self._tell_presence()
+
+    def _tell_presence(self) -> None:
+        """Tell who is connected, soon: a hundred that come at once are told of once."""
+        if self._presence_timer is None:
+            self._presence_timer = asyncio.get_running_loop().call_later(PRESENCE_COALESCE_S, self._push_presence)
+
+    def _push_presence(self) -> None:
+        self._presence_timer = None
+        self.push(
+            Push(
+                "presence",
+                {"presence": self.presence.list()},
+                scope=None,
+                droppable=True,
+                state_version=self.welcomer.state_version(),
+            )
+        )
+
+    async def _tick(self) -> None:
+        while True:
+            await self.clock.sleep(TICK_S)
+            for connection in list(self._connections.values()):
+                caller = connection.caller
+                if caller is not None and not self.authenticator.still_valid(caller.credential_id):
+                    connection.close(CLOSE_POLICY, "credential expired")
+            for credential_id in self.guard.credentials():  # of other sockets: the dashboard's, and long answers
+                if not self.authenticator.still_valid(credential_id):
+                    self.close_credential(credential_id)
+            self.push(Push("tick", {"ts": int(self.clock.time() * 1000)}, scope=None, droppable=True))
+
+    async def _prune(self, idempotency: Idempotency) -> None:
+        while True:
+            try:
+                await idempotency.prune()
+            except HubError as error:
+                _log.warning("old idempotency keys stay a while longer: %s", error.message)
+            await self.clock.sleep(PRUNE_EVERY_S)
+
+    def _tell_plain_http(self) -> None:
+        if self.settings.loopback or self.settings.tls:
+            self._repairs.clear(OWNER, "plain_http")
+            return
+        self._repairs.raise_(
+            OWNER,
+            "plain_http",
+            "The hub is reached over plain HTTP",
+            f"It listens on {self.settings.host} without TLS: whoever shares the network can read tokens and chats. "
+            "Set `http: tls: {certificate: FILE, key: FILE}`, or keep `http: host: 127.0.0.1` and put a reverse proxy "
+            "with TLS in front.",
+            severity=Severity.WARNING,
+            location={"path": "http.tls"},
+        )
+
+
+def json_response(data: Any, *, status: int = 200) -> web.Response:
+    """Return a JSON answer that is not kept by anybody."""
+    return web.Response(
+        body=orjson.dumps(data), status=status, content_type="application/json", headers={"Cache-Control": "no-store"}
+    )
+
+
+def own_names() -> frozenset[str]:
+    """Return the machine's names, lower case: its host name, and that under `.local`."""
+    name = sockets.gethostname().lower().removesuffix(".")
+    short = name.partition(".")[0]
+    return frozenset(each for each in (name, short, f"{short}.local") if each and each != ".local")
+
+
+def _always(match: RouteMatch | None) -> bool:
+    """Whether a route answers however far the hub is."""
+    return match is not None and match.route.owner == OWNER and match.route.scope in (Open.PUBLIC, Open.SELF)
+
+
+def _is_browser(request: web.Request) -> bool:
+    return request.method in ("GET", "HEAD") and "text/html" in request.headers.get("Accept", "")
+
+
+def _tls(settings: HttpSettings) -> ssl.SSLContext | None:
+    if settings.tls is None:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(*settings.tls)
+    except (OSError, ssl.SSLError) as error:
+        raise StartRefused(f"http.tls: {settings.tls[0]} and {settings.tls[1]} cannot be used: {error}") from error
+    return context

@@ -1,0 +1,113 @@
+"""hello-ok: what a client is told when its handshake succeeded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hub.core.clock import Clock
+from hub.gateway.calls.method_table import NODE, MethodTable
+from hub.gateway.connection.connection import Connection
+from hub.gateway.connection.handshake import Welcome
+from hub.gateway.connection.presence import Presence
+from hub.gateway.connection.protocol import MAX_PAYLOAD_BYTES, TICK_S
+
+EVENTS = (
+    "agent",
+    "automation",
+    "chat",
+    "config.changed",
+    "connect.challenge",
+    "cron",
+    "device.pair.requested",
+    "device.pair.resolved",
+    "exec.approval.requested",
+    "exec.approval.resolved",
+    "health",
+    "heartbeat",
+    "presence",
+    "session.message",
+    "session.tool",
+    "sessions.changed",
+    "shutdown",
+    "tick",
+)
+
+Facts = Callable[[], Mapping[str, Any]]
+
+
+class Welcomer:
+    """Makes hello-ok.
+
+    Args:
+        methods: For `features`.
+        presence: For the snapshot.
+        buffer_bytes: The bound on what may wait for a client.
+    """
+
+    def __init__(self, clock: Clock, version: str, methods: MethodTable, presence: Presence, buffer_bytes: int) -> None:
+        self._clock = clock
+        self._version = version
+        self._methods = methods
+        self._presence = presence
+        self._buffer_bytes = buffer_bytes
+        self._started_s = clock.monotonic()
+        self._health: Facts = dict
+        self._session_defaults: Facts = dict
+        self._about: Mapping[str, Any] = {}
+        self.health_version = 0
+
+    def attach(self, health: Facts, session_defaults: Facts, about: Mapping[str, Any]) -> None:
+        """Take in what the snapshot tells once the hub runs.
+
+        Args:
+            health: The payload of `health`.
+            session_defaults: `defaultAgentId`, `mainKey`, `mainSessionKey`, `scope`.
+            about: `configPath`, `stateDir`, `authMode`; for those who may administer.
+        """
+        self._health = health
+        self._session_defaults = session_defaults
+        self._about = about
+
+    @property
+    def uptime_ms(self) -> int:
+        """Milliseconds since the gateway was made."""
+        return int((self._clock.monotonic() - self._started_s) * 1000)
+
+    def state_version(self) -> dict[str, int]:
+        """Return the versions of presence and health."""
+        return {"presence": self._presence.version, "health": self.health_version}
+
+    def hello(self, connection: Connection, welcome: Welcome) -> dict[str, Any]:
+        """Return the payload of hello-ok."""
+        role = welcome.client.role
+        may = [
+            method.name
+            for method in sorted(self._methods, key=lambda each: each.name)
+            if (method.scope == NODE) is (role == NODE)
+        ]
+        auth: dict[str, Any] = {"role": role, "scopes": sorted(welcome.scopes)}
+        if welcome.device_token is not None:
+            auth |= {"deviceToken": welcome.device_token, "issuedAtMs": connection.connected_ms}
+        snapshot: dict[str, Any] = {
+            "presence": self._presence.list(),
+            "health": dict(self._health()),
+            "stateVersion": self.state_version(),
+            "uptimeMs": self.uptime_ms,
+            "sessionDefaults": dict(self._session_defaults()),
+        }
+        if "operator.admin" in welcome.scopes:
+            snapshot |= self._about
+        return {
+            "type": "hello-ok",
+            "protocol": welcome.protocol,
+            "server": {"version": self._version, "connId": connection.id},
+            "features": {"methods": may, "events": list(EVENTS), "capabilities": []},
+            "snapshot": snapshot,
+            "auth": auth,
+            "policy": {
+                "maxPayload": MAX_PAYLOAD_BYTES,
+                "maxBufferedBytes": self._buffer_bytes,
+                "tickIntervalMs": int(TICK_S * 1000),
+            },
+        }

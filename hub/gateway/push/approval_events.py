@@ -1,0 +1,53 @@
+"""From the bus to the clients: `exec.approval.requested` and `exec.approval.resolved`, to those who may answer."""
+
+from __future__ import annotations
+
+from hub.core.clock import Clock
+from hub.core.events import Event, EventBus
+from hub.gateway.calls.contract import Push
+from hub.gateway.methods.approvals import as_request, decision_of
+from hub.gateway.push.broadcast import Broadcast
+from hub.tools.approval_rights import SCOPE
+from hub.tools.approvals import EVENT_APPROVAL_REQUESTED, EVENT_APPROVAL_RESOLVED, Approvals
+
+
+class ApprovalEvents:
+    """Tells clients what waits for the owner's word and what became of it.
+
+    Args:
+        bus: Where it is told.
+        broadcast: The clients.
+    """
+
+    def __init__(self, bus: EventBus, broadcast: Broadcast, clock: Clock, approvals: Approvals) -> None:
+        self._broadcast = broadcast
+        self._clock = clock
+        self._approvals = approvals
+        self._listening = [
+            bus.listen(EVENT_APPROVAL_REQUESTED, self._requested),
+            bus.listen(EVENT_APPROVAL_RESOLVED, self._resolved),
+        ]
+
+    def close(self) -> None:
+        """Tell nothing more."""
+        for unsubscribe in self._listening:
+            unsubscribe()
+        self._listening.clear()
+
+    async def _requested(self, event: Event) -> None:
+        approval = await self._approvals.get(event.data["id"])
+        if approval is not None:
+            self._broadcast.push(Push("exec.approval.requested", as_request(approval), scope=SCOPE))
+
+    async def _resolved(self, event: Event) -> None:
+        approval = await self._approvals.get(event.data["id"])
+        if approval is None:
+            return
+        payload = {
+            "id": approval.id,
+            "decision": decision_of(approval) or "deny",
+            "state": approval.state.value,
+            "resolvedBy": approval.decided_by,
+            "ts": int(self._clock.time() * 1000),
+        }
+        self._broadcast.push(Push("exec.approval.resolved", payload, scope=SCOPE))

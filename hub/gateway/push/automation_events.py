@@ -1,0 +1,47 @@
+"""From the bus to the clients: what automations do."""
+
+from __future__ import annotations
+
+from hub.core.clock import Clock
+from hub.core.events import Event, EventBus
+from hub.gateway.calls.contract import READ, Push
+from hub.gateway.push.broadcast import Broadcast
+
+PHASES = {
+    "automation_triggered": "triggered",
+    "automation_finished": "finished",
+    "automation_not_run": "not_run",
+    "automation_reloaded": "reloaded",
+}
+AUTOMATION = "automation"
+
+
+class AutomationEvents:
+    """Tells clients `automation`: its `phase` and what the bus tells of it.
+
+    A client that reads slowly may miss one; it asks for the list then.
+
+    Args:
+        bus: Where it is told.
+        broadcast: The clients.
+    """
+
+    def __init__(self, bus: EventBus, broadcast: Broadcast, clock: Clock) -> None:
+        self._broadcast = broadcast
+        self._clock = clock
+        self._listening = [bus.listen(type, self._automation) for type in PHASES]
+
+    def close(self) -> None:
+        """Tell nothing more."""
+        for unsubscribe in self._listening:
+            unsubscribe()
+        self._listening.clear()
+
+    def _automation(self, event: Event) -> None:
+        if not self._broadcast.readers:
+            return
+        payload = {"phase": PHASES[event.type], **event.data, "ts": self._now_ms()}
+        self._broadcast.push(Push(AUTOMATION, payload, scope=READ, droppable=True))
+
+    def _now_ms(self) -> int:
+        return int(self._clock.time() * 1000)

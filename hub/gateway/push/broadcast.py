@@ -1,0 +1,90 @@
+"""Events for many clients at once: encoded once, sent to those who may see them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hub.gateway.calls.contract import READ, Push
+from hub.gateway.connection.connection import Connection
+from hub.gateway.connection.protocol import encode_event
+
+
+class Broadcast:
+    """The connected clients, and which of them get what."""
+
+    def __init__(self) -> None:
+        self._connections: dict[str, Connection] = {}
+        self.redact: Callable[[Any], Any] | None = None
+        """Takes secrets out of a payload before it is sent."""
+        self._watched: list[Callable[[bool], None]] = []
+        self.watchers = 0
+        """How many clients may see chats and are watched by a person."""
+        self.programs = 0
+        """How many clients may see chats and are not."""
+
+    @property
+    def readers(self) -> int:
+        """How many clients may see chats."""
+        return self.watchers + self.programs
+
+    def on_watched(self, listener: Callable[[bool], None]) -> None:
+        """Call `listener(True)` when the first client that may see chats comes, with False when the last has left."""
+        self._watched.append(listener)
+        if self.readers:
+            listener(True)
+
+    def add(self, connection: Connection) -> None:
+        """Let a client have events from now on."""
+        self._connections[connection.id] = connection
+        if connection.authority.has(READ):
+            self._count(connection, 1)
+            if self.readers == 1:
+                self._tell(watched=True)
+
+    def remove(self, connection: Connection) -> None:
+        """Let a client have none any more."""
+        if self._connections.pop(connection.id, None) is None:
+            return
+        if connection.authority.has(READ):
+            self._count(connection, -1)
+            if not self.readers:
+                self._tell(watched=False)
+
+    def push(self, push: Push, *, topic: str | None = None, ui: bool | None = None) -> int:
+        """Send an event; return to how many clients.
+
+        Args:
+            push: The event.
+            topic: Only to clients that subscribed to it.
+            ui: Only to clients that a person watches, or only to the others.
+        """
+        encoded: bytes | None = None
+        count = 0
+        scope = push.scope
+        only = push.connection_ids
+        for connection in self._connections.values():
+            if only is not None and connection.id not in only:
+                continue
+            if scope is not None and scope not in connection.authority.scopes:
+                continue
+            if topic is not None and topic not in connection.topics:
+                continue
+            if ui is not None and connection.client.is_ui is not ui:
+                continue
+            if encoded is None:
+                payload = self.redact(push.payload) if self.redact is not None and scope is not None else push.payload
+                encoded = encode_event(push.event, payload, push.state_version)
+            connection.outlet.send_event(encoded, droppable=push.droppable)
+            count += 1
+        return count
+
+    def _count(self, connection: Connection, by: int) -> None:
+        if connection.client.is_ui:
+            self.watchers += by
+        else:
+            self.programs += by
+
+    def _tell(self, *, watched: bool) -> None:
+        for listener in self._watched:
+            listener(watched)

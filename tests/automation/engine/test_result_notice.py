@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from hub.automation.contract import StepOutcome
+from hub.automation.engine.environment import StartOutcome
+from hub.automation.engine.result_notice import FORM, ResultNotices
+from hub.automation.sources.webhook_signature import sign
+from hub.core.clock import ManualClock
+from hub.core.events import EventBus
+from hub.core.repairs import Repairs
+from hub.core.secret import Secret
+from hub.core.tasks import TaskOwner
+from hub.security.egress import Egress
+from tests.security.web_servers import WebServer, started
+
+
+class Desk:
+    """Notices over a real server and the real client; the clock is moved by hand."""
+
+    def __init__(self, server: WebServer, *, allowed: bool = True) -> None:
+        self.server = server
+        self.clock = ManualClock(1_000_000.0)
+        self.tasks = TaskOwner("test")
+        self.repairs = Repairs(EventBus(self.tasks))
+        egress = Egress(lambda: {server.target} if allowed else set())
+        self.notices = ResultNotices(egress, self.repairs, self.clock, self.tasks)
+
+    async def tell(self, outcome: StepOutcome = StepOutcome.FINISHED, **notify: Any) -> None:
+        wanted = {"url": self.server.url("/hook"), "on": "all", **notify}
+        await self.notices(StartOutcome("wash", "The wash", "run1", outcome, None, 1.0, 2.5, {"notify": wanted}))
+
+    async def until(self, holds: Any) -> None:
+        async with asyncio.timeout(10):
+            while not holds():  # noqa: ASYNC110  the server's doing
+                await asyncio.sleep(0.005)
+
+    async def done(self) -> None:
+        await self.until(lambda: not self.tasks.names())
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[WebServer]:
+    found, runner = await started()
+    yield found
+    await runner.cleanup()
+
+
+async def test_a_result_is_posted_and_signed(server: WebServer) -> None:
+    desk = Desk(server)
+    server.page("/hook", "ok")
+
+    await desk.tell(secret=Secret("a long secret"))
+    await desk.done()
+
+    request = server.asked[-1]
+    body = request.body
+    told = json.loads(body)
+    assert (request.method, told["automation_id"], told["outcome"]) == ("POST", "wash", "finished")
+    assert told["finished"] == "1970-01-01T00:00:02.500+00:00"
+    assert request.headers["X-Homarus-Timestamp"] == "1000000"
+    assert request.headers["X-Homarus-Signature"] == sign("a long secret", body, FORM, "1000000")
+
+
+async def test_only_what_was_asked_for_is_told(server: WebServer) -> None:
+    desk = Desk(server)
+    server.page("/hook", "ok")
+
+    await desk.tell(StepOutcome.FINISHED, on="failed")
+    await desk.tell(StepOutcome.FAILED, on="finished")
+    await desk.notices(StartOutcome("a", "a", "r", StepOutcome.FAILED, None, 1.0, 2.0, {}))
+    await desk.done()
+
+    assert server.asked == []
+
+
+async def test_a_server_that_fails_is_tried_again(server: WebServer) -> None:
+    desk = Desk(server)
+    server.page("/hook", "busy", status=503)
+
+    await desk.tell()
+    await desk.until(lambda: len(server.asked) == 1)
+    server.page("/hook", "ok")
+    while desk.tasks.names():
+        await desk.clock.advance(1.0)
+        await asyncio.sleep(0.005)
+
+    assert len(server.asked) == 2
+    assert desk.repairs.all() == []
+
+
+@pytest.mark.parametrize(("status", "allowed"), [(404, True), (200, False)])
+async def test_what_is_refused_for_good_is_told_as_a_repair(server: WebServer, status: int, allowed: bool) -> None:
+    desk = Desk(server, allowed=allowed)
+    server.page("/hook", "no", status=status)
+
+    await desk.tell()
+    await desk.done()
+
+    assert [(each.id, each.source) for each in desk.repairs.all()] == [("wash:notify", "automation")]

@@ -1,0 +1,157 @@
+"""Sockets that have not proved themselves, and clients that read too slowly: real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from hub.core.schema import Schema
+from hub.gateway.calls.contract import READ, Method, MethodCall, Push
+from hub.gateway.calls.settings import GatewayLimits, HttpSettings
+from tests.gateway.rig import Rig, client_of, connected, running, until
+
+FEW = HttpSettings(port=0, limits=GatewayLimits(sockets=4, sockets_per_address=3))
+
+
+async def _who(call: MethodCall) -> str:
+    return call.caller.credential_id
+
+
+async def test_silent_sockets_beyond_the_bound_are_closed_and_those_within_it_later(tmp_path: Path) -> None:
+    async with running(tmp_path, FEW) as rig:
+        silent = [await asyncio.open_connection("127.0.0.1", rig.port) for _ in range(5)]
+        await until(lambda: rig.gateway.guard.unproved == 3)
+
+        ended = [reader.read() for reader, _ in silent[3:]]
+        assert await asyncio.wait_for(asyncio.gather(*ended), 20) == [b"", b""]
+        assert rig.gateway.guard.unproved == 3
+        for socket in rig.gateway.guard.unproved_sockets():
+            socket.deadline = 0.0
+        await until(lambda: rig.gateway.guard.connections == 0)
+
+
+async def test_a_burst_of_honest_clients_all_get_in(tmp_path: Path) -> None:
+    async with running(tmp_path, FEW) as rig:
+        rig.gateway.methods.add(Method("who", _who, "test", Schema({}), READ))
+
+        async def come() -> bool:
+            async with client_of(rig) as client:
+                answer = await client.connect(token=rig.token)
+                return bool(answer["ok"])
+
+        came = await asyncio.gather(*(come() for _ in range(40)))
+
+    assert came == [True] * 40
+
+
+async def test_one_that_idles_after_a_public_answer_makes_room(tmp_path: Path) -> None:
+    async with running(tmp_path, FEW) as rig:
+        idle = []
+        for _ in range(3):
+            reader, writer = await asyncio.open_connection("127.0.0.1", rig.port)
+            writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            await reader.readuntil(b'{"status":"ok"}')
+            idle.append((reader, writer))
+
+        async with client_of(rig) as client:
+            answer = await client.connect(token=rig.token)
+
+        assert answer["ok"]
+        assert await asyncio.wait_for(idle[0][0].read(), 20) == b""
+
+
+async def test_a_large_body_of_an_authenticated_caller_passes(rig: Rig) -> None:
+    rig.gateway.methods.add(Method("who", _who, "test", Schema({"text": str}), READ))
+    body = b'{"method":"who","params":{"text":"' + b"x" * 3_000_000 + b'"}}'
+    head = (
+        f"POST /api/rpc HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {rig.token}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+
+    reader, writer = await asyncio.open_connection("127.0.0.1", rig.port)
+    writer.write(head.encode() + body)
+    answer = await asyncio.wait_for(reader.readuntil(b'"hub"}'), 10)
+
+    assert b"200 OK" in answer
+
+
+async def test_a_large_body_of_anybody_else_is_not_read(rig: Rig) -> None:
+    head = (
+        "POST /api/rpc HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer wrong\r\n"
+        "Content-Type: application/json\r\nContent-Length: 20000000\r\n\r\n"
+    )
+
+    reader, writer = await asyncio.open_connection("127.0.0.1", rig.port)
+    writer.write(head.encode() + b"x" * 1_000_000)
+    answer = await asyncio.wait_for(reader.readuntil(b"\r\n"), 10)
+
+    assert b"401" in answer
+    assert all(socket.seen_bytes <= 65_536 for socket in rig.gateway.guard.unproved_sockets())
+
+
+async def test_a_slow_consumer_loses_what_may_be_missed_first_and_is_closed_at_last(tmp_path: Path) -> None:
+    limit = 2_000_000
+    settings = HttpSettings(port=0, limits=GatewayLimits(buffer_bytes=limit))
+    async with running(tmp_path, settings) as rig, connected(rig) as client:
+        connection = next(iter(rig.gateway.connections.values()))
+        client.ws._response.connection.transport.pause_reading()  # type: ignore[union-attr]
+        payload = {"text": "x" * 50_000}
+
+        while not connection.outlet.dropped:
+            rig.gateway.push(Push("agent", payload, scope=READ, droppable=True))
+            await asyncio.sleep(0)
+        assert rig.gateway.connections
+
+        while rig.gateway.connections:
+            rig.gateway.push(Push("chat", payload, scope=READ))
+            assert connection.outlet.waiting_bytes < limit + 200_000
+            await asyncio.sleep(0)
+
+
+async def test_a_revoked_cookie_ends_the_stream_it_opened(rig: Rig) -> None:
+    session, cookie = await rig.web_sessions.create("owner", ["operator.read"])
+    begun = asyncio.Event()
+
+    async def hang(call: MethodCall) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    rig.gateway.methods.add(Method("hang", hang, "test", Schema({}), READ))
+    name = rig.gateway.authenticator.cookie_name
+    head = (
+        f"POST /api/rpc HTTP/1.1\r\nHost: localhost:{rig.port}\r\nOrigin: http://localhost:{rig.port}\r\n"
+        f"Cookie: {name}={cookie.reveal()}\r\nContent-Type: application/json\r\nContent-Length: 17\r\n\r\n"
+    )
+    reader, writer = await asyncio.open_connection("127.0.0.1", rig.port)
+    writer.write(head.encode() + b'{"method":"hang"}')
+    await asyncio.wait_for(begun.wait(), 20)
+
+    await rig.web_sessions.revoke(session.id)
+
+    assert await asyncio.wait_for(reader.read(), 20) == b""
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x00\x01\x02",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET  /healthz\r\n\r\n",
+        b"POST /api/rpc HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+        b"POST /api/rpc HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * 9000 + b"\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    ],
+)
+async def test_what_is_not_http_is_refused_without_harm(rig: Rig, data: bytes) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", rig.port)
+    writer.write(data)
+    writer.write_eof()
+
+    answer = await asyncio.wait_for(reader.read(), 15)
+
+    assert answer == b"" or answer.startswith((b"HTTP/1.1 4", b"HTTP/1.0 4"))
+    assert b"Traceback" not in answer

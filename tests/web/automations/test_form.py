@@ -1,0 +1,256 @@
+"""The form of an automation: what is shown for its data, and what becomes of its text when a form is posted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies
+
+from hub.config.edit import parse_value
+from hub.core.errors import InvalidRequest, NotFound
+from web.automations.draft import perform, posted, read_item
+from web.automations.form import form_of, with_errors
+from web.automations.form_kinds import KINDS, fresh, kind_of, own_keys
+from web.automations.item_problems import by_name, problems_of
+from web.core.form_fields import MISSING, control_of, meant
+
+TEXT = """\
+alias: Lamp
+# what sets it off
+triggers:
+  # the door
+  - trigger: state  # eol
+    entity_id: binary_sensor.door
+    for: {minutes: 5}
+  - platform: time
+    at: "07:00"
+conditions: "{{ 1 > 0 }}"
+actions:
+  - choose:
+      - conditions:
+          - condition: state
+            entity_id: light.hall
+            state: ["on", "off"]
+        sequence:
+          - delay: 5  # a moment
+    default:
+      - service: notify.me   # keep
+        data: {a: 1}
+  - repeat: {count: 3, sequence: [{delay: 1}]}
+  - if:
+      - "{{ true }}"
+    then:
+      - stop: done
+"""
+
+
+def posted_as_shown(text: str, **changed: str) -> dict[str, list[str]]:
+    """Return what a browser posts for the form of a text, with other texts in some fields."""
+    fields: dict[str, list[str]] = {}
+    for control in form_of(read_item(text)).controls():
+        chosen = control.shown.split("\n") if control.kind == "choices" else [control.shown]
+        fields[control.name] = ["", *chosen] if control.kind == "choices" else chosen
+    return fields | {name.replace("__", "."): [value] for name, value in changed.items()}
+
+
+def test_a_form_that_is_posted_as_it_was_shown_changes_nothing() -> None:
+    assert posted(TEXT, posted_as_shown(TEXT)).text == TEXT
+
+
+def test_a_changed_field_changes_its_line_alone() -> None:
+    draft = posted(TEXT, posted_as_shown(TEXT, actions__0__choose__0__sequence__0__delay="00:00:09"))
+
+    assert draft.text == TEXT.replace("- delay: 5  # a moment", '- delay: "00:00:09"  # a moment')
+
+
+def test_a_field_that_is_emptied_takes_its_key_out() -> None:
+    draft = posted(TEXT, posted_as_shown(TEXT, triggers__0__for=""))
+
+    assert draft.text == TEXT.replace("    for: {minutes: 5}\n", "")
+
+
+def test_cards_are_nested_as_the_automation_is() -> None:
+    cards = {card.path: (card.what, card.kind) for card in form_of(read_item(TEXT)).cards()}
+
+    assert cards == {
+        "triggers.0": ("trigger", "state"),
+        "triggers.1": ("trigger", "time"),
+        "conditions": ("condition", "template"),
+        "actions.0": ("action", "choose"),
+        "actions.0.default.0": ("action", "action"),
+        "actions.0.choose.0": ("option", "option"),
+        "actions.0.choose.0.conditions.0": ("condition", "state"),
+        "actions.0.choose.0.sequence.0": ("action", "delay"),
+        "actions.1": ("action", "repeat"),
+        "actions.1.repeat.sequence.0": ("action", "delay"),
+        "actions.2": ("action", "if"),
+        "actions.2.if.0": ("condition", "template"),
+        "actions.2.then.0": ("action", "stop"),
+    }
+
+
+def test_what_the_form_cannot_show_is_yaml_and_is_kept() -> None:
+    text = "triggers:\n  - triggers: [{trigger: hub, event: start}]\nactions: [{event: x}]\n"
+
+    (card, _) = form_of(read_item(text)).cards()
+
+    assert (card.kind, card.fields[0].kind) == (None, "yaml")
+    assert posted(text, posted_as_shown(text)).text == text
+
+
+def test_a_moved_card_takes_its_comments_along() -> None:
+    draft = perform(posted(TEXT, {}), "down:triggers.0", {})
+
+    lines = draft.text.splitlines()
+    assert lines[3:9] == [
+        "  - platform: time",
+        '    at: "07:00"',
+        "  # the door",
+        "  - trigger: state  # eol",
+        "    entity_id: binary_sensor.door",
+        "    for: {minutes: 5}",
+    ]
+    assert draft.focus == "triggers.1"
+
+
+def test_a_card_is_added_where_the_button_stands() -> None:
+    path = "actions.0.choose.0.sequence"
+
+    draft = perform(posted(TEXT, {}), f"add:{path}", {f"{path}:add": ["action:event"]})
+
+    assert draft.item["actions"][0]["choose"][0]["sequence"] == [{"delay": 5}, {"event": ""}]
+    assert "- delay: 5  # a moment" in draft.text
+    assert draft.focus == f"{path}.1"
+
+
+def test_the_first_card_of_a_new_automation_is_written_as_a_block() -> None:
+    draft = perform(posted("", {"alias": ["Night"]}), "add:triggers", {"triggers:add": ["trigger:sun"]})
+
+    assert draft.text == "alias: Night\ntriggers:\n  - trigger: sun\n"
+
+
+@pytest.mark.parametrize(
+    ("wish", "then"),
+    [
+        (
+            "remove:actions.1",
+            lambda item: [each for each in item["actions"] if "repeat" not in each] == item["actions"],
+        ),
+        ("copy:triggers.1", lambda item: item["triggers"][1] == item["triggers"][2]),
+        ("switch:actions.2", lambda item: item["actions"][2]["enabled"] is False),
+        ("option:actions.0", lambda item: len(item["actions"][0]["choose"]) == 2),
+        ("remove:conditions", lambda item: "conditions" not in item),
+    ],
+)
+def test_the_buttons_of_cards_do_what_they_say_and_keep_comments(wish: str, then: Any) -> None:
+    draft = perform(posted(TEXT, {}), wish, {})
+
+    assert then(draft.item)
+    assert {"# the door", "# eol", "# a moment", "# keep"} <= {f"#{part}".strip() for part in _comments(draft.text)}
+
+
+def _comments(text: str) -> list[str]:
+    return [line.partition("#")[2].rstrip() for line in text.splitlines() if "#" in line]
+
+
+@pytest.mark.parametrize("wish", ["explode:actions.0", "remove:actions.9", "add:actions", "copy:nothing.there.0"])
+def test_a_button_that_is_not_there_is_refused(wish: str) -> None:
+    draft = posted(TEXT, {})
+
+    with pytest.raises((InvalidRequest, NotFound)):
+        perform(draft, wish, {})
+
+
+def test_what_is_not_there_cannot_be_moved() -> None:
+    draft = posted(TEXT, {})
+
+    assert perform(draft, "up:nothing.there.0", {}).text == TEXT
+
+
+def test_another_kind_keeps_what_it_knows() -> None:
+    fields = {"triggers.0:kind": ["numeric_state"]}
+
+    draft = posted(TEXT, fields)
+
+    assert draft.item["triggers"][0] == {
+        "trigger": "numeric_state",
+        "entity_id": "binary_sensor.door",
+        "for": {"minutes": 5},
+    }
+
+
+def test_what_means_nothing_is_told_at_its_field_and_stays_as_it_was_typed() -> None:
+    draft = posted(TEXT, posted_as_shown(TEXT, max="many"))
+
+    assert draft.errors == {"max": "'many' is no number"}
+    assert draft.shown == {"max": "many"}
+    assert draft.text == TEXT
+
+
+def test_problems_of_the_grammar_stand_at_their_field_and_line() -> None:
+    text = "alias: A\ntriggers:\n  - trigger: sun\n    event: noon\nactions: []\n"
+    problems = problems_of(text)
+    form = form_of(read_item(text))
+
+    left = with_errors(form, by_name(problems))
+
+    assert [(each.line, each.name) for each in problems] == [(4, "triggers.0.event")]
+    assert left == []
+    wrong = [control.name for control in form.controls() if control.error]
+    assert wrong == ["triggers.0.event"]
+
+
+def test_text_that_is_no_yaml_is_told_with_its_line() -> None:
+    (problem,) = problems_of("alias: A\ntriggers: [\n")
+
+    assert problem.line >= 2
+    assert "not valid YAML" in problem.message
+
+
+@pytest.mark.parametrize("text", ["- a\n- b\n", "just words", "42"])
+def test_what_is_no_mapping_is_no_automation(text: str) -> None:
+    assert problems_of(text)
+    with pytest.raises(InvalidRequest):
+        read_item(text)
+
+
+@pytest.mark.parametrize("what", KINDS)
+def test_every_kind_has_a_card(what: str) -> None:
+    for kind in KINDS[what]:
+        assert kind_of(what, fresh(what, kind)) == kind
+        assert own_keys(what, kind)["properties"].keys().isdisjoint({"alias", "enabled"})
+
+
+VALUES = strategies.recursive(
+    strategies.none()
+    | strategies.booleans()
+    | strategies.integers(-99, 99)
+    | strategies.text("ab ,:{}#'\"-", max_size=6),
+    lambda inner: (
+        strategies.lists(inner, max_size=3) | strategies.dictionaries(strategies.text("ab", min_size=1), inner)
+    ),
+    max_leaves=5,
+)
+SCHEMAS = strategies.sampled_from(
+    [
+        {"type": "string"},
+        {"type": "boolean"},
+        {"type": "number"},
+        {"enum": ["a", "b"]},
+        {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+        {"anyOf": [{"enum": ["a", "b"]}, {"type": "array", "items": {"enum": ["a", "b"]}}]},
+        {"anyOf": [{"type": ["number", "string"]}, {"type": "object"}]},
+        {},
+    ]
+)
+
+
+@given(SCHEMAS, VALUES)
+def test_any_value_can_be_shown_and_yaml_is_read_back_as_it_was(schema: dict[str, Any], value: Any) -> None:
+    control = control_of("x", "x", schema, value)
+
+    if control.kind == "yaml" and control.shown and not control.shown.startswith(("{{", "{%")):
+        assert meant(control, control.shown) == parse_value(control.shown)
+    elif control.shown.strip():
+        assert str(meant(control, control.shown)) not in ("", str(MISSING))

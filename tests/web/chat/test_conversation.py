@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+from typing import Any
+
+from web.chat.conversation import LiveRun, ShownPart, render_turns, title_of, turns_of
+from web.chat.markdown import Markdown
+
+
+def entry(id: str, run_id: str | None, message: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "message", "id": id, "run_id": run_id, "ts_ms": 1_000, "message": message}
+
+
+def said(role: str, *content: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"role": role, "content": list(content), **more}
+
+
+def text(words: str) -> dict[str, Any]:
+    return {"type": "text", "text": words}
+
+
+CALL = {"type": "toolCall", "id": "c1", "name": "read", "arguments": {"path": "notes.md"}}
+
+
+def test_the_messages_of_one_run_are_one_turn_with_the_result_in_its_call() -> None:
+    turns = turns_of(
+        [
+            entry("1", "r", said("user", text("what do my notes say?"))),
+            entry("2", "r", said("assistant", text("I look."), CALL)),
+            entry("3", "r", said("toolResult", text("milk"), toolCallId="c1", isError=False)),
+            entry("4", "r", said("assistant", text("They say milk."))),
+        ]
+    )
+
+    assert [turn.id for turn in turns] == ["u-r", "a-r"]
+    assert [(part.kind, part.state, part.result) for part in turns[1].parts] == [
+        ("text", "", None),
+        ("tool", "done", "milk"),
+        ("text", "", None),
+    ]
+    assert turns[1].parts[1].brief == "notes.md"
+
+
+def test_a_call_without_a_result_is_shown_as_interrupted() -> None:
+    turns = turns_of([entry("1", "r", said("assistant", CALL))])
+
+    assert turns[0].parts[0].state == "interrupted"
+
+
+def test_a_failed_call_is_shown_as_failed() -> None:
+    turns = turns_of(
+        [
+            entry("1", "r", said("assistant", CALL)),
+            entry("2", "r", said("toolResult", text("no such file"), toolCallId="c1", isError=True)),
+        ]
+    )
+
+    assert turns[0].parts[0].state == "error"
+
+
+def test_entries_that_are_no_messages_are_passed_over() -> None:
+    turns = turns_of([{"type": "event", "id": "1", "data": {}}, {"type": "message", "id": "2", "message": None}])
+
+    assert turns == []
+
+
+def test_ids_of_turns_are_unique_even_when_a_run_speaks_twice() -> None:
+    turns = turns_of(
+        [
+            entry("1", "r", said("user", text("one"))),
+            entry("2", "r", said("user", text("two"))),
+            entry("3", None, said("assistant", text("three"))),
+        ]
+    )
+
+    assert len({turn.id for turn in turns}) == 3
+
+
+def test_strange_run_ids_make_harmless_element_ids() -> None:
+    turns = turns_of([entry("1", '"><script>', said("user", text("x")))])
+
+    assert turns[0].id == "u-___script_"
+
+
+def test_a_live_run_gives_its_parts_the_ids_of_the_stored_turn() -> None:
+    run = LiveRun("r", "agent:main:main", Markdown().render)
+    run.add_text("I look.")
+    run.start_tool("c1", "read", {"path": "notes.md"})
+    run.finish_tool("c1", "milk", is_error=False)
+    run.add_text("They say milk.")
+
+    stored = turns_of(
+        [
+            entry("2", "r", said("assistant", text("I look."), CALL)),
+            entry("3", "r", said("toolResult", text("milk"), toolCallId="c1", isError=False)),
+            entry("4", "r", said("assistant", text("They say milk."))),
+        ]
+    )[0]
+
+    live = run.snapshot()
+    assert live.id == stored.id
+    assert [(part.id, part.kind, part.text, part.state) for part in live.parts] == [
+        (part.id, part.kind, part.text, part.state) for part in stored.parts
+    ]
+
+
+def test_only_the_blocks_that_changed_are_told_again() -> None:
+    run = LiveRun("r", "agent:main:main", Markdown().render)
+    run.add_text("First paragraph.\n\nSecond")
+    first = run.changes()
+    run.snapshot()
+    run.add_text(" one.")
+
+    second = run.changes()
+
+    assert [type(what) for _, _, what in first] == [ShownPart]
+    assert [(id, parent) for id, parent, _ in second] == [("p-a-r-0-b1", "p-a-r-0")]
+    assert "Second one." in str(second[0][2])
+    assert run.changes() == []
+
+
+def test_texts_are_rendered_when_they_are_shown() -> None:
+    turns = turns_of([entry("1", "r", said("assistant", text("*x*")))])
+
+    render_turns(turns, Markdown().render)
+
+    assert turns[0].parts[0].html == "<p><em>x</em></p>\n"
+
+
+def test_a_title_is_the_beginning_of_what_was_said_first() -> None:
+    entries = [entry("1", "r", said("user", text("What   is\nthe weather " + "very " * 40)))]
+
+    title = title_of(entries)
+
+    assert title is not None
+    assert title.startswith("What is the weather very")
+    assert len(title) == 60
+
+
+def test_a_run_that_failed_says_so_after_a_restart_too() -> None:
+    ended = {"name": "run_ended", "status": "error", "code": "MODEL_AUTH", "message": "the key is wrong"}
+
+    turns = turns_of(
+        [
+            entry("1", "r", said("user", text("hello?"))),
+            {"type": "event", "id": "2", "run_id": "r", "ts_ms": 1_000, "data": ended},
+        ]
+    )
+
+    assert [(turn.id, turn.state, turn.error) for turn in turns] == [
+        ("u-r", "done", None),
+        ("a-r", "error", "the key is wrong"),
+    ]
+
+
+def test_a_run_that_was_stopped_keeps_what_it_had_said() -> None:
+    turns = turns_of(
+        [
+            entry("1", "r", said("assistant", text("I begin"))),
+            {"type": "event", "id": "2", "run_id": "r", "data": {"name": "run_ended", "status": "aborted"}},
+        ]
+    )
+
+    assert [(turn.state, turn.error, len(turn.parts)) for turn in turns] == [("aborted", None, 1)]
+
+
+def test_what_the_hub_puts_before_the_words_is_a_note_and_gives_no_title() -> None:
+    note = entry("r-memory", None, said("user", text("Recalled"))) | {"data": {"channel": "memory"}}
+    words = entry("r-user", "r", said("user", text("When was it?"))) | {"data": {"channel": "webchat"}}
+
+    turns = turns_of([note, words])
+
+    assert [(turn.id, turn.role) for turn in turns] == [("n-r-memory", "note"), ("u-r", "user")]
+    assert title_of([note, words]) == "When was it?"

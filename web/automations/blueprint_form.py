@@ -1,0 +1,143 @@
+"""A blueprint as a form: its inputs in their sections, and what somebody filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hub.core.errors import InvalidRequest
+from hub.core.schema import SchemaError, each_error
+from web.automations.selector_fields import InputControl, input_control, meant
+from web.core.form_fields import MISSING
+from web.core.i18n import Catalogue
+from web.core.suggestions import Suggestions
+
+PREFIX = "input."
+USE = "use_blueprint"
+
+Fields = Mapping[str, Sequence[str]]
+
+
+@dataclass(slots=True)
+class FormSection:
+    """Inputs that are shown together."""
+
+    name: str
+    description: str
+    collapsed: bool
+    fields: list[InputControl]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The section as templates and JSON see it; one with a mistake is open."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "collapsed": self.collapsed and not any(field.error for field in self.fields),
+            "fields": [field.as_dict() for field in self.fields],
+        }
+
+
+@dataclass(slots=True)
+class BlueprintForm:
+    """The form."""
+
+    sections: list[FormSection]
+
+    def as_list(self) -> list[dict[str, Any]]:
+        """The form as templates and JSON see it."""
+        return [section.as_dict() for section in self.sections]
+
+    def controls(self) -> Iterator[InputControl]:
+        """Yield every field."""
+        for section in self.sections:
+            yield from section.fields
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether anything is wrong at a field."""
+        return any(control.error for control in self.controls())
+
+    def take(self, fields: Fields, words: Catalogue) -> dict[str, Any]:
+        """Return the inputs that were filled in; what is wrong is told at its field, which shows what was typed.
+
+        What says the same as the default is left out.
+        """
+        found: dict[str, Any] = {}
+
+        def taken(control: InputControl) -> InputControl:
+            texts = fields.get(control.name)
+            if texts is None and not control.required:
+                return control
+            if texts is not None and control.shown and _again(control, texts) == _again(control, control.shown):
+                return control  # the same text is the same value, however it is written in the blueprint
+            try:
+                value = MISSING if texts is None else meant(control, texts)
+            except InvalidRequest as error:
+                return replace(control, shown=tuple(texts or ()), error=error.message)
+            if control.required and value in (MISSING, []):
+                return replace(control, shown=(), error=words.gettext("This is needed."))
+            if value is not MISSING and not _same(value, control.default):
+                found[control.key] = value
+            return replace(control, shown=_again(control, texts or ()))
+
+        for section in self.sections:
+            section.fields = [taken(control) for control in section.fields]
+        return found
+
+    def place_errors(self, error: SchemaError) -> list[str]:
+        """Put what is wrong with inputs at their fields; return what is wrong elsewhere."""
+        left = []
+        for each in each_error(error):
+            path = [str(part) for part in each.path]
+            if path[:2] != [USE, "input"] or not self._place(path[2:], str(each.msg)):
+                left.append(str(each.msg))
+        return left
+
+    def _place(self, path: list[str], message: str) -> bool:
+        if not path:
+            return False
+        for section in self.sections:
+            for at, control in enumerate(section.fields):
+                if control.key == path[0]:
+                    where = f"{'.'.join(path[1:])}: " if path[1:] else ""
+                    before = f"{control.error}; " if control.error else ""
+                    section.fields[at] = replace(control, error=f"{before}{where}{message}")
+                    return True
+        return False
+
+
+def blueprint_form(
+    sections: Sequence[Mapping[str, Any]], known: Suggestions, given: Mapping[str, Any] | None = None
+) -> BlueprintForm:
+    """Return the form of a blueprint.
+
+    Args:
+        sections: As `Blueprints.show` has them.
+        given: Values of inputs now.
+    """
+    values = given or {}
+    return BlueprintForm(
+        [
+            FormSection(
+                section["name"],
+                section["description"],
+                section["collapsed"],
+                [input_control(PREFIX, field, known, values.get(field["key"], MISSING)) for field in section["inputs"]],
+            )
+            for section in sections
+        ]
+    )
+
+
+def _again(control: InputControl, texts: Sequence[str]) -> tuple[str, ...]:
+    if control.kind in {"choices", "many"}:
+        return tuple(text for text in texts if text.strip())
+    text = texts[-1].rstrip("\n") if texts else ""
+    if control.kind in {"time", "datetime"} and text.count(":") == 2:
+        text = text.removesuffix(":00")  # which a browser leaves out
+    return (text,) if texts else ()
+
+
+def _same(value: Any, other: Any) -> bool:
+    return bool(value == other) and isinstance(value, bool) == isinstance(other, bool)

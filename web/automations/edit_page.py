@@ -1,0 +1,211 @@
+"""The editor of one automation: a form and YAML over the same text; nothing that was typed is lost by an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from aiohttp import web
+
+from hub.automation.editing.automation_editor import AutomationEditor
+from hub.automation.engine.automations import Automations
+from hub.config.errors import ConfigInvalid
+from hub.core.errors import Conflict, HubError, InvalidRequest
+from hub.core.schema import All, Length, Required, Schema, string
+from hub.gateway.calls.contract import HttpCall
+from web.automations.draft import AutomationDraft, Fields, perform, posted, read_item
+from web.automations.form import form_of, with_errors, with_shown
+from web.automations.item_problems import Problem, by_name, problems_in_file, problems_of
+from web.automations.list_page import PATH, AutomationsPage
+from web.automations.trace_view import automation_path
+from web.core.form import read_fields, read_lists
+from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
+from web.core.texts import CARD_LISTS
+
+TEXT_LIMIT = 262_144
+FORM, YAML = "form", "yaml"
+CHECK = Schema({Required("text"): All(string, Length(max=TEXT_LIMIT))})
+STARTER = """\
+alias: ""
+triggers:
+  - trigger: time
+    at: "07:00"
+conditions: []
+actions:
+  - action: ""
+"""
+
+Names = Callable[[], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Desk:
+    """What lies on the editor's desk.
+
+    Attributes:
+        id: Of the automation; empty for a new one.
+        base: Hash of the text that the draft was made from.
+        mode: form or yaml.
+    """
+
+    id: str
+    draft: AutomationDraft
+    base: str
+    mode: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What is said about it.
+
+    Attributes:
+        problems: What is wrong with the text; None when that has to be found out.
+        changed: Whether the draft differs from the file.
+    """
+
+    problems: Sequence[Problem] | None = None
+    notice: str | None = None
+    conflict: str | None = None
+    status: int = 200
+    changed: bool = True
+
+
+class AutomationEditPage:
+    """The editor.
+
+    Args:
+        list_page: Shows the automation's state as the list does.
+        editor: Reads and writes the files.
+        entities, services: Names to choose from.
+    """
+
+    def __init__(
+        self,
+        renderer: Renderer,
+        list_page: AutomationsPage,
+        automations: Automations,
+        editor: AutomationEditor,
+        entities: Names,
+        services: Names,
+    ) -> None:
+        self._renderer = renderer
+        self._list_page = list_page
+        self._automations = automations
+        self._editor = editor
+        self._entities = entities
+        self._services = services
+
+    async def show(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /automations/{id}/edit[?as=yaml]`."""
+        id = self._automations.status(call.params["id"]).id
+        written = await self._editor.read_yaml(id)
+        desk = _Desk(id, AutomationDraft(written.text, {}), written.hash, _mode(call.request.query))
+        return await self._page(call, desk, _Told(changed=False))
+
+    async def new(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /automations/new[?as=yaml]`: the editor of an automation that is not there yet."""
+        mode = _mode(call.request.query)
+        desk = _Desk("", AutomationDraft(STARTER if mode == YAML else "", {}), "", mode)
+        return await self._page(call, desk, _Told(problems=(), changed=False))
+
+    async def check(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /automations/check`: what is wrong with a text; nothing is written."""
+        text = _plain(read_fields(call, CHECK)["text"])
+        return json_response({"problems": [each.as_dict() for each in problems_of(text)]})
+
+    async def edit(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /automations/edit`: a button of the editor was pressed: a card's, the other view, or Save."""
+        fields = read_lists(call)
+        id, wish, mode = _one(fields, "id"), _one(fields, "do"), _mode({"as": _one(fields, "as")})
+        text, base = _plain(_one(fields, "text")), _one(fields, "base_hash")
+        if len(text) > TEXT_LIMIT:
+            raise InvalidRequest(f"the automation is longer than {TEXT_LIMIT // 1024} KiB")
+        try:
+            draft = posted(text, fields) if mode == FORM else AutomationDraft(text, {})
+            if wish == "save":
+                return await self._save(call, _Desk(id, draft, base, mode))
+            if wish in (FORM, YAML):
+                if wish == FORM:
+                    read_item(draft.text)
+                shown = AutomationDraft(STARTER, {}) if wish == YAML and not draft.text.strip() else draft
+                return await self._page(call, _Desk(id, shown, base, wish), _Told())
+            if mode == FORM and wish and not draft.errors:
+                draft = perform(draft, wish, fields)
+        except HubError as error:
+            told = _Told(notice=error.message, status=400)
+            return await self._page(call, _Desk(id, AutomationDraft(text, {}), base, mode), told)
+        return await self._page(call, _Desk(id, draft, base, mode), _Told(problems=()))
+
+    # --- inside ---
+
+    async def _save(self, call: HttpCall, desk: _Desk) -> web.StreamResponse:
+        text = desk.draft.text
+        problems = problems_of(text)
+        if problems or desk.draft.errors:
+            return await self._page(call, desk, _Told(problems, status=400))
+        try:
+            saved = await self._editor.save_yaml(desk.id or None, text, desk.base or None)
+        except Conflict as conflict:
+            found = str(conflict.details.get("hash") or desk.base)
+            told = _Told(problems, conflict=conflict.message, status=409)
+            return await self._page(call, replace(desk, base=found), told)
+        except ConfigInvalid as error:
+            return await self._page(call, desk, _Told(problems_in_file(error.errors, text), status=400))
+        except HubError as error:
+            return await self._page(call, desk, _Told(problems, notice=error.message, status=400))
+        written = saved.written
+        path = automation_path(written.id, f"/edit?as={desk.mode}&saved=1")
+        if wants_json(call.request):
+            return json_response({"id": written.id, "hash": written.hash, "text": written.text, "path": path})
+        return see_other(path)
+
+    async def _page(self, call: HttpCall, desk: _Desk, told: _Told) -> web.Response:
+        id, draft, mode, notice = desk.id, desk.draft, desk.mode, told.notice
+        problems = problems_of(draft.text) if told.problems is None else told.problems
+        form, others = None, [each.as_dict() for each in problems if mode == YAML]
+        if mode == FORM:
+            try:
+                shown = form_of(read_item(draft.text))
+            except InvalidRequest as error:
+                mode, notice = YAML, notice or error.message
+                others = [each.as_dict() for each in problems]
+            else:
+                with_shown(shown, draft.shown)
+                left = with_errors(shown, {**by_name(problems), **draft.errors})
+                others = [{"line": None, "message": each} for each in left]
+                form = shown.as_dict()
+        known = any(each.id == id for each in self._automations.all()) if id else False
+        automation = self._list_page.status(self._automations.status(id)) if known else None
+        data: dict[str, Any] = {
+            "automation": automation,
+            "id": id,
+            "as": mode,
+            "text": draft.text,
+            "hash": desk.base,
+            "form": form,
+            "focus": draft.focus,
+            "problems": others,
+            "wrong": bool(problems or draft.errors),
+            "notice": notice,
+            "conflict": told.conflict,
+            "changed": told.changed,
+            "saved": "saved" in call.request.query,
+            "entities": self._entities() if mode == FORM else [],
+            "services": self._services() if mode == FORM else [],
+            "list_titles": CARD_LISTS,
+        }
+        title = str(automation["alias"]) if automation else "New automation"
+        return await self._renderer.respond(call, RenderedPage("automation_edit", title, data, PATH, told.status))
+
+
+def _one(fields: Fields, name: str) -> str:
+    return (fields.get(name) or [""])[-1]
+
+
+def _mode(query: Mapping[str, str]) -> str:
+    return YAML if query.get("as") == YAML else FORM
+
+
+def _plain(text: str) -> str:
+    return text.replace("\r\n", "\n")

@@ -1,0 +1,358 @@
+"""An automation as a form: cards with fields, in order, nested as it is; built from its plain data and the grammar.
+
+Every field and card is named by the path of what it shows, so that what is posted can be put back where it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hub.config.paths import Key, KeyPath
+from web.automations.form_kinds import (
+    ACTION,
+    COMMON,
+    CONDITION,
+    KINDS,
+    LISTS,
+    NESTED,
+    OPTION,
+    Nested,
+    below_keys,
+    common_schema,
+    kind_of,
+    own_keys,
+    settings,
+)
+from web.core.form_fields import MISSING, Control, control_of, field_id
+
+FIRST_SETTINGS = ("alias", "description", "mode", "max")
+HIDDEN_SETTINGS = frozenset({"id", "made_by"})
+DEPTH_LIMIT = 12
+"""Cards nested deeper are YAML."""
+
+Errors = Mapping[str, str]
+"""Messages by the name of a field or the path of a card."""
+
+
+@dataclass(slots=True)
+class CardList:
+    """Cards in order, which may be added to."""
+
+    path: str
+    what: str
+    title: str
+    cards: list[Card] = field(default_factory=list)
+    error: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The list as templates and JSON see it."""
+        return {
+            "path": self.path,
+            "id": field_id(self.path),
+            "what": self.what,
+            "title": self.title,
+            "kinds": list(KINDS[self.what]),
+            "cards": [card.as_dict() for card in self.cards],
+            "error": self.error,
+        }
+
+
+@dataclass(slots=True)
+class Card:
+    """A trigger, a condition, a step, or an option of `choose`.
+
+    Attributes:
+        kind: None when the form cannot show it: then it is YAML.
+        off: Whether it is disabled.
+        more: Fields that are seldom needed.
+        movable: Whether it stands in a list.
+    """
+
+    path: str
+    what: str
+    kind: str | None
+    alias: str = ""
+    off: bool = False
+    fields: list[Control] = field(default_factory=list)
+    more: list[Control] = field(default_factory=list)
+    lists: list[CardList] = field(default_factory=list)
+    options: list[Card] | None = None
+    first: bool = False
+    last: bool = False
+    movable: bool = True
+    error: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The card as templates and JSON see it."""
+        return {
+            "path": self.path,
+            "id": field_id(self.path),
+            "what": self.what,
+            "kind": self.kind,
+            "kinds": list(KINDS.get(self.what, ())),
+            "alias": self.alias,
+            "off": self.off,
+            "fields": [each.as_dict() for each in self.fields],
+            "more": [each.as_dict() for each in self.more],
+            "lists": [each.as_dict() for each in self.lists],
+            "options": None if self.options is None else [each.as_dict() for each in self.options],
+            "first": self.first,
+            "last": self.last,
+            "movable": self.movable,
+            "error": self.error,
+        }
+
+
+@dataclass(slots=True)
+class Form:
+    """The whole form."""
+
+    fields: list[Control]
+    more: list[Control]
+    lists: list[CardList]
+    blueprint: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The form as templates and JSON see it."""
+        return {
+            "fields": [each.as_dict() for each in self.fields],
+            "more": [each.as_dict() for each in self.more],
+            "lists": [each.as_dict() for each in self.lists],
+            "blueprint": self.blueprint,
+        }
+
+    def controls(self) -> Iterator[Control]:
+        """Yield every field."""
+        yield from (*self.fields, *self.more)
+        for card in self.cards():
+            yield from (*card.fields, *card.more)
+
+    def cards(self) -> Iterator[Card]:
+        """Yield every card, outer ones first."""
+        for each in self.lists:
+            yield from _cards_of(each.cards)
+
+
+def form_of(item: Mapping[str, Any]) -> Form:
+    """Return the form of an automation as it is written.
+
+    Args:
+        item: Its plain data; tags such as `!secret` are `Tagged`.
+    """
+    known = settings()
+    first = [_setting(item, key) for key in FIRST_SETTINGS]
+    more = [_setting(item, key) for key in known if key not in FIRST_SETTINGS and key not in HIDDEN_SETTINGS]
+    blueprint = item.get("use_blueprint")
+    if blueprint is not None:
+        inputs = blueprint.get("input", MISSING) if isinstance(blueprint, Mapping) else MISSING
+        first.append(control_of("use_blueprint.input", "input", {"description": "Values for its inputs."}, inputs))
+        path = blueprint.get("path") if isinstance(blueprint, Mapping) else None
+        return Form(first, more, [], str(path))
+    lists = [_list_of(_top_key(item, what), what, item.get(_top_key(item, what)), 0) for what in LISTS]
+    return Form(first, more, lists)
+
+
+def with_errors(form: Form, errors: Errors) -> list[str]:
+    """Put each message at the field, card or list that it is about; return those that belong to none."""
+    left: list[str] = []
+    for name, message in errors.items():
+        if not _place_error(form, name, message):
+            left.append(f"{name}: {message}" if name else message)
+    return left
+
+
+def with_shown(form: Form, shown: Mapping[str, str]) -> None:
+    """Show other texts in fields: what was typed and means nothing."""
+
+    def changed(controls: list[Control]) -> None:
+        for index, each in enumerate(controls):
+            if each.name in shown:
+                controls[index] = replace(each, shown=shown[each.name])
+
+    changed(form.fields)
+    changed(form.more)
+    for card in form.cards():
+        changed(card.fields)
+        changed(card.more)
+
+
+# --- building ---
+
+
+def _top_key(item: Mapping[str, Any], what: str) -> str:
+    today, old = LISTS[what]
+    return old if old in item and today not in item else today
+
+
+def _setting(item: Mapping[str, Any], key: str) -> Control:
+    return control_of(key, key, settings()[key], item.get(key, MISSING))
+
+
+def _list_of(path: str, what: str, value: Any, depth: int, title: str = "") -> CardList:
+    found = CardList(path, what, title or path.rpartition(".")[2])
+    if value is None or value is MISSING:
+        return found
+    if not isinstance(value, list):
+        found.cards.append(_card(path, what, value, depth, movable=False))
+        return found
+    found.cards = [_card(f"{path}.{index}", what, each, depth) for index, each in enumerate(value)]
+    if found.cards:
+        found.cards[0].first = found.cards[-1].last = True
+    return found
+
+
+def _card(path: str, what: str, item: Any, depth: int, *, movable: bool = True) -> Card:
+    kind = kind_of(what, item) if depth <= DEPTH_LIMIT else None
+    card = Card(path, what, kind, movable=movable)
+    if kind is None:
+        card.fields.append(control_of(path, "yaml", {}, item))
+        return card
+    if isinstance(item, str):
+        card.fields.append(control_of(path, "value_template", {"type": "string"}, item, required=True))
+        return card
+    card.alias = str(item.get("alias") or "")
+    card.off = item.get("enabled", True) is False
+    shown_as, name = (CONDITION, _step_condition(item)) if what == ACTION and kind == "condition" else (what, kind)
+    if name is None:
+        card.fields.append(control_of(path, "yaml", {}, item))
+        card.kind = None
+        return card
+    if shown_as != what and "condition" in item:
+        choice = {"enum": list(KINDS[CONDITION])}
+        card.fields.append(control_of(f"{path}.condition", "condition", choice, item["condition"], required=True))
+    card.fields += _own_fields(path, shown_as, name, item)
+    card.more = [
+        control_of(f"{path}.{key}", key, common_schema(key), item.get(key, MISSING))
+        for key in COMMON[what]
+        if not (key == "id" and name == "trigger" and shown_as == CONDITION)
+    ]
+    _nest(card, shown_as, name, item, depth)
+    return card
+
+
+def _own_fields(path: str, what: str, kind: str, item: Mapping[str, Any]) -> list[Control]:
+    found = own_keys(what, kind)
+    controls = []
+    for key, schema in found["properties"].items():
+        written = "service" if key == "action" and "service" in item and key not in item else key
+        value = item.get(written, MISSING)
+        if key == "target" and (value is MISSING or isinstance(value, Mapping)):
+            controls += _target(f"{path}.target", value)
+            continue
+        controls.append(control_of(f"{path}.{written}", written, schema, value, required=key in found["required"]))
+    inner = item.get(kind)
+    if isinstance(inner, Mapping):
+        for key, schema in below_keys(kind).items():
+            controls.append(control_of(f"{path}.{kind}.{key}", key, schema, inner.get(key, MISSING)))
+    known = {control.key for control in controls}
+    known |= {nested.keys[0] for nested in NESTED.get((what, kind), ())} | {*COMMON[what], *COMMON[ACTION], what, kind}
+    known |= {"platform", "condition", "and", "or", "not"}
+    for key in item:
+        if key not in known and key != "metadata":
+            controls.append(control_of(f"{path}.{key}", key, {}, item[key]))
+    return controls
+
+
+def _target(path: str, value: Any) -> list[Control]:
+    """Return the field of the entities that a service is about; what else is written there is YAML."""
+    entities = value.get("entity_id", MISSING) if isinstance(value, Mapping) else MISSING
+    if isinstance(value, Mapping) and value.keys() - {"entity_id"}:
+        return [control_of(path, "target", {}, value)]
+    return [control_of(f"{path}.entity_id", "entity_id", {"description": "What it is about."}, entities)]
+
+
+def _nest(card: Card, what: str, kind: str, item: Mapping[str, Any], depth: int) -> None:
+    for nested in NESTED.get((what, kind), ()):
+        keys = nested.keys
+        if what == CONDITION and keys == ("conditions",) and "condition" not in item and kind in item:
+            keys = (kind,)
+        card.lists.append(_nested_list(card.path, Nested(keys, nested.what), item, depth))
+    if kind == "choose" and what == ACTION:
+        options = item.get("choose")
+        single = isinstance(options, Mapping)
+        found = [options] if single else options if isinstance(options, list) else []
+        card.options = [
+            _option(f"{card.path}.choose" if single else f"{card.path}.choose.{index}", each, depth, movable=not single)
+            for index, each in enumerate(found)
+        ]
+        if card.options:
+            card.options[0].first = card.options[-1].last = True
+
+
+def _nested_list(path: str, nested: Nested, item: Mapping[str, Any], depth: int) -> CardList:
+    value: Any = item
+    for key in nested.keys:
+        value = value.get(key, MISSING) if isinstance(value, Mapping) else MISSING
+    return _list_of(".".join((path, *nested.keys)), nested.what, value, depth + 1, nested.keys[-1])
+
+
+def _option(path: str, item: Any, depth: int, *, movable: bool) -> Card:
+    card = Card(path, "option", "option", movable=movable)
+    if not isinstance(item, Mapping):
+        card.kind = None
+        card.fields.append(control_of(path, "yaml", {}, item))
+        return card
+    card.alias = str(item.get("alias") or "")
+    card.fields.append(control_of(f"{path}.alias", "alias", common_schema("alias"), item.get("alias", MISSING)))
+    card.lists = [_nested_list(path, nested, item, depth) for nested in OPTION]
+    return card
+
+
+def _step_condition(item: Mapping[str, Any]) -> str | None:
+    plain = {key: each for key, each in item.items() if key != "continue_on_error"}
+    return kind_of(CONDITION, plain)
+
+
+# --- errors ---
+
+
+def _place_error(form: Form, name: str, message: str) -> bool:
+    groups = (form.fields, form.more, *(each for card in form.cards() for each in (card.fields, card.more)))
+    for exact in (True, False):
+        for controls in groups:
+            for index, control in enumerate(controls):
+                if name == control.name if exact else name.startswith(f"{control.name}."):
+                    controls[index] = replace(control, error=_joined(control.error, message))
+                    return True
+    holders: dict[str, Card | CardList] = {each.path: each for each in _lists_of(form.lists)}
+    holders |= {card.path: card for card in form.cards()}
+    parts = name.split(".")
+    while parts:
+        holder = holders.get(".".join(parts))
+        if holder is not None:
+            holder.error = _joined(holder.error, message)
+            return True
+        parts.pop()
+    return False
+
+
+def _lists_of(lists: Sequence[CardList]) -> Iterator[CardList]:
+    for each in lists:
+        yield each
+        for card in each.cards:
+            yield from _lists_of(card.lists)
+            for option in card.options or ():
+                yield from _lists_of(option.lists)
+
+
+def _cards_of(cards: Sequence[Card]) -> Iterator[Card]:
+    for card in cards:
+        yield card
+        for each in card.lists:
+            yield from _cards_of(each.cards)
+        yield from _cards_of(card.options or ())
+
+
+def _joined(one: str | None, other: str) -> str:
+    return f"{one}; {other}" if one else other
+
+
+def path_of(name: str) -> KeyPath:
+    """Return the keys of a field's name."""
+    return tuple(_key(part) for part in name.split(".")) if name else ()
+
+
+def _key(part: str) -> Key:
+    return int(part) if part.isdigit() else part

@@ -1,0 +1,114 @@
+"""What is wrong with the text of one automation or script: where in it, and at which key; nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hub.automation.definition.grammar import automation
+from hub.config.errors import ConfigError
+from hub.config.paths import Key, KeyPath, format_path
+from hub.config.spans import Node, as_written, child, read_spans
+from hub.core.errors import InvalidRequest
+from hub.core.schema import Invalid, each_error
+
+PROBLEM_LIMIT = 100
+AUTOMATION = "an automation is a mapping: keys such as alias, triggers and actions"
+SCRIPT = "a script is a mapping: keys such as alias, fields and sequence"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One problem; line and column are from 1, within the text."""
+
+    line: int
+    column: int
+    keys: KeyPath
+    message: str
+    hint: str = ""
+
+    @property
+    def name(self) -> str:
+        """The field of the form that it is about."""
+        return ".".join(str(key) for key in self.keys)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The problem as the editor and templates see it."""
+        return {
+            "line": self.line,
+            "column": self.column,
+            "path": format_path(self.keys),
+            "name": self.name,
+            "message": self.message,
+            "hint": self.hint,
+            "severity": "error",
+        }
+
+
+def problems_of(text: str, check: Callable[[Any], object] = automation, what: str = AUTOMATION) -> list[Problem]:
+    """Return what is wrong with the text of an automation, or of what else `check` judges.
+
+    Args:
+        check: Takes plain data; raises `Invalid`.
+        what: What is told when it is no mapping at all.
+    """
+    try:
+        root = read_spans(text)
+    except InvalidRequest as error:
+        return [_unreadable(error)]
+    if root is None or not isinstance(root.data, dict):
+        return [Problem(1, 1, (), what)]
+    try:
+        check(as_written(root.data))
+    except Invalid as error:
+        return [_problem(text, root, tuple(each.path), str(each.msg)) for each in each_error(error)][:PROBLEM_LIMIT]
+    return []
+
+
+def problems_in_file(errors: Sequence[ConfigError], text: str) -> list[Problem]:
+    """Return errors of the whole configuration as problems of an automation's text, as far as they are about one."""
+    try:
+        root = read_spans(text)
+    except InvalidRequest as error:
+        return [_unreadable(error)]
+    return [
+        Problem(*_place(text, root, error.keys[2:]), error.keys[2:], error.message, error.hint)
+        for error in errors[:PROBLEM_LIMIT]
+    ]
+
+
+def by_name(problems: Iterable[Problem]) -> Mapping[str, str]:
+    """Return messages by the name of the field."""
+    found: dict[str, str] = {}
+    for each in problems:
+        told = f"{each.message} ({each.hint})" if each.hint else each.message
+        found[each.name] = f"{found[each.name]}; {told}" if each.name in found else told
+    return found
+
+
+def _problem(text: str, root: Node, path: Sequence[Any], message: str) -> Problem:
+    keys: list[Key] = [key if isinstance(key, int) else str(key) for key in path]
+    return Problem(*_place(text, root, tuple(keys)), tuple(keys), message)
+
+
+def _place(text: str, root: Node | None, keys: KeyPath) -> tuple[int, int]:
+    """Return line and column of a key, or of the nearest thing around it that is there."""
+    if root is None:
+        return 1, 1
+    node, at = root, root.start
+    for key in keys:
+        pair = node.entry(key) if isinstance(key, str) else None
+        below = child(node, key)
+        if below is None:
+            break
+        at = pair[0].start if pair is not None else below.start
+        node = below
+    start = text.rfind("\n", 0, at) + 1
+    return text.count("\n", 0, at) + 1, at - start + 1
+
+
+def _unreadable(error: InvalidRequest) -> Problem:
+    mark = getattr(error.__cause__, "problem_mark", None)
+    told = str(getattr(error.__cause__, "problem", "") or "") or error.message
+    return Problem(mark.line + 1 if mark else 1, mark.column + 1 if mark else 1, (), f"this is not valid YAML: {told}")

@@ -1,0 +1,257 @@
+"""The automations: the list with its states and last runs, and what ran and did not across all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+from urllib.parse import parse_qsl, quote, urlencode
+
+from aiohttp import web
+
+from hub.automation.engine.automations import Automations, AutomationStatus
+from hub.automation.tracing.trace_store import TraceStore
+from hub.core.schema import All, In, Length, Required, Schema, string
+from hub.gateway.calls.contract import ADMIN, WRITE, HttpCall
+from web.automations.trace_view import TraceView, automation_path, outcome_shown
+from web.core.form import read_fields
+from web.core.live import Frame
+from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
+from web.core.texts import AUTOMATION_FILTERS, AUTOMATION_STATES, NOT_RUN_REASONS, OUTCOMES
+
+PATH = "/automations"
+PAGE_SIZE = 50
+RECENT_LIMIT = 200
+"""Traces looked at for the last outcomes."""
+OUTCOMES_LIMIT = 10_000
+QUERY_LIMIT = 100
+DAY_S = 86_400.0
+LEAST_TOLD_USD = 0.005
+"""What costs less is told of heartbeats alone."""
+TONES = {"on": "good", "off": "", "unavailable": "bad"}
+
+ID = All(string, Length(min=1, max=200))
+TURN = Schema({Required("id"): ID, Required("to"): In(["on", "off"]), "back": All(string, Length(max=500))})
+
+
+class ShownSpending(Protocol):
+    """What the runs of an automation cost."""
+
+    def cost_usd(self, *, since: float, agent: str | None = None, automation: str | None = None) -> float:
+        """Return dollars since a time, seconds since the epoch."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ListFilter:
+    """What of the list is asked for."""
+
+    query: str = ""
+    state: str = "all"
+    page: int = 1
+
+    @classmethod
+    def of(cls, query: Mapping[str, str]) -> ListFilter:
+        """Return what a query string asks for; what is not understood is left out."""
+        state = query.get("state", "all")
+        page = query.get("page", "1")
+        return cls(
+            query.get("q", "")[:QUERY_LIMIT].strip(),
+            state if state in AUTOMATION_FILTERS else "all",
+            int(page) if page.isdigit() and 0 < int(page[:6]) < 100_000 else 1,
+        )
+
+    def path(self, page: int | None = None, state: str | None = None) -> str:
+        """Return the address of this list, of another page or state of it."""
+        number = self.page if page is None else page
+        chosen = self.state if state is None else state
+        query = {"q": self.query, "state": chosen if chosen != "all" else "", "page": str(number) if number > 1 else ""}
+        text = urlencode({key: value for key, value in query.items() if value})
+        return f"{PATH}?{text}" if text else PATH
+
+
+class AutomationsPage:
+    """The list and the history.
+
+    Args:
+        automations: The automations in force.
+        traces: What ran, and what did not.
+        spending: What runs cost.
+        redact: Takes secrets out of a text.
+        wall_time: Seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        renderer: Renderer,
+        automations: Automations,
+        traces: TraceStore,
+        spending: ShownSpending,
+        redact: Callable[[str], str],
+        wall_time: Callable[[], float],
+    ) -> None:
+        self._renderer = renderer
+        self._automations = automations
+        self._traces = traces
+        self._spending = spending
+        self._redact = redact
+        self._wall_time = wall_time
+        self._view = TraceView(renderer)
+        self._outcomes: dict[str, str] | None = None
+
+    def ended(self, id: str, outcome: str) -> None:
+        """A run of an automation ended."""
+        if self._outcomes is None:
+            return
+        self._outcomes[id] = outcome
+        if len(self._outcomes) > OUTCOMES_LIMIT:  # automations come and go; the traces know those that matter
+            self._outcomes = None
+
+    async def show(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /automations[?q=…&state=…&page=N]`."""
+        rights = rights_of(call)
+        data = await self._list(ListFilter.of(call.request.query), may_run=rights["may_run"]) | rights
+        return await self._renderer.respond(call, RenderedPage("automations", "Automations", data, PATH))
+
+    async def history(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /automations/history[?outcome=…&q=…]`: what ran and what did not, of all automations."""
+        data = await self._history(dict(call.request.query))
+        return await self._renderer.respond(
+            call, RenderedPage("automation_history", "History", data, f"{PATH}/history")
+        )
+
+    async def turn(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /automations/turn`: turn one on or off; on also ends a pause."""
+        fields = read_fields(call, TURN)
+        automation = self._automations.get(fields["id"])
+        if fields["to"] == "on":
+            await automation.turn_on()
+        else:
+            await automation.turn_off()
+        if wants_json(call.request):
+            return json_response(self._automations.status(automation.id).as_dict())
+        return see_other(back_to(fields.get("back"), automation.id))
+
+    async def state(self, topic: str, language: str) -> Sequence[Frame]:
+        """Return the frame that shows the list of a live topic, `automations:<query string>`."""
+        asked = dict(parse_qsl(topic.partition(":")[2]))
+        may_run = asked.get("may") == "run"
+        data = await self._list(ListFilter.of(asked), may_run=may_run) | {"may_run": may_run}
+        html = self._renderer.fragment("automations", language, page=data)
+        return ({"t": "html", "id": "automation-list", "html": html},)
+
+    def status(self, status: AutomationStatus) -> dict[str, Any]:
+        """Return an automation as pages show it."""
+        file, line = (status.location or {}).get("file"), (status.location or {}).get("line")
+        last, due = self._when(status.last_triggered), self._when(status.next_run)
+        return status.as_dict() | {
+            "key": "".join(each if each.isalnum() else "_" for each in status.id),
+            "path": automation_path(status.entity_id if status.id in RESERVED else status.id),
+            "state_text": AUTOMATION_STATES.get(status.state, status.state),
+            "tone": TONES.get(status.state, ""),
+            "error": self._redact(status.error) if status.error else None,
+            "place": f"{file}:{line}" if line else file,
+            "fix_path": f"/config?file={quote(str(file), safe='')}#L{line or 1}" if file else None,
+            "last": last,
+            "next": due,
+        }
+
+    # --- inside ---
+
+    async def _list(self, wanted: ListFilter, *, may_run: bool) -> dict[str, Any]:
+        everything = self._automations.all()
+        found = [each for each in everything if _matches(each, wanted)]
+        pages = max(1, -(-len(found) // PAGE_SIZE))
+        page = min(wanted.page, pages)
+        outcomes = await self._last_outcomes()
+        since = self._wall_time() - DAY_S
+        rows = []
+        for each in found[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]:
+            cost = self._spending.cost_usd(since=since, automation=each.id)
+            told = cost >= LEAST_TOLD_USD or self._is_heartbeat(each)
+            ended = outcome_shown(outcomes[each.id]) if each.id in outcomes else None
+            rows.append(self.status(each) | {"last_outcome": ended, "cost": f"{cost:.2f}" if told else None})
+        asked = ListFilter(wanted.query, wanted.state, page)
+        return {
+            "topic": f"automations:{'may=run&' if may_run else ''}{asked.path().partition('?')[2]}",
+            "query": wanted.query,
+            "state": wanted.state,
+            "here": asked.path(),
+            "filters": [
+                {"name": name, "text": text, "path": asked.path(1, name)} for name, text in AUTOMATION_FILTERS.items()
+            ],
+            "count": len(found),
+            "total": len(everything),
+            "number": page,
+            "pages": pages,
+            "earlier": asked.path(page - 1) if page > 1 else None,
+            "later": asked.path(page + 1) if page < pages else None,
+            "automations": rows,
+        }
+
+    def _is_heartbeat(self, status: AutomationStatus) -> bool:
+        if status.state == "unavailable":
+            return False
+        return any(each["trigger"] == "heartbeat" for each in self._automations.get(status.id).config["triggers"])
+
+    async def _last_outcomes(self) -> Mapping[str, str]:
+        """Return how the last run of each automation ended; what was before the start is read once."""
+        if self._outcomes is None:
+            found: dict[str, str] = {}
+            for trace in await self._traces.recent(RECENT_LIMIT):
+                if trace.get("outcome") and not trace.get("imported"):
+                    found.setdefault(str(trace.get("automation_id")), str(trace["outcome"]))
+            self._outcomes = found
+        return self._outcomes
+
+    async def _history(self, query: Mapping[str, str]) -> dict[str, Any]:
+        outcome, words = query.get("outcome", ""), query.get("q", "")[:QUERY_LIMIT].strip().lower()
+        runs = [self._view.run(trace) for trace in await self._traces.recent(RECENT_LIMIT)]
+        idle = [self._view.not_run(entry) for entry in await self._traces.not_run(None, RECENT_LIMIT)]
+
+        def fits(row: Mapping[str, Any]) -> bool:
+            return not words or words in f"{row['alias']} {row['automation_id']} {row['trigger']}".lower()
+
+        return {
+            "query": query.get("q", "")[:QUERY_LIMIT].strip(),
+            "outcome": outcome,
+            "outcomes": OUTCOMES,
+            "reasons": NOT_RUN_REASONS,
+            "runs": [row for row in runs if fits(row) and outcome in ("", row["outcome"])],
+            "not_run": [row for row in idle if fits(row) and outcome in ("", row["reason"])],
+        }
+
+    def _when(self, seconds: float | None) -> dict[str, str] | None:
+        if seconds is None:
+            return None
+        ts_ms = int(seconds * 1000)
+        return {"when": self._renderer.when(ts_ms), "iso": self._renderer.iso(ts_ms)}
+
+
+RESERVED = frozenset({"history", "new", "trace-file"})
+"""Ids that would be addresses of other pages."""
+
+
+def rights_of(call: HttpCall) -> dict[str, bool]:
+    """Return what the one who looks may do."""
+    authority = call.caller.authority if call.caller is not None else None
+    return {
+        "may_run": authority is not None and authority.has(WRITE),
+        "may_edit": authority is not None and authority.has(ADMIN),
+    }
+
+
+def back_to(back: str | None, id: str) -> str:
+    """Return the page to go back to: one of the automations' own."""
+    return back if back and (back == PATH or back.startswith((f"{PATH}?", f"{PATH}/"))) else automation_path(id)
+
+
+def _matches(status: AutomationStatus, wanted: ListFilter) -> bool:
+    if wanted.state == "failing" and not (status.failures or status.paused):
+        return False
+    if wanted.state in AUTOMATION_STATES and status.state != wanted.state:
+        return False
+    if not wanted.query:
+        return True
+    text = f"{status.alias} {status.id} {status.description} {status.made_by or ''} {status.blueprint or ''}".lower()
+    return all(word in text for word in wanted.query.lower().split())

@@ -1,0 +1,247 @@
+"""Scripts: what there is, running one and seeing its answer, what became of its runs, and writing it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from aiohttp import web
+
+from hub.automation.editing.script_editor import TEXT_LIMIT, ScriptEditor
+from hub.automation.tracing.trace_store import TraceStore
+from hub.core.errors import Conflict, HubError, NotFound
+from hub.core.schema import All, Length, Optional, Required, Schema, string
+from hub.gateway.calls.contract import ADMIN, WRITE, HttpCall
+from web.automations.blueprint_form import BlueprintForm
+from web.automations.item_problems import SCRIPT, problems_of
+from web.automations.script_fields import script_form
+from web.automations.trace_view import TraceView, outcome_shown, seconds_of
+from web.core.form import read_fields, read_lists
+from web.core.i18n import Catalogue, catalogue
+from web.core.live import Frame
+from web.core.method_client import MethodClient
+from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
+from web.core.suggestions import NameCatalog
+from web.core.texts import AUTOMATION_STATES, STEP_STATES
+from web.core.urls import script_place
+
+PATH = "/scripts"
+RUNS_LIMIT = 20
+RECENT_LIMIT = 200
+"""Traces looked at for the last outcomes."""
+ANSWER_LIMIT_S = 20.0
+"""How long a page waits for a script to end; it goes on behind it."""
+TONES = {"on": "good", "off": "", "unavailable": "bad"}
+NEW = """\
+alias: Say hello
+description: What it does, for people and for agents.
+fields:
+  who:
+    name: Whom
+    required: true
+    selector: {text: {}}
+sequence:
+  - variables: {answer: {text: "Hello {{ who }}"}}
+  - stop: done
+    response_variable: answer
+"""
+
+_KEY = All(string, Length(max=128))
+_TEXT = All(string, Length(max=TEXT_LIMIT))
+SAVE = Schema(
+    {
+        Required("text"): _TEXT,
+        Optional("id", default=""): _KEY,
+        Optional("new_id", default=""): _KEY,
+        Optional("base_hash", default=""): All(string, Length(max=128)),
+    }
+)
+CHECK = Schema({Required("text"): _TEXT})
+ONE = Schema({Required("id"): All(string, Length(min=1, max=128))})
+
+
+class ScriptsPage:
+    """Pages and forms of the scripts.
+
+    Args:
+        door: Where they are listed and run.
+        editor: Writes them.
+        traces: What became of their runs.
+        known: What fields suggest.
+    """
+
+    def __init__(
+        self, renderer: Renderer, door: MethodClient, editor: ScriptEditor, traces: TraceStore, known: NameCatalog
+    ) -> None:
+        self._renderer = renderer
+        self._door = door
+        self._editor = editor
+        self._traces = traces
+        self._known = known
+        self._view = TraceView(renderer)
+
+    async def show(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /scripts`."""
+        found = await self._door.ask(call, "script.list")
+        data = {"scripts": await self._listed(found["scripts"]), "may_change": _may(call, ADMIN)}
+        return await self._renderer.respond(call, RenderedPage("scripts", "Scripts", data, PATH))
+
+    async def one(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /scripts/show?id=KEY[&run=ID]`: its form, its runs, and one of them in all its steps."""
+        script = await self._found(call, call.request.query.get("id", ""))
+        return await self._shown(call, script, script_form(script["fields"], self._known))
+
+    async def run(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /scripts/run`: run it with the fields of the form, and show what it answers."""
+        fields = read_lists(call)
+        script = await self._found(call, (fields.get("id") or [""])[-1])
+        form = script_form(script["fields"], self._known)
+        words = self._words(call)
+        data = form.take(fields, words)
+        if form.has_errors:
+            told = {"error": words.gettext("Some fields are not right yet.")}
+            return await self._shown(call, script, form, told, status=422)
+        try:
+            async with asyncio.timeout(ANSWER_LIMIT_S):
+                answer = await self._door.ask(call, "script.run", {"id": script["id"], "data": data})
+        except TimeoutError:
+            told = {"note": words.gettext("It goes on running; what became of it will stand below.")}
+            return await self._shown(call, script, form, told)
+        except HubError as error:
+            if wants_json(call.request):
+                raise
+            return await self._shown(call, script, form, {"error": error.message}, status=error.http_status)
+        if wants_json(call.request):
+            return json_response(answer)
+        response = answer["response"]
+        shown = json.dumps(response, ensure_ascii=False, indent=2, default=str) if response else ""
+        return await self._shown(call, script, form, {"note": words.gettext("It ran."), "response": shown})
+
+    # --- writing ---
+
+    async def edit(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /scripts/edit?id=KEY`: its YAML."""
+        written = await self._editor.read(call.request.query.get("id", ""))
+        draft = {"id": written.key, "text": written.text, "base_hash": written.hash, "new_id": ""}
+        return await self._draft(call, draft)
+
+    async def new(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /scripts/new`: the YAML of one that is not there yet."""
+        return await self._draft(call, {"id": "", "text": NEW, "base_hash": "", "new_id": ""})
+
+    async def check(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /scripts/check`: what is wrong with a text; nothing is written."""
+        fields = read_fields(call, CHECK)
+        return json_response({"problems": await asyncio.to_thread(self._problems, fields["text"])})
+
+    async def save(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /scripts/save`: write it, if nobody changed it since it was read."""
+        draft = read_fields(call, SAVE)
+        draft["text"] = draft["text"].replace("\r\n", "\n")
+        try:
+            key = await self._editor.save(
+                draft["id"] or None, draft["text"], draft["base_hash"] or None, draft["new_id"].strip()
+            )
+        except HubError as error:
+            if wants_json(call.request):
+                raise
+            problems = await asyncio.to_thread(self._problems, draft["text"])
+            status = 409 if isinstance(error, Conflict) else 422
+            return await self._draft(call, draft, problems, "" if problems else error.message, status=status)
+        return json_response({"id": key}) if wants_json(call.request) else see_other(script_place(key))
+
+    async def delete(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /scripts/delete`: take it out of its file; the page asked before."""
+        key = read_fields(call, ONE)["id"]
+        await self._editor.delete(key)
+        return json_response({"id": key, "deleted": True}) if wants_json(call.request) else see_other(PATH)
+
+    # --- below ---
+
+    async def _listed(self, scripts: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        outcomes: dict[str, Any] = {}
+        for trace in await self._traces.recent(RECENT_LIMIT):
+            outcomes.setdefault(str(trace.get("automation_id")), trace.get("outcome"))
+        return [self._row(script, outcomes) for script in scripts]
+
+    def _row(self, script: Mapping[str, Any], outcomes: Mapping[str, Any]) -> dict[str, Any]:
+        seconds = seconds_of(script["last_triggered"])
+        entity = script["entity_id"]
+        return {
+            **script,
+            "state_text": AUTOMATION_STATES.get(script["state"], script["state"]),
+            "tone": TONES.get(script["state"], ""),
+            "last": outcome_shown(outcomes[entity]) if entity in outcomes else None,
+            **self._view.moment(seconds),
+            "path": script_place(script["id"]),
+            "edit_path": f"{PATH}/edit?id={quote(script['id'], safe='')}",
+        }
+
+    async def _found(self, call: HttpCall, key: str) -> dict[str, Any]:
+        found = await self._door.ask(call, "script.list")
+        for script in found["scripts"]:
+            if script["id"] == key:
+                return dict(script)
+        raise NotFound(f"there is no script {key[:128]}")
+
+    async def _shown(
+        self,
+        call: HttpCall,
+        script: Mapping[str, Any],
+        form: BlueprintForm,
+        told: Mapping[str, str] | None = None,
+        *,
+        status: int = 200,
+    ) -> web.Response:
+        traces = await self._traces.list(script["entity_id"], RUNS_LIMIT)
+        runs = [self._run(script, each) for each in traces]
+        wanted = call.request.query.get("run") or (runs[0]["run_id"] if runs else None)
+        trace = None if wanted is None else self._view.trace(await self._traces.get(wanted))
+        data = {
+            "script": (await self._listed([script]))[0],
+            "fields": [each for section in form.as_list() for each in section["fields"]],
+            "told": {"error": "", "note": "", "response": "", **(told or {})},
+            "runs": runs,
+            "trace": trace,
+            "file_path": None if wanted is None else f"/automations/trace-file?run={quote(wanted, safe='')}",
+            "state_texts": STEP_STATES,
+            "may_run": _may(call, WRITE),
+            "may_change": _may(call, ADMIN),
+        }
+        return await self._renderer.respond(call, RenderedPage("script", "Script", data, PATH, status))
+
+    def _run(self, script: Mapping[str, Any], trace: Mapping[str, Any]) -> dict[str, Any]:
+        run = self._view.run(trace)
+        return {**run, "path": f"{script_place(script['id'])}&run={quote(run['run_id'], safe='')}"}
+
+    def _problems(self, text: str) -> list[dict[str, Any]]:
+        return [each.as_dict() for each in problems_of(text, self._editor.judge, SCRIPT)]
+
+    async def _draft(
+        self,
+        call: HttpCall,
+        draft: Mapping[str, Any],
+        problems: Sequence[Any] = (),
+        told: str = "",
+        *,
+        status: int = 200,
+    ) -> web.Response:
+        data = {"draft": dict(draft), "problems": list(problems), "told": told}
+        return await self._renderer.respond(call, RenderedPage("script_edit", "Edit a script", data, PATH, status))
+
+    async def state(self, topic: str, language: str) -> Sequence[Frame]:
+        """Return the frame that shows the list."""
+        found = await self._door.read("script.list")
+        page = {"scripts": await self._listed(found["scripts"])}
+        html = self._renderer.fragment("scripts", language, page=page)
+        return ({"t": "html", "id": "scripts", "html": html},)
+
+    def _words(self, call: HttpCall) -> Catalogue:
+        return catalogue(self._renderer.preferences(call).language)
+
+
+def _may(call: HttpCall, scope: str) -> bool:
+    return call.known_caller.authority.has(scope)

@@ -1,0 +1,185 @@
+"""Runs, firings that set nothing off, and single traces as pages show them, in words, with times and links."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote
+
+from web.automations.trace_graph import graph_of, step_id, verdict_of
+from web.core.render import Renderer
+from web.core.texts import NOT_RUN_REASONS, OUTCOMES
+
+RUNNING = "running"
+TONES = {
+    "finished": "good",
+    "stopped": "good",
+    RUNNING: "",
+    "failed": "bad",
+    "timed_out": "bad",
+    "denied": "warn",
+    "cancelled": "warn",
+    "interrupted": "warn",
+}
+MARKS = {"good": "✓", "bad": "✗", "warn": "!", "": "…"}
+VALUE_LIMIT = 20_000
+
+
+def automation_path(automation_id: str, rest: str = "") -> str:
+    """Return the page of an automation, or one below it."""
+    return f"/automations/{quote(automation_id, safe='')}{rest}"
+
+
+def outcome_shown(outcome: str | None) -> dict[str, str]:
+    """Return how a run ended, in words, with a mark and a tone that say the same."""
+    name = outcome or RUNNING
+    tone = TONES.get(name, "")
+    return {"outcome": name, "outcome_text": OUTCOMES.get(name, name), "tone": tone, "mark": MARKS[tone]}
+
+
+def seconds_of(iso: Any) -> float | None:
+    """Return ISO 8601 as seconds since the epoch."""
+    try:
+        return datetime.fromisoformat(iso).timestamp()
+    except (TypeError, ValueError):
+        return None
+
+
+class TraceView:
+    """Shows traces.
+
+    Args:
+        renderer: For times.
+    """
+
+    def __init__(self, renderer: Renderer) -> None:
+        self._renderer = renderer
+
+    def run(self, trace: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a run as a row of a list."""
+        started, finished = seconds_of(trace.get("started")), seconds_of(trace.get("finished"))
+        id = str(trace.get("automation_id") or "")
+        run_id = str(trace.get("run_id") or "")
+        duration = None if started is None or finished is None else max(0.0, finished - started)
+        return {
+            "run_id": run_id,
+            "automation_id": id,
+            "alias": str(trace.get("alias") or id),
+            "path": automation_path(id, f"/traces?run={quote(run_id, safe='')}"),
+            "trigger": _trigger_text(trace.get("trigger")),
+            **outcome_shown(trace.get("outcome")),
+            "error": trace.get("error"),
+            **self.moment(started),
+            "duration": None if duration is None else duration_text(duration),
+            "imported": bool(trace.get("imported")),
+        }
+
+    def not_run(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a firing that set nothing off as a row of a list."""
+        id, reason = str(entry.get("automation_id") or ""), str(entry.get("reason") or "")
+        return {
+            "automation_id": id,
+            "alias": str(entry.get("alias") or id),
+            "path": automation_path(id, "/traces#not-run"),
+            "trigger": _trigger_text(entry.get("trigger")),
+            "reason": reason,
+            "reason_text": NOT_RUN_REASONS.get(reason, reason),
+            "text": str(entry.get("text") or ""),
+            **self.moment(seconds_of(entry.get("time"))),
+            "conditions": [
+                {"path": path, "holds": verdict_of(entries), "reason": _reason(entries)}
+                for path, entries in (entry.get("steps") or {}).items()
+            ],
+        }
+
+    def trace(self, trace: Mapping[str, Any]) -> dict[str, Any]:
+        """Return one trace: its run, its graph, and each step with its entries."""
+        steps: Mapping[str, Sequence[Mapping[str, Any]]] = trace.get("steps") or {}
+        config = trace.get("config")
+        fired = (trace.get("trigger") or {}).get("idx")
+        graph = graph_of(config if isinstance(config, Mapping) else {}, steps, None if fired is None else str(fired))
+        nodes = [box.as_dict() | self._node(box.path, box.state, steps) for box in graph.boxes]
+        drawn = {box.path for box in graph.boxes}
+        nodes += [
+            {"path": path, "id": step_id(path), "label": path, "kind": "", "depth": path.count("/") - 1, "count": 1}
+            | self._node(path, "done", steps)
+            for path in steps
+            if path not in drawn
+        ]
+        return self.run(trace) | {
+            "graph": graph.as_dict(),
+            "nodes": nodes,
+            "variables": pretty(trace.get("variables")),
+            "trigger_data": pretty(trace.get("trigger")),
+            "config": pretty(config) if config is not None else None,
+            "truncated": bool(trace.get("truncated") or trace.get("dropped")),
+        }
+
+    def moment(self, seconds: float | None) -> dict[str, str]:
+        """Return a time for people and for machines."""
+        ts_ms = None if seconds is None else int(seconds * 1000)
+        return {"when": self._renderer.when(ts_ms, seconds=True), "iso": self._renderer.iso(ts_ms)}
+
+    def _node(self, path: str, state: str, steps: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
+        return {"state": state, "entries": [self._entry(entry) for entry in steps.get(path, ())]}
+
+    def _entry(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+        child = entry.get("child") or {}
+        duration = entry.get("duration_ms")
+        return {
+            **self.moment(seconds_of(entry.get("started"))),
+            "duration": None if duration is None else duration_text(float(duration) / 1000),
+            "holds": verdict_of([entry]),
+            "reason": _reason([entry]),
+            "result": pretty(entry["result"]) if entry.get("result") else None,
+            "changed": pretty(entry["changed_variables"]) if entry.get("changed_variables") else None,
+            "error": entry.get("error"),
+            "skipped": entry.get("skipped") or 0,
+            "child": _child(child),
+        }
+
+
+def duration_text(seconds: float) -> str:
+    """Return a duration: `12 ms`, `3.4 s`, `2:05 min`, `1:02:03 h`."""
+    if seconds < 1:
+        return f"{round(seconds * 1000)} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    if minutes < 60:
+        return f"{minutes}:{rest:02} min"
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02} h"
+
+
+def pretty(value: Any) -> str:
+    """Return plain data as indented JSON, cut when it is long."""
+    text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
+    return text if len(text) <= VALUE_LIMIT else f"{text[:VALUE_LIMIT]}…"
+
+
+def _child(child: Mapping[str, Any]) -> dict[str, str | None] | None:
+    if not child:
+        return None
+    automation_id, run_id, key = child.get("automation_id"), str(child.get("run_id") or ""), child.get("session_key")
+    if automation_id:
+        rest = f"/traces?run={quote(run_id, safe='')}" if run_id else ""
+        return {"text": str(automation_id), "path": automation_path(str(automation_id), rest)}
+    if key:
+        return {"text": str(key), "path": f"/chat?session={quote(str(key), safe='')}"}
+    return {"text": run_id, "path": None}
+
+
+def _trigger_text(trigger: Any) -> str:
+    if not isinstance(trigger, Mapping):
+        return ""
+    return str(trigger.get("description") or trigger.get("alias") or trigger.get("platform") or "")
+
+
+def _reason(entries: Sequence[Mapping[str, Any]]) -> str:
+    for entry in reversed(entries):
+        result = entry.get("result")
+        if isinstance(result, Mapping) and result.get("reason"):
+            return str(result["reason"])
+    return ""

@@ -1,0 +1,90 @@
+"""The inbox of what waits for the owner's word: exactly what will run, and the answer as a form.
+
+What was answered a moment ago stays where it stood, without buttons: nothing else may move under a finger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from aiohttp import web
+
+from hub.core.context import Context
+from hub.core.schema import All, In, Length, Required, Schema, string
+from hub.gateway.calls.contract import HttpCall
+from hub.tools.approval import Approval, shown
+from hub.tools.approval_rights import SCOPE
+from web.core.form import read_fields
+from web.core.live import Frame
+from web.core.render import Renderer, json_response, see_other, wants_json
+from web.core.texts import APPROVAL_KINDS, APPROVAL_STATES
+
+ANSWER = Schema(
+    {Required("id"): All(string, Length(min=1, max=128)), Required("answer"): In(["approve", "deny"])},
+)
+STAYS_MS = 600_000
+DECIDED_SHOWN = 5
+LOOKED_AT = 20
+
+Pending = Callable[[], Sequence[Approval]]
+Latest = Callable[[int], Awaitable[Sequence[Approval]]]
+Resolve = Callable[[str, bool, Context], Awaitable[Approval]]
+
+
+class ApprovalsPage:
+    """The card of approvals and its form.
+
+    Args:
+        pending: Returns what waits, oldest first.
+        latest: Returns the latest, whatever became of them.
+        resolve: Answers one.
+    """
+
+    def __init__(
+        self, renderer: Renderer, pending: Pending, latest: Latest, resolve: Resolve, wall_time: Callable[[], float]
+    ) -> None:
+        self._renderer = renderer
+        self._pending = pending
+        self._latest = latest
+        self._resolve = resolve
+        self._wall_time = wall_time
+
+    async def answer(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /approvals/answer`: approve or deny one."""
+        fields = read_fields(call, ANSWER)
+        ended = await self._resolve(fields["id"], fields["answer"] == "approve", call.context())
+        return json_response({"state": ended.state.value}) if wants_json(call.request) else see_other("/overview")
+
+    async def state(self, topic: str, language: str) -> Sequence[Frame]:
+        """Return the frame that shows the card."""
+        html = self._renderer.fragment("approvals", language, approvals=await self._shown())
+        return ({"t": "html", "id": "approvals", "html": html},)
+
+    async def data(self, call: HttpCall) -> list[dict[str, Any]] | None:
+        """Return what the card shows; None to those who may not answer."""
+        if call.caller is None or not call.caller.authority.has(SCOPE):
+            return None
+        return await self._shown()
+
+    async def _shown(self) -> list[dict[str, Any]]:
+        pending = list(self._pending())
+        since = int(self._wall_time() * 1000) - STAYS_MS
+        decided = [each for each in await self._latest(LOOKED_AT) if (each.decided_ms or 0) > since]
+        waiting = {each.id for each in pending}
+        kept = [each for each in decided if each.id not in waiting][:DECIDED_SHOWN]
+        return [self._one(each) for each in sorted([*pending, *kept], key=lambda each: (each.created_ms, each.id))]
+
+    def _one(self, approval: Approval) -> dict[str, Any]:
+        return {
+            "id": approval.id,
+            "code": approval.code,
+            "kind": APPROVAL_KINDS.get(approval.kind, APPROVAL_KINDS["other"]),
+            "title": approval.title,
+            "text": approval.text,
+            "details": shown(approval.details),
+            "state": approval.state.value,
+            "state_text": APPROVAL_STATES[approval.state.value],
+            "until": self._renderer.when(approval.expires_ms),
+            "iso": self._renderer.iso(approval.expires_ms),
+        }

@@ -1,0 +1,240 @@
+"""The chat: conversations, what was said in them, and the forms that say, stop, name and delete."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from aiohttp import web
+
+from hub.core.errors import InvalidRequest, LimitExceeded, NotFound
+from hub.core.ids import new_id
+from hub.core.schema import All, Length, Match, Required, Schema, string
+from hub.gateway.calls.contract import HttpCall
+from hub.messaging.contract import Address, InboundMessage, Receive
+from hub.messaging.schema import TEXT_LIMIT
+from hub.sessions.keys import SessionKey, SessionKind, direct_key, main_key
+from hub.sessions.session import Session
+from hub.sessions.store import SessionStore
+from web.chat.conversation import ShownTurn
+from web.chat.live_chat import LiveChat
+from web.chat.session_titles import WEBCHAT, session_title
+from web.core.form import read_fields
+from web.core.live import Frame
+from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
+from web.core.texts import SUGGESTIONS
+
+if TYPE_CHECKING:
+    from hub.agent.agents import Agents
+    from hub.agent.runner import AgentRunner
+
+TURN_LIMIT = 100
+"""Turns shown at once; earlier ones are a link away."""
+
+SESSION_LIMIT = 200
+TITLE_LIMIT = 120
+CHANNEL = WEBCHAT
+
+KEY = All(string, Match(re.compile(r"^[A-Za-z0-9_.:-]{1,128}$"), msg="expected a key of letters, digits and _.:-"))
+SESSION = All(string, Length(min=1, max=2_048))
+SEND = Schema({Required("session"): SESSION, Required("key"): KEY, Required("text"): All(string, Length(min=1))})
+NAME = Schema({Required("session"): SESSION, Required("name"): All(string, Length(max=TITLE_LIMIT))})
+ONE = Schema({Required("session"): SESSION})
+
+
+class ChatPage:
+    """Pages and forms of the chat.
+
+    Args:
+        receive: The inbox's door.
+    """
+
+    def __init__(
+        self,
+        renderer: Renderer,
+        live_chat: LiveChat,
+        sessions: SessionStore,
+        agents: Agents,
+        runner: AgentRunner,
+        receive: Receive,
+    ) -> None:
+        self._renderer = renderer
+        self._live_chat = live_chat
+        self._sessions = sessions
+        self._agents = agents
+        self._runner = runner
+        self._receive = receive
+
+    async def show(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /chat?session=KEY[&before=N]`: one conversation, the default agent's main one when none is named."""
+        key = self._key(call.request.query.get("session"))
+        before = call.request.query.get("before")
+        if before is None:
+            return await self._renderer.respond(
+                call, RenderedPage("chat", "Chat", await self._conversation(key), "/chat")
+            )
+        if not before.isdigit() or len(before) > 9:
+            raise InvalidRequest("`before` is the number of a turn")
+        return await self._renderer.respond(
+            call, RenderedPage("earlier", "Chat", await self._earlier(key, int(before)), "/chat")
+        )
+
+    async def list(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /chat/sessions`: the conversations alone, for narrow screens."""
+        data = self._sessions_data() | {"session": None}
+        return await self._renderer.respond(call, RenderedPage("sessions", "Conversations", data, "/chat"))
+
+    async def send(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /chat/send`: say something; the key makes it one message however often it is posted."""
+        fields = read_fields(call, SEND)
+        key = self._key(fields["session"])
+        text = fields["text"].strip()
+        if not text:
+            raise InvalidRequest("the message is empty")
+        context = call.context()
+        message = InboundMessage(
+            address=Address(CHANNEL, key),
+            message_id=fields["key"],
+            sender=f"{CHANNEL}:user:{context.authority.person or context.authority.principal}",
+            text=text,
+            session_key=key,
+            run_id=fields["key"],
+        )
+        with self._live_chat.hearing(fields["key"]) as heard:
+            receipt = await self._receive(message, context)
+            if not receipt.accepted:
+                raise LimitExceeded(receipt.reason or "the message was refused")
+            if receipt.run_id is not None and not receipt.duplicate and not wants_json(call.request):
+                await heard()  # the page that comes next is never swapped where scripts are off
+        if receipt.reply is not None and not receipt.duplicate:
+            self._live_chat.add_command(receipt.session_key or key, text, receipt.reply)
+        if wants_json(call.request):
+            return json_response({"run_id": receipt.run_id, "session": receipt.session_key, "reply": receipt.reply})
+        return see_other(_path(receipt.session_key or key))
+
+    async def abort(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /chat/abort`: stop what works in a conversation."""
+        key = self._key(read_fields(call, ONE)["session"])
+        stopped = self._runner.abort(session_key=key)
+        if wants_json(call.request):
+            return json_response({"stopped": stopped})
+        return see_other(_path(key))
+
+    async def new(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /chat/new`: the page of a fresh conversation; it exists from its first message on."""
+        key = direct_key(self._agents.default().id, new_id(), channel=CHANNEL)
+        return json_response({"session": key}) if wants_json(call.request) else see_other(_path(key))
+
+    async def rename(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /chat/rename`: name a conversation; an empty name takes the name away."""
+        fields = read_fields(call, NAME)
+        key = self._key(fields["session"])
+        await self._sessions.ensure(key)
+        await self._sessions.patch(key, title=" ".join(fields["name"].split()) or None)
+        return json_response({"session": key}) if wants_json(call.request) else see_other(_path(key))
+
+    async def delete(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /chat/delete`: remove a conversation; the page asked before."""
+        key = self._key(read_fields(call, ONE)["session"])
+        self._runner.abort(session_key=key)
+        await self._sessions.delete(key)
+        return json_response({"deleted": key}) if wants_json(call.request) else see_other("/chat/sessions")
+
+    async def session_state(self, topic: str, language: str) -> Sequence[Frame]:
+        """Return the frames that show the conversation of a live topic."""
+        key = self._key(topic.partition(":")[2])
+        html = self._renderer.fragment("log", language, page=await self._conversation(key))
+        return (
+            {"t": "html", "id": "log", "html": html},
+            {"t": "html", "id": "run-state", "html": self._live_chat.run_state(key, language)},
+        )
+
+    async def sessions_state(self, topic: str, language: str) -> Sequence[Frame]:
+        """Return the frames that show the list of conversations."""
+        data = self._sessions_data() | {"session": None}
+        return ({"t": "html", "id": "sessions", "html": self._renderer.fragment("sessions", language, page=data)},)
+
+    # -- what the templates read ---------------------------------------------------------------------------------------
+
+    def _key(self, text: str | None) -> str:
+        default = self._agents.default().id
+        if not text:
+            return main_key(default)
+        key = SessionKey.parse(text, default_agent=default)
+        self._agents.get(key.agent)
+        return str(key)
+
+    async def _conversation(self, key: str) -> dict[str, Any]:
+        turns = await self._live_chat.turns(key)
+        if await self._live_chat.prepare(turns[-TURN_LIMIT:]):
+            turns = await self._live_chat.turns(key)
+        run = self._live_chat.run_of(key)
+        return self._sessions_data() | {
+            "session": self._session(key),
+            "turns": [self._shown(turn, key) for turn in turns[-TURN_LIMIT:]],
+            "earlier_path": f"{_path(key)}&before={len(turns) - TURN_LIMIT}" if len(turns) > TURN_LIMIT else None,
+            "run_id": run.turn.run_id if run else None,
+            "next_key": f"web-{new_id()}",
+            "text_limit": TEXT_LIMIT,
+            "suggestions": list(SUGGESTIONS),
+        }
+
+    async def _earlier(self, key: str, before: int) -> dict[str, Any]:
+        turns = (await self._live_chat.turns(key))[:before]
+        first = max(len(turns) - TURN_LIMIT, 0)
+        await self._live_chat.prepare(turns[first:])
+        return {
+            "session": self._session(key),
+            "turns": [self._shown(turn, key) for turn in turns[first:]],
+            "earlier_path": f"{_path(key)}&before={first}" if first else None,
+        }
+
+    def _shown(self, turn: ShownTurn, key: str) -> dict[str, Any]:
+        return self._live_chat.shown(turn) | {"author": self._author(key)}
+
+    def _author(self, key: str) -> str | None:
+        try:
+            return self._agents.get(SessionKey.parse(key).agent).name
+        except NotFound:
+            return None
+
+    def _sessions_data(self) -> dict[str, Any]:
+        working = self._live_chat.working()
+        sessions = self._sessions.list()[:SESSION_LIMIT]
+        return {
+            "default_agent": self._agents.default().id,
+            "sessions": [self._item(session, working) for session in sessions],
+        }
+
+    def _item(self, session: Session, working: set[str]) -> dict[str, Any]:
+        return {
+            "id": re.sub(r"[^A-Za-z0-9_-]", "_", session.key),
+            "key": session.key,
+            "path": _path(session.key),
+            "title": session_title(session, session.key),
+            "main": _is_main(session.key),
+            "agent_id": session.agent_id,
+            "updated_ms": session.updated_ms,
+            "when": self._renderer.when(session.updated_ms),
+            "running": session.key in working,
+        }
+
+    def _session(self, key: str) -> dict[str, Any]:
+        session = self._sessions.get(key)
+        return {
+            "key": key,
+            "path": _path(key),
+            "title": session_title(session, key),
+            "main": _is_main(key),
+            "agent_id": SessionKey.parse(key).agent,
+        }
+
+
+def _is_main(key: str) -> bool:
+    return SessionKey.parse(key).kind is SessionKind.MAIN
+
+
+def _path(key: str) -> str:
+    return f"/chat?session={quote(key, safe='')}"

@@ -1,0 +1,359 @@
+"""A conversation as it is shown: transcript entries and live events become turns made of parts.
+
+Pure functions and plain data; the ids of parts are the same while a run is live and after it was stored, so that a
+morph leaves alone what the reader opened.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hub.agent.side_note import NOTE_CHANNELS
+from web.chat.markdown import split_blocks
+
+RESULT_LIMIT = 20_000
+"""Characters of a tool's arguments or result that a page shows."""
+
+BRIEF_LIMIT = 80
+TITLE_LIMIT = 60
+PART_LIMIT = 2_000
+"""Parts of one live run; what comes after shows when the run has ended."""
+
+RUN_ENDED = "run_ended"
+"""Name of the transcript's event that tells how a run ended that gave no answer."""
+
+Render = Callable[[str], str]
+
+_UNSAFE_ID = re.compile(r"[^A-Za-z0-9_-]")
+
+
+@dataclass(slots=True)
+class ShownPart:
+    """A piece of a turn: text, thinking, a tool call, or a picture.
+
+    Attributes:
+        kind: text | thinking | tool | image.
+        id: Id of its element.
+        text: What was said or thought.
+        html: The text as safe HTML.
+        call_id, name, arguments, brief, state, result: Of a tool call; state is running | done | error | interrupted.
+    """
+
+    kind: str
+    id: str
+    text: str = ""
+    html: str = ""
+    call_id: str = ""
+    name: str = ""
+    arguments: str = ""
+    brief: str = ""
+    state: str = ""
+    result: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The part as plain data."""
+        if self.kind != "tool":
+            return {"kind": self.kind, "id": self.id, "text": self.text, "html": self.html}
+        return {
+            "kind": "tool",
+            "id": self.id,
+            "call_id": self.call_id,
+            "name": self.name,
+            "arguments": self.arguments,
+            "brief": self.brief,
+            "state": self.state,
+            "result": self.result,
+        }
+
+
+@dataclass(slots=True)
+class ShownTurn:
+    """What one side said before the other spoke again.
+
+    Attributes:
+        id: Stable id: `u-<run>` for the person, `a-<run>` for the agent, else made from the first entry.
+        role: user | assistant | note.
+        parts: What it consists of, in order.
+        ts_ms: When it began, in ms since the epoch; 0 when not known.
+        run_id: The run it belongs to.
+        state: done | running | aborted | error.
+        error: What went wrong, for people.
+    """
+
+    id: str
+    role: str
+    parts: list[ShownPart] = field(default_factory=list)
+    ts_ms: int = 0
+    run_id: str | None = None
+    state: str = "done"
+    error: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The turn as plain data."""
+        return {
+            "id": self.id,
+            "role": self.role,
+            "parts": [part.as_dict() for part in self.parts],
+            "ts_ms": self.ts_ms,
+            "run_id": self.run_id,
+            "state": self.state,
+            "error": self.error,
+        }
+
+
+def turns_of(entries: Iterable[Mapping[str, Any]]) -> list[ShownTurn]:
+    """Return the turns of a transcript, their texts not yet rendered.
+
+    Args:
+        entries: Entries as stored (`type`, `id`, `ts_ms`, `run_id`, `message` or `data`).
+    """
+    turns: list[ShownTurn] = []
+    taken: set[str] = set()
+    calls: dict[str, ShownPart] = {}
+    for entry in entries:
+        message = entry.get("message")
+        if entry.get("type") == "event":
+            _end(turns, taken, entry)
+        if entry.get("type") != "message" or not isinstance(message, Mapping):
+            continue
+        role = message.get("role")
+        if role == "toolResult":
+            _finish(calls.get(str(message.get("toolCallId"))), message)
+            continue
+        if role not in {"user", "assistant"}:
+            continue
+        turn = _turn_for(turns, taken, entry, "note" if _is_note(entry) else str(role))
+        for block in _blocks(message.get("content")):
+            part = _part(turn, block)
+            if part is not None and part.kind == "tool":
+                calls[part.call_id] = part
+    for part in calls.values():
+        if part.state == "running":
+            part.state = "interrupted"
+    return [turn for turn in turns if turn.parts or turn.state != "done"]
+
+
+def texts_of(turns: Iterable[ShownTurn]) -> list[str]:
+    """Return the texts in these turns that have no HTML yet."""
+    return [part.text for turn in turns for part in turn.parts if part.kind == "text" and not part.html]
+
+
+def render_turns(turns: Iterable[ShownTurn], render: Render) -> None:
+    """Fill in the HTML of the texts in these turns."""
+    for turn in turns:
+        for part in turn.parts:
+            if part.kind == "text" and not part.html:
+                part.html = render(part.text)
+
+
+class LiveRun:
+    """A run as far as it has come; knows which of its parts changed since it was last asked.
+
+    Args:
+        run_id: The run.
+        session_key: Its conversation.
+        render: Markdown to safe HTML.
+    """
+
+    def __init__(self, run_id: str, session_key: str, render: Render, ts_ms: int = 0) -> None:
+        self.session_key = session_key
+        self.turn = ShownTurn(f"a-{_safe(run_id)}", "assistant", ts_ms=ts_ms, run_id=run_id, state="running")
+        self._render = render
+        self._blocks: dict[str, list[tuple[str, str]]] = {}
+        self._sent: dict[str, list[str]] = {}
+        self._changed: dict[str, None] = {}
+        self._open: ShownPart | None = None
+
+    @property
+    def element_id(self) -> str:
+        """Id of the turn's element."""
+        return f"t-{self.turn.id}"
+
+    def add_text(self, text: str, kind: str = "text") -> None:
+        """Append a piece of the answer, or of thinking."""
+        part = self._open
+        if part is None or part.kind != kind:
+            if len(self.turn.parts) >= PART_LIMIT:
+                return
+            part = self._open = _append(self.turn, ShownPart(kind, ""))
+        part.text += text
+        self._changed[part.id] = None
+
+    def start_tool(self, call_id: str, name: str, arguments: Any) -> None:
+        """Show a tool call that has begun."""
+        self._open = None
+        if len(self.turn.parts) >= PART_LIMIT or any(part.call_id == call_id for part in self.turn.parts):
+            return
+        part = _append(self.turn, _tool(call_id, name, arguments))
+        self._changed[part.id] = None
+
+    def finish_tool(self, call_id: str, output: str, *, is_error: bool) -> None:
+        """Show what a tool call came to."""
+        self._open = None
+        for part in self.turn.parts:
+            if part.kind == "tool" and part.call_id == call_id:
+                part.result = _bounded(output)
+                part.state = "error" if is_error else "done"
+                self._changed[part.id] = None
+
+    def changes(self) -> list[tuple[str, str, ShownPart | str]]:
+        """Return what changed since the last call: (element id, parent element id, part or finished HTML).
+
+        A long text is sent by blocks: only those that changed, because the blocks before can change no more.
+        """
+        items: list[tuple[str, str, ShownPart | str]] = []
+        changed, self._changed = self._changed, {}
+        for part in self.turn.parts:
+            if part.id not in changed:
+                continue
+            if part.kind != "text":
+                items.append((part.id, self.element_id, part))
+                continue
+            items.extend(self._text_changes(part))
+        return items
+
+    def snapshot(self) -> ShownTurn:
+        """Return the turn with all its texts rendered, as a page that is opened now shows it."""
+        for part in self.turn.parts:
+            if part.kind == "text":
+                part.html = self._html(part)
+        return self.turn
+
+    def _text_changes(self, part: ShownPart) -> list[tuple[str, str, ShownPart | str]]:
+        blocks = self._rendered(part)
+        sent = self._sent.get(part.id)
+        self._sent[part.id] = [text for text, _ in blocks]
+        if sent is None:
+            part.html = self._html(part)
+            return [(part.id, self.element_id, part)]
+        return [
+            (f"{part.id}-b{index}", part.id, _wrapped(part.id, index, html))
+            for index, (text, html) in enumerate(blocks)
+            if index >= len(sent) or sent[index] != text
+        ]
+
+    def _rendered(self, part: ShownPart) -> list[tuple[str, str]]:
+        """Return the blocks of a text and their HTML; what was rendered before is not rendered again."""
+        known = self._blocks.get(part.id, [])
+        self._blocks[part.id] = [
+            known[index] if index < len(known) and known[index][0] == text else (text, self._render(text))
+            for index, text in enumerate(split_blocks(part.text))
+        ]
+        return self._blocks[part.id]
+
+    def _html(self, part: ShownPart) -> str:
+        return "".join(_wrapped(part.id, index, html) for index, (_, html) in enumerate(self._rendered(part)))
+
+
+def title_of(entries: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return a title for a conversation that has none: the beginning of what the person said first."""
+    for entry in entries:
+        message = entry.get("message")
+        if isinstance(message, Mapping) and message.get("role") == "user" and not _is_note(entry):
+            words = " ".join(" ".join(str(block.get("text", "")) for block in _blocks(message.get("content"))).split())
+            if words:
+                return words if len(words) <= TITLE_LIMIT else words[: TITLE_LIMIT - 1] + "…"
+    return None
+
+
+def _turn_for(turns: list[ShownTurn], taken: set[str], entry: Mapping[str, Any], role: str) -> ShownTurn:
+    run_id = entry.get("run_id")
+    last = turns[-1] if turns else None
+    if last is not None and role == "assistant" and last.role == role and last.run_id == run_id:
+        return last
+    mark = {"user": "u", "note": "n"}.get(role, "a")
+    wanted = f"{mark}-{_safe(str(run_id or entry.get('id')))}"
+    if wanted in taken:
+        wanted = f"{mark}-{_safe(str(entry.get('id')))}"
+    taken.add(wanted)
+    turn = ShownTurn(wanted, role, ts_ms=int(entry.get("ts_ms") or 0), run_id=run_id)
+    turns.append(turn)
+    return turn
+
+
+def _is_note(entry: Mapping[str, Any]) -> bool:
+    """Whether the hub put an entry in by itself: what it recalled, a reminder, what happened meanwhile."""
+    message = entry.get("message")
+    data = entry.get("data")
+    if not isinstance(message, Mapping) or message.get("role") != "user" or not isinstance(data, Mapping):
+        return False
+    return data.get("channel") in NOTE_CHANNELS
+
+
+def _end(turns: list[ShownTurn], taken: set[str], entry: Mapping[str, Any]) -> None:
+    """Note on an agent's turn how its run ended, when that was not well."""
+    data = entry.get("data") or {}
+    status = data.get("status")
+    if data.get("name") != RUN_ENDED or status in (None, "ok"):
+        return
+    turn = _turn_for(turns, taken, entry, "assistant")
+    turn.state = "aborted" if status == "aborted" else "error"
+    turn.error = None if turn.state == "aborted" else data.get("message") or data.get("code")
+
+
+def _part(turn: ShownTurn, block: Mapping[str, Any]) -> ShownPart | None:
+    match block.get("type"):
+        case "text":
+            text = str(block.get("text", ""))
+            return _append(turn, ShownPart("text", "", text=text)) if text.strip() else None
+        case "thinking":
+            return _append(turn, ShownPart("thinking", "", text=str(block.get("thinking", ""))))
+        case "toolCall":
+            arguments = block.get("malformed") or block.get("arguments")
+            return _append(turn, _tool(str(block.get("id")), str(block.get("name")), arguments))
+        case "image":
+            return _append(turn, ShownPart("image", ""))
+        case _:
+            return None
+
+
+def _append(turn: ShownTurn, part: ShownPart) -> ShownPart:
+    part.id = f"p-{turn.id}-{len(turn.parts)}"
+    turn.parts.append(part)
+    return part
+
+
+def _tool(call_id: str, name: str, arguments: Any) -> ShownPart:
+    if isinstance(arguments, str):
+        shown = arguments
+    else:
+        shown = json.dumps(arguments or {}, ensure_ascii=False, indent=2, default=str)
+    return ShownPart(
+        "tool", "", call_id=call_id, name=name, arguments=_bounded(shown), brief=_brief(arguments), state="running"
+    )
+
+
+def _finish(part: ShownPart | None, message: Mapping[str, Any]) -> None:
+    if part is None:
+        return
+    part.result = _bounded("".join(str(block.get("text", "")) for block in _blocks(message.get("content"))))
+    part.state = "error" if message.get("isError") else "done"
+
+
+def _brief(arguments: Any) -> str:
+    """Return the argument that says most, on one line."""
+    values = arguments.values() if isinstance(arguments, Mapping) else ()
+    words = next((" ".join(value.split()) for value in values if isinstance(value, str) and value.strip()), "")
+    return words if len(words) <= BRIEF_LIMIT else words[: BRIEF_LIMIT - 1] + "…"
+
+
+def _blocks(content: Any) -> list[Mapping[str, Any]]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [block for block in content or () if isinstance(block, Mapping)]
+
+
+def _bounded(text: str) -> str:
+    return text if len(text) <= RESULT_LIMIT else text[:RESULT_LIMIT] + "\n…"
+
+
+def _safe(identifier: str) -> str:
+    return _UNSAFE_ID.sub("_", identifier)
+
+
+def _wrapped(part_id: str, index: int, html: str) -> str:
+    return f'<div class="block" id="{part_id}-b{index}">{html}</div>'

@@ -1,0 +1,318 @@
+"""Runs as they happen: events of the bus become parts of turns, told to those who watch the conversation."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from hub.core.errors import NotFound
+from hub.core.events import Event, EventBus, Unsubscribe
+from hub.core.ids import new_id
+from hub.core.tasks import TaskOwner
+from hub.sessions.keys import SessionKey, SessionKind
+from hub.sessions.store import SessionStore
+from web.chat.conversation import LiveRun, ShownPart, ShownTurn, render_turns, texts_of, title_of, turns_of
+from web.chat.markdown import Markdown
+from web.core.live import LiveUpdates
+from web.core.render import Renderer
+
+DELTA_INTERVAL_S = 0.15
+"""At most one frame of new text per run in this time."""
+
+HEARD_LIMIT_S = 3.0
+"""How long the answer to a form waits for what was said to stand in the conversation."""
+
+OUTCOME_LIMIT = 500
+NOTED_SESSIONS = 100
+NOTES_PER_SESSION = 20
+
+_log = logging.getLogger(__name__)
+
+
+class LiveChat:
+    """Follows all runs, and keeps what a page that is opened in the middle of one must show.
+
+    Args:
+        bus: Where runs tell what they do.
+        live: The open tabs.
+        tasks: Owner of the tasks that read transcripts.
+    """
+
+    def __init__(
+        self,
+        bus: EventBus,
+        live: LiveUpdates,
+        renderer: Renderer,
+        markdown: Markdown,
+        sessions: SessionStore,
+        tasks: TaskOwner,
+        wall_time: Callable[[], float],
+    ) -> None:
+        self._bus = bus
+        self._live = live
+        self._renderer = renderer
+        self._markdown = markdown
+        self._sessions = sessions
+        self._tasks = tasks
+        self._wall_time = wall_time
+        self._runs: dict[str, LiveRun] = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._outcomes: OrderedDict[str, tuple[str, str | None]] = OrderedDict()
+        self._notes: OrderedDict[str, deque[ShownTurn]] = OrderedDict()
+        self._unsubscribe: list[Unsubscribe] = [
+            bus.listen("run_started", self._started),
+            bus.listen("run_delta", self._delta),
+            bus.listen("run_thinking", self._thinking),
+            bus.listen("run_tool_started", self._tool_started),
+            bus.listen("run_tool_finished", self._tool_finished),
+            bus.listen("run_message", self._message),
+            bus.listen("run_finished", self._finished),
+            bus.listen("session_changed", self._session_changed),
+        ]
+
+    def run_of(self, session_key: str) -> LiveRun | None:
+        """Return the run that works in a conversation now."""
+        return next((run for run in self._runs.values() if run.session_key == session_key), None)
+
+    def working(self) -> set[str]:
+        """Return the keys of the conversations in which a run works now."""
+        return {run.session_key for run in self._runs.values()}
+
+    async def turns(self, session_key: str) -> list[ShownTurn]:
+        """Return the turns of a conversation, the live one included; texts of stored ones are not rendered.
+
+        Raises:
+            HubError: The transcript cannot be read.
+        """
+        session = self._sessions.get(session_key)
+        transcript = None if session is None else await self._sessions.open_transcript(session)
+        turns = turns_of([] if transcript is None else [entry.as_dict() for entry in transcript.branch()])
+        for turn in turns:
+            self._mark(turn)
+        if (notes := self._notes.get(session_key)) is not None:
+            turns = sorted([*turns, *notes], key=lambda turn: turn.ts_ms)
+        live = self.run_of(session_key)
+        if live is None:
+            return turns
+        return [turn for turn in turns if turn.id != live.turn.id] + [live.snapshot()]
+
+    @contextmanager
+    def hearing(self, run_id: str) -> Iterator[Callable[[], Awaitable[None]]]:
+        """Give what waits, a bounded time, until the first words of a run stand in its conversation."""
+        stored = asyncio.Event()
+
+        def hear(event: Event) -> None:
+            if "note" not in event.data:
+                stored.set()
+
+        unlisten = self._bus.listen("run_message", hear, {"run_id": run_id})
+
+        async def heard() -> None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(HEARD_LIMIT_S):
+                    await stored.wait()
+
+        try:
+            yield heard
+        finally:
+            unlisten()
+
+    def add_command(self, session_key: str, said: str, reply: str) -> None:
+        """Show a command and what it was answered; neither is part of the conversation that is stored."""
+        id = new_id()
+        self._add(session_key, ShownTurn(f"u-{id}", "user"), said)
+        self._add(session_key, ShownTurn(f"n-{id}", "note"), reply)
+
+    def add_note(self, session_key: str, text: str) -> None:
+        """Show something that the hub says in a conversation; it is not part of what is stored."""
+        self._add(session_key, ShownTurn(f"n-{new_id()}", "note"), text)
+
+    def _add(self, session_key: str, turn: ShownTurn, text: str) -> None:
+        if session_key not in self._notes and len(self._notes) >= NOTED_SESSIONS:
+            self._notes.popitem(last=False)
+        turn.ts_ms = int(self._wall_time() * 1000)
+        turn.parts.append(ShownPart("text", f"p-{turn.id}-0", text=text))
+        self._notes.setdefault(session_key, deque(maxlen=NOTES_PER_SESSION)).append(turn)
+        self._send_turn(session_key, turn)
+
+    async def prepare(self, turns: Iterable[ShownTurn]) -> bool:
+        """Render the texts of turns without holding the loop; return whether that took time: then ask for them anew."""
+        return await self._markdown.prepare(texts_of(turns))
+
+    def shown(self, turn: ShownTurn) -> dict[str, Any]:
+        """Return a turn as templates want it; see `prepare`."""
+        render_turns([turn], self._markdown.render_kept)
+        return turn.as_dict() | {
+            "when": self._renderer.when(turn.ts_ms),
+            "iso": self._renderer.iso(turn.ts_ms),
+            "author": None,
+        }
+
+    def run_state(self, session_key: str, language: str) -> str:
+        """Return the line with the Stop button as HTML."""
+        run = self.run_of(session_key)
+        data = {"run_id": run.turn.run_id if run else None, "session": {"key": session_key}}
+        return self._renderer.fragment("run_state", language, page=data)
+
+    def close(self) -> None:
+        """Stop listening."""
+        for unsubscribe in self._unsubscribe:
+            unsubscribe()
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
+    # -- what runs tell ------------------------------------------------------------------------------------------------
+
+    def _started(self, event: Event) -> None:
+        run_id, key = event.data["run_id"], event.data["session_key"]
+        run = LiveRun(run_id, key, self._markdown.render, int(self._wall_time() * 1000))
+        self._runs[run_id] = run
+        self._send_turn(key, run.turn)
+        self._send_run_state(key)
+        self._live.changed("sessions")
+        self._live.changed("overview")
+
+    def _delta(self, event: Event) -> None:
+        run = self._runs.get(event.data["run_id"])
+        if run is not None:
+            run.add_text(event.data["text"])
+            self._soon(run)
+
+    def _thinking(self, event: Event) -> None:
+        run = self._runs.get(event.data["run_id"])
+        if run is not None:
+            run.add_text(event.data["text"], kind="thinking")
+            self._soon(run)
+
+    def _tool_started(self, event: Event) -> None:
+        run = self._runs.get(event.data["run_id"])
+        if run is not None:
+            run.start_tool(event.data["call_id"], event.data["name"], event.data["arguments"])
+            self._soon(run)
+
+    def _tool_finished(self, event: Event) -> None:
+        run = self._runs.get(event.data["run_id"])
+        if run is not None:
+            run.finish_tool(event.data["call_id"], event.data["output"], is_error=event.data["is_error"])
+            self._soon(run)
+
+    def _message(self, event: Event) -> None:
+        message = event.data["message"]
+        if message.get("role") != "user":
+            return
+        entry = {
+            "type": "message",
+            "id": event.data["entry_id"],
+            "run_id": None if "note" in event.data else event.data["run_id"],
+            "ts_ms": int(event.time_fired * 1000),
+            "message": message,
+            "data": {"channel": event.data.get("note")},
+        }
+        key = event.data["session_key"]
+        session = self._sessions.get(key)
+        named = SessionKey.parse(key).kind is SessionKind.MAIN or (session is not None and session.title is not None)
+        if session is not None and not named and (title := title_of([entry])) is not None:
+            self._tasks.spawn(self._name(key, title), name="name a conversation")
+        for turn in turns_of([entry]):
+            self._send_turn(key, turn)
+
+    def _finished(self, event: Event) -> None:
+        run_id, key = event.data["run_id"], event.data["session_key"]
+        run = self._runs.pop(run_id, None)
+        timer = self._timers.pop(run_id, None)
+        if timer is not None:
+            timer.cancel()
+        status = event.data["status"]
+        if status != "ok":
+            error = event.data.get("error") or {}
+            self._outcomes[run_id] = ("aborted" if status == "aborted" else "error", error.get("message"))
+            while len(self._outcomes) > OUTCOME_LIMIT:
+                self._outcomes.popitem(last=False)
+        if run is not None:
+            self._tasks.spawn(self._send_final(key, run), name="show a finished run")
+        self._send_run_state(key)
+        self._live.changed("sessions")
+        self._live.changed("overview")
+
+    def _session_changed(self, event: Event) -> None:
+        self._live.changed("sessions")
+        if event.data.get("what") in {"reset", "deleted"}:
+            self._live.changed(_topic(event.data["key"]))
+
+    # -- what tabs are told --------------------------------------------------------------------------------------------
+
+    def _soon(self, run: LiveRun) -> None:
+        run_id = run.turn.run_id or ""
+        if run_id in self._timers or not self._live.watched(_topic(run.session_key)):
+            return
+        loop = asyncio.get_running_loop()
+        self._timers[run_id] = loop.call_later(DELTA_INTERVAL_S, self._flush, run_id)
+
+    def _flush(self, run_id: str) -> None:
+        self._timers.pop(run_id, None)
+        run = self._runs.get(run_id)
+        if run is None:
+            return
+        changes = run.changes()
+
+        def frame(language: str) -> dict[str, Any]:
+            items = [
+                (
+                    id,
+                    parent,
+                    self._renderer.fragment("part", language, part=what) if isinstance(what, ShownPart) else what,
+                )
+                for id, parent, what in changes
+            ]
+            return {"t": "parts", "session": run.session_key, "turn": run.element_id, "items": items}
+
+        if changes:
+            self._live.send(_topic(run.session_key), frame)
+
+    async def _name(self, key: str, title: str) -> None:
+        try:
+            await self._sessions.patch(key, title=title)
+        except NotFound:
+            _log.debug("session %s was deleted before it had a name", key)
+
+    async def _send_final(self, key: str, run: LiveRun) -> None:
+        if not self._live.watched(_topic(key)):
+            return
+        stored = next((turn for turn in reversed(await self.turns(key)) if turn.id == run.turn.id), None)
+        turn = stored or run.snapshot()
+        if stored is None:
+            turn.state = "done"
+            self._mark(turn)
+        await self.prepare([turn])
+        self._send_turn(key, turn, done=True)
+
+    def _send_turn(self, key: str, turn: ShownTurn, *, done: bool = False) -> None:
+        topic = _topic(key)
+        if not self._live.watched(topic):
+            return
+        shown = self.shown(turn)
+
+        def frame(language: str) -> dict[str, Any]:
+            html = self._renderer.fragment("turn", language, turn=shown)
+            return {"t": "turn", "session": key, "id": f"t-{turn.id}", "html": html, "done": done}
+
+        self._live.send(topic, frame)
+
+    def _send_run_state(self, key: str) -> None:
+        self._live.send(
+            _topic(key), lambda language: {"t": "html", "id": "run-state", "html": self.run_state(key, language)}
+        )
+
+    def _mark(self, turn: ShownTurn) -> None:
+        outcome = self._outcomes.get(turn.run_id or "") if turn.role == "assistant" else None
+        if outcome is not None:
+            turn.state, turn.error = outcome
+
+
+def _topic(session_key: str) -> str:
+    return f"session:{session_key}"

@@ -1,0 +1,35 @@
+"""The gateway's methods as pages call them: one way in, whoever asks, with its schema, its scope and its redaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.core.context import SYSTEM
+from hub.gateway.calls.contract import Caller, HttpCall
+from hub.gateway.calls.dispatch import Dispatcher
+
+
+class MethodClient:
+    """Calls methods with the authority of whoever asked for a page.
+
+    Args:
+        dispatcher: The gateway's.
+    """
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+
+    async def ask(self, call: HttpCall, method: str, params: Mapping[str, Any] | None = None) -> Any:
+        """Return what a method answers.
+
+        Raises:
+            HubError: What the method raises, or the caller lacks its scope.
+        """
+        found, prepared = self._dispatcher.prepare(method, dict(params or {}), call.known_caller)
+        return await self._dispatcher.run(found, prepared)
+
+    async def read(self, method: str) -> Any:
+        """Return what a method tells, for a live page; who may watch that was judged before."""
+        found, prepared = self._dispatcher.prepare(method, {}, Caller(SYSTEM, "dashboard", "", local=True))
+        return await self._dispatcher.run(found, prepared)

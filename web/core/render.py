@@ -1,0 +1,166 @@
+"""Pages as HTML or JSON, and fragments for the live socket: templates, texts, times and headers come together here."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import orjson
+from aiohttp import web
+
+from hub.gateway.calls.contract import HttpCall
+from web.core.assets import Assets
+from web.core.headers import new_nonce, page_headers
+from web.core.i18n import LANGUAGES, catalogue
+from web.core.preferences import THEMES, Preferences, read_preferences
+from web.core.template_loader import PageTemplates
+from web.core.texts import NAVIGATION, SCRIPT_TEXTS
+
+FRAME = "base/page.html"
+"""The template around every page."""
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedPage:
+    """What a page shows, before anybody decided how.
+
+    Attributes:
+        name: Of its template, and the class of its main element.
+        title: Message id of its title.
+        data: Plain data: what the template reads, and the page as JSON.
+        path: The navigation entry it belongs to.
+        status: HTTP status.
+    """
+
+    name: str
+    title: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+    path: str = ""
+    status: int = 200
+
+
+class Renderer:
+    """Turns pages into responses; what one takes is loaded in a thread when it is first shown.
+
+    Args:
+        assets: The static files.
+        home_name: Returns the name of the home.
+        hub_language: Returns the hub's language.
+        zone: Returns the hub's time zone.
+        wall_time: Seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        assets: Assets,
+        *,
+        home_name: Callable[[], str],
+        hub_language: Callable[[], str],
+        zone: Callable[[], ZoneInfo],
+        wall_time: Callable[[], float],
+    ) -> None:
+        self.assets = assets
+        self._home_name = home_name
+        self._hub_language = hub_language
+        self._zone = zone
+        self._wall_time = wall_time
+        self._templates = PageTemplates(assets.url)
+        self._loaded: set[tuple[str, str]] = set()
+        self._loading = asyncio.Lock()
+
+    def preferences(self, call: HttpCall) -> Preferences:
+        """Return what the browser that asks prefers."""
+        return read_preferences(call.request, self._hub_language())
+
+    async def prepare(self, language: str, template: str = FRAME) -> None:
+        """Load the texts of a language, the static files' names and a template, without holding the loop.
+
+        Cancelling it loses nothing: the thread ends its work, and the next call waits for what is left.
+        """
+        if (language, template) in self._loaded:
+            return
+        async with self._loading:
+            await asyncio.to_thread(self._load, language, template)
+        self._loaded.add((language, template))
+
+    async def respond(self, call: HttpCall, page: RenderedPage) -> web.Response:
+        """Answer with the page as HTML, or as JSON when that was asked for."""
+        if wants_json(call.request):
+            return json_response(page.data, status=page.status)
+        preferences = self.preferences(call)
+        template = f"pages/{page.name}.html"
+        await self.prepare(preferences.language, template)
+        nonce = new_nonce()
+        translate = catalogue(preferences.language).gettext
+        html = self._templates.get(template).render(
+            **self._words(preferences.language),
+            page={**page.data, "title": page.title, "path": page.path, "name": page.name},
+            here=call.request.path_qs if call.request.method == "GET" else page.path or "/",
+            theme=preferences.theme,
+            keys=preferences.keys,
+            nonce=nonce,
+            home_name=self._home_name(),
+            languages=LANGUAGES,
+            themes=THEMES,
+            navigation=NAVIGATION,
+            script_texts={text: translate(text) for text in SCRIPT_TEXTS},
+        )
+        return web.Response(
+            text=html, status=page.status, content_type="text/html", charset="utf-8", headers=page_headers(nonce)
+        )
+
+    def fragment(self, name: str, language: str, **data: Any) -> str:
+        """Return one fragment as HTML."""
+        return self._templates.get(f"fragments/{name}.html").render(**self._words(language), **data)
+
+    def when(self, ts_ms: int | None, *, seconds: bool = False) -> str:
+        """Return a time for people: hours and minutes (and seconds) today, with the date on other days."""
+        if not ts_ms:
+            return ""
+        zone = self._zone()
+        at = dt.datetime.fromtimestamp(ts_ms / 1000, zone)
+        now = dt.datetime.fromtimestamp(self._wall_time(), zone)
+        time = f"{at:%H:%M:%S}" if seconds else f"{at:%H:%M}"
+        return time if at.date() == now.date() else f"{at:%Y-%m-%d} {time}"
+
+    def iso(self, ts_ms: int | None) -> str:
+        """Return a time for machines, in the hub's time zone."""
+        if not ts_ms:
+            return ""
+        return dt.datetime.fromtimestamp(ts_ms / 1000, self._zone()).isoformat(timespec="seconds")
+
+    def _words(self, language: str) -> dict[str, Any]:
+        texts = catalogue(language)
+        return {"_": texts.gettext, "ngettext": texts.ngettext, "language": language}
+
+    def _load(self, language: str, template: str) -> None:
+        catalogue(language)
+        self.assets.names()
+        self._templates.load(template)
+
+
+def wants_json(request: web.BaseRequest) -> bool:
+    """Whether the client asked for JSON: `?format=json`, or an Accept header that names it and not HTML."""
+    if request.query.get("format") == "json":
+        return True
+    accept = request.headers.get("Accept", "")
+    return "application/json" in accept and "text/html" not in accept
+
+
+def json_response(data: Any, *, status: int = 200) -> web.Response:
+    """Answer with JSON that no cache keeps."""
+    return web.Response(
+        body=orjson.dumps(data, default=str, option=orjson.OPT_NON_STR_KEYS),
+        status=status,
+        content_type="application/json",
+        headers={"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Vary": "Cookie, Accept"},
+    )
+
+
+def see_other(path: str) -> web.Response:
+    """Answer a form with the page to look at next."""
+    return web.Response(status=303, headers={"Location": path, "Cache-Control": "no-store"})

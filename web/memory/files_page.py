@@ -1,0 +1,282 @@
+"""Memory: the files there are, and one of them with where its entries came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from aiohttp import web
+
+from hub.core.errors import HubError, LimitExceeded, NotFound
+from hub.gateway.calls.contract import WRITE, HttpCall
+from hub.memory.places import CURATED, PERSON_AREA
+from hub.memory.tidy.marks import marks_in
+from web.core.method_client import MethodClient
+from web.core.render import RenderedPage, Renderer, wants_json
+from web.core.texts import MEMORY_AREAS, MEMORY_KINDS, MEMORY_SECTIONS, MEMORY_TOLD
+from web.core.urls import memory_place
+from web.memory.file_list import (
+    DAYS,
+    File,
+    audience_of,
+    by_month,
+    by_section,
+    chosen_month,
+    day_of,
+    is_writable,
+    name_of,
+    section_of,
+    size_text,
+)
+from web.memory.names import MemoryNames
+from web.memory.pulse import TOPIC, MemoryPulse
+from web.memory.view import MemoryView
+
+PATH = "/memory"
+SECTION_LIMIT = 20
+"""Files of a section that are shown beside other sections; the rest is a link away."""
+PAGE_SIZE = 200
+NOTHING_TO_REMEMBER = {"text": "", "kind": "fact", "replaces": "", "shared": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPageTools:
+    """What all pages about memory are made with.
+
+    Attributes:
+        renderer: Makes the pages.
+        door: Where memory is read and written.
+        names: Knows what to call persons and conversations.
+        view: Shows entries and hits.
+        pulse: Told of changes.
+        today: Returns the day at this home.
+    """
+
+    renderer: Renderer
+    door: MethodClient
+    names: MemoryNames
+    view: MemoryView
+    pulse: MemoryPulse
+    today: Callable[[], date]
+
+    def agent(self, asked: str) -> str | None:
+        """Return the agent as links name it: None for the default one.
+
+        Raises:
+            NotFound: There is no such agent.
+        """
+        agent = self.names.agent(asked)
+        return None if agent == self.names.default_agent else agent
+
+    def whose(self, asked: str) -> dict[str, Any]:
+        """Return the parameter of the methods that says whose memory is meant.
+
+        Raises:
+            NotFound: There is no such agent.
+        """
+        return {"agent": self.names.agent(asked)}
+
+    def choice(self, asked: str, page: str = "", **query: object) -> dict[str, Any]:
+        """Return what every page tells: whose memory it shows, and who else has one.
+
+        Raises:
+            NotFound: There is no such agent.
+        """
+        agent = self.agent(asked)
+        default = self.names.default_agent
+        return {
+            "topic": TOPIC,
+            "revision": self.pulse.revision,
+            "agent": agent,
+            "agents": [
+                each | {"path": memory_place(page, None if each["id"] == default else each["id"], **query)}
+                for each in self.names.agents()
+            ],
+            "chosen": agent or default,
+            "places": {
+                name: memory_place(name, agent) for name in ("new", "search", "intents", "history", "index", "forget")
+            },
+            "kinds": MEMORY_KINDS,
+        }
+
+    def moment(self, ts_ms: int | None) -> dict[str, str]:
+        """Return a time as pages show it."""
+        return {"when": self.renderer.when(ts_ms), "iso": self.renderer.iso(ts_ms)}
+
+
+class MemoryPage:
+    """The list of files, and one file.
+
+    Args:
+        tools: What all pages about memory are made with.
+    """
+
+    def __init__(self, tools: MemoryPageTools) -> None:
+        self._tools = tools
+
+    async def show(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /memory[?agent=ID][&month=YYYY-MM][&section=NAME&page=N]`."""
+        return await self.shown(call, call.request.query.get("agent", ""), call.request.query)
+
+    async def shown(
+        self,
+        call: HttpCall,
+        asked: str,
+        query: Mapping[str, str],
+        draft: Mapping[str, str] = NOTHING_TO_REMEMBER,
+        failed: HubError | None = None,
+    ) -> web.Response:
+        """Return the page, with what was to be remembered and why it was not."""
+        choice = self._tools.choice(asked)
+        found = await self._tools.door.ask(call, "memory.list", self._tools.whose(asked))
+        data = {
+            **choice,
+            **self._shelf(found["files"], query, choice["agent"]),
+            **told_of(query),
+            "unsettled": await self._unsettled(call, found["files"], asked),
+            "draft": dict(draft),
+            "error": failed.message if failed else "",
+            "may_write": may_write(call),
+        }
+        return await self._tools.renderer.respond(
+            call, RenderedPage("memory", "Memory", data, PATH, failed.http_status if failed else 200)
+        )
+
+    async def file(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /memory/file?path=…[&agent=ID][&line=N | &page=N]`: a file in parts."""
+        query = call.request.query
+        asked, path = query.get("agent", ""), query.get("path", "")
+        choice = self._tools.choice(asked)
+        try:
+            read = await self._tools.door.ask(call, "memory.read", {"path": path, **self._tools.whose(asked)})
+        except HubError as error:
+            if wants_json(call.request):
+                raise
+            data = {**choice, "name": path, "error": error.message, "too_large": isinstance(error, LimitExceeded)}
+            return await self._tools.renderer.respond(
+                call, RenderedPage("memory_unread", "Memory", data, PATH, error.http_status)
+            )
+        page = await self._tools.view.file(
+            read["text"], line=_number(query, "line"), number=_number(query, "page") or 1
+        )
+        agent = choice["agent"]
+        data = {
+            "file": {"path": path, "name": path, "hash": read["hash"], "text": read["text"]},
+            "seen_by": MEMORY_AREAS.get(audience_of(path)),
+            "redacted": read["redacted"],
+            "origin": page.origin,
+            "parts": page.parts,
+            "number": page.number,
+            "pages": page.count,
+            "earlier": memory_place("file", agent, path=path, page=page.number - 1) if page.number > 1 else None,
+            "later": memory_place("file", agent, path=path, page=page.number + 1) if page.number < page.count else None,
+            "edit_path": memory_place("edit", agent, path=path),
+            "may_write": may_write(call) and is_writable(path),
+        }
+        return await self._tools.renderer.respond(
+            call, RenderedPage("memory_file", "Memory", {**choice, **data, **told_of(query)}, PATH)
+        )
+
+    # --- below ---
+
+    async def _unsettled(self, call: HttpCall, files: Sequence[File], asked: str) -> dict[str, Any] | None:
+        """Return how many questions of the tidy-up wait for an answer, and where the first one stands."""
+        if not any(file["path"] == CURATED for file in files):
+            return None
+        try:
+            read = await self._tools.door.ask(call, "memory.read", {"path": CURATED, **self._tools.whose(asked)})
+        except HubError:  # it went meanwhile, or is too large: whoever opens it is told
+            return None
+        waiting = [mark for mark in marks_in(read["text"]) if not mark.both_hold]
+        if not waiting:
+            return None
+        place = memory_place("file", self._tools.agent(asked), path=CURATED, line=waiting[0].start_line)
+        return {"count": len(waiting), "path": f"{place}#hit"}
+
+    def _shelf(self, files: Sequence[File], query: Mapping[str, str], agent: str | None) -> dict[str, Any]:
+        sections = by_section(files)
+        months = by_month(sections.pop(DAYS, ()))
+        month = chosen_month(query.get("month", ""), list(months))
+        alone = query.get("section", "")
+        if alone and alone not in sections:
+            raise NotFound(f"there is nothing of {alone[:40]!r} in this memory")
+        today = self._tools.today().isoformat()
+        years: dict[str, list[dict[str, Any]]] = {}
+        for each, held in months.items():
+            told = {"month": each, "count": len(held), "path": memory_place("", agent, month=each)}
+            years.setdefault(each[:4], []).append(told | {"chosen": each == month})
+        return {
+            "count": len(files),
+            "size": size_text(sum(file["size_bytes"] for file in files)),
+            "years": [
+                {"year": year, "months": held, "chosen": (month or "")[:4] == year} for year, held in years.items()
+            ],
+            "month": month,
+            "days": [self._row(file, agent) for file in months.get(month or "", ())],
+            "sections": [
+                self._section(section, held, query, agent)
+                for section, held in sections.items()
+                if not alone or section == alone
+            ],
+            "alone": alone,
+            "today": {
+                "path": memory_place("file", agent, path=f"memory/{today}.md")
+                if any(day_of(file) == today for file in months.get(today[:7], ()))
+                else memory_place("new", agent, path=f"memory/{today}.md"),
+                "day": today,
+            },
+        }
+
+    def _section(
+        self, section: str, files: Sequence[File], query: Mapping[str, str], agent: str | None
+    ) -> dict[str, Any]:
+        alone = query.get("section") == section
+        size = PAGE_SIZE if alone else SECTION_LIMIT
+        pages = max(1, -(-len(files) // PAGE_SIZE))
+        number = min(_number(query, "page") or 1, pages) if alone else 1
+
+        def path(number: int) -> str:
+            return memory_place("", agent, section=section, page=number if number > 1 else None)
+
+        return {
+            "name": section,
+            "title": MEMORY_SECTIONS[section],
+            "files": [self._row(file, agent) for file in files[(number - 1) * size : number * size]],
+            "count": len(files),
+            "more": path(1) if not alone and len(files) > SECTION_LIMIT else None,
+            "number": number,
+            "pages": pages if alone else 1,
+            "earlier": path(number - 1) if alone and number > 1 else None,
+            "later": path(number + 1) if alone and number < pages else None,
+        }
+
+    def _row(self, file: File, agent: str | None) -> dict[str, Any]:
+        area = str(file["area"])
+        person = area.removeprefix(PERSON_AREA) if area.startswith(PERSON_AREA) else None
+        return {
+            **file,
+            "name": name_of(file),
+            "person": self._tools.names.person(person),
+            "section": section_of(file),
+            "is_note": section_of(file) == DAYS and name_of(file) != day_of(file),
+            "size": size_text(file["size_bytes"]),
+            "place": memory_place("file", agent, path=file["path"]),
+            **self._tools.moment(file["changed_ms"]),
+        }
+
+
+def may_write(call: HttpCall) -> bool:
+    """Whether the one who looks may change what is remembered."""
+    return call.known_caller.authority.has(WRITE)
+
+
+def told_of(query: Mapping[str, str]) -> dict[str, str | None]:
+    """Return what the page before has to say, as a text of ours."""
+    return {"told": MEMORY_TOLD.get(query.get("told", ""))}
+
+
+def _number(query: Mapping[str, str], name: str) -> int | None:
+    text = query.get(name, "")
+    return int(text) if text.isdigit() and 0 < int(text[:7]) < 1_000_000 and len(text) <= 7 else None

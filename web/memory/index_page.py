@@ -1,0 +1,88 @@
+"""The index over memory: how it stands, what it costs, and bringing it up to date."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from aiohttp import web
+
+from hub.core.errors import HubError
+from hub.core.schema import In, Optional, Required, Schema, string
+from hub.core.tasks import TaskOwner
+from hub.gateway.calls.contract import ADMIN, HttpCall
+from web.core.form import read_fields
+from web.core.render import RenderedPage, json_response, see_other, wants_json
+from web.core.urls import memory_place
+from web.memory.files_page import MemoryPageTools
+from web.memory.status import IndexStatus
+
+PATH = "/memory/index"
+ANSWER_LIMIT_S = 10.0
+"""How long a page waits for the index; it goes on behind it."""
+
+METHODS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "now": ("memory.index", {}),
+    "rebuild": ("memory.index", {"force": True}),
+    "verify": ("memory.verify", {}),
+}
+WISH = Schema({Required("wish"): In(list(METHODS)), Optional("agent", default=""): string})
+
+Outcome = Mapping[str, Any]
+
+
+class MemoryIndexPage:
+    """The state of the index.
+
+    Args:
+        tools: What all pages about memory are made with.
+        status: Reads what the memory tells of itself.
+        tasks: Owner of the work that goes on behind a page.
+    """
+
+    def __init__(self, tools: MemoryPageTools, status: IndexStatus, tasks: TaskOwner) -> None:
+        self._tools = tools
+        self._status = status
+        self._tasks = tasks
+        self._working: dict[str, str] = {}
+        self._outcomes: dict[str, Outcome] = {}
+
+    async def show(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /memory/index[?agent=ID]`."""
+        asked = call.request.query.get("agent", "")
+        choice = self._tools.choice(asked, "index")
+        status = await self._tools.door.ask(call, "memory.status", self._tools.whose(asked))
+        may_change = call.known_caller.authority.has(ADMIN)
+        data = {
+            **choice,
+            **self._status.shown(status),
+            "working": self._working.get(choice["chosen"]),
+            "outcome": self._outcomes.get(choice["chosen"]) if may_change else None,
+            "may_change": may_change,
+        }
+        return await self._tools.renderer.respond(call, RenderedPage("memory_index", "Index of the memory", data, PATH))
+
+    async def act(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /memory/index`: bring it up to date, build it anew, or compare it with the files."""
+        fields = read_fields(call, WISH)
+        agent, wish = self._tools.names.agent(fields["agent"]), fields["wish"]
+        method, params = METHODS[wish]
+        if agent not in self._working:
+            self._working[agent] = wish
+            self._outcomes.pop(agent, None)
+            work = self._tools.door.ask(call, method, {**params, "agent": agent})
+            task = self._tasks.spawn(self._work(agent, wish, work), name=f"memory {wish} {agent}")
+            await asyncio.wait([task], timeout=ANSWER_LIMIT_S)
+        if wants_json(call.request):
+            return json_response({"working": self._working.get(agent), "outcome": self._outcomes.get(agent)})
+        return see_other(memory_place("index", self._tools.agent(fields["agent"])))
+
+    async def _work(self, agent: str, wish: str, work: Any) -> None:
+        try:
+            self._outcomes[agent] = {"wish": wish, "error": None, **await work}
+        except HubError as error:
+            self._outcomes[agent] = {"wish": wish, "error": error.message}
+        finally:
+            del self._working[agent]
+            self._tools.pulse.beat()

@@ -1,0 +1,63 @@
+"""The pages of memory, made from the hub's parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from hub.core.tasks import TaskOwner
+from web.chat.markdown import Markdown
+from web.core.method_client import MethodClient
+from web.core.render import Renderer
+from web.memory.edit_page import MemoryEditPage
+from web.memory.files_page import MemoryPage, MemoryPageTools
+from web.memory.history_page import MemoryHistoryPage
+from web.memory.index_page import MemoryIndexPage
+from web.memory.intents_page import MemoryIntentsPage
+from web.memory.names import MemoryNames
+from web.memory.pulse import MemoryPulse
+from web.memory.search_page import MemorySearchPage
+from web.memory.status import IndexStatus
+from web.memory.view import MemoryView
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hub.hub import Hub
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPages:
+    """The pages of memory."""
+
+    list: MemoryPage
+    edit: MemoryEditPage
+    search: MemorySearchPage
+    history: MemoryHistoryPage
+    index: MemoryIndexPage
+    intents: MemoryIntentsPage
+
+
+def make_memory_pages(
+    hub: Hub, renderer: Renderer, door: MethodClient, pulse: MemoryPulse, tasks: TaskOwner, zone: Callable[[], ZoneInfo]
+) -> MemoryPages:
+    """Return the pages for a hub that is not in recovery mode."""
+    names = MemoryNames(lambda: hub.people, hub.sessions, hub.agents)
+    tools = MemoryPageTools(
+        renderer=renderer,
+        door=door,
+        names=names,
+        view=MemoryView(Markdown(), names),
+        pulse=pulse,
+        today=lambda: datetime.fromtimestamp(hub.clock.time(), zone()).date(),
+    )
+    return MemoryPages(
+        list=MemoryPage(tools),
+        edit=MemoryEditPage(tools),
+        search=MemorySearchPage(tools),
+        history=MemoryHistoryPage(tools),
+        index=MemoryIndexPage(tools, IndexStatus(tools.view, tools.moment), tasks),
+        intents=MemoryIntentsPage(tools),
+    )

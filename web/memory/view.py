@@ -1,0 +1,168 @@
+"""What is remembered as pages show it: a file in parts, each entry with where it came from, and what a search found."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hub.memory.front_matter import front_matter
+from hub.memory.markdown import Passage, whole_items
+from web.chat.markdown import Markdown
+from web.core.texts import MEMORY_ENGINES, MEMORY_FACTORS, MEMORY_KINDS, MEMORY_SCORES
+from web.core.urls import memory_place
+from web.memory.marks import Marker
+from web.memory.names import MemoryNames
+
+PARTS_LIMIT = 200
+"""Parts of a file on one page."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilePage:
+    """One page of a file.
+
+    Attributes:
+        parts: What stands there, in order.
+        origin: Where all of it came from, as the file says; None when it says nothing.
+        number, count: Which page it is, from 1, and of how many.
+    """
+
+    parts: list[dict[str, Any]]
+    origin: dict[str, Any] | None
+    number: int
+    count: int
+
+
+class MemoryView:
+    """Makes plain data for templates of files and hits.
+
+    Args:
+        markdown: Renders what was written.
+        names: Knows what to call persons and conversations.
+    """
+
+    def __init__(self, markdown: Markdown, names: MemoryNames) -> None:
+        self._markdown = markdown
+        self._names = names
+
+    async def file(self, text: str, *, line: int | None = None, number: int = 1) -> FilePage:
+        """Return one page of a file: the one that has the line if one is named.
+
+        Entries of ours are parts of their own, with their source; what stands between them is one part each.
+        """
+        cuts = cuts_of(text)
+        count = max(1, -(-len(cuts) // PARTS_LIMIT))
+        at = next((index for index, cut in enumerate(cuts) if line and cut.start <= line <= cut.end), None)
+        number = min(max(number, 1), count) if at is None else at // PARTS_LIMIT + 1
+        first = (number - 1) * PARTS_LIMIT
+        shown = cuts[first : first + PARTS_LIMIT]
+        await self._markdown.prepare(cut.text for cut in shown)
+        parts = [self._part(cut, is_hit=index == at) for index, cut in enumerate(shown, first)]
+        return FilePage(parts, self._origin(text), number, count)
+
+    def hit(self, hit: Mapping[str, Any], agent: str | None, query: str = "") -> dict[str, Any]:
+        """Return what a search found, with its scores as shares and words; those of `query` are marked."""
+        factors = [
+            {"text": MEMORY_FACTORS.get(name, name), "value": f"{value:.0%}" if name == "diverse" else f"× {value:.2f}"}
+            for name, value in (hit.get("why") or {}).items()
+        ]
+        scores = [
+            {"text": text, "share": min(max(float(value), 0.0), 1.0), "value": f"{value:.2f}"}
+            for name, text in MEMORY_SCORES.items()
+            if (value := hit.get(name)) is not None
+        ]
+        place = memory_place("file", agent, path=hit["path"], line=hit["start_line"])
+        marker = Marker(query)
+        return {
+            **hit,
+            "place": f"{place}#hit",
+            "path_html": marker.mark(html.escape(hit["path"])),
+            "html": marker.mark(self._markdown.render_kept(hit["text"])),
+            "scores": scores,
+            "factors": factors,
+            "source": self.source(
+                hit.get("kind"), hit.get("person"), hit.get("session"), hit.get("day"), trusted=hit["trusted"]
+            ),
+        }
+
+    def engines(self, engines: Sequence[str]) -> list[dict[str, str]]:
+        """Return what was asked, for people: what it looks for, and which engine it is."""
+        asked = []
+        for engine in engines:
+            kind, _, name = engine.partition(":")
+            asked.append({"text": MEMORY_ENGINES.get(kind, kind), "name": name})
+        return asked
+
+    def _origin(self, text: str) -> dict[str, Any] | None:
+        said, begins = front_matter(text)
+        if begins == 1:
+            return None
+        source = self.source(None, said.person, said.session, None, trusted=said.trusted)
+        return {"title": said.title, "brought_by": said.source, "source": source}
+
+    def _part(self, cut: ShownCut, *, is_hit: bool) -> dict[str, Any]:
+        passage = cut.passage
+        if passage is None:
+            part: dict[str, Any] = {"kind": "text", "html": self._markdown.render_kept(cut.text)}
+        else:
+            part = {
+                "kind": "entry",
+                "html": self._markdown.render_kept(cut.text),
+                "struck": passage.struck,
+                "source": self.source(
+                    passage.kind,
+                    passage.person,
+                    passage.session,
+                    passage.day,
+                    trusted=passage.trusted,
+                ),
+            }
+        return {**part, "line": cut.start, "hit": is_hit}
+
+    def source(
+        self, kind: str | None, person: str | None, session: str | None, day: str | None, *, trusted: bool
+    ) -> dict[str, Any]:
+        """Return where something came from: kind, person and conversation by name, the day, and whether it is ours."""
+        return {
+            "kind_text": MEMORY_KINDS.get(kind or "", kind),
+            "person": self._names.person(person),
+            "conversation": self._names.conversation(session),
+            "day": day,
+            "trusted": trusted,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCut:
+    """Lines of a file, from 1, inclusive, and what they say; `passage` for an entry that has a source."""
+
+    start: int
+    end: int
+    text: str
+    passage: Passage | None = None
+
+
+def entry_at(text: str, line: int) -> str | None:
+    """Return what the entry says that begins at a line; None when none does."""
+    return next((cut.text for cut in cuts_of(text) if cut.passage is not None and cut.start == line), None)
+
+
+def cuts_of(text: str) -> list[ShownCut]:
+    """Cut a file before and after each entry that has a source."""
+    lines = text.split("\n")
+    found: list[ShownCut] = []
+    done = front_matter(text)[1] - 1
+    for passage in whole_items(text):
+        if passage.kind is None:
+            continue
+        found += _between(lines, done, passage.start_line - 1)
+        found.append(ShownCut(passage.start_line, passage.end_line, passage.text, passage))
+        done = passage.end_line
+    return found + _between(lines, done, len(lines))
+
+
+def _between(lines: Sequence[str], start: int, end: int) -> list[ShownCut]:
+    text = "\n".join(lines[start:end]).strip("\n")
+    return [ShownCut(start + 1, end, text)] if text.strip() else []

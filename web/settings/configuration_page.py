@@ -1,0 +1,200 @@
+"""The configuration: files, an editor whose errors and completions come from the schemas, and a history."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from aiohttp import web
+
+from hub.config.errors import ConfigError
+from hub.core.errors import Conflict, NotFound
+from hub.core.schema import All, Length, Optional, Range, Required, Schema, integer, string
+from hub.gateway.calls.contract import HttpCall
+from web.core.form import read_fields
+from web.core.i18n import Catalogue, catalogue
+from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
+from web.settings.diff import diff_lines
+
+if TYPE_CHECKING:
+    from hub.config.files_editor import Saved
+    from hub.config.history import ConfigVersion
+    from hub.config.store import ConfigStore, ReloadResult
+
+ROOT_FILE = "configuration.yaml"
+TEXT_LIMIT = 2_000_000
+
+FILE = All(string, Length(min=1, max=300))
+TEXT = All(string, Length(max=TEXT_LIMIT))
+HASH = All(string, Length(max=128))
+CHECK = Schema({Required("file"): FILE, Required("text"): TEXT})
+COMPLETE = Schema(
+    {
+        Required("file"): FILE,
+        Required("text"): TEXT,
+        Required("line"): All(integer, Range(min=1)),
+        Required("column"): All(integer, Range(min=1)),
+    }
+)
+SAVE = Schema({Required("file"): FILE, Required("text"): TEXT, Required("base_hash"): HASH, Optional("save"): string})
+RESTORE = Schema(
+    {Required("file"): FILE, Required("version"): All(string, Length(max=200)), Required("base_hash"): HASH}
+)
+
+PutIntoForce = Callable[[], Awaitable["ReloadResult | None"]]
+
+
+class ConfigurationPage:
+    """Pages and forms of the configuration; who reaches them is an administrator.
+
+    Args:
+        config: The files, their checks and their history.
+        put_into_force: Reads what was saved and applies it; None is returned when the hub is told not to while it runs.
+    """
+
+    def __init__(self, renderer: Renderer, config: ConfigStore, put_into_force: PutIntoForce) -> None:
+        self._renderer = renderer
+        self._config = config
+        self._put_into_force = put_into_force
+        self._writing = asyncio.Lock()
+
+    async def show(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /config[?file=NAME]`: the files, and one of them in the editor."""
+        name = call.request.query.get("file", ROOT_FILE)
+        text, base_hash = self._read(name)
+        return await self._editor(call, name, text, base_hash)
+
+    async def history(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /config/history?file=NAME[&version=ID]`: earlier versions, and what changed since one of them."""
+        name = call.request.query.get("file", ROOT_FILE)
+        _, base_hash = self._read(name)
+        versions = self._config.editor.history.versions(name)
+        wanted = call.request.query.get("version")
+        chosen = next((each for each in versions if each.id == wanted), None)
+        if wanted is not None and chosen is None:
+            raise NotFound(f"{name} has no version {wanted[:80]!r}; it may have been cleared away")
+        diff = [] if chosen is None else diff_lines(self._config.editor.diff(name, chosen.id))
+        data = {
+            "file": {"name": name, "hash": base_hash, "path": _path(name)},
+            "versions": [self._version(each) for each in versions],
+            "version": None if chosen is None else self._version(chosen),
+            "diff": [line.as_dict() for line in diff],
+        }
+        return await self._renderer.respond(call, RenderedPage("history", "History", data, "/config"))
+
+    async def check(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /config/check`: what is wrong when one file is as posted; nothing is written."""
+        fields = read_fields(call, CHECK)
+        errors = await asyncio.to_thread(self._config.check_text, {fields["file"]: fields["text"]})
+        return json_response({"problems": [_problem(error, "error") for error in errors]})
+
+    async def complete(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /config/complete`: what may stand at a place."""
+        fields = read_fields(call, COMPLETE)
+        place = (fields["file"], fields["text"], fields["line"], fields["column"])
+        return json_response({"options": await asyncio.to_thread(self._config.completions, *place)})
+
+    async def save(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /config/save`: write one file, if nobody changed it since it was read."""
+        fields = read_fields(call, SAVE)
+        return await self._write(call, fields["file"], fields["text"].replace("\r\n", "\n"), fields["base_hash"])
+
+    async def restore(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /config/restore`: write an earlier version; the one it replaces is kept in the history."""
+        fields = read_fields(call, RESTORE)
+        text = self._config.editor.history.read(fields["file"], fields["version"]).decode("utf-8", "replace")
+        return await self._write(call, fields["file"], text, fields["base_hash"])
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    async def _write(self, call: HttpCall, name: str, text: str, base_hash: str) -> web.StreamResponse:
+        words = catalogue(self._renderer.preferences(call).language)
+        try:
+            async with self._writing:
+                saved = await asyncio.to_thread(self._config.write_file, name, text, base_hash or None)
+        except Conflict as conflict:
+            if wants_json(call.request):
+                raise
+            told = words.gettext("The file changed meanwhile. Nothing was saved; your text is still here.")
+            found = str(conflict.details.get("hash") or "")
+            return await self._editor(call, name, text, found, {"kind": "bad", "text": told}, status=409)
+        told = _outcome(saved, await self._put_into_force(), words)
+        if wants_json(call.request):
+            return json_response({"hash": saved.hash, "valid": not saved.errors, "message": told})
+        return see_other(_path(name))
+
+    def _read(self, name: str) -> tuple[str, str]:
+        try:
+            return self._config.read_file(name, admin=True)
+        except NotFound:
+            if name != ROOT_FILE:
+                raise
+            return "", ""
+
+    async def _editor(
+        self,
+        call: HttpCall,
+        name: str,
+        text: str,
+        base_hash: str,
+        notice: dict[str, str] | None = None,
+        *,
+        status: int = 200,
+    ) -> web.Response:
+        problems = [
+            *(_problem(error, "error") for error in self._config.errors),
+            *(_problem(warning, "warning") for warning in self._config.warnings),
+        ]
+        names = self._config.editor.names()
+        data = {
+            "recovery": self._config.current.recovery,
+            "files": [
+                {"name": each, "path": _path(each), "problems": sum(problem["file"] == each for problem in problems)}
+                for each in (names if name in names else [*names, name])
+            ],
+            "file": {
+                "name": name,
+                "text": text,
+                "hash": base_hash,
+                "history_path": f"/config/history?file={quote(name, safe='')}",
+            },
+            "problems": problems,
+            "notice": notice,
+        }
+        return await self._renderer.respond(call, RenderedPage("config", "Configuration", data, "/config", status))
+
+    def _version(self, version: ConfigVersion) -> dict[str, Any]:
+        ts_ms = int(datetime.fromisoformat(version.time).timestamp() * 1000)
+        file, id = quote(version.file, safe=""), quote(version.id, safe="")
+        return version.as_dict() | {
+            "path": f"/config/history?file={file}&version={id}",
+            "when": self._renderer.when(ts_ms, seconds=True),
+            "iso": self._renderer.iso(ts_ms),
+        }
+
+
+def _outcome(saved: Saved, result: ReloadResult | None, words: Catalogue) -> str:
+    """Return in words what became of what was saved."""
+    if result is None:
+        return words.gettext("Saved. It takes effect when the hub is started again.")
+    if not result.applied:
+        return words.gettext(
+            "Saved, but there are problems; until they are mended, the last good configuration stays in force."
+        )
+    if result.needs_restart:
+        names = ", ".join(sorted(result.needs_restart))
+        return words.gettext("Saved. Restart the hub for these to take effect: {names}.", names=names)
+    if saved.errors:
+        return words.gettext("Saved and in force, but for the parts that have problems.")
+    return words.gettext("Saved. The change is in force.")
+
+
+def _problem(error: ConfigError, severity: str) -> dict[str, Any]:
+    return error.as_dict() | {"severity": severity}
+
+
+def _path(name: str) -> str:
+    return f"/config?file={quote(name, safe='')}"
