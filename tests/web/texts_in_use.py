@@ -36,7 +36,7 @@ def texts_of_modules() -> Iterator[str]:
             if not isinstance(node, ast.Call):
                 continue
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            place = {"gettext": 0, "ngettext": 0, "Page": 1}.get(name)
+            place = {"gettext": 0, "ngettext": 0, "RenderedPage": 1}.get(name)
             if place is not None and len(node.args) > place and isinstance(node.args[place], ast.Constant):
                 yield str(ast.literal_eval(node.args[place]))
     for entry in texts.NAVIGATION:

@@ -13,7 +13,7 @@ from aiohttp import web
 from hub.core.errors import NotFound
 from hub.gateway.calls.contract import HttpCall
 
-STATIC_DIR = Path(__file__).parent / "static"
+STATIC_DIR = Path(__file__).parent.parent / "static"
 HASH_LENGTH = 16
 IMMUTABLE = "public, max-age=31536000, immutable"
 COMPRESS_FROM_BYTES = 512

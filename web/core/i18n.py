@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-LOCALE_DIR = Path(__file__).parent / "locale"
+LOCALE_DIR = Path(__file__).parent.parent / "locale"
 DEFAULT_LANGUAGE = "en"
 LANGUAGES: Mapping[str, str] = {"en": "English", "zh-CN": "简体中文"}
 ACCEPT_LANGUAGE_LIMIT = 512
