@@ -9,12 +9,13 @@ from zoneinfo import ZoneInfo
 from hub.core.events import Event, Unsubscribe
 from hub.core.repairs import EVENT_REPAIRS_CHANGED
 from hub.core.tasks import TaskOwner
-from hub.gateway.calls.contract import HttpCall, HttpHandler
+from hub.gateway.calls.contract import HttpCall, HttpHandler, Route
 from hub.gateway.calls.routes import RouteTable
 from hub.messaging.approval_messages import question
 from hub.tools.approval_rights import SCOPE
 from hub.tools.approvals import EVENT_APPROVAL_REQUESTED, EVENT_APPROVAL_RESOLVED
-from web.automations.live_editor import keep_workshop_live
+from web.automations import live_topics as automation_topics, routes as automation_routes
+from web.chat import routes as chat_routes
 from web.chat.approvals_page import ApprovalsPage
 from web.chat.chat_page import ChatPage
 from web.chat.live_chat import LiveChat
@@ -26,18 +27,24 @@ from web.core.live import Frame, LiveUpdates
 from web.core.method_client import MethodClient
 from web.core.render import Renderer
 from web.core.texts import ACTIVITY
+from web.developer import live_topics as developer_topics, routes as developer_routes
 from web.developer.event_log import EventLog
+from web.home import routes as home_routes
 from web.home.login_page import LoginPage
-from web.home.overview_data import Facts
+from web.home.overview_data import OverviewData
 from web.home.overview_page import OverviewPage
+from web.memory import live_topics as memory_topics, routes as memory_routes
 from web.memory.pulse import MemoryPulse
-from web.routes import Pages, add_routes
+from web.routes import add_routes, frame_routes
+from web.settings import routes as settings_routes
 from web.settings.configuration_page import ConfigurationPage
 
 if TYPE_CHECKING:
     from hub.config.store import ReloadResult
     from hub.hub import Hub
-    from web.automations.editor_pages import EditorPages
+    from web.automations.page_set import AutomationPages
+    from web.developer.developer_page import DeveloperPage
+    from web.memory.page_set import MemoryPages
 
 STOP_LIMIT_S = 2.0
 
@@ -62,41 +69,25 @@ class Dashboard:
         )
         self._live = LiveUpdates(self._tasks, hello=self._hello, language=self._language_of)
         self._started_ms = int(hub.clock.time() * 1000)
-        self._facts = Facts(hub, self._started_ms)
-        self._door = MethodClient(hub.gateway.dispatcher)
+        self._overview = OverviewData(hub, self._started_ms)
+        self._client = MethodClient(hub.gateway.dispatcher)
         self._events = EventLog(hub.bus, self._live, hub.redactor, self._renderer, hub.clock.monotonic)
         self._pulse = MemoryPulse(self._live.changed)
         waits = hub.approvals
-        approvals = ApprovalsPage(self._renderer, waits.pending, waits.latest, waits.resolve, hub.clock.time)
-        overview = OverviewPage(self._renderer, self._facts.overview, approvals.data)
-        self._live.add_topic("overview", overview.state)
-        self._live.add_topic("approvals", approvals.state, SCOPE)
-        self._live_chat = None if self._facts.recovery else self._make_live_chat()
-        workshop = None if self._facts.recovery else LazyPages(self._load_workshop)
-        pages = Pages(
-            login=LoginPage(
-                self._renderer,
-                _handler(hub.gateway.routes, "/api/login"),
-                _handler(hub.gateway.routes, "/api/logout"),
-                lambda: hub.gateway.authenticator.mode == "password",
-            ),
-            overview=overview,
-            configuration=ConfigurationPage(self._renderer, hub.config, self._put_into_force),
-            chat=None if self._live_chat is None else self._make_chat(self._live_chat),
-            approvals=approvals,
-            workshop=workshop,
-        )
-        self._remove_routes = add_routes(hub.gateway.routes, self._renderer, self._assets, self._live, pages)
+        self._approvals = ApprovalsPage(self._renderer, waits.pending, waits.latest, waits.resolve, hub.clock.time)
+        self._live.add_topic("approvals", self._approvals.state, SCOPE)
+        self._live_chat = None if self._overview.recovery else self._make_live_chat()
+        self._unsubscribe: list[Unsubscribe] = []
+        self._remove_routes = add_routes(hub.gateway.routes, self._renderer, self._routes())
         changes = ("integration_changed", "models_changed", "config_refused", EVENT_REPAIRS_CHANGED, *ACTIVITY)
-        self._unsubscribe: list[Unsubscribe] = [
+        self._unsubscribe += [
             *(hub.bus.listen(name, self._changed) for name in changes),
             hub.bus.listen(EVENT_APPROVAL_REQUESTED, self._asked),
             hub.bus.listen(EVENT_APPROVAL_RESOLVED, self._answered),
-            *([] if workshop is None else keep_workshop_live(hub, self._live, workshop, self._pulse)),
         ]
 
     async def close(self) -> None:
-        """Take the routes away and close the tabs' sockets; the tabs come back by themselves when the hub does."""
+        """Remove the routes and close the tabs' sockets; the tabs reconnect when the hub is back."""
         self._remove_routes()
         for unsubscribe in self._unsubscribe:
             unsubscribe()
@@ -105,6 +96,42 @@ class Dashboard:
             self._live_chat.close()
         await self._live.close()
         await self._tasks.cancel_all(timeout_s=STOP_LIMIT_S)
+
+    def _routes(self) -> list[Route]:
+        """Return the routes of all page groups; in recovery mode those of the first pages and of the configuration."""
+        hub, renderer = self._hub, self._renderer
+        front = "/overview" if self._live_chat is None else "/chat"
+        routes = [
+            *frame_routes(renderer, self._assets, self._live, front),
+            *home_routes.routes(self._make_login(), self._make_overview()),
+            *settings_routes.routes(ConfigurationPage(renderer, hub.config, self._put_into_force)),
+        ]
+        if self._live_chat is None:
+            return routes
+        automations, memory = LazyPages(self._load_automations), LazyPages(self._load_memory)
+        developer = LazyPages(self._load_developer)
+        self._unsubscribe += [
+            *automation_topics.serve_topics(hub.bus, self._live, automations),
+            *memory_topics.serve_topics(hub.bus, self._live, self._pulse),
+            *developer_topics.serve_topics(hub.bus, self._live, developer),
+        ]
+        return [
+            *routes,
+            *chat_routes.routes(self._make_chat(self._live_chat), self._approvals),
+            *automation_routes.routes(automations),
+            *memory_routes.routes(memory),
+            *developer_routes.routes(developer),
+        ]
+
+    def _make_login(self) -> LoginPage:
+        gateway = self._hub.gateway
+        sign_in, sign_out = _handler(gateway.routes, "/api/login"), _handler(gateway.routes, "/api/logout")
+        return LoginPage(self._renderer, sign_in, sign_out, lambda: gateway.authenticator.mode == "password")
+
+    def _make_overview(self) -> OverviewPage:
+        overview = OverviewPage(self._renderer, self._overview.overview, self._approvals.data)
+        self._live.add_topic("overview", overview.state)
+        return overview
 
     def _make_live_chat(self) -> LiveChat:
         hub = self._hub
@@ -117,11 +144,20 @@ class Dashboard:
         self._live.add_topic("sessions", chat.sessions_state)
         return chat
 
-    def _load_workshop(self) -> Callable[[], EditorPages]:
-        from web.automations.editor_pages import WorkshopNeeds, make_workshop
+    def _load_automations(self) -> Callable[[], AutomationPages]:
+        from web.automations.page_set import make_automation_pages
 
-        needs = WorkshopNeeds(self._renderer, self._door, self._events, self._pulse, self._tasks, self._zone)
-        return lambda: make_workshop(self._hub, needs)
+        return lambda: make_automation_pages(self._hub, self._renderer, self._client)
+
+    def _load_memory(self) -> Callable[[], MemoryPages]:
+        from web.memory.page_set import make_memory_pages
+
+        return lambda: make_memory_pages(self._hub, self._renderer, self._client, self._pulse, self._tasks, self._zone)
+
+    def _load_developer(self) -> Callable[[], DeveloperPage]:
+        from web.developer.developer_page import make_developer_page
+
+        return lambda: make_developer_page(self._hub, self._renderer, self._client, self._events)
 
     def _zone(self) -> ZoneInfo:
         return ZoneInfo(str(self._setting("time_zone", "UTC")))
@@ -160,7 +196,7 @@ class Dashboard:
 
 
 def _handler(routes: RouteTable, path: str) -> HttpHandler:
-    """Return the gateway's own handler of a path: there is one way in, whoever asks for it."""
+    """Return the gateway's own handler of a path."""
     match = routes.match("POST", path)
     if match is None:
         raise LookupError(f"the gateway has no route POST {path}")

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import ClientSession, CookieJar, WSServerHandshakeError
 
 from tests.servers.hub_process import HubProcess
-from web.routes import OWNER
+from web.core.page_routes import OWNER
 
 WORKSHOP = [
     "/blueprints/use?path=homarus/heartbeat.yaml",

@@ -108,7 +108,7 @@ class BlueprintForm:
 
 
 def blueprint_form(
-    sections: Sequence[Mapping[str, Any]], known: Suggestions, given: Mapping[str, Any] | None = None
+    sections: Sequence[Mapping[str, Any]], suggestions: Suggestions, given: Mapping[str, Any] | None = None
 ) -> BlueprintForm:
     """Return the form of a blueprint.
 
@@ -123,7 +123,10 @@ def blueprint_form(
                 section["name"],
                 section["description"],
                 section["collapsed"],
-                [input_control(PREFIX, field, known, values.get(field["key"], MISSING)) for field in section["inputs"]],
+                [
+                    input_control(PREFIX, field, suggestions, values.get(field["key"], MISSING))
+                    for field in section["inputs"]
+                ],
             )
             for section in sections
         ]

@@ -39,19 +39,24 @@ class BlueprintsPage:
     """Pages and forms of the blueprints.
 
     Args:
-        door: Where they are listed, imported, updated and removed.
+        client: Where they are listed, imported, updated and removed.
         blueprints: Fills them in to show what they become.
-        known: What fields suggest.
+        suggestions: What fields suggest.
         scripts: Writes scripts.
     """
 
     def __init__(
-        self, renderer: Renderer, door: MethodClient, blueprints: Blueprints, known: NameCatalog, scripts: ScriptEditor
+        self,
+        renderer: Renderer,
+        client: MethodClient,
+        blueprints: Blueprints,
+        suggestions: NameCatalog,
+        scripts: ScriptEditor,
     ) -> None:
         self._renderer = renderer
-        self._door = door
+        self._client = client
         self._blueprints = blueprints
-        self._known = known
+        self._suggestions = suggestions
         self._scripts = scripts
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
@@ -77,7 +82,7 @@ class BlueprintsPage:
             message = words.gettext("Give the address of a blueprint, choose a file, or paste its text.")
             return await self._list(call, {"message": message, "problems": []}, url=url, status=422)
         try:
-            draft = await self._door.ask(call, "blueprint.import", params)
+            draft = await self._client.ask(call, "blueprint.import", params)
         except HubError as error:
             if wants_json(call.request):
                 raise
@@ -97,7 +102,7 @@ class BlueprintsPage:
     async def update(self, call: HttpCall) -> web.StreamResponse:
         """`POST /blueprints/update`: show what a newer version changes; with `confirm`, its hash, write it."""
         fields = read_fields(call, UPDATE)
-        update = await self._door.ask(call, "blueprint.update", fields)
+        update = await self._client.ask(call, "blueprint.update", fields)
         if update["written"] and not wants_json(call.request):
             return see_other(PATH)
         data = {
@@ -111,7 +116,7 @@ class BlueprintsPage:
         """`POST /blueprints/remove`: take one off the shelf; refused while something uses it."""
         fields = read_fields(call, ONE)
         try:
-            removed = await self._door.ask(call, "blueprint.remove", fields)
+            removed = await self._client.ask(call, "blueprint.remove", fields)
         except HubError as error:
             if wants_json(call.request):
                 raise
@@ -128,12 +133,12 @@ class BlueprintsPage:
         item: Mapping[str, Any] = {}
         base_hash = ""
         if id:
-            written = await self._door.ask(call, "automation.yaml", {"id": id})
+            written = await self._client.ask(call, "automation.yaml", {"id": id})
             item, base_hash = written["automation"], written["hash"]
             if (item.get("use_blueprint") or {}).get("path") != shown["path"]:
                 raise NotFound(f"the automation {id} is not made from {shown['path']}")
         given = (item.get("use_blueprint") or {}).get("input") or {}
-        form = blueprint_form(shown["sections"], self._known, given)
+        form = blueprint_form(shown["sections"], self._suggestions, given)
         about = {"alias": str(item.get("alias") or shown["name"]), "automation": id, "base_hash": base_hash}
         return await self._form(call, shown, form, about)
 
@@ -141,7 +146,7 @@ class BlueprintsPage:
         """`POST /blueprints/use`: show what it becomes, or with `wish=save` make it."""
         fields = read_lists(call)
         shown = await self._found(call, _one(fields, "path"), _one(fields, "domain") or AUTOMATION)
-        form = blueprint_form(shown["sections"], self._known)
+        form = blueprint_form(shown["sections"], self._suggestions)
         words = self._words(call)
         given = form.take(fields, words)
         about = {key: _one(fields, key).strip() for key in ("alias", "automation", "base_hash")}
@@ -178,15 +183,15 @@ class BlueprintsPage:
             place = script_place(key)
         elif about["automation"]:
             id = about["automation"]
-            written = await self._door.ask(call, "automation.yaml", {"id": id})
+            written = await self._client.ask(call, "automation.yaml", {"id": id})
             data = {**written["automation"], **item}
             params = {"id": id, "automation": data, "base_hash": about["base_hash"] or None}
-            saved = await self._door.ask(call, "automation.save", params)
+            saved = await self._client.ask(call, "automation.save", params)
             place = automation_path(str(saved["id"]))
         else:
             use = item["use_blueprint"]
             params = {"path": use["path"], "input": use["input"], "alias": item["alias"]}
-            saved = await self._door.ask(call, "blueprint.use", params)
+            saved = await self._client.ask(call, "blueprint.use", params)
             place = automation_path(str(saved["id"]))
         return json_response(saved) if wants_json(call.request) else see_other(place)
 
@@ -201,7 +206,7 @@ class BlueprintsPage:
     # --- below ---
 
     async def _found(self, call: HttpCall, path: str, domain: str) -> dict[str, Any]:
-        shown: dict[str, Any] = await self._door.ask(call, "blueprint.get", {"path": path, "domain": domain})
+        shown: dict[str, Any] = await self._client.ask(call, "blueprint.get", {"path": path, "domain": domain})
         if shown["errors"]:
             problem = shown["errors"][0]
             raise InvalidRequest(f"{path} cannot be used: {problem['message']} (line {problem['line']})")
@@ -210,7 +215,7 @@ class BlueprintsPage:
     async def _list(
         self, call: HttpCall, told: Mapping[str, Any], *, url: str = "", text: str = "", status: int = 200
     ) -> web.Response:
-        found = await self._door.ask(call, "blueprint.list")
+        found = await self._client.ask(call, "blueprint.list")
         data = {
             "blueprints": [_about(each) for each in found["blueprints"]],
             "may_change": call.known_caller.authority.has(ADMIN),

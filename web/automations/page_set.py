@@ -1,14 +1,19 @@
-"""The pages of automations, made from the hub's parts."""
+"""The pages of automations, scripts and blueprints, made from the hub's parts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hub.automation.editing.script_editor import ScriptEditor
+from web.automations.blueprints_page import BlueprintsPage
 from web.automations.detail_page import AutomationPage
 from web.automations.edit_page import AutomationEditPage
 from web.automations.list_page import AutomationsPage
+from web.automations.scripts_page import ScriptsPage
+from web.core.method_client import MethodClient
 from web.core.render import Renderer
+from web.core.suggestions import NameCatalog
 
 if TYPE_CHECKING:
     from hub.hub import Hub
@@ -18,39 +23,48 @@ SUGGESTED_LIMIT = 2_000
 
 @dataclass(frozen=True, slots=True)
 class AutomationPages:
-    """The pages of automations."""
+    """The pages of automations, scripts and blueprints."""
 
     list: AutomationsPage
-    one: AutomationPage
+    detail: AutomationPage
     edit: AutomationEditPage
+    blueprints: BlueprintsPage
+    scripts: ScriptsPage
 
 
-def make_automation_pages(hub: Hub, renderer: Renderer) -> AutomationPages:
+def make_automation_pages(hub: Hub, renderer: Renderer, client: MethodClient) -> AutomationPages:
     """Return the pages for a hub that is not in recovery mode."""
-    house = hub.automation
+    engine, suggestions = hub.automation, NameCatalog(hub)
+    scripts = ScriptEditor(hub.config, lambda item: engine.blueprints.expand(item, "script"), engine.reload)
 
     async def duplicate(id: str) -> str:
-        return (await house.editor.duplicate(id)).written.id
+        return (await engine.editor.duplicate(id)).written.id
 
     shown = AutomationsPage(
-        renderer, house.automations, house.traces, house.spending, hub.redactor.redact, hub.clock.time
+        renderer, engine.automations, engine.traces, engine.spending, hub.redactor.redact, hub.clock.time
     )
-    one = AutomationPage(
+    detail = AutomationPage(
         renderer,
         shown,
-        house.automations,
-        house.traces,
-        house.parts,
+        engine.automations,
+        engine.traces,
+        engine.parts,
         hub.redactor.redact_data,
         duplicate,
-        house.editor.delete,
+        engine.editor.delete,
     )
     edit = AutomationEditPage(
         renderer,
         shown,
-        house.automations,
-        house.editor,
+        engine.automations,
+        engine.editor,
         lambda: [state.entity_id for state in hub.states.all()[:SUGGESTED_LIMIT]],
         lambda: [service.id for service in hub.services.all()[:SUGGESTED_LIMIT]],
     )
-    return AutomationPages(shown, one, edit)
+    return AutomationPages(
+        list=shown,
+        detail=detail,
+        edit=edit,
+        blueprints=BlueprintsPage(renderer, client, engine.blueprints, suggestions, scripts),
+        scripts=ScriptsPage(renderer, client, scripts, engine.traces, suggestions),
+    )

@@ -15,13 +15,13 @@ PREFIX = "field."
 ANYTHING = "object"
 
 
-def script_form(fields: Mapping[str, Mapping[str, Any]], known: Suggestions) -> BlueprintForm:
+def script_form(fields: Mapping[str, Mapping[str, Any]], suggestions: Suggestions) -> BlueprintForm:
     """Return the form that asks for the fields of a script.
 
     Args:
         fields: By name: name, description, required, default, example and selector, each if it has one.
     """
-    controls = [input_control(PREFIX, field_of(key, field), known) for key, field in fields.items()]
+    controls = [input_control(PREFIX, field_of(key, field), suggestions) for key, field in fields.items()]
     return BlueprintForm([FormSection("", "", False, controls)])
 
 

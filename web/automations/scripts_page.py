@@ -67,38 +67,43 @@ class ScriptsPage:
     """Pages and forms of the scripts.
 
     Args:
-        door: Where they are listed and run.
+        client: Where they are listed and run.
         editor: Writes them.
         traces: What became of their runs.
-        known: What fields suggest.
+        suggestions: What fields suggest.
     """
 
     def __init__(
-        self, renderer: Renderer, door: MethodClient, editor: ScriptEditor, traces: TraceStore, known: NameCatalog
+        self,
+        renderer: Renderer,
+        client: MethodClient,
+        editor: ScriptEditor,
+        traces: TraceStore,
+        suggestions: NameCatalog,
     ) -> None:
         self._renderer = renderer
-        self._door = door
+        self._client = client
         self._editor = editor
         self._traces = traces
-        self._known = known
+        self._suggestions = suggestions
         self._view = TraceView(renderer)
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /scripts`."""
-        found = await self._door.ask(call, "script.list")
+        found = await self._client.ask(call, "script.list")
         data = {"scripts": await self._listed(found["scripts"]), "may_change": _may(call, ADMIN)}
         return await self._renderer.respond(call, RenderedPage("scripts", "Scripts", data, PATH))
 
     async def one(self, call: HttpCall) -> web.StreamResponse:
         """`GET /scripts/show?id=KEY[&run=ID]`: its form, its runs, and one of them in all its steps."""
         script = await self._found(call, call.request.query.get("id", ""))
-        return await self._shown(call, script, script_form(script["fields"], self._known))
+        return await self._shown(call, script, script_form(script["fields"], self._suggestions))
 
     async def run(self, call: HttpCall) -> web.StreamResponse:
         """`POST /scripts/run`: run it with the fields of the form, and show what it answers."""
         fields = read_lists(call)
         script = await self._found(call, (fields.get("id") or [""])[-1])
-        form = script_form(script["fields"], self._known)
+        form = script_form(script["fields"], self._suggestions)
         words = self._words(call)
         data = form.take(fields, words)
         if form.has_errors:
@@ -106,7 +111,7 @@ class ScriptsPage:
             return await self._shown(call, script, form, told, status=422)
         try:
             async with asyncio.timeout(ANSWER_LIMIT_S):
-                answer = await self._door.ask(call, "script.run", {"id": script["id"], "data": data})
+                answer = await self._client.ask(call, "script.run", {"id": script["id"], "data": data})
         except TimeoutError:
             told = {"note": words.gettext("It goes on running; what became of it will stand below.")}
             return await self._shown(call, script, form, told)
@@ -181,7 +186,7 @@ class ScriptsPage:
         }
 
     async def _found(self, call: HttpCall, key: str) -> dict[str, Any]:
-        found = await self._door.ask(call, "script.list")
+        found = await self._client.ask(call, "script.list")
         for script in found["scripts"]:
             if script["id"] == key:
                 return dict(script)
@@ -234,7 +239,7 @@ class ScriptsPage:
 
     async def state(self, topic: str, language: str) -> Sequence[Frame]:
         """Return the frame that shows the list."""
-        found = await self._door.read("script.list")
+        found = await self._client.read("script.list")
         page = {"scripts": await self._listed(found["scripts"])}
         html = self._renderer.fragment("scripts", language, page=page)
         return ({"t": "html", "id": "scripts", "html": html},)

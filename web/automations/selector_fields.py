@@ -108,7 +108,9 @@ class InputControl:
         }
 
 
-def input_control(prefix: str, field: Mapping[str, Any], known: Suggestions, value: Any = MISSING) -> InputControl:
+def input_control(
+    prefix: str, field: Mapping[str, Any], suggestions: Suggestions, value: Any = MISSING
+) -> InputControl:
     """Return the field of an input.
 
     Args:
@@ -119,7 +121,7 @@ def input_control(prefix: str, field: Mapping[str, Any], known: Suggestions, val
     selector = field["selector"]
     default = MISSING if field["required"] else field["default"]
     now = default if value is MISSING else value
-    options = known.options(selector)
+    options = suggestions.options(selector)
     kind = _kind(selector)
     if kind in {"choice", "choices"}:
         options = _with_those_chosen(options, now)

@@ -65,7 +65,7 @@ class ServiceForm:
 
 def service_form(
     service: Mapping[str, Any] | None,
-    known: Suggestions,
+    suggestions: Suggestions,
     data: Mapping[str, Any] | None = None,
     *,
     as_yaml: bool = False,
@@ -78,7 +78,7 @@ def service_form(
         return ServiceForm(service, None, yaml_shown(dict(values)) if values else "")
     properties = service["schema"].get("properties") or {}
     controls = [
-        input_control(PREFIX, _field(key, field, properties.get(key) or {}), known, values.get(key, MISSING))
+        input_control(PREFIX, _field(key, field, properties.get(key) or {}), suggestions, values.get(key, MISSING))
         for key, field in service["fields"].items()
     ]
     return ServiceForm(service, BlueprintForm([FormSection("", "", False, controls)]))

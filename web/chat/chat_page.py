@@ -48,7 +48,7 @@ class ChatPage:
     """Pages and forms of the chat.
 
     Args:
-        receive: The inbox's door.
+        receive: Hands a message to the inbox.
     """
 
     def __init__(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from aiohttp import web
@@ -24,6 +24,9 @@ from web.core.suggestions import NameCatalog
 from web.developer.event_log import EventLog
 from web.developer.state_rows import StateFilter, StateRows
 from web.settings.yaml_data import data_of
+
+if TYPE_CHECKING:
+    from hub.hub import Hub
 
 PATH = "/developer"
 EVENTS, SERVICES, TEMPLATES, MQTT = (f"{PATH}/{name}" for name in ("events", "services", "templates", "mqtt"))
@@ -50,28 +53,28 @@ class DeveloperPage:
     """Pages and forms for administrators.
 
     Args:
-        door: Where states are set, events fired and services called.
+        client: Where states are set, events fired and services called.
         states: The rows of the states.
         events: What happened lately.
         preview: Renders templates.
-        known: What fields suggest.
+        suggestions: What fields suggest.
     """
 
     def __init__(
         self,
         renderer: Renderer,
-        door: MethodClient,
+        client: MethodClient,
         states: StateRows,
         events: EventLog,
         preview: TemplatePreview,
-        known: NameCatalog,
+        suggestions: NameCatalog,
     ) -> None:
         self._renderer = renderer
-        self._door = door
+        self._client = client
         self._states = states
         self._events = events
         self._preview = preview
-        self._known = known
+        self._suggestions = suggestions
 
     # --- states ---
 
@@ -86,7 +89,7 @@ class DeveloperPage:
         try:
             if fields["attributes"].strip():
                 params["attributes"] = data_of(fields["attributes"])
-            answer = await self._door.ask(call, "state.set", params)
+            answer = await self._client.ask(call, "state.set", params)
         except HubError as error:
             if wants_json(call.request):
                 raise
@@ -99,7 +102,7 @@ class DeveloperPage:
         """`POST /developer/remove`: remove an entity; what keeps it sets it again."""
         fields = read_fields(call, REMOVE)
         try:
-            answer = await self._door.ask(call, "state.remove", fields)
+            answer = await self._client.ask(call, "state.remove", fields)
         except HubError as error:
             if wants_json(call.request):
                 raise
@@ -123,7 +126,7 @@ class DeveloperPage:
         self._events.begin()
         try:
             params = {"type": fields["type"].strip(), "data": data_of(fields["data"])}
-            answer = await self._door.ask(call, "event.fire", params)
+            answer = await self._client.ask(call, "event.fire", params)
         except HubError as error:
             if wants_json(call.request):
                 raise
@@ -145,7 +148,7 @@ class DeveloperPage:
         """`GET /developer/services[?service=…&as=yaml]`: all services, or one with its form."""
         query = call.request.query
         found = await self._services(call)
-        form = service_form(found.get(query.get("service", "")), self._known, as_yaml=query.get("as") == "yaml")
+        form = service_form(found.get(query.get("service", "")), self._suggestions, as_yaml=query.get("as") == "yaml")
         return await self._show_services(call, found, form, {}, name=query.get("service", ""))
 
     async def call(self, call: HttpCall) -> web.StreamResponse:
@@ -154,7 +157,7 @@ class DeveloperPage:
         name, wish = (_one(fields, key) for key in ("service", "wish"))
         found = await self._services(call)
         words = self._words(call)
-        form = service_form(found.get(name), self._known, as_yaml=_one(fields, "as") == "yaml")
+        form = service_form(found.get(name), self._suggestions, as_yaml=_one(fields, "as") == "yaml")
         if form is None:
             raise InvalidRequest(f"there is no service {name[:200]}")
         try:
@@ -162,14 +165,14 @@ class DeveloperPage:
         except InvalidRequest as error:
             return await self._show_services(call, found, form, {"error": error.message}, name=name, status=422)
         if wish in ("yaml", "form"):
-            other = service_form(found.get(name), self._known, data, as_yaml=wish == "yaml")
+            other = service_form(found.get(name), self._suggestions, data, as_yaml=wish == "yaml")
             return await self._show_services(call, found, other, {}, name=name)
         if form.has_errors:
             told = {"error": words.gettext("Some fields are not right yet.")}
             return await self._show_services(call, found, form, told, name=name, status=422)
         try:
             async with asyncio.timeout(ANSWER_LIMIT_S):
-                answer = await self._door.ask(call, "service.call", {"service": name, "data": data})
+                answer = await self._client.ask(call, "service.call", {"service": name, "data": data})
         except TimeoutError:
             told = {"note": words.gettext("It goes on; it took too long to wait for here.")}
             return await self._show_services(call, found, form, told, name=name)
@@ -230,7 +233,7 @@ class DeveloperPage:
         return await self._renderer.respond(call, RenderedPage("developer_events", "Events", data, EVENTS, status))
 
     async def _services(self, call: HttpCall) -> dict[str, Any]:
-        found = await self._door.ask(call, "service.list")
+        found = await self._client.ask(call, "service.list")
         return {each["service"]: each for each in found["services"]}
 
     async def _show_services(
@@ -270,6 +273,13 @@ class DeveloperPage:
 
     def _words(self, call: HttpCall) -> Catalogue:
         return catalogue(self._renderer.preferences(call).language)
+
+
+def make_developer_page(hub: Hub, renderer: Renderer, client: MethodClient, events: EventLog) -> DeveloperPage:
+    """Return the pages for a hub that is not in recovery mode."""
+    states = StateRows(hub.states, hub.redactor, renderer)
+    preview = TemplatePreview(hub.automation.parts.templates, hub.redactor)
+    return DeveloperPage(renderer, client, states, events, preview, NameCatalog(hub))
 
 
 def _one(fields: Mapping[str, Sequence[str]], name: str) -> str:

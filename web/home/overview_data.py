@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 ACTIVITY_LIMIT = 20
 
 
-class Facts:
-    """Gathers facts.
+class OverviewData:
+    """The data of the overview.
 
     Args:
         hub: The hub.

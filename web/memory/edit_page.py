@@ -115,7 +115,7 @@ class MemoryEditPage:
         edit = {"path": fields["path"], "text": fields["text"], "base_hash": fields["base_hash"] or None}
         try:
             params = {"edits": [edit], "summary": fields["summary"], **self._tools.whose(asked)}
-            change = await self._tools.door.ask(call, "memory.write", params)
+            change = await self._tools.client.ask(call, "memory.write", params)
         except HubError as failed:
             error = _no_place(failed, fields)
             if wants_json(call.request):
@@ -133,7 +133,7 @@ class MemoryEditPage:
         fields = read_fields(call, DELETE)
         edit = {"path": fields["path"], "text": None, "base_hash": fields["base_hash"] or None}
         params = {"edits": [edit], **self._tools.whose(fields["agent"])}
-        change = await self._tools.door.ask(call, "memory.write", params)
+        change = await self._tools.client.ask(call, "memory.write", params)
         self._tools.pulse.beat()
         if wants_json(call.request):
             return json_response(change)
@@ -154,7 +154,7 @@ class MemoryEditPage:
         if fields["replaces"].strip():
             params["replaces"] = fields["replaces"].strip()
         try:
-            added = await self._tools.door.ask(call, "memory.add", params)
+            added = await self._tools.client.ask(call, "memory.add", params)
         except HubError as error:
             if wants_json(call.request):
                 raise
@@ -189,7 +189,7 @@ class MemoryEditPage:
             return await self._forget_page(call, asked, fields, {"error": MEMORY_TOLD["nothing_said"]}, status=400)
         params |= {"dry_run": wish == "look", **self._tools.whose(asked)}
         try:
-            answer = await self._tools.door.ask(call, "memory.forget", params)
+            answer = await self._tools.client.ask(call, "memory.forget", params)
         except HubError as error:
             if wants_json(call.request):
                 raise
@@ -224,7 +224,7 @@ class MemoryEditPage:
 
     async def _read(self, call: HttpCall, path: str, asked: str) -> Mapping[str, Any]:
         params = {"path": path, **self._tools.whose(asked)}
-        read: Mapping[str, Any] = await self._tools.door.ask(call, "memory.read", params)
+        read: Mapping[str, Any] = await self._tools.client.ask(call, "memory.read", params)
         return read
 
     async def _conflict(self, call: HttpCall, asked: str, draft: Mapping[str, str]) -> web.Response:

@@ -47,7 +47,7 @@ class MemoryPageTools:
 
     Attributes:
         renderer: Makes the pages.
-        door: Where memory is read and written.
+        client: Where memory is read and written.
         names: Knows what to call persons and conversations.
         view: Shows entries and hits.
         pulse: Told of changes.
@@ -55,7 +55,7 @@ class MemoryPageTools:
     """
 
     renderer: Renderer
-    door: MethodClient
+    client: MethodClient
     names: MemoryNames
     view: MemoryView
     pulse: MemoryPulse
@@ -130,7 +130,7 @@ class MemoryPage:
     ) -> web.Response:
         """Return the page, with what was to be remembered and why it was not."""
         choice = self._tools.choice(asked)
-        found = await self._tools.door.ask(call, "memory.list", self._tools.whose(asked))
+        found = await self._tools.client.ask(call, "memory.list", self._tools.whose(asked))
         data = {
             **choice,
             **self._shelf(found["files"], query, choice["agent"]),
@@ -150,7 +150,7 @@ class MemoryPage:
         asked, path = query.get("agent", ""), query.get("path", "")
         choice = self._tools.choice(asked)
         try:
-            read = await self._tools.door.ask(call, "memory.read", {"path": path, **self._tools.whose(asked)})
+            read = await self._tools.client.ask(call, "memory.read", {"path": path, **self._tools.whose(asked)})
         except HubError as error:
             if wants_json(call.request):
                 raise
@@ -186,7 +186,7 @@ class MemoryPage:
         if not any(file["path"] == CURATED for file in files):
             return None
         try:
-            read = await self._tools.door.ask(call, "memory.read", {"path": CURATED, **self._tools.whose(asked)})
+            read = await self._tools.client.ask(call, "memory.read", {"path": CURATED, **self._tools.whose(asked)})
         except HubError:  # it went meanwhile, or is too large: whoever opens it is told
             return None
         waiting = [mark for mark in marks_in(read["text"]) if not mark.both_hold]

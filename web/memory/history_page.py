@@ -46,7 +46,7 @@ class MemoryHistoryPage:
         fields = read_fields(call, UNDO)
         params = {"id": fields["id"], **self._tools.whose(fields["agent"])}
         try:
-            change = await self._tools.door.ask(call, "memory.undo", params)
+            change = await self._tools.client.ask(call, "memory.undo", params)
         except HubError as error:
             if wants_json(call.request):
                 raise
@@ -71,7 +71,7 @@ class MemoryHistoryPage:
     ) -> web.Response:
         choice = self._tools.choice(asked, "history")
         params = {"limit": SHOWN_LIMIT, **self._tools.whose(asked)}
-        found = await self._tools.door.ask(call, "memory.changes", params)
+        found = await self._tools.client.ask(call, "memory.changes", params)
         changes = [self._change(each, choice["agent"]) for each in found["changes"]]
         chosen = next((each for each in found["changes"] if each["id"] == wanted), None)
         if wanted and chosen is None and not error:

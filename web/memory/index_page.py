@@ -52,7 +52,7 @@ class MemoryIndexPage:
         """`GET /memory/index[?agent=ID]`."""
         asked = call.request.query.get("agent", "")
         choice = self._tools.choice(asked, "index")
-        status = await self._tools.door.ask(call, "memory.status", self._tools.whose(asked))
+        status = await self._tools.client.ask(call, "memory.status", self._tools.whose(asked))
         may_change = call.known_caller.authority.has(ADMIN)
         data = {
             **choice,
@@ -71,7 +71,7 @@ class MemoryIndexPage:
         if agent not in self._working:
             self._working[agent] = wish
             self._outcomes.pop(agent, None)
-            work = self._tools.door.ask(call, method, {**params, "agent": agent})
+            work = self._tools.client.ask(call, method, {**params, "agent": agent})
             task = self._tasks.spawn(self._work(agent, wish, work), name=f"memory {wish} {agent}")
             await asyncio.wait([task], timeout=ANSWER_LIMIT_S)
         if wants_json(call.request):

@@ -63,7 +63,7 @@ class MemoryIntentsPage:
                 "every_hours": _number(fields["every_hours"], "every_hours"),
                 **self._tools.whose(asked),
             }
-            intent = await self._tools.door.ask(call, "memory.intents.add", params)
+            intent = await self._tools.client.ask(call, "memory.intents.add", params)
         except HubError as error:
             if wants_json(call.request):
                 raise
@@ -74,7 +74,7 @@ class MemoryIntentsPage:
         """`POST /memory/intents/remove`: take one away; the page asked before."""
         fields = read_fields(call, REMOVE)
         params = {"id": fields["id"], **self._tools.whose(fields["agent"])}
-        intent = await self._tools.door.ask(call, "memory.intents.remove", params)
+        intent = await self._tools.client.ask(call, "memory.intents.remove", params)
         return self._done(call, fields["agent"], intent, "removed")
 
     # --- below ---
@@ -95,7 +95,7 @@ class MemoryIntentsPage:
         status: int = 200,
     ) -> web.Response:
         choice = self._tools.choice(asked, "intents")
-        found = await self._tools.door.ask(call, "memory.intents.list", self._tools.whose(asked))
+        found = await self._tools.client.ask(call, "memory.intents.list", self._tools.whose(asked))
         data = {
             **choice,
             "intents": [self._intent(each) for each in found["intents"]],

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class MemoryPages:
     """The pages of memory."""
 
-    list: MemoryPage
+    files: MemoryPage
     edit: MemoryEditPage
     search: MemorySearchPage
     history: MemoryHistoryPage
@@ -41,20 +41,25 @@ class MemoryPages:
 
 
 def make_memory_pages(
-    hub: Hub, renderer: Renderer, door: MethodClient, pulse: MemoryPulse, tasks: TaskOwner, zone: Callable[[], ZoneInfo]
+    hub: Hub,
+    renderer: Renderer,
+    client: MethodClient,
+    pulse: MemoryPulse,
+    tasks: TaskOwner,
+    zone: Callable[[], ZoneInfo],
 ) -> MemoryPages:
     """Return the pages for a hub that is not in recovery mode."""
     names = MemoryNames(lambda: hub.people, hub.sessions, hub.agents)
     tools = MemoryPageTools(
         renderer=renderer,
-        door=door,
+        client=client,
         names=names,
         view=MemoryView(Markdown(), names),
         pulse=pulse,
         today=lambda: datetime.fromtimestamp(hub.clock.time(), zone()).date(),
     )
     return MemoryPages(
-        list=MemoryPage(tools),
+        files=MemoryPage(tools),
         edit=MemoryEditPage(tools),
         search=MemorySearchPage(tools),
         history=MemoryHistoryPage(tools),

@@ -75,7 +75,7 @@ class MemorySearchPage:
             params["trusted"] = TRUST[asked["trust"]]
         if asked["limit"]:
             params["limit"] = int(asked["limit"])
-        answer = await self._tools.door.ask(call, "memory.search", params)
+        answer = await self._tools.client.ask(call, "memory.search", params)
         return {
             "hits": [self._tools.view.hit(hit, agent, asked["q"]) for hit in answer["hits"]],
             "engines": self._tools.view.engines(answer["engines"]),

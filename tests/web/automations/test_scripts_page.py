@@ -9,8 +9,8 @@ from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 from tests.web.browser import Chromium, is_ready, violations
 from tests.web.conftest import CONFIGURATION, sign_in
+from tests.web.furnished_home import SCRIPTS, furnish
 from tests.web.test_looks import LOOKS, OVERFLOW
-from tests.web.workshop import SCRIPTS, furnish
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 

@@ -10,7 +10,7 @@ from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 from tests.web.browser import Chromium
 from tests.web.conftest import CONFIGURATION
-from tests.web.workshop import BLUEPRINT, furnish
+from tests.web.furnished_home import BLUEPRINT, furnish
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 

@@ -1,0 +1,23 @@
+"""Routes of the chat and of the approvals."""
+
+from __future__ import annotations
+
+from hub.gateway.calls.contract import Route
+from hub.tools.approval_rights import SCOPE
+from web.chat.approvals_page import ApprovalsPage
+from web.chat.chat_page import ChatPage
+from web.core.page_routes import form, page
+
+
+def routes(chat: ChatPage, approvals: ApprovalsPage) -> list[Route]:
+    """Return the routes."""
+    return [
+        page("/chat", chat.show),
+        page("/chat/sessions", chat.list),
+        form("/chat/send", chat.send),
+        form("/chat/abort", chat.abort),
+        form("/chat/new", chat.new),
+        form("/chat/rename", chat.rename),
+        form("/chat/delete", chat.delete),
+        form("/approvals/answer", approvals.answer, SCOPE),
+    ]

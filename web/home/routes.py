@@ -1,0 +1,18 @@
+"""Routes of the sign-in page and the overview."""
+
+from __future__ import annotations
+
+from hub.gateway.calls.contract import Open, Route
+from web.core.page_routes import FORM_LIMIT_BYTES, OWNER, page
+from web.home.login_page import LoginPage
+from web.home.overview_page import OverviewPage
+
+
+def routes(login: LoginPage, overview: OverviewPage) -> list[Route]:
+    """Return the routes."""
+    return [
+        Route("GET", "/login", login.show, OWNER, scope=Open.PUBLIC, cookie=True),
+        Route("POST", "/login", login.sign_in, OWNER, scope=Open.PUBLIC, body_limit=FORM_LIMIT_BYTES),
+        Route("POST", "/logout", login.sign_out, OWNER, scope=Open.SIGNED_IN, cookie=True, body_limit=FORM_LIMIT_BYTES),
+        page("/overview", overview.show),
+    ]
