@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from hub.memory.claims import Claim, claim_of, of_other_things, told_otherwise
 from hub.memory.dates import marks_in, named_in
+from hub.memory.lazy_pattern import LazyPattern
 from hub.memory.words import SYMBOLS, fold, stem, words_of
 
 ALIKE = 0.9
@@ -42,7 +43,7 @@ _WEEKDAYS = {
     **{name: number for number, name in enumerate("一二三四五六日", start=1)},
     "天": 7,
 }
-_WEEKDAY = re.compile(
+_WEEKDAY = LazyPattern(
     r"\b(monday|tuesday|wednesday|thursday|friday|saturday|sunday)s?\b|(?:周|星期|礼拜)([一二三四五六日天])",
     re.IGNORECASE,
 )
@@ -55,27 +56,27 @@ _NUMBERS = {
     **{word: str(number) for number, word in enumerate(_NUMBER_WORDS.split(), start=2)},
     "两": "2",
 }
-_NUMBER = re.compile(
+_NUMBER = LazyPattern(
     rf"\d+(?:[.,:/]\d+)*|\b(?:{_NUMBER_WORDS.replace(' ', '|')})\b"
     r"|[零〇一二两三四五六七八九十百千万亿]+(?=[个点年月日号次元块度岁米斤楼层天分秒时周期半巴升瓦台条间套片颗粒杯盒瓶])"
 )
-_NEGATION = re.compile(
+_NEGATION = LazyPattern(
     r"\b(?:no longer|not|no|never|none|cannot|without|neither|nor|\w+n['’]t)\b|不再|不|没有|没|无|未|别|勿",
     re.IGNORECASE,
 )
-_BOUND = re.compile(
+_BOUND = LazyPattern(
     r"\b(?:today|tonight|yesterday|tomorrow|just now|right now|this (?:morning|afternoon|evening)"
     r"|(?:this|last|next) (?:night|week|month|weekend|year|(?:mon|tues|wednes|thurs|fri|satur|sun)day))\b"
     r"|今年|去年|明年|[上下](?:周|星期|礼拜)|今天|今早|今晚|昨天|昨晚|前天|明天|后天|刚才|刚刚|现在|这周|本周|这个星期|上个星期|下个星期|这个月|上个月|下个月",
     re.IGNORECASE,
 )
-_WORD = re.compile(r"[^\W\d_][\w'’-]*")
-_LETTER = re.compile(r"(?<![a-z])[a-z](?![a-z])")
-_MARK = re.compile(r"\s*(?:(?:[-*+]|\d{1,9}[.)])\s+)?(?:>\s?)*")
-_TELLING = re.compile(rf"\d+(?:[.,:/-]\d+)*|[^\W\d_]+|-(?=\d)|[+%°€$£¥#@{SYMBOLS}]")
+_WORD = LazyPattern(r"[^\W\d_][\w'’-]*")
+_LETTER = LazyPattern(r"(?<![a-z])[a-z](?![a-z])")
+_MARK = LazyPattern(r"\s*(?:(?:[-*+]|\d{1,9}[.)])\s+)?(?:>\s?)*")
+_TELLING = LazyPattern(rf"\d+(?:[.,:/-]\d+)*|[^\W\d_]+|-(?=\d)|[+%°€$£¥#@{SYMBOLS}]")
 _SILENT = frozenset(("an", "the", "on"))
 """Words without which a text says the same."""
-_BEGINS = re.compile(r"(?:^|[.!?:;。！？：；“\"(])\s*\Z")
+_BEGINS = LazyPattern(r"(?:^|[.!?:;。！？：；“\"(])\s*\Z")
 
 
 class Relation(StrEnum):

@@ -5,9 +5,9 @@ Two notes that differ in a number disagree only when they say it of one thing th
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
+from hub.memory.lazy_pattern import LazyPattern
 from hub.memory.words import STOP_WORDS, fold
 
 _MANY = "|".join(
@@ -20,18 +20,18 @@ _MANY = "|".join(
     channels? ports? lamps? level phase contracts? claims? cases?
     """.split()  # noqa: SIM905  as elsewhere
 )
-_ROW = re.compile(rf"(?<!\bis )(?<!\bis in )(?<!\bis on )\b({_MANY})\b\.?\s*#?((?:\d+[-/.])*\d+)\b")
-_NUMBERED = re.compile(rf"\b({_MANY})\b(?:\s\w+){{0,3}}?\s(?:number|no|nr)\b\.?\s?(\d+)")
-_HASH = re.compile(r"()#\s?(\d+)")
-_NOUN = re.compile(
+_ROW = LazyPattern(rf"(?<!\bis )(?<!\bis in )(?<!\bis on )\b({_MANY})\b\.?\s*#?((?:\d+[-/.])*\d+)\b")
+_NUMBERED = LazyPattern(rf"\b({_MANY})\b(?:\s\w+){{0,3}}?\s(?:number|no|nr)\b\.?\s?(\d+)")
+_HASH = LazyPattern(r"()#\s?(\d+)")
+_NOUN = LazyPattern(
     r"\b([a-z]{3,})\s(\d{1,5})(?=\s*(?:[,;:.!?)](?!\d)|$)|\s(?:is|are|was|has|had|of|in|on|from|with)\b)"
 )
-_CODE = re.compile(r"(?<!\bis )(?<!\bcalled )\b([a-z]{1,6})-?(\d{1,5})\b")
+_CODE = LazyPattern(r"(?<!\bis )(?<!\bcalled )\b([a-z]{1,6})-?(\d{1,5})\b")
 _CJK_NUMBER = r"(\d+|[零一二三四五六七八九十百]+)"
 _CJK_ROWS = (
-    re.compile(rf"()第\s*{_CJK_NUMBER}"),
-    re.compile(r"()(\d+)\s*(?=号|室|栋|幢|单元|路|班|集|章|课|的租客)"),
-    re.compile(r"(发票|笔记|客户|订单|包裹|合同|房间|摄像头|钥匙|箱子|柜子|编号|单号)\s*(\d+)"),
+    LazyPattern(rf"()第\s*{_CJK_NUMBER}"),
+    LazyPattern(r"()(\d+)\s*(?=号|室|栋|幢|单元|路|班|集|章|课|的租客)"),
+    LazyPattern(r"(发票|笔记|客户|订单|包裹|合同|房间|摄像头|钥匙|箱子|柜子|编号|单号)\s*(\d+)"),
 )
 _NO_ROW = frozenset(
     """
@@ -45,12 +45,12 @@ _FIXED_WORDS = (
     r"codes?|pin|password|passcode|wi-?fi|phone|mobile|birthday|address|rent|salary|pocket money|deposit|iban"
 )
 _FIXED_WORDS += r"|allowance|fee|insurance|anniversary|number|wedding|size"
-_FIXED = re.compile(
+_FIXED = LazyPattern(
     rf"\b(?:{_FIXED_WORDS}|daily|weekly|monthly|yearly|every|(?:a|per) (?:day|week|month|year))\b"
     r"|每|密码|生日|纪念日|电话|地址|房租|工资|押金|物业费|零花钱|号码|[机账卡牌]号|车牌"
 )
-_YEARLY = re.compile(r"\b(?:birthday|anniversary|born)\b|生日|纪念日|出生")
-_MEASURED = re.compile(
+_YEARLY = LazyPattern(r"\b(?:birthday|anniversary|born)\b|生日|纪念日|出生")
+_MEASURED = LazyPattern(
     r"\b(?:weigh(?:s|ed)?|weight|temperature|fever|meter|reading|mileage|odometer|on the clock|pressure|blood sugar"
     r"|pulse|steps|humidity|tank|battery|balance|costs?|price|petrol|diesel|slept|sleeps|tall|cm high|stock"
     r"|years old"
@@ -59,19 +59,19 @@ _MEASURED = re.compile(
     r"|体重|血压|血糖|心率|读数|[电水]表|燃气表|气温|温度|体温|湿度|油价|价格|余额|步数|身高|里程|压力|油箱|电量|股价|汇率|岁"
     r"|\d\s*(?:公斤|千克|斤|度|公里|步|巴)|[块元]一"
 )
-_HAS_VERB = re.compile(r"\b(?:is|are|am|has|have|weighs|reads|costs|do|does)\b|是|在|有|周|星期|礼拜")
-_STATED = re.compile(
+_HAS_VERB = LazyPattern(r"\b(?:is|are|am|has|have|weighs|reads|costs|do|does)\b|是|在|有|周|星期|礼拜")
+_STATED = LazyPattern(
     r"\b(?:can|may|must|should|will|go|goes|comes?|opens?|closes?|starts?|begins?|ends?|takes?|gets?|leaves?|lives?"
     r"|works?|arrives|departs|lasts|holds|fits|owns|keeps?|eats|drinks|wants|runs|plays|meets|allows|expires|teaches"
     r"|pays|earns|uses|stands|hangs|stops|wakes)\b"
     r"|\b(?:is|are)\b.* at (?:\d{1,2}:\d\d|[01]?\d|2[0-4])\b(?![.,%°]|\s?(?:percent|degrees))"
     r"|[是在有来修去].*[点]|可以|能|应该|属于|[点].*[开关]"
 )
-_SELDOM = re.compile(
+_SELDOM = LazyPattern(
     r"\b(?:serviced|repaired|installed|replaced|renewed|vaccinated|born|married|signed|inspected|swept)\b"
     r"|保养|维修|安装|更换|接种|出生|结婚|签"
 )
-_HAPPENED = re.compile(
+_HAPPENED = LazyPattern(
     r"\b(?:was|were|had|did|didn['’]t|went|came|bought|paid|got|ate|drank|slept|ran|read|saw|met|made|took|gave|sent"
     r"|left (?:the|for|at|home|a|his|her|my)"
     r"|found|lost|lent|swam|won|spent|sold|rode|drove|wrote|brought|forgot)\b"
@@ -79,28 +79,28 @@ _HAPPENED = re.compile(
     r"(?!(?:need|bed|red|shed|speed|seed|feed|breed|indeed|hundred)\b)[a-z]{2,}ed\b"
     r"|(?<![换改变搬])(?<![换改变搬][成到为])了(?!解)|过(?![敏期程滤夜年节])|没(?!有)|睡得"
 )
-_ROUTINE = re.compile(
+_ROUTINE = LazyPattern(
     r"(?:(?:[^\W\d_]+|my [^\W\d_]+) )?(?:went|bought|paid|took|ate|drank|watched|called|lent|met|walked|ran|slept"
     r"|cooked|cleaned|washed|watered|fed|visited|played|sent|swam|charged|drove|rode)\b"
     r"|(?:[^，。]*[^换改变搬成到为升学])?[去买付吃喝看走跑睡洗打]了"
 )
-_WISH = re.compile(
+_WISH = LazyPattern(
     r"(?:need|needs|buy|get|fetch|pick up|bring|order|lunch|dinner|breakfast|coffee|tea)\b(?! (?:is|are))"
     r"|(?:要|需要|记得)?买"
 )
 _TOLD = (
-    re.compile(
+    LazyPattern(
         r"(.+? (?:(?:is|are) (?:called|named)|lives? in|works? (?:at|for)|goes to school at|studies at|belongs to))"
         r" (.+)"
     ),
-    re.compile(rf"(.*\b(?:{_FIXED_WORDS})\b[^:]*?(?: is| are|:)) (.+)"),
-    re.compile(
+    LazyPattern(rf"(.*\b(?:{_FIXED_WORDS})\b[^:]*?(?: is| are|:)) (.+)"),
+    LazyPattern(
         r"([^，。]{1,16}?(?:叫|住在|电话是|号码是|[机账卡牌]号是|密码是|生日是|地址是|医生是|老师是|班主任是|房东是))([^我你他她了]{1,24})"
     ),
 )
 _TITLE = r"(?:Dr|Mr|Mrs|Ms|Prof)\b\.? "
-_IS_NAMED = re.compile(rf"(.+?)(?: is|:) ({_TITLE}[A-Z][\w-]+|(?<=is )[A-Z][\w-]+)(?:,.*)?")
-_TELLING = re.compile(r"[^\W_]+(?:[.,:/-]\d+)*")
+_IS_NAMED = LazyPattern(rf"(.+?)(?: is|:) ({_TITLE}[A-Z][\w-]+|(?<=is )[A-Z][\w-]+)(?:,.*)?")
+_TELLING = LazyPattern(r"[^\W_]+(?:[.,:/-]\d+)*")
 
 
 @dataclass(frozen=True, slots=True)

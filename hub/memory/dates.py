@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable
 from datetime import date
 
+from hub.memory.lazy_pattern import LazyPattern
 from hub.memory.traditional import simplified
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -25,24 +26,24 @@ _UP_TO_31 = rf"(\d{{1,2}}|{_CHINESE}{{1,3}})"
 _MONTH_OF = rf"(?<!\d)(?<!{_CHINESE}){_UP_TO_31}\s*月"
 _YEAR_OF = rf"(?<!\d)(\d{{4}}|{_CHINESE}{{4}})\s*年"
 
-_MAY_BE_ONE = re.compile(r"[\d月]")
+_MAY_BE_ONE = LazyPattern(r"[\d月]")
 _WRITTEN = (
-    (re.compile(r"(?<!\d)(\d{4})-(\d{1,2})-(\d{1,2})(?!\d)"), "ymd"),
-    (re.compile(r"(?<!\d)(\d{4})/(\d{1,2})/(\d{1,2})(?!\d)"), "ymd"),
-    (re.compile(rf"(?:{_YEAR_OF}\s*)?{_MONTH_OF}\s*{_UP_TO_31}\s*[日号]"), "ymd"),
-    (re.compile(r"(?<!\d)(\d{1,2})\.\s?(\d{1,2})\.(\d{4})?(?!\d)"), "dmy"),
-    (re.compile(rf"(?<![\w-]){_DAY}\s+(?:of\s+)?({MONTH})\b\.?{_YEAR}", re.IGNORECASE), "dmy"),
-    (re.compile(rf"\b({MONTH})\.?\s+{_DAY}(?!\w){_YEAR}", re.IGNORECASE), "mdy"),
+    (LazyPattern(r"(?<!\d)(\d{4})-(\d{1,2})-(\d{1,2})(?!\d)"), "ymd"),
+    (LazyPattern(r"(?<!\d)(\d{4})/(\d{1,2})/(\d{1,2})(?!\d)"), "ymd"),
+    (LazyPattern(rf"(?:{_YEAR_OF}\s*)?{_MONTH_OF}\s*{_UP_TO_31}\s*[日号]"), "ymd"),
+    (LazyPattern(r"(?<!\d)(\d{1,2})\.\s?(\d{1,2})\.(\d{4})?(?!\d)"), "dmy"),
+    (LazyPattern(rf"(?<![\w-]){_DAY}\s+(?:of\s+)?({MONTH})\b\.?{_YEAR}", re.IGNORECASE), "dmy"),
+    (LazyPattern(rf"\b({MONTH})\.?\s+{_DAY}(?!\w){_YEAR}", re.IGNORECASE), "mdy"),
 )
 _MONTHS_WRITTEN = (
-    (re.compile(rf"{_YEAR_OF}\s*{_UP_TO_31}\s*月(?!\s*(?:\d|{_CHINESE}{{1,3}}\s*[日号]))"), "ym"),
-    (re.compile(rf"\b({MONTH})\.?,?\s+(\d{{4}})(?!\d)", re.IGNORECASE), "my"),
-    (re.compile(r"(?<![\d-])(\d{4})-(\d\d)(?![\d-])"), "ym"),
+    (LazyPattern(rf"{_YEAR_OF}\s*{_UP_TO_31}\s*月(?!\s*(?:\d|{_CHINESE}{{1,3}}\s*[日号]))"), "ym"),
+    (LazyPattern(rf"\b({MONTH})\.?,?\s+(\d{{4}})(?!\d)", re.IGNORECASE), "my"),
+    (LazyPattern(r"(?<![\d-])(\d{4})-(\d\d)(?![\d-])"), "ym"),
 )
 _BARE_MONTHS = (
     # Without such a word before it, "may" is mostly no month.
-    (re.compile(rf"\b(?:in|every|each|since|until|by|early|late|mid)[ -]({MONTH})\b(?!\.?\s+\d)", re.IGNORECASE), "m"),
-    (re.compile(rf"(?<!年){_MONTH_OF}(?!\s*(?:\d|{_CHINESE}{{1,3}}\s*[日号]))"), "m"),
+    (LazyPattern(rf"\b(?:in|every|each|since|until|by|early|late|mid)[ -]({MONTH})\b(?!\.?\s+\d)", re.IGNORECASE), "m"),
+    (LazyPattern(rf"(?<!年){_MONTH_OF}(?!\s*(?:\d|{_CHINESE}{{1,3}}\s*[日号]))"), "m"),
 )
 
 
@@ -115,9 +116,7 @@ def _digits(text: str) -> int:
     return number
 
 
-def _without(
-    pattern: re.Pattern[str], order: str, read: Callable[[re.Match[str], str], object | None], text: str
-) -> str:
+def _without(pattern: LazyPattern, order: str, read: Callable[[re.Match[str], str], object | None], text: str) -> str:
     return pattern.sub(lambda match: match[0] if read(match, order) is None else " ", text)
 
 

@@ -6,17 +6,18 @@ import re
 from datetime import date, timedelta
 
 from hub.memory.dates import MONTH, month_number, named_in, number_of
+from hub.memory.lazy_pattern import LazyPattern
 from hub.memory.traditional import simplified
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _NUMBER_WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _CHINESE_NUMBER = "[一二两三四五六七八九十]"
-_AGO = re.compile(
+_AGO = LazyPattern(
     rf"(?<![\w-])(\d{{1,3}}|an?|{'|'.join(_NUMBER_WORDS)}) (day|week|month|year)s? ago\b"
     rf"|(?<!\d)(?<!{_CHINESE_NUMBER})(\d{{1,3}}|{_CHINESE_NUMBER}{{1,3}})\s*(天|日|周|个?星期|个?礼拜|个月|年)(?:以|之)?前",
     re.IGNORECASE,
 )
-_ASKED = re.compile(
+_ASKED = LazyPattern(
     r"\b(?P<named>today|tonight|this (?:morning|afternoon|evening)|the day before yesterday|yesterday|last night"
     r"|(?:the )?day after tomorrow|tomorrow)\b"
     r"|\b(?P<side>last|this|next) (?P<unit>weekend|week|month|year)\b"

@@ -53,12 +53,6 @@ EMBEDDINGS_SCHEMA = {
         positive_seconds, Range(max=600)
     ),
     Optional("parallel", default=4, description="Requests at a time."): All(integer, Range(min=1, max=32)),
-    Optional(
-        "batch",
-        default=False,
-        description="Send large jobs through the provider's batch API: cheaper, and done within a day; until then what "
-        "waits is found by words.",
-    ): boolean,
     Optional("cache", default=50_000, description="Vectors kept, so that the same text is never paid for twice."): All(
         integer, Range(min=0, max=1_000_000)
     ),

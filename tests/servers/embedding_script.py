@@ -25,9 +25,7 @@ _FOR_VECTORS = re.compile(r"/embeddings$|:batchEmbedContents$")
 Fault = dict[str, Any]
 """One answer that goes wrong. `status` with `message`, `code`, `headers`; or `kind`: `nan`, `infinity`, `zero`, `short`
 (a vector of another length), `fewer`, `more`, `twice` (an index), `shuffled`, `html`, `null`, `disconnect`, `redirect`,
-`flood` (an answer without end); `delay_s` before either; `match`: only when a text holds this. For the beginning
-of a batch job, `match` is `/batches`, for its file `/files`; `kind` is then also `lost` (it never came), or `null` (an
-answer without an id)."""
+`flood` (an answer without end); `delay_s` before either; `match`: only when a text holds this."""
 
 
 @dataclass(slots=True)
@@ -52,25 +50,6 @@ class Manner:
     usage: bool = True
     v1: bool = True
     """Whether OpenAI's paths are below `/v1`; else they are at the root only."""
-    batches: bool = True
-    batch_end: str = "completed"
-    """What becomes of a batch job once it was looked at `batch_looks` times."""
-    batch_looks: int = 1
-    file_delay_s: float = 0.0
-    batch_share: float = 1.0
-    """The share of its lines that a job gets done."""
-    batch_reason: str = "Enqueued token limit reached"
-    """Why jobs fail."""
-    batch_shuffled: bool = True
-    """Whether results come in another order than the requests."""
-    batch_foreign: bool = False
-    """Whether there are results that nobody asked for."""
-    batch_forgets: bool = False
-    """Whether jobs are not known any more."""
-    batch_page: int = 100
-    """Jobs or files on one page of a list at most."""
-    batch_moved: str = "no"
-    """Where a file of results lies instead: `no`, `here` (the same server), `plain` (another, without TLS), `round`."""
 
 
 @dataclass(slots=True)

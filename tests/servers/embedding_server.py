@@ -1,4 +1,4 @@
-"""A scripted server for embeddings: OpenAI's, Gemini's and Voyage's APIs, and the batch APIs of each.
+"""A scripted server for embeddings: OpenAI's, Gemini's and Voyage's APIs.
 
 In a test: `with EmbeddingServer() as server:`, in a thread of this process. As a process: `python -m
 tests.servers.embedding_server --port 0` prints its addresses as one line of JSON; `POST /control/queue` {"faults":
@@ -23,8 +23,6 @@ from typing import Any, Self
 import orjson
 from aiohttp import web
 
-from tests.servers.embedding_batches import FileBatches, RequestRefused, broken_off
-from tests.servers.embedding_batches_gemini import GeminiBatches
 from tests.servers.embedding_script import Asked, EmbeddingScript, Fault, encoded, tokens_of, vector_of
 
 BODY_LIMIT_BYTES = 256 * 1024 * 1024
@@ -32,22 +30,21 @@ START_LIMIT_S = 20.0
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
+class RequestRefused(Exception):
+    """The request is answered with an error."""
+
+    def __init__(self, status: int, message: str, code: str = "invalid_request_error") -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.code = code
+
+
 class _Handlers:
     """The HTTP face of a script."""
 
     def __init__(self, script: EmbeddingScript) -> None:
         self._script = script
-        self._openai_batches = FileBatches(
-            script, voyage=False, make=self._line_made, error=lambda status, text: _error("openai", status, text, "")
-        )
-        self._voyage_batches = FileBatches(
-            script, voyage=True, make=self._line_made, error=lambda status, text: _error("voyage", status, text, "")
-        )
-        self._gemini_batches = GeminiBatches(
-            script,
-            make=lambda body, fault: self._one_made_gemini(body["model"].removeprefix("models/"), body, fault),
-            error=lambda status, text, code: _error("gemini", status, text, code),
-        )
 
     def application(self) -> web.Application:
         application = web.Application(client_max_size=BODY_LIMIT_BYTES)
@@ -56,10 +53,7 @@ class _Handlers:
             routes.add_post(f"{base}/embeddings", self._openai)
             routes.add_get(f"{base}/models", self._models)
         routes.add_post("/voyage/v1/embeddings", self._voyage)
-        self._gemini_batches.add_to(routes)
         routes.add_post("/v1beta/models/{model}", self._gemini)
-        self._openai_batches.add_to(routes, "/v1")
-        self._voyage_batches.add_to(routes, "/voyage/v1")
         routes.add_get("/control/counts", self._counts)
         routes.add_post("/control/{what}", self._control)
         return application
@@ -156,18 +150,6 @@ class _Handlers:
         rows = _spoilt([vector_of(text, length) for text in texts], fault.get("kind"))
         return {"embeddings": [{"values": None if row is None else row.tolist()} for _, row in rows]}
 
-    def _line_made(self, body: Any, fault: Fault) -> Any:
-        """Return the answer to one line of a file of requests."""
-        size = "output_dimension" if "output_dimension" in body else "dimensions"
-        return self._made_list(body, list(body["input"]), fault, size, 1)
-
-    def _one_made_gemini(self, model: str, body: Any, fault: Fault) -> Any:
-        """Return the answer to one request of a batch job."""
-        text = body["content"]["parts"][0]["text"]
-        self._check(model, [text], 1)
-        row = _spoilt([vector_of(text, body.get("outputDimensionality", 3_072))], fault.get("kind"))[0][1]
-        return {"embedding": {"values": row}, "usageMetadata": {"promptTokenCount": tokens_of(text)}}
-
     def _check(self, model: Any, texts: list[str], limit: int) -> None:
         manner = self._script.manner
         if not isinstance(model, str) or (not manner.any_model and model not in manner.models):
@@ -253,7 +235,9 @@ async def _broken(request: web.Request, kind: str) -> web.StreamResponse | None:
         case "redirect":
             return web.Response(status=307, headers={"Location": "http://127.0.0.1:9/elsewhere"})
         case "disconnect":
-            broken_off(request)
+            if request.transport is not None:
+                request.transport.abort()
+            raise ConnectionResetError("scripted disconnect")
         case "flood":
             response = web.StreamResponse(headers={"Content-Type": "application/json"})
             await response.prepare(request)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import openai
 import pytest
@@ -34,25 +32,6 @@ def test_openais_client_sees_its_errors(fault: dict[str, int], error: type[Excep
 
         with pytest.raises(error):
             client.embeddings.create(model="m", input="one")
-
-
-def test_openais_client_runs_a_batch() -> None:
-    line = {
-        "custom_id": "a",
-        "method": "POST",
-        "url": "/v1/embeddings",
-        "body": {"model": "m", "input": ["one"], "encoding_format": "float"},
-    }
-    with EmbeddingServer() as server, openai.OpenAI(base_url=server.base_url, api_key="k", max_retries=0) as client:
-        file = client.files.create(file=("in.jsonl", json.dumps(line).encode()), purpose="batch")
-        batch = client.batches.create(input_file_id=file.id, endpoint="/v1/embeddings", completion_window="24h")
-        done = client.batches.retrieve(batch.id)
-        assert done.output_file_id is not None
-        result = json.loads(client.files.content(done.output_file_id).text)
-
-    assert done.status == "completed"
-    assert result["custom_id"] == "a"
-    assert len(result["response"]["body"]["data"][0]["embedding"]) == 384
 
 
 def test_it_runs_as_a_process_and_counts() -> None:

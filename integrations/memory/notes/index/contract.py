@@ -205,21 +205,6 @@ class Embedder(Protocol):
     notes: Sequence[str]
     """Why those before it in the chain are not used, a sentence each."""
 
-    @property
-    def takes_jobs(self) -> bool:
-        """Whether very many texts go through jobs at the provider, which are done some time later."""
-        ...
-
-    @property
-    def pending(self) -> int:
-        """Texts that wait in a job; `documents` gives None for them until it is done."""
-        ...
-
-    @property
-    def look_again_s(self) -> float | None:
-        """Seconds until it is worth to ask for what is pending; None when nothing is."""
-        ...
-
     async def documents(self, texts: Sequence[str]) -> tuple[list[Vector | None], Spent]:
         """Return a vector for each text, None for one that was refused or not finite; large lists go in few requests.
 

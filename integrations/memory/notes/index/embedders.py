@@ -48,7 +48,6 @@ async def choose(settings: LibrarySettings, cache_path: Path) -> Chosen:
             dimensions=wanted.get("dimensions"),
             timeout_s=float(wanted.get("timeout", 30)),
             parallel=int(wanted.get("parallel", 4)),
-            batch=bool(wanted.get("batch", False)),
             cache=int(wanted.get("cache", 50_000)),
             keys=dict(wanted.get("keys") or {}),
             urls=dict(wanted.get("urls") or {}),
@@ -62,7 +61,7 @@ class Embedders:
     """Keeps the embedders that are in use.
 
     Args:
-        cache_path: Database of vectors, costs and jobs.
+        cache_path: Database of vectors and costs.
         choose: How one is chosen.
     """
 

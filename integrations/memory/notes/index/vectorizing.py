@@ -25,8 +25,6 @@ _log = logging.getLogger(__name__)
 
 AT_ONCE = 2_048
 """Passages handed to the embedder in one call, which puts as many into a request as its provider takes."""
-JOB_AT_ONCE = 50_000
-"""The same where the provider takes whole jobs."""
 KEPT_AT_ONCE = 128
 """Vectors written in one go, so that a search need not wait for long."""
 
@@ -59,9 +57,8 @@ async def vectorize(thread: EngineThread, generation: Generation, chosen: Chosen
         return Outcome()
     if generation.embedder not in (None, fingerprint):
         return Outcome(other_vectors=True)
-    at_once = JOB_AT_ONCE if embedder.takes_jobs else AT_ONCE
     while not generation.closed:
-        rows = await thread.run(lambda: generation.catalog.waiting(at_once))
+        rows = await thread.run(lambda: generation.catalog.waiting(AT_ONCE))
         if not rows:
             return Outcome()
         try:
@@ -88,14 +85,11 @@ async def _some(
         by_text.setdefault(row.chunk.embed_text, []).append(row)
     made, spent = await embedder.documents(list(by_text))
     tally.requests += spent.requests
-    embedded = _sorted_out(by_text, made, is_refused=not embedder.pending)
+    embedded = _sorted_out(by_text, made)
     if embedded.vectors:
         dimensions = len(embedded.vectors[0][2])
         if not await thread.run(lambda: generation.use_embedder(fingerprint, dimensions)):
             return Outcome(other_vectors=True)
-    elif not embedded.refused:
-        waits = embedder.look_again_s
-        return Outcome(f"{len(rows)} passages wait for a job at {embedder.id.provider}", waits)
     tally.embedded += len(embedded.vectors)
     for at in range(0, max(1, len(embedded.vectors)), KEPT_AT_ONCE):
         part = Embedded(embedded.vectors[at : at + KEPT_AT_ONCE], embedded.refused if at == 0 else [])
@@ -112,12 +106,12 @@ def _keep(generation: Generation, part: Embedded) -> None:
         generation.refuse(part.refused)
 
 
-def _sorted_out(by_text: dict[str, list[Row]], made: list[Vector | None], *, is_refused: bool) -> Embedded:
+def _sorted_out(by_text: dict[str, list[Row]], made: list[Vector | None]) -> Embedded:
     found = Embedded()
     for rows, vector in zip(by_text.values(), made, strict=True):
         if vector is not None:
             found.vectors.extend((row.id, row.area, vector) for row in rows)
-        elif is_refused:
+        else:
             found.refused.extend(row.id for row in rows)
     return found
 

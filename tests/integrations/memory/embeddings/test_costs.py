@@ -32,12 +32,11 @@ async def test_list_prices_hold_at_the_providers_own_address_only(cache_path: Pa
     for model, priced in (("text-embedding-3-small", True), ("text-embedding-3-large", False), ("unheard-of", True)):
         costs = Costs(store, "openai", model, priced=priced)
         costs.note(1, 1, 1_000_000)
-        costs.note(1, 1, 1_000_000, batch=True)
         await costs.flush()
     await store.close()
 
     assert {row["model"]: row["usd"] for row in spent(cache_path)} == {
-        "text-embedding-3-small": pytest.approx(0.03),
+        "text-embedding-3-small": pytest.approx(0.02),
         "text-embedding-3-large": None,
         "unheard-of": None,
     }
@@ -65,16 +64,3 @@ def test_nothing_was_spent_before_anything_was_asked(tmp_path: Path) -> None:
 def test_a_price_is_per_million_tokens() -> None:
     assert price_usd("voyage", "voyage-4-large", 500_000) == pytest.approx(0.06)
     assert price_usd("local", "all-MiniLM-L6-v2", 500_000) is None
-
-
-@pytest.mark.parametrize(
-    ("provider", "model", "usd"),
-    [
-        ("openai", "text-embedding-3-small", 0.01),
-        ("gemini", "gemini-embedding-001", 0.075),
-        ("voyage", "voyage-4", 0.0402),
-        ("openai", "unheard-of", None),
-    ],
-)
-def test_a_batch_job_costs_a_share_of_the_price(provider: str, model: str, usd: float | None) -> None:
-    assert price_usd(provider, model, 1_000_000, batch=True) == (None if usd is None else pytest.approx(usd))

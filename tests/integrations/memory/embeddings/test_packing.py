@@ -1,12 +1,11 @@
-"""Which texts go together in one request, and which requests in one batch job."""
+"""Which texts go together in one request."""
 
 from __future__ import annotations
 
 from hypothesis import given, strategies as st
 
 from hub.memory.chunking import tokens_in
-from integrations.memory.notes.index.embeddings.batch_api import JobLimits
-from integrations.memory.notes.index.embeddings.packing import pack, pack_jobs
+from integrations.memory.notes.index.embeddings.packing import pack
 from integrations.memory.notes.index.embeddings.provider import Limits
 
 TEXTS = st.lists(st.integers(1, 4_000).map(lambda count: "a" * count), max_size=60)
@@ -36,17 +35,3 @@ def test_a_large_job_is_shared_out_among_the_lanes() -> None:
 
 def test_a_small_job_is_one_request() -> None:
     assert [len(group) for group in pack(["a" * 1_600] * 100, Limits(texts=512, tokens=240_000), 4)] == [100]
-
-
-@given(st.lists(st.binary(min_size=1, max_size=200), max_size=60), st.integers(1, 20), st.integers(1, 1_000))
-def test_each_request_is_in_one_job_in_order_and_no_job_is_over_its_limits(
-    requests: list[bytes], most: int, size_bytes: int
-) -> None:
-    named = [(b"%d" % number, request) for number, request in enumerate(requests)]
-
-    jobs = list(pack_jobs(named, JobLimits(texts=most, size_bytes=size_bytes)))
-
-    assert [pair for hashes, group in jobs for pair in zip(hashes, group, strict=True)] == named
-    for _, group in jobs:
-        assert 1 <= len(group) <= most
-        assert len(group) == 1 or len(b"".join(b"%b\n" % each for each in group)) <= size_bytes

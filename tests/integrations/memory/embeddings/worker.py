@@ -1,6 +1,6 @@
 """A process that makes vectors, to be killed or starved of disk.
 
-`python -m … BASE_URL CACHE TEXTS [FILE_LIMIT [PROVIDER MODEL]]`: with a provider, its batch API is used.
+`python -m … BASE_URL CACHE TEXTS [FILE_LIMIT]`
 """
 
 from __future__ import annotations
@@ -14,29 +14,15 @@ from pathlib import Path
 from integrations.memory.notes.index.embeddings.chain import EmbeddingSettings, choose
 
 
-async def main(base_url: str, cache_path: str, count: str, file_limit: str = "", *batch: str) -> None:
+async def main(base_url: str, cache_path: str, count: str, file_limit: str = "") -> None:
     """Embed `count` texts and print how many got a vector."""
     if file_limit:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (int(file_limit), int(file_limit)))
-    provider, model = batch or ("openai", "words")
-    settings = EmbeddingSettings(
-        provider=provider,
-        base_url=base_url,
-        model=model,
-        api_key="the-right-key" if batch else None,
-        dimensions=384 if batch else None,
-        parallel=2,
-        batch=bool(batch),
-    )
+    settings = EmbeddingSettings(provider="openai", base_url=base_url, model="words", parallel=2)
     embedder, notes = await choose(settings, Path(cache_path))
     assert embedder is not None, notes
-    vectors, _ = await embedder.documents(
-        [
-            f"{'passage' if batch else 'text'} {number}{' of a long diary' if batch else ''}"
-            for number in range(int(count))
-        ]
-    )
+    vectors, _ = await embedder.documents([f"text {number}" for number in range(int(count))])
     query = await embedder.query("text")
     await embedder.close()
     print(sum(vector is not None for vector in vectors), len(query), flush=True)

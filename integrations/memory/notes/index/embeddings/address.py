@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, urljoin, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from hub.core.secret import Secret
 
@@ -43,19 +43,3 @@ class Where:
     def host(self) -> str:
         """The name of the machine."""
         return (urlsplit(self.base_url).hostname or "").lower()
-
-
-def moved(url: str, location: str) -> tuple[str | None, bool]:
-    """Return where an answer from `url` sends on to, and whether that is the same server.
-
-    Only under TLS another server may be meant: None for anything else, and for what is no address.
-    """
-    try:
-        there = urljoin(url, location)
-        old, new = urlsplit(url), urlsplit(there)
-        same = (old.scheme, old.hostname, old.port) == (new.scheme, new.hostname, new.port)
-    except ValueError:
-        return None, False
-    if not new.hostname or not (same or new.scheme == "https"):
-        return None, False
-    return there, same

@@ -58,14 +58,11 @@ class Cache:
 
     async def put(self, vectors: Mapping[str, Vector]) -> None:
         """Keep vectors by text; the text itself is not kept."""
-        await self.put_hashed({text_hash(text): vector for text, vector in vectors.items()})
-
-    async def put_hashed(self, vectors: Mapping[bytes, Vector]) -> None:
-        """Keep vectors by the hash of their text."""
         if not self._limit or not vectors:
             return
+        hashed = {text_hash(text): vector for text, vector in vectors.items()}
         try:
-            await self._store.run(lambda database: self._write(database, vectors))
+            await self._store.run(lambda database: self._write(database, hashed))
         except _FAILED as error:
             _log.warning("the embedding cache cannot be written: %s", error)
 
@@ -137,7 +134,7 @@ class Cache:
 
 
 def drop(cache_path: Path, texts: Iterable[str]) -> int:
-    """Take texts out, of whichever model, and out of jobs that are under way; return how many vectors went.
+    """Delete the vectors of texts, for every model; return how many were deleted.
 
     Args:
         cache_path: Of the database; nothing happens when there is none.
@@ -154,9 +151,7 @@ def drop(cache_path: Path, texts: Iterable[str]) -> int:
     def work(database: sqlite3.Connection) -> int:
         before = database.total_changes
         database.executemany("DELETE FROM vectors WHERE text=?", hashes)
-        gone = database.total_changes - before
-        database.executemany("DELETE FROM job_texts WHERE text=?", hashes)
-        return gone
+        return database.total_changes - before
 
     try:
         gone = store.run_here(work)

@@ -19,16 +19,10 @@ from hub.core.secret import Secret
 from integrations.memory.notes.index.contract import Embedder
 from integrations.memory.notes.index.embeddings import gemini, openai_api, voyage
 from integrations.memory.notes.index.embeddings.address import Where
-from integrations.memory.notes.index.embeddings.batch import Batch
-from integrations.memory.notes.index.embeddings.batch_api import BatchApi
-from integrations.memory.notes.index.embeddings.batch_gemini import GeminiJobs
-from integrations.memory.notes.index.embeddings.batch_openai import OpenAIJobs
-from integrations.memory.notes.index.embeddings.batch_voyage import VoyageJobs
 from integrations.memory.notes.index.embeddings.cache import Cache
 from integrations.memory.notes.index.embeddings.client import Client
 from integrations.memory.notes.index.embeddings.embedder import CachingEmbedder
 from integrations.memory.notes.index.embeddings.gemini import GEMINI_URL, Gemini
-from integrations.memory.notes.index.embeddings.jobs import Jobs
 from integrations.memory.notes.index.embeddings.local import INSTALL, MODEL as LOCAL_MODEL, Local, missing_packages
 from integrations.memory.notes.index.embeddings.minilm import DIMENSIONS, ModelDamaged
 from integrations.memory.notes.index.embeddings.openai_api import OPENAI_URL, OpenAI, bearer, find_model
@@ -65,7 +59,6 @@ class EmbeddingSettings:
         base_url, model, api_key, dimensions: As configured; None without.
         timeout_s: Of a request.
         parallel: Requests at a time.
-        batch: Whether large jobs go through the batch API.
         cache: Vectors kept; 0 keeps none.
         keys: Keys found elsewhere, by provider.
         urls: The addresses that those keys are for, where it is not the provider's usual one.
@@ -78,7 +71,6 @@ class EmbeddingSettings:
     dimensions: int | None = None
     timeout_s: float = 30.0
     parallel: int = 4
-    batch: bool = False
     cache: int = 50_000
     keys: Mapping[str, str] = field(default_factory=dict, repr=False)
     urls: Mapping[str, str] = field(default_factory=dict)
@@ -94,7 +86,7 @@ async def choose(
 
     Args:
         settings: What the owner wants.
-        cache_path: Database of cache, costs and jobs; made when it is missing.
+        cache_path: Database of cache and costs; made when it is missing.
         patience: With failures that pass.
 
     Cancelling leaves nothing open.
@@ -264,19 +256,11 @@ class _Choice:
         name = _cache_name(provider, settings)
         cache = Cache(self._store, name, settings.cache)
         await self._settle_length(provider, cache)
-        batch, api = None, _batch_api(provider) if settings.batch else None
-        if api is not None and settings.cache:
-            batch = Batch(provider, api, Jobs(self._store, name, provider.id.endpoint), cache)
-        elif api is not None:
-            self.notes.append("The batch API is not used: its results need memory.embeddings.cache.")
-        elif settings.batch:
-            self.notes.append(f"The batch API is not used: {provider.id.provider} has none.")
         return CachingEmbedder(
             provider,
             self._store,
             cache,
             refusal=taken.refusal,
-            batch=batch,
             parallel=settings.parallel,
             patience=self._patience,
             notes=self.notes,
@@ -334,19 +318,6 @@ class _Choice:
             )
         except (sqlite3.Error, OSError) as error:
             _log.warning("the model chosen cannot be kept: %s", error)
-
-
-def _batch_api(provider: Provider) -> BatchApi | None:
-    """Return the batch API of a provider; None when it has none."""
-    match provider:
-        case OpenAI():
-            return OpenAIJobs(provider)
-        case Gemini():
-            return GeminiJobs(provider)
-        case Voyage():
-            return VoyageJobs(provider)
-        case _:
-            return None
 
 
 def _owner_of(model: str | None) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -13,7 +13,7 @@ from hub import __version__
 from hub.core.secret import Secret
 from hub.models.classify import clean_message
 from hub.models.retry_after import retry_after_s
-from integrations.memory.notes.index.embeddings.address import Where, moved
+from integrations.memory.notes.index.embeddings.address import Where
 from integrations.memory.notes.index.embeddings.faults import fault_of, sentence, words_of
 from integrations.memory.notes.index.embeddings.provider import Fault, ProviderFailed
 
@@ -24,10 +24,6 @@ CONNECT_TIMEOUT_S = 10.0
 KEEPALIVE_S = 60.0
 ERROR_LIMIT_BYTES = 64 * 1024
 ANSWER_LIMIT_BYTES = 64 * 1024 * 1024
-LINE_LIMIT_BYTES = 2 * 1024 * 1024
-FILE_LIMIT_BYTES = 1024 * 1024 * 1024
-MOVES_LIMIT = 3
-_MOVED = frozenset({301, 302, 303, 307, 308})
 
 
 class Client:
@@ -57,8 +53,7 @@ class Client:
         self.model = model
         self.where = where
         self.timeout_s = timeout_s
-        self._plain_headers = {"User-Agent": f"homarus/{__version__}", "Accept": "application/json"}
-        self._headers = {**self._plain_headers, **headers}
+        self._headers = {"User-Agent": f"homarus/{__version__}", "Accept": "application/json", **headers}
         self._secrets = (*secrets, *where.secrets)
         self._clock = clock
         self._session: aiohttp.ClientSession | None = None
@@ -78,60 +73,21 @@ class Client:
         *,
         data: Any = None,
         headers: Mapping[str, str] | None = None,
-        timeout_s: float | None = None,
-        grows: bool = False,
     ) -> Any:
         """Send a request and return the JSON that comes back.
 
         Args:
             method, url, data, headers: Of the request.
-            timeout_s: Instead of the usual.
-            grows: Whether the answer may be so long that it is the silence that is bounded, and not the whole.
 
         Raises:
             ProviderFailed: With a text for people; `Fault.NONSENSE` when what comes is no JSON or too long.
         """
-        raw = await self._whole(method, url, data, headers, timeout_s or self.timeout_s, grows=grows)
+        raw = await self._whole(method, url, data, {**self._headers, **(headers or {})})
         try:
             return orjson.loads(raw)
         except ValueError as error:
             # Python's reader takes NaN, which some servers send and JSON does not have.
             return self._lenient(raw, error)
-
-    async def lines(self, url: str, *, elsewhere: bool = False) -> AsyncIterator[bytes]:
-        """Give the lines of a file, of 2 MiB at most each; longer ones are left out.
-
-        Args:
-            url: Where it is.
-            elsewhere: Whether the provider may send on to where it lies; another server does not get the key.
-
-        Raises:
-            ProviderFailed: It cannot be had, or is longer than 1 GiB.
-        """
-        import aiohttp
-        from yarl import URL
-
-        at: str | URL = url
-        headers: Mapping[str, str] = self._headers
-        try:
-            async with asyncio.timeout(self.timeout_s) as limit:
-                for moves in range(MOVES_LIMIT + 1):
-                    async with self._opened().get(at, headers=headers, allow_redirects=False) as response:
-                        if elsewhere and moves < MOVES_LIMIT and response.status in _MOVED:
-                            there, same = moved(url, response.headers.get("Location", ""))
-                            if there is None:
-                                raise self.failed(Fault.NONSENSE, "sends for a file to where none is fetched from")
-                            # As it stands: what is signed must not be quoted anew.
-                            url, at, headers = there, URL(there, encoded=True), headers if same else self._plain_headers
-                            continue
-                        if response.status != 200:
-                            raise self._refusal(response, await _read(response, ERROR_LIMIT_BYTES))
-                        # It is the silence that is bounded: a long file takes its time.
-                        async for line in _lines(response, lambda: limit.reschedule(_in(self.timeout_s))):
-                            yield line
-                        return
-        except (TimeoutError, aiohttp.ClientError, OSError) as error:
-            raise self._away(error) from error
 
     def failed(self, fault: Fault, what: str, *, retry_after_s: float | None = None, said: str = "") -> ProviderFailed:
         """Return an error that begins with who failed."""
@@ -147,25 +103,20 @@ class Client:
         if session is not None:
             await session.close()
 
-    async def _whole(
-        self, method: str, url: str, data: Any, headers: Mapping[str, str] | None, timeout_s: float, *, grows: bool
-    ) -> bytes:
+    async def _whole(self, method: str, url: str, data: Any, headers: Mapping[str, str]) -> bytes:
         import aiohttp
 
         try:
-            async with asyncio.timeout(timeout_s) as limit:
-                came = (lambda: limit.reschedule(_in(timeout_s))) if grows else _nothing
-                return await self._answered(method, url, data, {**self._headers, **(headers or {})}, came)
+            async with asyncio.timeout(self.timeout_s):
+                return await self._answered(method, url, data, headers)
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise self._away(error) from error
 
-    async def _answered(
-        self, method: str, url: str, data: Any, headers: Mapping[str, str], came: Callable[[], None]
-    ) -> bytes:
+    async def _answered(self, method: str, url: str, data: Any, headers: Mapping[str, str]) -> bytes:
         async with self._opened().request(method, url, data=data, headers=headers, allow_redirects=False) as response:
             if response.status not in {200, 201}:
                 raise self._refusal(response, await _read(response, ERROR_LIMIT_BYTES))
-            raw = await _read(response, ANSWER_LIMIT_BYTES + 1, came)
+            raw = await _read(response, ANSWER_LIMIT_BYTES + 1)
         if len(raw) > ANSWER_LIMIT_BYTES:
             raise self.failed(Fault.NONSENSE, f"answered with more than {ANSWER_LIMIT_BYTES // 2**20} MiB")
         return raw
@@ -225,39 +176,8 @@ class Client:
         return self._session
 
 
-def _nothing() -> None:
-    """Take no notice of a piece that came."""
-
-
-async def _read(response: aiohttp.ClientResponse, limit: int, came: Callable[[], None] = _nothing) -> bytes:
+async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
     raw = bytearray()
     while len(raw) < limit and (piece := await response.content.readany()):
-        came()
         raw += piece
     return bytes(raw[:limit])
-
-
-def _in(seconds: float) -> float:
-    return asyncio.get_running_loop().time() + seconds
-
-
-async def _lines(response: aiohttp.ClientResponse, came: Callable[[], None]) -> AsyncIterator[bytes]:
-    """Give whole lines; `came` is called with each piece."""
-    rest = bytearray()
-    total, skipping = 0, False
-    while piece := await response.content.readany():
-        came()
-        total += len(piece)
-        if total > FILE_LIMIT_BYTES:
-            raise ProviderFailed(Fault.TOO_LARGE, "a file of results is longer than 1 GiB")
-        rest += piece
-        *whole, last = rest.split(b"\n")
-        for line in whole:
-            if not skipping:
-                yield bytes(line)
-            skipping = False
-        rest = bytearray(last)
-        if len(rest) > LINE_LIMIT_BYTES:
-            rest, skipping = bytearray(), True
-    if rest and not skipping:
-        yield bytes(rest)

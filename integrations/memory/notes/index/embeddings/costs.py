@@ -32,17 +32,13 @@ _PRICES_USD = {
     ("voyage", "voyage-finance-2"): 0.12,
     ("voyage", "voyage-law-2"): 0.12,
 }
-BATCH_SHARES = {"openai": 0.5, "gemini": 0.5, "voyage": 0.67}
-"""Of the price, through the provider's batch API: the same pages, and docs.voyageai.com/docs/batch-inference."""
-
 _log = logging.getLogger(__name__)
 
 
-def price_usd(provider: str, model: str, tokens: int, *, batch: bool = False) -> float | None:
+def price_usd(provider: str, model: str, tokens: int) -> float | None:
     """Return what tokens cost at a provider's own address; None when that is not known."""
     price = _PRICES_USD.get((provider, model))
-    share = BATCH_SHARES.get(provider, 1.0) if batch else 1.0
-    return None if price is None else price * tokens / 1_000_000 * share
+    return None if price is None else price * tokens / 1_000_000
 
 
 class Costs:
@@ -65,10 +61,10 @@ class Costs:
         self._clock = clock
         self._waiting: dict[str, tuple[int, int, int, float | None]] = {}
 
-    def note(self, requests: int, texts: int, tokens: int, *, batch: bool = False) -> None:
+    def note(self, requests: int, texts: int, tokens: int) -> None:
         """Count a request; it is written with the next `flush`."""
         day = datetime.fromtimestamp(self._clock(), UTC).date().isoformat()
-        usd = price_usd(self._provider, self._model, tokens, batch=batch) if self._priced else None
+        usd = price_usd(self._provider, self._model, tokens) if self._priced else None
         before = self._waiting.get(day, (0, 0, 0, None))
         total = usd if before[3] is None else before[3] + (usd or 0.0)
         self._waiting[day] = (before[0] + requests, before[1] + texts, before[2] + tokens, total)

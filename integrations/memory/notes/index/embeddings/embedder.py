@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from hub.memory.chunking import tokens_in
 from integrations.memory.notes.index.contract import EmbeddingFailed, Spent
-from integrations.memory.notes.index.embeddings.batch import Batch
 from integrations.memory.notes.index.embeddings.cache import Cache
 from integrations.memory.notes.index.embeddings.costs import Costs
 from integrations.memory.notes.index.embeddings.provider import OURS, PASSING, Fault, Provider, ProviderFailed
@@ -36,10 +35,9 @@ class CachingEmbedder:
 
     Args:
         provider: Who makes vectors.
-        store: Of cache, costs and jobs; closed with this.
+        store: Of cache and costs; closed with this.
         cache: Of the provider's model.
         refusal: Told when the key is refused, so that the next choice knows.
-        batch: For large jobs; None for never.
         parallel: Requests at a time.
         patience: With what passes.
         notes: Why those before it in the chain are not used.
@@ -52,7 +50,6 @@ class CachingEmbedder:
         cache: Cache,
         *,
         refusal: Refusal,
-        batch: Batch | None = None,
         parallel: int = 4,
         patience: Patience | None = None,
         notes: Sequence[str] = (),
@@ -61,7 +58,6 @@ class CachingEmbedder:
         self._store = store
         self._cache = cache
         self._refusal = refusal
-        self._batch = batch
         self._costs = Costs(store, provider.id.provider, provider.id.model, priced=provider.priced)
         self._sender = Sender(provider, parallel, patience or Patience())
         self._queries: OrderedDict[str, Vector] = OrderedDict()
@@ -71,26 +67,11 @@ class CachingEmbedder:
         self.rejected = 0
         """Texts that got no vector, or one that is not finite, since the start."""
 
-    @property
-    def takes_jobs(self) -> bool:
-        """Whether very many texts go through the provider's batch API."""
-        return self._batch is not None
-
-    @property
-    def pending(self) -> int:
-        """Texts that are in a batch job; `documents` gives None for them until it is done."""
-        return self._batch.pending if self._batch is not None else 0
-
-    @property
-    def look_again_s(self) -> float | None:
-        """Seconds until it is worth to ask for what is pending; None when nothing is."""
-        return self._batch.look_again_s if self._batch is not None else None
-
     async def documents(self, texts: Sequence[str]) -> tuple[list[Vector | None], Spent]:
         """Return a vector for each text; see `contract.Embedder`.
 
         What was made is kept even when a later request fails, or this is cancelled. None stands for a text that is
-        blank or refused, or that waits in a batch job (`pending` says how many do).
+        blank or refused.
         """
         work = _Work(list(dict.fromkeys(text for text in texts if text.strip())))
         try:
@@ -140,20 +121,6 @@ class CachingEmbedder:
             self._queries.popitem(last=False)
         return vector
 
-    async def collect(self) -> int:
-        """Look after batch jobs, when it is time to, and return how many vectors came into the cache.
-
-        Nothing is raised: a job that failed is given up, and its texts are sent as ordinary requests next time.
-        """
-        if self._batch is None:
-            return 0
-        done = await self._batch.collect()
-        if done.requests:
-            self._costs.note(done.requests, done.texts, done.tokens, batch=True)
-            await self._costs.flush()
-        self.rejected += done.refused
-        return done.texts
-
     async def close(self) -> None:
         """Let go of connections, models and the database; calling it twice does no harm."""
         await self._costs.flush()
@@ -170,16 +137,8 @@ class CachingEmbedder:
         work.spent = dataclasses.replace(work.spent, cached=work.spent.cached + len(found))
 
     async def _make(self, work: _Work) -> None:
-        """Make what is missing, through a batch job or at once."""
-        rest = work.missing
-        if not rest:
-            return
-        if self._batch is not None:
-            if await self.collect():
-                await self._remember(work)
-                rest = work.missing
-            rest = await self._batch.take(rest)
-        if rest:
+        """Make what is missing."""
+        if rest := work.missing:
             await self._sender.send(rest, lambda part: self._done(work, rest, part))
             self._resting = None
 

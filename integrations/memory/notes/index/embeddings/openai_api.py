@@ -73,10 +73,6 @@ class OpenAI:
                 continue
             return Made(rows_of(self.client, answer, len(texts)), tokens_of(answer, "prompt_tokens"))
 
-    def request_body(self, texts: Sequence[str]) -> dict[str, Any]:
-        """Return what is posted for texts, for the batch API."""
-        return self._body(texts)
-
     def endpoint(self, path: str) -> str:
         """Return the address of an endpoint beside `/embeddings`."""
         return self.client.where.endpoint(f"{self._prefix}{path}")

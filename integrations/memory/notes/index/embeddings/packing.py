@@ -1,11 +1,10 @@
-"""Which texts go together in one request, and which requests in one batch job. Pure."""
+"""Groups texts into requests. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from hub.memory.chunking import tokens_in
-from integrations.memory.notes.index.embeddings.batch_api import JobLimits
 from integrations.memory.notes.index.embeddings.provider import Limits
 
 
@@ -29,27 +28,6 @@ def pack(texts: Sequence[str], limits: Limits, lanes: int = 1) -> Iterator[list[
         tokens += weight
     if group:
         yield group
-
-
-def pack_jobs(
-    requests: Iterable[tuple[bytes, bytes]], limits: JobLimits
-) -> Iterator[tuple[Sequence[bytes], Sequence[bytes]]]:
-    """Give hashes and requests in groups that each fit into a batch job, in order, none empty.
-
-    Args:
-        requests: Hash and request of each text; taken as they are needed.
-        limits: Of one job; a request that is over the size alone goes alone. Each takes a byte more, that parts it.
-    """
-    hashes, group, size = list[bytes](), list[bytes](), 0
-    for digest, request in requests:
-        if group and (len(group) >= limits.texts or size + len(request) + 1 > limits.size_bytes):
-            yield hashes, group
-            hashes, group, size = [], [], 0
-        hashes.append(digest)
-        group.append(request)
-        size += len(request) + 1
-    if group:
-        yield hashes, group
 
 
 _LEAST_TOKENS = 50_000

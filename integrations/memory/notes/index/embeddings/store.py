@@ -1,4 +1,4 @@
-"""The database beside the indexes: vectors, counts and jobs; disposable, shared by all agents, and no text is in it."""
+"""The database beside the indexes: vectors and costs; disposable, shared by all agents, without any text."""
 
 from __future__ import annotations
 
@@ -32,13 +32,6 @@ CREATE TABLE spent (
 );
 CREATE TABLE refusals (endpoint TEXT PRIMARY KEY, who TEXT NOT NULL, reason TEXT NOT NULL, time INTEGER NOT NULL);
 CREATE TABLE chosen (endpoint TEXT PRIMARY KEY, model TEXT NOT NULL);
-CREATE TABLE jobs (
-    nonce TEXT PRIMARY KEY, id TEXT, model INTEGER NOT NULL, endpoint TEXT NOT NULL, input_file TEXT,
-    created INTEGER NOT NULL, look_at INTEGER NOT NULL, looks INTEGER NOT NULL
-);
-CREATE TABLE job_texts (job TEXT NOT NULL, text BLOB NOT NULL, PRIMARY KEY (job, text)) WITHOUT ROWID;
-CREATE INDEX job_texts_text ON job_texts (text);
-CREATE TABLE no_jobs (endpoint TEXT PRIMARY KEY, until INTEGER NOT NULL, reason TEXT NOT NULL);
 """
 _PARTS = ("", "-wal", "-shm")
 

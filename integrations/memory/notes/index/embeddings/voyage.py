@@ -50,7 +50,7 @@ class Voyage:
         return Made(rows_of(self.client, answer, len(texts)), tokens_of(answer))
 
     def parameters(self, role: Role) -> dict[str, Any]:
-        """Return what is said of all texts of a request, or of a batch job."""
+        """Return the parameters that hold for all texts of a request."""
         parameters: dict[str, Any] = {"model": self.id.model, "input_type": role.value, "truncation": True}
         if self.length is not None:
             parameters["output_dimension"] = self.length
