@@ -1,6 +1,6 @@
 """The composition root: builds every part, hands each what it needs, starts and stops them in order.
 
-Nothing below imports this file; integrations and the dashboard are given the `Hub`.
+Nothing below imports this file; integrations are given an `IntegrationHost`, the dashboard the `Hub`.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from hub.gateway.calls.settings import HttpSettings
 from hub.gateway.connection.server import Gateway, GatewayState
 from hub.gateway.log_tail import LogTail
 from hub.gateway.serve import CoreServices, HubServices, Served, serve
+from hub.host import IntegrationHost
 from hub.integration.catalog import find
 from hub.integration.manager import IntegrationManager
 from hub.integration.schemas import IntegrationSchemas
@@ -79,7 +80,7 @@ CANCEL_LIMIT_S = 1.0
 
 
 def _nothing() -> None:
-    """What is done when nobody wants to be told."""
+    """Default callback: do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +93,13 @@ class LoginLink:
 
 
 class Hub:
-    """Everything that stands.
+    """The running hub and its components.
 
     Args:
         home: The home directory.
-        redactor: Stands at every sink; the secrets of the configuration are registered with it.
-        host, port: Over the configuration's `http`.
-        clock: Time.
-        log: The latest log lines, for those who may see them.
+        redactor: Removes secrets at every sink; those of the configuration are registered with it.
+        host, port: Take precedence over the configuration's `http`.
+        log: The latest log lines.
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class Hub:
         )
         self.channels.connect(self.inbox.receive)
         self.integrations = IntegrationManager(
-            self, catalog, self.repairs, self.bus, self.clock, self.tasks, schemas=schemas
+            partial(IntegrationHost, hub=self), catalog, self.repairs, self.bus, self.clock, self.tasks, schemas=schemas
         )
 
         self.egress = Egress(lambda: self.config.current.or_default("network")["allow_private"])

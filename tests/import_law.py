@@ -16,7 +16,7 @@ PARTS = (
     *("core", "security", "storage", "config", "template", "integration", "models", "tools", "memory", "nodes"),
     *("sessions", "agent", "messaging", "automation", "discovery", "gateway", "doctor"),
 )
-ROOF = ("sections", "hub", "web", "bootstrap", "cli", "__main__")
+ROOF = ("sections", "host", "hub", "web", "bootstrap", "cli", "__main__")
 ORDER = {part: rank for rank, part in enumerate((*PARTS, *ROOF))}
 FOLDERS = ("hub", "integrations", "web")
 
@@ -159,8 +159,8 @@ def _from_integration(module: Module, item: Import) -> str | None:
     if there == "integrations":
         own, other = (name.split(".")[1:3] for name in (module.name, item.target))
         return None if own == other else f"{'/'.join(own)} imports {item.target}, a part of another integration"
-    if there in ROOF and there != "hub":
-        return f"an integration imports {item.target}: of the roof it may know hub.hub alone"
+    if there in ROOF and there != "host":
+        return f"an integration imports {item.target}: of the roof it may know hub.host alone"
     return None
 
 

@@ -18,7 +18,7 @@ from hub.storage.files import read_bounded
 
 SOURCE_LIMIT_BYTES = 1024 * 1024
 ENTRY = "__init__.py"
-NEEDED = ("setup", "unload")
+NEEDED = "setup"
 
 
 def _requirements(patient: CheckContext) -> Iterator[Finding]:
@@ -64,9 +64,8 @@ def _source(found: CatalogEntry) -> Iterator[Finding]:
         if file != path:
             continue
         there = {node.name for node in tree.body if isinstance(node, ast.AsyncFunctionDef)} | _imported(tree)
-        for name in NEEDED:
-            if name not in there:
-                yield error(f"It has no `async def {name}`.", str(path))
+        if NEEDED not in there:
+            yield error(f"It has no `async def {NEEDED}`.", str(path))
 
 
 def _parsed(file: Path) -> ast.Module | Finding:

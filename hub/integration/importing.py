@@ -18,7 +18,7 @@ def import_integration(found: CatalogEntry) -> ModuleType:
 
     Raises:
         MissingRequirement: It imports a package that is not installed.
-        SetupFailed: It cannot be imported, or lacks `setup` or `unload`.
+        SetupFailed: It cannot be imported, lacks `async def setup`, or its `unload` is not a coroutine function.
     """
     try:
         module = _import_custom(found) if found.custom else importlib.import_module(found.package)
@@ -29,9 +29,10 @@ def import_integration(found: CatalogEntry) -> ModuleType:
         raise SetupFailed(f"{found.domain} cannot be imported: {error}") from error
     except (Exception, SystemExit) as error:  # whatever the code of an integration does, the others are set up
         raise SetupFailed(f"{found.domain} cannot be imported: {type(error).__name__}: {error}") from error
-    for name in ("setup", "unload"):
-        if not inspect.iscoroutinefunction(getattr(module, name, None)):
-            raise SetupFailed(f"{found.domain}/__init__.py has no `async def {name}`")
+    if not inspect.iscoroutinefunction(getattr(module, "setup", None)):
+        raise SetupFailed(f"{found.domain}/__init__.py has no `async def setup`")
+    if hasattr(module, "unload") and not inspect.iscoroutinefunction(module.unload):
+        raise SetupFailed(f"`unload` in {found.domain}/__init__.py must be an `async def`")
     return module
 
 

@@ -21,6 +21,7 @@ from hub.integration.catalog import CatalogEntry
 from hub.integration.errors import MissingRequirement, NotReady
 from hub.integration.importing import forget, import_integration
 from hub.integration.order import before, dependents, in_order, with_dependencies
+from hub.integration.registrations import Registrations
 from hub.integration.requirements import check_requirements, missing_requirement
 from hub.integration.schemas import IntegrationSchemas
 from hub.integration.status import IntegrationState, Status
@@ -37,15 +38,18 @@ CANCEL_LIMIT_S = 2.0
 RETRY_FIRST_S = 5.0
 RETRY_LIMIT_S = 300.0
 
+MakeHost = Callable[[str, Registrations], Any]
+"""Makes what an integration is given, from its domain and the record of its registrations."""
+
 
 class IntegrationManager:
-    """Holds every integration that is in use.
+    """The integrations in use: sets them up, retries, reloads and unloads them.
 
     Args:
-        hub: Passed to each integration's `setup(hub, config)` and `unload(hub)`.
-        catalog: What was found.
-        repairs: Told of every failure.
-        bus: Told of every change: `integration_changed` with domain, state and reason.
+        make_host: Makes the host for an integration's `setup(host, config)` and `unload(host)`.
+        catalog: The integrations that were found.
+        repairs: Receives every failure.
+        bus: Receives every change: `integration_changed` with domain, state and reason.
         clock: For time limits and pauses.
         tasks: Owner of set-ups and retries.
         schemas: Sections, to give one that is not configured its defaults; made from the catalog without it.
@@ -54,7 +58,7 @@ class IntegrationManager:
 
     def __init__(
         self,
-        hub: Any,
+        make_host: MakeHost,
         catalog: Mapping[str, CatalogEntry],
         repairs: Repairs,
         bus: EventBus,
@@ -64,7 +68,7 @@ class IntegrationManager:
         schemas: IntegrationSchemas | None = None,
         setup_limit_s: float = SETUP_LIMIT_S,
     ) -> None:
-        self._hub = hub
+        self._make_host = make_host
         self._catalog = dict(catalog)
         self._repairs = repairs
         self._bus = bus
@@ -75,7 +79,6 @@ class IntegrationManager:
         self._config: Config = empty_config()
         self._needed: set[str] = set()
         self._statuses: dict[str, Status] = {}
-        self._owned: dict[str, list[Callable[[], Any]]] = {}
         self._changing = asyncio.Lock()
         self._stopped = False
 
@@ -140,15 +143,6 @@ class IntegrationManager:
                 del self._statuses[domain]
             self._note_disabled()
             await self._again(set(changed) & running & wanted, wanted - running)
-
-    def owns(self, domain: str, release: Callable[[], Any]) -> None:
-        """Note what an integration brought: `release` takes it away when it is unloaded or its set-up fails.
-
-        Args:
-            domain: The integration.
-            release: What a registration returned; called once, newest first, and must not block.
-        """
-        self._owned.setdefault(domain, []).append(release)
 
     def statuses(self) -> list[dict[str, Any]]:
         """Return what is known of every integration in use, by domain."""
@@ -266,11 +260,13 @@ class IntegrationManager:
         status.config = self._section(domain)
         check_requirements(found.manifest)
         status.module = import_integration(found)
-        work = status.module.setup(self._hub, status.config)
+        status.registrations = Registrations(domain)
+        status.host = self._make_host(domain, status.registrations)
+        work = status.module.setup(status.host, status.config)
         try:
             await self._within(work, self._setup_limit_s, f"setting up {domain}")
-        except BaseException:  # what it had brought until then must not stay behind
-            self._release(domain)
+        except BaseException:  # what it had registered until then must not stay behind
+            await status.registrations.undo_all()
             raise
 
     def _section(self, domain: str) -> Any:
@@ -342,28 +338,27 @@ class IntegrationManager:
         if status.retry is not None:
             status.retry.cancel()
             status.retry = None
-        domain = status.found.domain
         async with status.lock:
-            if status.state is IntegrationState.SET_UP and status.module is not None:
-                try:
-                    await self._within(status.module.unload(self._hub), UNLOAD_LIMIT_S, f"unloading {domain}")
-                except Exception as error:  # the others must still be unloaded
-                    _log.exception("%s could not be unloaded", domain)
-                    text = f"{error}. Restart the hub if it misbehaves."
-                    title = f"{_name(status)} could not be unloaded"
-                    self._repairs.raise_(SOURCE, f"{domain}.unload", title, text, severity=Severity.WARNING)
-                self._release(domain)
+            if status.state is IntegrationState.SET_UP:
+                await self._take_down(status)
             status.attempts = 0
-            if status.state is not IntegrationState.SET_UP:
-                forget(status.found)
+            forget(status.found)
             self._set(status, IntegrationState.UNLOADED, reason)
 
-    def _release(self, domain: str) -> None:
-        for release in reversed(self._owned.pop(domain, [])):
-            try:
-                release()
-            except Exception:  # the rest must still be taken away
-                _log.exception("%s: something it brought could not be taken away", domain)
+    async def _take_down(self, status: Status) -> None:
+        domain = status.found.domain
+        unload = getattr(status.module, "unload", None)
+        try:
+            if unload is not None:
+                await self._within(unload(status.host), UNLOAD_LIMIT_S, f"unloading {domain}")
+        except Exception as error:  # the others must still be unloaded
+            _log.exception("%s could not be unloaded", domain)
+            text = f"{error}. Restart the hub if it misbehaves."
+            title = f"{_name(status)} could not be unloaded"
+            self._repairs.raise_(SOURCE, f"{domain}.unload", title, text, severity=Severity.WARNING)
+        if status.registrations is not None:
+            await status.registrations.undo_all()
+        status.host = status.registrations = None
 
     def _fail(self, status: Status, reason: str, command: str | None = None) -> None:
         domain = status.found.domain

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from hub.integration.catalog import CatalogEntry
+from hub.integration.registrations import Registrations
 
 
 class IntegrationState(StrEnum):
@@ -31,8 +32,10 @@ class Status:
         reason: Why, for people.
         since: Seconds since the epoch of the last change.
         config: The configuration it was, or will be, set up with.
-        module: It, when it was imported.
-        attempts: How often it was tried in vain since it last worked.
+        module: Its package, once imported.
+        host: What its latest `setup` was given.
+        registrations: What it has registered with the hub.
+        attempts: Failed attempts since it last worked.
         retry: The task that will try again.
         lock: Held while it is set up or unloaded.
     """
@@ -43,6 +46,8 @@ class Status:
     since: float = 0.0
     config: Any = None
     module: ModuleType | None = None
+    host: Any = None
+    registrations: Registrations | None = None
     attempts: int = 0
     retry: asyncio.Task[None] | None = None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)

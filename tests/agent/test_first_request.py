@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
 
 import orjson
 
@@ -17,12 +15,12 @@ from hub.config.store import ConfigStore
 from hub.core.repairs import Repairs
 from hub.core.services import ServiceRegistry
 from hub.core.states import StateMachine
-from hub.hub import Hub
 from hub.integration.catalog import find
 from hub.integration.schemas import IntegrationSchemas
 from hub.memory.registry import MemoryRegistry
 from hub.sections import all_sections
 from tests.agent.house import AgentHouse, standing
+from tests.hosting import host_on
 from tests.servers.openai_server import OpenAIServer
 
 SIZE_LIMIT_BYTES = 12 * 1024
@@ -34,7 +32,6 @@ class Furnished(AgentHouse):
 
     def __init__(self, folder: Path, base_url: str) -> None:
         super().__init__(folder, base_url)
-        self.integrations = self
         self.memory = MemoryRegistry()
         self.states = StateMachine(self.bus, self.clock.time)
         self.services = ServiceRegistry(self.bus)
@@ -43,29 +40,22 @@ class Furnished(AgentHouse):
         sections = all_sections(IntegrationSchemas(find(self.home)))
         self.config = ConfigStore(self.home, sections, self.bus, self.repairs)
         self.config.load()
-        self.time_zone = "UTC"  # as the house has it
         section = self.config.current.or_default
         self.remembering = AgentMemory(
             MemoryDependencies(
                 self.home, self.db, self.runner, self.lanes, self.services, self.memory, lambda: self.people, section
             )
         )
-        self._releases: list[Callable[[], Any]] = []
-
-    def owns(self, domain: str, release: Callable[[], Any]) -> None:
-        """Keep what takes back what an integration brought."""
-        self._releases.append(release)
+        self._host, self._registrations = host_on(self, "tools")
 
     async def furnish(self) -> None:
         for each in PARTS:
-            await each.setup(cast(Hub, self), {})
+            await each.setup(self._host, {})
         await self.remembering.open()
 
     async def close(self) -> None:
         await self.remembering.close()
-        await integrations.memory.notes.unload(cast(Hub, self))
-        for release in reversed(self._releases):
-            release()
+        await self._registrations.undo_all()
         await super().close()
 
 

@@ -271,7 +271,7 @@ def test_the_doctor_tells_the_repairs_of_the_hub(tmp_path: Path, capsys: pytest.
         '{"domain": "doorbell", "name": "Doorbell", "kind": "tool", "version": "1.0.0", "default": true}', "utf-8"
     )
     (folder / "__init__.py").write_text(
-        "async def setup(hub, config):\n    raise ValueError('no bell here')\n\n\nasync def unload(hub): ...\n", "utf-8"
+        "async def setup(host, config):\n    raise ValueError('no bell here')\n", "utf-8"
     )
     with HubProcess(tmp_path / "home") as hub:
         ran = Terminal(capsys, hub.home)("doctor", "--config", str(hub.home), "--json")

@@ -49,27 +49,22 @@ from pathlib import Path
 CALLS = {calls!r}
 
 
-def there(hub, path):
+def there(host, path):
     for name in path:
-        hub = getattr(hub, name, None)
-    return callable(hub)
+        host = getattr(host, name, None)
+    return callable(host)
 
 
-async def setup(hub, config):
-    missing = [".".join(path) for path in CALLS if not there(hub, path)]
+async def setup(host, config):
+    missing = [".".join(path) for path in CALLS if not there(host, path)]
     Path({answer!r}).write_text(json.dumps(missing))
-
-
-async def unload(hub): ...
 """
 
 
 def write_probe(home: Path) -> None:
     """Write an integration that looks whether the hub has every call that the page names."""
     text = (DOCS / "integrations.md").read_text(encoding="utf-8")
-    calls = sorted(
-        {tuple(each.split(".")) for each in re.findall(r"\bhub\.((?:\w+\.)+\w+)\(", text) if "errors" not in each}
-    )
+    calls = sorted({tuple(each.split(".")) for each in re.findall(r"\bhost\.((?:\w+\.)*\w+)\(", text)})
     folder = home / "custom_integrations" / "probe"
     folder.mkdir(parents=True)
     manifest = {"domain": "probe", "name": "Probe", "kind": "tool", "version": "1.0.0", "default": True}

@@ -161,7 +161,7 @@ def integration(home: Home, domain: str, *, code: str, **manifest: object) -> Pa
     return folder
 
 
-GOOD = "async def setup(hub, config): ...\nasync def unload(hub): ...\n"
+GOOD = "async def setup(host, config): ...\n"
 
 
 def test_a_good_integration_of_ones_own_is_no_finding(home: Home, see: See) -> None:
@@ -174,9 +174,8 @@ def test_a_good_integration_of_ones_own_is_no_finding(home: Home, see: See) -> N
 @pytest.mark.parametrize(
     ("code", "told"),
     [
-        ("async def setup(hub, config): ...\n", "async def unload"),
-        ("def setup(hub, config): ...\nasync def unload(hub): ...\n", "async def setup"),
-        ("async def setup(hub, config:\n", "not Python"),
+        ("def setup(host, config): ...\n", "async def setup"),
+        ("async def setup(host, config:\n", "not Python"),
         ("raise SystemExit\n", "async def setup"),
     ],
 )
@@ -187,7 +186,7 @@ def test_an_integration_that_cannot_be_loaded_is_found_and_not_run(home: Home, s
 
 
 def test_setup_may_come_from_a_module_beside(home: Home, see: See) -> None:
-    folder = integration(home, "doorbell", code="from .life import setup, unload\n")
+    folder = integration(home, "doorbell", code="from .life import setup\n")
     (folder / "life.py").write_text(GOOD, encoding="utf-8")
 
     assert found(CUSTOM, see) == []

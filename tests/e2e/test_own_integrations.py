@@ -23,7 +23,7 @@ CONFIGURATION = (
     "doorbell:\n  place: front door\n  dm_policy: people\n  group_policy: allowlist\n  groups: ['street']\n"
 )
 PLACE = "front door"
-EMPTY = "async def setup(hub, config): pass\nasync def unload(hub): pass\n"
+EMPTY = "async def setup(host, config): pass\n"
 
 
 @pytest.fixture(scope="module")
@@ -38,20 +38,20 @@ def hub(tmp_path_factory: pytest.TempPathFactory, server: OpenAIServerProcess) -
     configuration = CONFIGURATION + sections + MODELS.format(base_url=server.base_url)
     home = make_home(tmp_path_factory.mktemp("own") / "home", configuration, own=("doorbell",))
     add_integration(home, "crooked", "import this is not Python\n")
-    add_integration(home, "throws", "async def setup(hub, config):\n    1 / 0\nasync def unload(hub): pass\n")
+    add_integration(home, "throws", "async def setup(host, config):\n    1 / 0\n")
     add_integration(home, "needy", "import nonexistent_package_xyz\n" + EMPTY, requirements=["nonexistent-package-xyz"])
     add_integration(home, "leaning", EMPTY, dependencies=["throws"])
-    add_integration(home, "no_setup", "async def unload(hub): pass\n")
+    add_integration(home, "no_setup", "async def unload(host): pass\n")
     add_integration(
         home,
         "sessions",
         "from hub.core.schema import Schema\nfrom hub.tools.contract import Annotations, Tool, ToolResult\n"
         "from hub.tools.parameters import from_schema\n\n"
-        "async def setup(hub, config):\n"
+        "async def setup(host, config):\n"
         "    async def run(call): return ToolResult('my own status')\n"
         "    tool = Tool('session_status', 'Mine.', from_schema(Schema({})), run, 'session',\n"
         "                Annotations(read_only=True, open_world=False, owner_only=False))\n"
-        "    hub.integrations.owns('sessions', hub.tools.register(tool))\n\nasync def unload(hub): pass\n",
+        "    host.tools.add(tool)\n",
         default=True,
     )
     with HubProcess(home) as hub:

@@ -28,19 +28,16 @@ from hub.core.schema import Schema
 from hub.tools.contract import Annotations, Tool
 from hub.tools.parameters import from_schema
 
-async def setup(hub, config):
+async def setup(host, config):
     async def stubborn(call):
-        (Path(str(hub.home)) / "kicked").touch()
+        (Path(str(host.home)) / "kicked").touch()
         while True:
             try:
                 await asyncio.sleep(3600)
             except asyncio.CancelledError:
                 pass
     tool = Tool("stubborn", "Stays.", from_schema(Schema({})), stubborn, "home", Annotations(open_world=False))
-    hub.integrations.owns("mule", hub.tools.register(tool))
-
-async def unload(hub):
-    pass
+    host.tools.add(tool)
 """
 
 
@@ -257,8 +254,8 @@ def read_lock(hub: HubProcess) -> dict[str, object]:
 
 def test_an_integration_that_never_gets_ready_keeps_neither_the_start_nor_the_stop(tmp_path: Path) -> None:
     home = make_home(tmp_path / "home", "stuck: {}\n")
-    stuck = "import asyncio\n\n\nasync def setup(hub, config):\n    await asyncio.sleep(3600)\n\n\n"
-    add_integration(home, "stuck", f"{stuck}async def unload(hub):\n    pass\n")
+    stuck = "import asyncio\n\n\nasync def setup(host, config):\n    await asyncio.sleep(3600)\n"
+    add_integration(home, "stuck", stuck)
     hub = HubProcess(home)
 
     hub.start()

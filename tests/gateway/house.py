@@ -194,7 +194,7 @@ class FullRig(Rig):
         ):
             await part.open()
         await self.models.start()
-        await self.channels.add(WebChat(self.bus), AccessPolicy())
+        await self.channels.add(WebChat(self.bus.fire), AccessPolicy())
         await self.automation.open()
         self.gateway.attach(self.tokens, self.web_sessions, self.devices, self.idempotency)
         ground = CoreServices(

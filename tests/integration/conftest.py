@@ -21,22 +21,24 @@ from hub.core.repairs import Repairs
 from hub.core.tasks import TaskOwner
 from hub.integration.catalog import CUSTOM_FOLDER, find
 from hub.integration.manager import EVENT_INTEGRATION_CHANGED, IntegrationManager
+from hub.integration.registrations import Registrations
 from hub.integration.schemas import IntegrationSchemas
 
 PLAIN = """
-async def setup(hub, config):
-    hub.log.append(("setup", "{domain}", config))
+async def setup(host, config):
+    host.log.append(("setup", "{domain}", config))
 
-async def unload(hub):
-    hub.log.append(("unload", "{domain}"))
+async def unload(host):
+    host.log.append(("unload", "{domain}"))
 """
 
 
 class HubLike:
-    """What integrations of these tests are given."""
+    """What integrations of these tests share, and what each has registered."""
 
     def __init__(self) -> None:
         self.log: list[tuple[Any, ...]] = []
+        self.registrations: dict[str, Registrations] = {}
         self.ready: dict[str, bool] = {}
         self.gates: dict[str, asyncio.Event] = {}
 
@@ -70,9 +72,13 @@ class Kit:
         catalog = {domain: found for domain, found in find(self.home).items() if found.custom}
         self.schemas = IntegrationSchemas(catalog)
         self.manager = IntegrationManager(
-            self.hub, catalog, self.repairs, self.bus, self.clock, self.tasks, schemas=self.schemas
+            self._host, catalog, self.repairs, self.bus, self.clock, self.tasks, schemas=self.schemas
         )
         return self.manager
+
+    def _host(self, domain: str, registrations: Registrations) -> HubLike:
+        self.hub.registrations[domain] = registrations
+        return self.hub
 
     def check(self, text: str) -> Checked:
         (self.home / "configuration.yaml").write_text(text)

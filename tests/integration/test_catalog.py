@@ -115,7 +115,7 @@ async def test_a_broken_schema_is_told_with_its_line(kit: Kit, code: str, messag
 async def test_a_custom_integration_may_have_modules_of_its_own(kit: Kit) -> None:
     kit.add("parts", "from .inner import setup, unload\n")
     (kit.home / "custom_integrations" / "parts" / "inner.py").write_text(
-        "async def setup(hub, config):\n    pass\n\n\nasync def unload(hub):\n    pass\n"
+        "async def setup(host, config):\n    pass\n\n\nasync def unload(host):\n    pass\n"
     )
 
     module = import_integration(find(kit.home)["parts"])

@@ -8,39 +8,39 @@ from collections.abc import Callable
 
 import pytest
 
-from hub.core.errors import NotFound
+from hub.core.errors import NotFound, Unavailable
 from hub.integration.manager import SLOW_AFTER_S
 from tests.integration.conftest import PLAIN, Kit
 
 RAISES = """
-async def setup(hub, config):
+async def setup(host, config):
     raise ValueError("the lamp is broken")
 
-async def unload(hub):
+async def unload(host):
     pass
 """
 NOT_READY = """
 from hub.integration.errors import NotReady
 
-async def setup(hub, config):
-    hub.log.append(("try", "{domain}"))
-    if not hub.ready.get("{domain}"):
+async def setup(host, config):
+    host.log.append(("try", "{domain}"))
+    if not host.ready.get("{domain}"):
         raise NotReady("the broker does not answer")
-    hub.log.append(("setup", "{domain}", config))
+    host.log.append(("setup", "{domain}", config))
 
-async def unload(hub):
-    hub.log.append(("unload", "{domain}"))
+async def unload(host):
+    host.log.append(("unload", "{domain}"))
 """
 GATED = """
 import asyncio
 
-async def setup(hub, config):
-    hub.log.append(("begin", "{domain}"))
-    await hub.gates.setdefault("gate", asyncio.Event()).wait()
-    hub.log.append(("setup", "{domain}", config))
+async def setup(host, config):
+    host.log.append(("begin", "{domain}"))
+    await host.gates.setdefault("gate", asyncio.Event()).wait()
+    host.log.append(("setup", "{domain}", config))
 
-async def unload(hub):
-    hub.log.append(("unload", "{domain}"))
+async def unload(host):
+    host.log.append(("unload", "{domain}"))
 """
 SCHEMA = """
 from hub.core.schema import Optional, Required, Schema, integer, string
@@ -226,8 +226,8 @@ async def test_a_missing_package_is_named_with_the_command(kit: Kit) -> None:
     [
         ("raise SystemExit(3)\n", "SystemExit"),
         ("def broken(:\n", "SyntaxError"),
-        ("async def setup(hub, config):\n    pass\n", "async def unload"),
-        ("def setup(hub, config):\n    pass\nasync def unload(hub):\n    pass\n", "async def setup"),
+        ("async def setup(host, config):\n    pass\n\n\ndef unload(host):\n    pass\n", "must be an `async def`"),
+        ("def setup(host, config):\n    pass\nasync def unload(host):\n    pass\n", "async def setup"),
         ("from hub.core.nothing import x\n", "hub.core.nothing"),
     ],
 )
@@ -312,7 +312,7 @@ async def test_a_failed_one_that_was_mended_is_read_again(kit: Kit) -> None:
 
 
 async def test_one_that_fails_to_unload_is_told_and_keeps_no_other(kit: Kit) -> None:
-    kit.add("bad", PLAIN.replace('hub.log.append(("unload", "{domain}"))', 'raise OSError("stuck")'))
+    kit.add("bad", PLAIN.replace('host.log.append(("unload", "{domain}"))', 'raise OSError("stuck")'))
     kit.add("good")
     await kit.start("bad: {}\ngood: {}\n")
 
@@ -337,3 +337,63 @@ async def test_nothing_is_tried_again_after_the_stop(kit: Kit) -> None:
 async def test_reloading_what_is_not_in_use_is_refused(kit: Kit) -> None:
     with pytest.raises(NotFound, match="nothing"):
         await kit.manager.reload("nothing")
+
+
+REGISTERS = """
+from hub.integration.errors import NotReady
+
+async def setup(host, config):
+    kept = host.registrations["{domain}"]
+    async def close_socket():
+        host.log.append(("undone", "socket"))
+    kept.keep(close_socket)
+    early = kept.keep(lambda: host.log.append(("undone", "early")))
+    kept.keep(lambda: 1 / 0)
+    kept.keep(lambda: host.log.append(("undone", "tool")))
+    early()
+    if not host.ready.get("{domain}"):
+        raise NotReady("the broker does not answer")
+"""
+
+
+async def test_what_was_registered_before_a_set_up_was_not_ready_is_undone_before_the_retry(kit: Kit) -> None:
+    kit.add("mqtt", REGISTERS)
+
+    await kit.start("mqtt: {}\n")
+
+    assert kit.states() == {"mqtt": "retrying"}
+    assert kit.done("undone") == ["early", "tool", "socket"]
+
+
+async def test_what_was_registered_is_undone_once_in_reverse_when_it_is_unloaded(kit: Kit) -> None:
+    kit.add("mqtt", REGISTERS)
+    kit.hub.ready["mqtt"] = True
+    await kit.start("mqtt: {}\n")
+    before = kit.done("undone")
+
+    await kit.manager.stop()
+
+    assert before == ["early"]
+    assert kit.done("undone") == ["early", "tool", "socket"]
+
+
+async def test_nothing_can_be_registered_after_the_unload(kit: Kit) -> None:
+    kit.add("mqtt", REGISTERS)
+    kit.hub.ready["mqtt"] = True
+    await kit.start("mqtt: {}\n")
+    await kit.manager.stop()
+
+    with pytest.raises(Unavailable, match="mqtt was unloaded"):
+        kit.hub.registrations["mqtt"].keep(lambda: kit.hub.log.append(("undone", "late")))
+
+    assert kit.done("undone")[-1] == "late"
+
+
+async def test_a_reload_runs_the_code_that_is_in_the_files_now(kit: Kit) -> None:
+    kit.add("lamp")
+    await kit.start("lamp: {}\n")
+
+    kit.add("lamp", PLAIN.replace('"setup", ', '"setup again", '))
+    await kit.manager.reload("lamp")
+
+    assert [entry[0] for entry in kit.hub.log] == ["setup", "unload", "setup again"]

@@ -8,20 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from hub.messaging.access import AccessPolicy
 from integrations.channels.webchat.channel import WebChat
 
 if TYPE_CHECKING:
-    from hub.hub import Hub
-
-DOMAIN = "webchat"
+    from hub.host import IntegrationHost
 
 
-async def setup(hub: Hub, config: Mapping[str, Any]) -> None:
-    """Log in."""
-    await hub.channels.add(WebChat(hub.bus), AccessPolicy())
-
-
-async def unload(hub: Hub) -> None:
-    """Log out."""
-    await hub.channels.remove(DOMAIN)
+async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
+    """Register the channel."""
+    await host.channels.add(WebChat(host.bus.fire))

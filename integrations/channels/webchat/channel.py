@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from hub.core.events import EventBus
 from hub.messaging.contract import Capabilities, Delivery, DeliveryState, OutboundMessage, Receive
 
 EVENT_WEBCHAT_MESSAGE = "webchat_message"
 
 
 class WebChat:
-    """Tells the bus what is to be shown; whoever looks at the session shows it.
+    """Fires an event for each message; whoever looks at the session shows it.
 
     A reply is in the transcript before it gets here, so a client that was away finds it there: nothing can fail.
+
+    Args:
+        fire: Fires an event of a type with its data.
     """
 
     name = "webchat"
     account = "default"
     capabilities = Capabilities(text_limit=1_000_000, markdown="commonmark", reconcile=True)
 
-    def __init__(self, bus: EventBus) -> None:
-        self._bus = bus
+    def __init__(self, fire: Callable[[str, dict[str, Any]], None]) -> None:
+        self._fire = fire
 
     async def start(self, receive: Receive) -> None:
-        """Messages come through the gateway, which hands them to the inbox itself."""
+        """Do nothing: the gateway hands messages to the inbox itself."""
 
     async def stop(self) -> None:
-        """There is no connection to give up."""
+        """Do nothing: there is no connection."""
 
     async def send(self, message: OutboundMessage) -> Delivery:
-        """Tell the bus."""
-        self._bus.fire(
+        """Fire the event."""
+        self._fire(
             EVENT_WEBCHAT_MESSAGE,
             {
                 "session_key": message.session_key,
@@ -43,5 +46,5 @@ class WebChat:
         return Delivery(DeliveryState.DELIVERED)
 
     async def probe(self) -> dict[str, Any]:
-        """It is always there."""
+        """Return that it can be reached; it always can."""
         return {"ok": True}

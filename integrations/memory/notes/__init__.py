@@ -9,21 +9,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hub.hub import Hub
-
-DOMAIN = "notes"
+    from hub.host import IntegrationHost
 
 
-async def setup(hub: Hub, config: Mapping[str, Any] | None) -> None:
-    """Keep the hub's memory, bring the tools over it, and keep its index up to date."""
+async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None:
+    """Register the memory and its tools, and keep its index up to date."""
     from integrations.memory.notes.house import stand
 
-    stand(hub, DOMAIN)
-
-
-async def unload(hub: Hub) -> None:
-    """End the index's process; the files are left as they are, and the tools are taken back by the hub."""
-    from integrations.memory.notes.memory import NotesMemory
-
-    if isinstance(hub.memory.current, NotesMemory):
-        await hub.memory.current.close()
+    stand(host)

@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
 
 from hub.config.checked import Config
 from hub.core.context import SYSTEM
-from hub.core.events import Event, EventBus
+from hub.core.events import Event
 from hub.core.tasks import TaskOwner
 from hub.memory.contract import EVENT_CHANGED
 from hub.memory.places import CURATED, FOLDER
@@ -31,59 +30,59 @@ from integrations.memory.notes.worker.upkeep import Upkeep
 from integrations.memory.notes.worker_job import Job
 
 if TYPE_CHECKING:
-    from hub.hub import Hub
+    from hub.host import HostBus, IntegrationHost
 
 SECTIONS = frozenset({"memory", "agents", "models", "people"})
 """What an index depends on."""
 BEGIN_S = 5.0
 
 
-def stand(hub: Hub, domain: str) -> None:
-    """Build the memory of a hub and register all it brings; closing the memory ends what goes on."""
+def stand(host: IntegrationHost) -> None:
+    """Build the memory and register it with its tools."""
     tasks = TaskOwner("memory")
 
     def section(name: str) -> Any:
-        return hub.config.current.or_default(name)
+        return host.config.or_default(name)
 
     def providers() -> dict[str, ProviderConfig]:
         return read_providers(section("models"), os.environ)
 
     def workspace(agent_id: str) -> Root:
         # The whole workspace: whose files a session sees is decided by scope, for each search.
-        return Root(hub.workspaces.view(agent_id, main_key(agent_id), SYSTEM).path)
+        return Root(host.workspaces.view(agent_id, main_key(agent_id), SYSTEM).path)
 
     ground = Ground(
-        hub.home,
-        hub.agents,
-        hub.sessions,
-        lambda: hub.people,
-        lambda: settings_in_force(hub.config.current),
+        host.home,
+        host.agents,
+        host.sessions,
+        lambda: host.people,
+        lambda: settings_in_force(host.config),
         providers,
         os.environ,
-        Omissions(hub.home),
+        Omissions(host.home),
     )
 
-    jobs = Jobs(ground, lambda: hub.config.current)
+    jobs = Jobs(ground, lambda: host.config)
     memory = NotesMemory(
         workspace,
         jobs,
-        IndexWorker(cache_directory(hub.home), hub.clock, tasks),
-        history_of=lambda agent_id: hub.home.agent(agent_id) / "memory_history",
-        now=hub.clock.time,
-        zone=lambda: ZoneInfo(hub.time_zone),
-        changed=lambda agent_id: hub.bus.fire(EVENT_CHANGED, {"agent": agent_id}),
+        IndexWorker(cache_directory(host.home), host.clock, tasks),
+        history_of=lambda agent_id: host.home.agent(agent_id) / "memory_history",
+        now=host.clock.time,
+        zone=lambda: host.time_zone,
+        changed=lambda agent_id: host.bus.fire(EVENT_CHANGED, {"agent": agent_id}),
         tasks=tasks,
     )
     upkeep = Upkeep(
-        lambda: [agent.id for agent in hub.agents.all()],
+        lambda: [agent.id for agent in host.agents.all()],
         jobs,
         lambda agent_id: memory.sync(agent_id=agent_id),
         _has_anything,
-        hub.clock,
-        hub.repairs,
+        host.clock,
+        host.repairs,
         tasks,
     )
-    memory.converse(Conversations(ground, hub.db))
+    memory.converse(Conversations(ground, host.database))
     memory.attended_by(upkeep)
 
     def settings_changed(event: Event) -> None:
@@ -94,14 +93,13 @@ def stand(hub: Hub, domain: str) -> None:
         if section("memory")["transcripts"]:
             upkeep.look_later(event.data["agent_id"])
 
-    owns = hub.integrations.owns
-    owns(domain, hub.memory.register(memory))
-    owns(domain, hub.bus.listen("config_changed", settings_changed))
-    owns(domain, hub.bus.listen("run_finished", said))
-    owns(domain, hub.bus.listen(EVENT_SESSION_CHANGED, jobs.session_changed))
-    tasks.spawn(_begin(upkeep, hub.bus), name="begin to index memory")
-    for tool in MemoryTools(memory, lambda: hub.people, hub.clock.time).all():
-        owns(domain, hub.tools.register(tool))
+    host.on_unload(memory.close)
+    host.memory.add(memory)
+    host.bus.listen("config_changed", settings_changed)
+    host.bus.listen("run_finished", said)
+    host.bus.listen(EVENT_SESSION_CHANGED, jobs.session_changed)
+    tasks.spawn(_begin(upkeep, host.bus), name="begin to index memory")
+    host.tools.add(*MemoryTools(memory, lambda: host.people, host.clock.time).all())
 
 
 def settings_in_force(config: Config) -> Mapping[str, Any]:
@@ -115,7 +113,7 @@ def settings_in_force(config: Config) -> Mapping[str, Any]:
     return {**settings, "embeddings": {**settings["embeddings"], "provider": "local"}}
 
 
-async def _begin(upkeep: Upkeep, bus: EventBus) -> None:
+async def _begin(upkeep: Upkeep, bus: HostBus) -> None:
     """Index once the hub has started, so that it does not start later for it; or soon, when it runs already."""
     with suppress(TimeoutError):
         async with asyncio.timeout(BEGIN_S):

@@ -9,26 +9,20 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hub.hub import Hub
+    from hub.host import IntegrationHost
     from hub.models.contract import ModelProvider
     from hub.models.provider_config import ProviderConfig
 
-DOMAIN = "litellm"
 
-
-async def setup(hub: Hub, config: Mapping[str, Any] | None) -> None:
-    """Offer the API `litellm` to the registry of models; nothing is loaded yet."""
+async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None:
+    """Register the API `litellm`; the library is loaded by the first call."""
     from hub.models.vendors import LITELLM_API
     from integrations.models.litellm.library import LitellmLibrary
     from integrations.models.litellm.model import LitellmProvider
 
-    library = LitellmLibrary(on_loaded=hub.models.refresh)
+    library = LitellmLibrary(on_loaded=host.models.registry.refresh)
 
     def make(name: str, provider: ProviderConfig) -> ModelProvider:
-        return LitellmProvider(name, provider, library, hub.clock)
+        return LitellmProvider(name, provider, library, host.clock)
 
-    hub.integrations.owns(DOMAIN, hub.models.register_api(LITELLM_API, make))
-
-
-async def unload(hub: Hub) -> None:
-    """What it registered is taken back by its owner; the library's thread ends with its last provider."""
+    host.models.add(LITELLM_API, make)

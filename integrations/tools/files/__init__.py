@@ -11,16 +11,9 @@ from typing import TYPE_CHECKING, Any
 from integrations.tools.files.tool import file_tools
 
 if TYPE_CHECKING:
-    from hub.hub import Hub
-
-DOMAIN = "files"
+    from hub.host import IntegrationHost
 
 
-async def setup(hub: Hub, config: Mapping[str, Any] | None) -> None:
-    """Bring the file tools."""
-    for tool in file_tools(hub.workspaces.view, hub.workspaces.outside):
-        hub.integrations.owns(DOMAIN, hub.tools.register(tool))
-
-
-async def unload(hub: Hub) -> None:
-    """Nothing is held open; the tools are taken back by the hub."""
+async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None:
+    """Register the tools."""
+    host.tools.add(*file_tools(host.workspaces.view, host.workspaces.outside))

@@ -11,16 +11,9 @@ from typing import TYPE_CHECKING, Any
 from integrations.tools.home.tool import home_tools
 
 if TYPE_CHECKING:
-    from hub.hub import Hub
-
-DOMAIN = "home"
+    from hub.host import IntegrationHost
 
 
-async def setup(hub: Hub, config: Mapping[str, Any] | None) -> None:
-    """Bring the home tools."""
-    for tool in home_tools(hub.states, hub.services):
-        hub.integrations.owns(DOMAIN, hub.tools.register(tool))
-
-
-async def unload(hub: Hub) -> None:
-    """Nothing is held open; the tools are taken back by the hub."""
+async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None:
+    """Register the tools."""
+    host.tools.add(*home_tools(host.states.machine, host.services.registry))

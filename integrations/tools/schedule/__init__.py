@@ -11,15 +11,9 @@ from typing import TYPE_CHECKING, Any
 from integrations.tools.schedule.tool import schedule_tool
 
 if TYPE_CHECKING:
-    from hub.hub import Hub
-
-DOMAIN = "schedule"
+    from hub.host import IntegrationHost
 
 
-async def setup(hub: Hub, config: Mapping[str, Any] | None) -> None:
-    """Bring the tool."""
-    hub.integrations.owns(DOMAIN, hub.tools.register(schedule_tool(hub.automation.scheduled)))
-
-
-async def unload(hub: Hub) -> None:
-    """Nothing is held open; the tool is taken back by the hub."""
+async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None:
+    """Register the tool."""
+    host.tools.add(schedule_tool(host.scheduled))

@@ -1,4 +1,4 @@
-"""Sessions: a tool that tells how a session stands: model, usage, time.
+"""Sessions: a tool that shows a session's model, usage and time.
 
 Sessions themselves are in `hub/sessions`.
 """
@@ -7,22 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
 
 from integrations.tools.sessions.tool import SessionTools
 
 if TYPE_CHECKING:
-    from hub.hub import Hub
-
-DOMAIN = "sessions"
+    from hub.host import IntegrationHost
 
 
-async def setup(hub: Hub, config: Mapping[str, Any] | None) -> None:
-    """Bring the session tools."""
-    tools = SessionTools(hub.sessions, hub.agents, hub.models, hub.clock, lambda: ZoneInfo(hub.time_zone))
-    for tool in tools.all():
-        hub.integrations.owns(DOMAIN, hub.tools.register(tool))
-
-
-async def unload(hub: Hub) -> None:
-    """Nothing is held open; the tools are taken back by the hub."""
+async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None:
+    """Register the tools."""
+    tools = SessionTools(host.sessions, host.agents, host.models.registry, host.clock, lambda: host.time_zone)
+    host.tools.add(*tools.all())

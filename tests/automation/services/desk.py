@@ -68,7 +68,7 @@ class Desk:
     async def open(self) -> None:
         """Stand up as the hub does."""
         await self.post.open()
-        await self.post.channels.add(WebChat(self.house.bus))
+        await self.post.channels.add(WebChat(self.house.bus.fire))
 
     async def close(self) -> None:
         await self.post.close()

@@ -66,7 +66,7 @@ class LoopWatch:
                 self.places.append(f"{late_s * 1_000:.0f} ms in {told}")
 
 
-async def setup(hub: Any, config: Any) -> None:
+async def setup(host: Any, config: Any) -> None:
     """Bring `hub_probe.loop` and `hub_probe.search`."""
     watch = LoopWatch()
 
@@ -79,19 +79,14 @@ async def setup(hub: Any, config: Any) -> None:
         taken, engines = [], []
         for query in call.data["queries"]:
             begun = time.perf_counter()
-            answer = await hub.memory.require().search(
+            answer = await host.memory.require().search(
                 query, agent_id=call.data["agent"], scope=MemoryScope(None, private=True, shared=True)
             )
             taken.append((time.perf_counter() - begun) * 1_000)
             engines.append("+".join(answer.engines))
         return {"ms": taken, "engines": engines}
 
-    owns = hub.integrations.owns
-    owns(DOMAIN, watch.stop)
-    owns(DOMAIN, hub.services.register(DOMAIN, "loop", loop, Schema({}), ResponseMode.ONLY))
+    host.on_unload(watch.stop)
+    host.services.register("loop", loop, Schema({}), ResponseMode.ONLY)
     asked = Schema({Required("queries"): [str], Optional("agent", default="main"): str})
-    owns(DOMAIN, hub.services.register(DOMAIN, "search", search, asked, ResponseMode.ONLY))
-
-
-async def unload(hub: Any) -> None:
-    """Nothing is left behind: what was brought is taken back by the hub."""
+    host.services.register("search", search, asked, ResponseMode.ONLY)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -20,23 +20,20 @@ from hub.models.contract import AuthError, ModelRequest, TextDelta, UsageEvent, 
 from hub.models.failover import stream_with_failover
 from hub.models.registry import ModelRegistry
 from hub.models.resolved import Resolved
+from tests.hosting import host_on
 from tests.servers.openai_server import OpenAIServer
 
 ROOT = Path(openai_integration.__file__).parents[1]
 
 
 class Home:
-    """As much of a hub as a model integration sees: clock, registry, and who owns what was registered."""
+    """As much of a hub as a model integration sees: clock, registry and host."""
 
     def __init__(self, bus: EventBus, config: dict[str, Any]) -> None:
         self.clock = Clock()
         self.repairs = Repairs(bus)
         self.models = ModelRegistry(config, bus, self.clock, self.repairs, environment={})
-        self.integrations = self
-        self.owned: list[Callable[[], Any]] = []
-
-    def owns(self, domain: str, release: Callable[[], Any]) -> None:
-        self.owned.append(release)
+        self.host, self.registrations = host_on(self, "models")
 
 
 @pytest.fixture
@@ -61,7 +58,7 @@ def asking(resolved: Resolved) -> ModelRequest:
 
 
 async def test_a_call_goes_through_registry_failover_and_client(home: Any, openai_server: OpenAIServer) -> None:
-    await openai_integration.setup(home, {})
+    await openai_integration.setup(home.host, {})
     openai_server.queue([{"text": "hello"}, {"usage": {"prompt_tokens": 500_000, "completion_tokens": 500_000}}])
 
     candidates = await home.models.candidates()
@@ -77,19 +74,17 @@ async def test_without_its_integration_a_provider_says_what_is_missing(home: Any
 
 
 async def test_unloading_takes_the_api_away(home: Any) -> None:
-    await openai_integration.setup(home, {})
+    await openai_integration.setup(home.host, {})
     await home.models.resolve("direct/m")
 
-    for release in home.owned:
-        release()
-    await openai_integration.unload(home)
+    await home.registrations.undo_all()
 
     with pytest.raises(Unavailable):
         await home.models.resolve("direct/m")
 
 
 async def test_a_refused_key_falls_over_and_is_a_repair_until_it_works(home: Any, openai_server: OpenAIServer) -> None:
-    await openai_integration.setup(home, {})
+    await openai_integration.setup(home.host, {})
     openai_server.key = "another-key"
     candidates = await home.models.candidates("direct/m")
 
@@ -104,7 +99,7 @@ async def test_a_refused_key_falls_over_and_is_a_repair_until_it_works(home: Any
 
 
 async def test_setting_litellm_up_loads_nothing(home: Any) -> None:
-    await litellm_integration.setup(home, {})
+    await litellm_integration.setup(home.host, {})
 
     provider = (await home.models.resolve("vendor/gpt-4o-mini")).provider
 

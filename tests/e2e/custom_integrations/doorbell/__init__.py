@@ -12,7 +12,7 @@ from aiohttp import web
 from hub.core.schema import Optional, Schema, integer
 from hub.core.services import AgentRule, ResponseMode, ServiceCall
 from hub.gateway.calls.contract import WRITE, HttpCall, Route
-from hub.hub import Hub
+from hub.host import IntegrationHost
 from hub.integration.errors import NotReady
 from hub.messaging.commands import ChatCommand, CommandCall
 from hub.messaging.schema import access_policy
@@ -24,8 +24,8 @@ from .channel import Door
 DOMAIN = "doorbell"
 
 
-async def setup(hub: Hub, config: Mapping[str, Any]) -> None:
-    folder = Path(str(hub.home)) / "doorbell"
+async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
+    folder = Path(str(host.home)) / "doorbell"
     folder.mkdir(exist_ok=True)
     if config["setup"] == "fails":
         raise RuntimeError("the wire is cut")
@@ -34,7 +34,7 @@ async def setup(hub: Hub, config: Mapping[str, Any]) -> None:
     door = Door(folder)
 
     async def ring(call: ToolCall) -> ToolResult:
-        hub.states.set("sensor.doorbell", "ringing", {"times": call.arguments["times"]}, call.context)
+        host.states.set("sensor.doorbell", "ringing", {"times": call.arguments["times"]}, call.context)
         return ToolResult(f"It rang {call.arguments['times']} times at the {config['place']}.")
 
     async def open_door(call: ServiceCall) -> Mapping[str, Any]:
@@ -55,19 +55,11 @@ async def setup(hub: Hub, config: Mapping[str, Any]) -> None:
         "home",
         Annotations(destructive=False, open_world=False, owner_only=False),
     )
-    for release in (
-        hub.tools.register(tool),
-        hub.services.register(DOMAIN, "open", open_door, None, ResponseMode.OPTIONAL, AgentRule.ALLOW),
-        hub.services.register(DOMAIN, "melt", open_door, None, ResponseMode.OPTIONAL, AgentRule.NEVER),
-        hub.services.register(DOMAIN, "unlock", open_door, None, ResponseMode.OPTIONAL, AgentRule.ASK),
-        hub.commands.add(ChatCommand("where", where, help="tell where the doorbell hangs")),
-        hub.gateway.routes.add(Route("POST", "/doorbell", said, DOMAIN, WRITE, body=Schema(dict))),
-    ):
-        hub.integrations.owns(DOMAIN, release)
-    hub.states.set("sensor.doorbell", "quiet", {"place": config["place"]})
-    await hub.channels.add(door, access_policy(config))
-
-
-async def unload(hub: Hub) -> None:
-    await hub.channels.remove(DOMAIN)
-    hub.states.remove("sensor.doorbell")
+    host.tools.add(tool)
+    host.services.register("open", open_door, None, ResponseMode.OPTIONAL, AgentRule.ALLOW)
+    host.services.register("melt", open_door, None, ResponseMode.OPTIONAL, AgentRule.NEVER)
+    host.services.register("unlock", open_door, None, ResponseMode.OPTIONAL, AgentRule.ASK)
+    host.commands.add(ChatCommand("where", where, help="tell where the doorbell hangs"))
+    host.routes.add(Route("POST", "/doorbell", said, DOMAIN, WRITE, body=Schema(dict)))
+    host.states.set("sensor.doorbell", "quiet", {"place": config["place"]})
+    await host.channels.add(door, access_policy(config))

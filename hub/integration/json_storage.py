@@ -1,0 +1,56 @@
+"""A small JSON file in which an integration keeps what must survive a restart."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+from hub.core.errors import HubError
+from hub.storage.files import read_bounded, write_atomic
+
+SIZE_LIMIT_BYTES = 4 * 1024 * 1024
+
+
+class JsonStorage:
+    """One JSON file below `.storage/integrations/`, written atomically.
+
+    Args:
+        path: The file; its folder is made when something is saved.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._saving = asyncio.Lock()
+
+    async def load(self, default: Any = None) -> Any:
+        """Return what was saved last, or `default` when nothing was.
+
+        Raises:
+            HubError: The file is damaged or too large.
+        """
+        try:
+            data = await asyncio.to_thread(read_bounded, self.path, SIZE_LIMIT_BYTES)
+        except FileNotFoundError:
+            return default
+        try:
+            return json.loads(data)
+        except ValueError as error:
+            raise HubError(f"{self.path} is damaged: {error}") from error
+
+    async def save(self, data: Any) -> None:
+        """Replace what is kept; it is on disk when this returns.
+
+        Raises:
+            HubError: It is larger than 4 MiB, or the disk refuses it.
+        """
+        text = json.dumps(data, ensure_ascii=False).encode()
+        if len(text) > SIZE_LIMIT_BYTES:
+            raise HubError(f"{self.path.name} would be larger than {SIZE_LIMIT_BYTES} bytes and was not saved")
+        async with self._saving:
+            await asyncio.to_thread(self._write, text)
+
+    def _write(self, text: bytes) -> None:
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_atomic(self.path, text)

@@ -1,0 +1,133 @@
+"""What an integration registers through its host goes when it goes; a real hub runs it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from hub.config.seed import seed
+from hub.core.errors import NotFound
+from hub.hub import Hub
+from hub.storage.homedir import Home
+from tests.e2e.homes import add_integration
+
+EVERYTHING = """
+import asyncio
+from pathlib import Path
+
+from aiohttp import web
+
+from hub.core.schema import Schema
+from hub.gateway.calls.contract import READ, Method, Push, Route
+from hub.integration.errors import NotReady
+from hub.messaging.commands import ChatCommand
+from hub.messaging.contract import Capabilities
+from hub.tools.contract import Tool, ToolResult
+from hub.tools.parameters import from_schema
+
+
+class Line:
+    name, account, capabilities = "line", "default", Capabilities()
+
+    async def start(self, receive):
+        self.server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0)
+
+    async def stop(self):
+        self.server.close()
+
+    async def send(self, message): ...
+
+    async def probe(self):
+        return {}
+
+
+async def answer(call):
+    return web.Response()
+
+
+async def nothing(*_):
+    return None
+
+
+async def setup(host, config):
+    await host.channels.add(Line())
+    host.tools.add(Tool("everything", "Does.", from_schema(Schema({})), nothing, "home"))
+    host.models.add("everything", lambda name, config: None)
+    host.services.register("do", nothing)
+    host.commands.add(ChatCommand("everything", nothing, help="do"))
+    host.methods.add(Method("everything.do", nothing, "everything", Schema({})))
+    host.routes.add(Route("GET", "/everything", answer, "everything"))
+    host.events.add("everything_happened", lambda event: Push("everything", {}, READ))
+    host.bus.listen("everything_happened", nothing)
+    host.states.set("sensor.everything", "on")
+    host.spawn(asyncio.sleep(3600), name="work for ever")
+    async def gone():
+        await host.storage("log").save(await host.storage("log").load([]) + ["gone"])
+    host.on_unload(gone)
+    if not (Path(host.home) / "ready").exists():
+        raise NotReady("the line is busy", retry_after_s=0.05)
+"""
+
+
+@pytest.fixture
+async def hub(tmp_path: Path) -> AsyncIterator[Hub]:
+    """A hub that is not started, with the integration in its home."""
+    home = Home(tmp_path / "home")
+    home.create()
+    seed(home)
+    add_integration(home.path, "everything", EVERYTHING, default=True)
+    hub = Hub(home, port=0)
+    yield hub
+    await hub.stop()
+
+
+def there(hub: Hub) -> dict[str, bool]:
+    """What of the integration is registered."""
+    return {
+        "channel": hub.channels.get("line") is not None,
+        "tool": hub.tools.get("everything") is not None,
+        "service": hub.services.get("everything", "do") is not None,
+        "command": any(each.name == "everything" for each in hub.commands.all()),
+        "method": hub.gateway.methods.get("everything.do") is not None,
+        "route": hub.gateway.routes.match("GET", "/everything") is not None,
+        "listeners": hub.bus.listener_counts().get("everything_happened", 0) == 2,
+        "state": hub.states.get("sensor.everything") is not None,
+        "task": any(task.get_name() == "work for ever" for task in asyncio.all_tasks()),
+    }
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(20):
+        while not condition():  # noqa: ASYNC110  what is waited for is a state of the hub
+            await asyncio.sleep(0.01)
+
+
+async def test_a_channel_of_a_set_up_that_was_not_ready_is_gone_before_the_retry(hub: Hub) -> None:
+    await hub.start()
+    status = hub.integrations.status("everything")
+    assert status is not None
+    await until(lambda: status.attempts > 2)
+    retrying = status.state.value, status.reason
+
+    (hub.home.path / "ready").touch()
+    await until(lambda: status.state.value == "set_up")
+
+    assert retrying == ("retrying", "the line is busy")
+    assert set(there(hub).values()) == {True}, there(hub)
+
+
+async def test_everything_registered_through_the_host_is_undone_when_it_is_unloaded(hub: Hub) -> None:
+    (hub.home.path / "ready").touch()
+    await hub.start()
+    before = there(hub)
+
+    await hub.integrations.stop()
+
+    assert set(before.values()) == {True}, before
+    assert set(there(hub).values()) == {False}, there(hub)
+    assert (hub.home.storage / "integrations" / "everything" / "log.json").read_text() == '["gone"]'
+    with pytest.raises(NotFound):
+        await hub.models.resolve("everything/x")
