@@ -61,6 +61,7 @@ class Dashboard:
         self._tasks = TaskOwner("dashboard")
         self._assets = Assets()
         self._renderer = Renderer(
+            hub.gateway.app,
             self._assets,
             home_name=lambda: str(self._setting("name", "Home")),
             hub_language=lambda: str(self._setting("language", "en")),
@@ -79,6 +80,7 @@ class Dashboard:
         self._live_chat = None if self._overview.recovery else self._make_live_chat()
         self._unsubscribe: list[Unsubscribe] = []
         self._remove_routes = add_routes(hub.gateway.routes, self._renderer, self._routes())
+        hub.gateway.unknown_page = self._renderer.unknown
         changes = ("integration_changed", "models_changed", "config_refused", EVENT_REPAIRS_CHANGED, *ACTIVITY)
         self._unsubscribe += [
             *(hub.bus.listen(name, self._changed) for name in changes),
@@ -88,6 +90,7 @@ class Dashboard:
 
     async def close(self) -> None:
         """Remove the routes and close the tabs' sockets; the tabs reconnect when the hub is back."""
+        self._hub.gateway.unknown_page = None
         self._remove_routes()
         for unsubscribe in self._unsubscribe:
             unsubscribe()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import ClientSession, CookieJar, WSServerHandshakeError
+from bs4 import BeautifulSoup
 
 from tests.servers.hub_process import HubProcess
 from web.core.page_routes import OWNER
@@ -285,6 +286,23 @@ async def test_an_error_of_a_page_is_a_page(owner: ClientSession) -> None:
 
     assert answer.status == 404
     assert "There is no agent" in await answer.text()
+
+
+async def test_an_unknown_address_is_a_page_with_a_way_back(stranger: ClientSession) -> None:
+    answer = await stranger.get("/no/such/page", headers={"Accept": "text/html", "Accept-Language": "zh-CN"})
+
+    page = BeautifulSoup(await answer.text(), "html.parser")
+    assert answer.status == 404
+    assert page.h1 is not None
+    assert page.h1.get_text() == "找不到页面"
+    assert [link["href"] for link in page.select("main a")] == ["/"]
+
+
+async def test_an_unknown_address_is_json_for_a_program(stranger: ClientSession) -> None:
+    answer = await stranger.get("/no/such/page", headers={"Accept": "application/json"})
+
+    assert answer.status == 404
+    assert (await answer.json())["error"]["code"] == "NOT_FOUND"
 
 
 @pytest.mark.parametrize("back", ["//evil.example", "https://evil.example/", "/\\evil.example", "javascript:alert(1)"])

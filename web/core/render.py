@@ -26,7 +26,7 @@ FRAME = "base/page.html"
 
 @dataclass(frozen=True, slots=True)
 class RenderedPage:
-    """What a page shows, before anybody decided how.
+    """The content of a page, before it is rendered as HTML or JSON.
 
     Attributes:
         name: Of its template, and the class of its main element.
@@ -47,6 +47,7 @@ class Renderer:
     """Turns pages into responses; what one takes is loaded in a thread when it is first shown.
 
     Args:
+        app: The application of the requests.
         assets: The static files.
         home_name: Returns the name of the home.
         hub_language: Returns the hub's language.
@@ -56,6 +57,7 @@ class Renderer:
 
     def __init__(
         self,
+        app: web.Application,
         assets: Assets,
         *,
         home_name: Callable[[], str],
@@ -68,7 +70,7 @@ class Renderer:
         self._hub_language = hub_language
         self._zone = zone
         self._wall_time = wall_time
-        self._templates = PageTemplates(assets.url)
+        self._templates = PageTemplates(app, assets.url, (self._frame,))
         self._loaded: set[tuple[str, str]] = set()
         self._loading = asyncio.Lock()
 
@@ -91,27 +93,24 @@ class Renderer:
         """Answer with the page as HTML, or as JSON when that was asked for."""
         if wants_json(call.request):
             return json_response(page.data, status=page.status)
-        preferences = self.preferences(call)
+        return await self._respond(call.request, page)
+
+    async def unknown(self, request: web.Request) -> web.Response:
+        """Answer a browser that asks for an address that does not exist; nobody needs to be signed in."""
+        return await self._respond(request, RenderedPage("unknown", "Page not found", status=404))
+
+    async def _respond(self, request: web.Request, page: RenderedPage) -> web.Response:
         template = f"pages/{page.name}.html"
-        await self.prepare(preferences.language, template)
+        await self.prepare(read_preferences(request, self._hub_language()).language, template)
         nonce = new_nonce()
-        translate = catalogue(preferences.language).gettext
-        html = self._templates.get(template).render(
-            **self._words(preferences.language),
-            page={**page.data, "title": page.title, "path": page.path, "name": page.name},
-            here=call.request.path_qs if call.request.method == "GET" else page.path or "/",
-            theme=preferences.theme,
-            keys=preferences.keys,
-            nonce=nonce,
-            home_name=self._home_name(),
-            languages=LANGUAGES,
-            themes=THEMES,
-            navigation=NAVIGATION,
-            script_texts={text: translate(text) for text in SCRIPT_TEXTS},
-        )
-        return web.Response(
-            text=html, status=page.status, content_type="text/html", charset="utf-8", headers=page_headers(nonce)
-        )
+        context = {
+            "page": {**page.data, "title": page.title, "path": page.path, "name": page.name},
+            "here": request.path_qs if request.method == "GET" else page.path or "/",
+            "nonce": nonce,
+        }
+        response = await self._templates.respond(template, request, context, page.status)
+        response.headers.extend(page_headers(nonce))
+        return response
 
     def fragment(self, name: str, language: str, **data: Any) -> str:
         """Return one fragment as HTML."""
@@ -132,6 +131,21 @@ class Renderer:
         if not ts_ms:
             return ""
         return dt.datetime.fromtimestamp(ts_ms / 1000, self._zone()).isoformat(timespec="seconds")
+
+    async def _frame(self, request: web.Request) -> dict[str, Any]:
+        """Return what every page shows to the browser that asks: the context processor of the pages."""
+        preferences = read_preferences(request, self._hub_language())
+        translate = catalogue(preferences.language).gettext
+        return {
+            **self._words(preferences.language),
+            "theme": preferences.theme,
+            "keys": preferences.keys,
+            "home_name": self._home_name(),
+            "languages": LANGUAGES,
+            "themes": THEMES,
+            "navigation": NAVIGATION,
+            "script_texts": {text: translate(text) for text in SCRIPT_TEXTS},
+        }
 
     def _words(self, language: str) -> dict[str, Any]:
         texts = catalogue(language)

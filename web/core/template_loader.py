@@ -1,30 +1,57 @@
-"""The templates of pages and fragments, each compiled once with all that it names."""
+"""The templates of pages and fragments, rendered by aiohttp-jinja2, each compiled once with all that it names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
+
+from aiohttp import web
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
 TEMPLATE_DIR = Path(__file__).parent.parent / "templates"
 
+ContextProcessor = Callable[[web.Request], Awaitable[dict[str, Any]]]
+"""Returns what every page shows to the browser that asks."""
+
 
 class PageTemplates:
-    """Compiles templates when they are first wanted; that takes up to 40 ms for a page, and more for the first.
+    """Compiles templates on first use; that takes up to 40 ms for a page, and more for the first.
 
     Args:
+        app: The application of the requests; aiohttp-jinja2 keeps the environment and the context processors in it.
         asset: Returns the address of a static file.
-        folder: Where they are.
+        processors: Add to the context of each page.
+        folder: Where the templates are.
     """
 
-    def __init__(self, asset: Callable[[str], str], folder: Path = TEMPLATE_DIR) -> None:
+    def __init__(
+        self,
+        app: web.Application,
+        asset: Callable[[str], str],
+        processors: Sequence[ContextProcessor] = (),
+        folder: Path = TEMPLATE_DIR,
+    ) -> None:
+        self._app = app
         self._asset = asset
+        self._processors = processors
         self._folder = folder
         self._environment: Environment | None = None
         self._loaded: set[str] = set()
+
+    async def respond(self, name: str, request: web.Request, context: Mapping[str, Any], status: int) -> web.Response:
+        """Return a page for the request, with what the context processors add."""
+        import aiohttp_jinja2
+
+        self._opened()
+
+        async def render(request: web.Request) -> web.StreamResponse:
+            return aiohttp_jinja2.render_template(name, request, context, status=status)
+
+        return cast(web.Response, await aiohttp_jinja2.context_processors_middleware(request, render))
 
     def get(self, name: str) -> Template:
         """Return a template; what it names is compiled when it is rendered, unless `load` did that."""
@@ -46,11 +73,16 @@ class PageTemplates:
 
     def _opened(self) -> Environment:
         if self._environment is None:
-            from jinja2 import Environment, FileSystemLoader, StrictUndefined
+            import aiohttp_jinja2
+            from jinja2 import FileSystemLoader, StrictUndefined
 
-            environment = Environment(
+            # aiohttp-jinja2 1.6 keeps the context in the request under a plain text, of which aiohttp warns.
+            warnings.filterwarnings("ignore", category=web.NotAppKeyWarning, module="aiohttp_jinja2")
+            environment = aiohttp_jinja2.setup(
+                self._app,
+                context_processors=self._processors,
+                default_helpers=False,
                 loader=FileSystemLoader(self._folder),
-                autoescape=True,
                 undefined=StrictUndefined,
                 trim_blocks=True,
                 lstrip_blocks=True,

@@ -19,6 +19,7 @@ from aiohttp.web_protocol import RequestHandler
 from aiohttp.web_request import BaseRequest
 
 from hub.gateway.access.hosts import plain_address
+from hub.gateway.access.request import GatewayRequest
 from hub.gateway.calls.settings import GatewayLimits
 
 _log = logging.getLogger(__name__)
@@ -333,9 +334,10 @@ class Guard:
 class GuardedServer(web.Server):
     """aiohttp's low-level server whose connections stand behind the guard."""
 
-    def __init__(self, handler: Any, guard: Guard, **options: Any) -> None:
+    def __init__(self, handler: Any, guard: Guard, app: web.Application, **options: Any) -> None:
         super().__init__(handler, handler_cancellation=True, request_factory=self._request)
         self._guard = guard
+        self._app = app
         self._options = {
             "keepalive_timeout": KEEPALIVE_S,
             "access_log": None,
@@ -348,4 +350,4 @@ class GuardedServer(web.Server):
         return Socket(self, self._guard, self._loop, **self._options)
 
     def _request(self, message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.Request:
-        return web.Request(message, payload, protocol, writer, task, self._loop)
+        return GatewayRequest(self._app, message, payload, protocol, writer, task, self._loop)

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import socket as sockets
 import ssl
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
 from typing import Any, Literal, cast
 
@@ -14,7 +14,7 @@ import orjson
 from aiohttp import web
 
 from hub.core.clock import Clock
-from hub.core.errors import HubError, Unauthorized, Unavailable
+from hub.core.errors import HubError, NotFound, Unauthorized, Unavailable
 from hub.core.events import EventBus
 from hub.core.ids import new_id
 from hub.core.repairs import Repairs, Severity
@@ -65,6 +65,10 @@ SECURITY_HEADERS = (
 )
 
 
+UnknownPage = Callable[[web.Request], Awaitable[web.Response]]
+"""Answers a browser that asks for an address that does not exist; other clients get JSON."""
+
+
 class GatewayState(StrEnum):
     """How far the hub is; everything but health answers UNAVAILABLE while it starts."""
 
@@ -105,7 +109,9 @@ class Gateway:
         self.clock = clock
         self.version = version
         self.state = GatewayState.STARTING
+        self.app = web.Application()
         self.routes = RouteTable()
+        self.unknown_page: UnknownPage | None = None
         self.methods = MethodTable()
         self.presence = Presence(clock, version)
         self.authenticator = Authenticator(settings, people, hub_token, AttemptLimiter(clock))
@@ -164,7 +170,7 @@ class Gateway:
         refuse_unsafe(settings)
         if settings.password is not None:
             refuse_weak_password(settings.password)
-        self._protocol = protocol = GuardedServer(self._handle, self.guard)
+        self._protocol = protocol = GuardedServer(self._handle, self.guard, self.app)
         tls = _tls(settings)
         port = await self._listen(protocol, settings.host, settings.port, tls)
         self._address = (settings.host, port)
@@ -267,7 +273,10 @@ class Gateway:
             finally:
                 socket.end_public()
         except HubError as error:
-            response = self._refusal(request, match, error)
+            if self.unknown_page is not None and isinstance(error, NotFound) and match is None and _is_browser(request):
+                response = await self.unknown_page(request)
+            else:
+                response = self._refusal(request, match, error)
         except Exception as error:  # whatever goes wrong, the client gets an answer and the log the reason
             _log.exception("%s %s failed", request.method, request.path)
             response = self._refusal(request, match, HubError(f"this failed: {type(error).__name__}"))

@@ -7,6 +7,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from aiohttp import web
 
 from web.automations.trace_view import TONES, TraceView, duration_text, outcome_shown
 from web.core.assets import Assets
@@ -20,6 +21,7 @@ NOW = 1_767_225_600.0
 @pytest.fixture
 def view(tmp_path: Path) -> TraceView:
     renderer = Renderer(
+        web.Application(),
         Assets(tmp_path),
         home_name=lambda: "Home",
         hub_language=lambda: "en",

@@ -6,8 +6,12 @@ import asyncio
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+import aiohttp_jinja2
 import pytest
+from aiohttp import ClientSession, web
 
+from hub.gateway.access.guard import Guard, GuardedServer
+from hub.gateway.calls.settings import GatewayLimits
 from web.core.assets import Assets
 from web.core.render import Renderer
 from web.core.template_loader import PageTemplates
@@ -30,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_template_is_loaded_with_all_that_it_extends_includes_and_imports(folder: Path) -> None:
-    templates = PageTemplates(str, folder)
+    templates = PageTemplates(web.Application(), str, folder=folder)
 
     templates.load("pages/chat.html")
     for name in FILES:
@@ -41,7 +45,7 @@ def test_a_template_is_loaded_with_all_that_it_extends_includes_and_imports(fold
 
 def test_a_template_that_names_itself_is_loaded_once(folder: Path) -> None:
     (folder / "fragments" / "row.html").write_text('{% if 1 > 2 %}{% include "fragments/row.html" %}{% endif %}end')
-    templates = PageTemplates(str, folder)
+    templates = PageTemplates(web.Application(), str, folder=folder)
 
     templates.load("fragments/row.html")
 
@@ -49,13 +53,38 @@ def test_a_template_that_names_itself_is_loaded_once(folder: Path) -> None:
 
 
 def test_a_template_that_was_not_loaded_can_be_had_all_the_same(folder: Path) -> None:
-    templates = PageTemplates(str, folder)
+    templates = PageTemplates(web.Application(), str, folder=folder)
 
     assert templates.get("fragments/log.html").render() == "<p><svg>a</svg></p>"
 
 
+async def test_a_page_is_rendered_by_aiohttp_jinja2_with_what_context_processors_add(folder: Path) -> None:
+    (folder / "hello.html").write_text("<p>{{ greeting }}, {{ name }}</p>")
+    app = web.Application()
+
+    async def greeting(request: web.Request) -> dict[str, str]:
+        return {"greeting": request.query["greeting"]}
+
+    async def show(request: web.Request) -> web.Response:
+        assert "hello.html" in aiohttp_jinja2.get_env(request.app).list_templates()
+        return await templates.respond("hello.html", request, {"name": "<Anna>"}, 201)
+
+    templates = PageTemplates(app, str, (greeting,), folder)
+    templates.load("hello.html")
+    guard = Guard(GatewayLimits())
+    server = await asyncio.get_running_loop().create_server(GuardedServer(show, guard, app), "127.0.0.1", 0)
+
+    async with server, ClientSession() as client:
+        answer = await client.get(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/?greeting=Hello")
+        text = await answer.text()
+
+    guard.close()
+    assert (answer.status, text) == (201, "<p>Hello, &lt;Anna&gt;</p>")
+
+
 async def test_the_loop_goes_on_while_what_a_page_takes_is_loaded() -> None:
     renderer = Renderer(
+        web.Application(),
         Assets(),
         home_name=lambda: "Home",
         hub_language=lambda: "en",

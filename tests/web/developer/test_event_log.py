@@ -4,6 +4,7 @@ from types import SimpleNamespace
 from zoneinfo import ZoneInfo
 
 import pytest
+from aiohttp import web
 
 from hub.core.events import EventBus
 from hub.core.tasks import TaskOwner
@@ -37,6 +38,7 @@ class Heard:
         redactor = Redactor()
         redactor.register("a-secret-of-this-home")
         renderer = Renderer(
+            web.Application(),
             Assets(),
             home_name=lambda: "Home",
             hub_language=lambda: "en",
