@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, timezone
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from hub.core.clock import ManualClock
 from hub.memory.contract import (
     NO_FILTERS,
     Added,
+    Change,
     Edit,
     Filters,
     Forget,
@@ -102,6 +103,9 @@ class Notes:
 
     async def get(self, path: str, scope: MemoryScope = OWNER, start: int = 1, lines: int = 200) -> str:
         return await self.memory.get(path, agent_id="main", scope=scope, start=start, lines=lines)
+
+    async def changes(self) -> Sequence[Change]:
+        return await self.notebook.changes(agent_id="main", scope=OWNER)
 
     async def edit(self, *edits: Edit, scope: MemoryScope = OWNER, reason: str = "edit", who: str = "me") -> str:
         change = await self.notebook.write(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from hub.core.errors import Forbidden, InvalidRequest
@@ -120,6 +122,46 @@ async def test_struck_entries_are_forgotten_too(notes: Notes) -> None:
 
     assert await notes.forget("Anna bakery") == ["Anna works at the bakery"]
     assert "bakery" not in notes.read(TODAY) + notes.kept()
+
+
+async def test_what_an_entry_was_corrected_from_is_forgotten_with_it(notes: Notes) -> None:
+    await notes.put("the boiler was serviced on 12 May")
+    await notes.put("the boiler was serviced on 14 May", replaces="the boiler was serviced on 12 May")
+    await notes.put("no, the man came a day later", replaces="the boiler was serviced on 14 May")
+    await notes.put("the stove was swept on 12 May")
+
+    would_go = [hit.text for hit in await notes.remove(Forget("the man came"), dry_run=True)]
+    gone = await notes.forget("no, the man came a day later")
+
+    assert sorted(gone) == sorted(would_go)
+    assert sorted(gone) == [
+        "no, the man came a day later",
+        "the boiler was serviced on 12 May",
+        "the boiler was serviced on 14 May",
+    ]
+    assert "boiler" not in notes.read(TODAY) + notes.kept()
+    assert "the stove was swept on 12 May" in notes.read(TODAY)
+    assert all("boiler" not in f"{each.summary}{each.diff}" for each in await notes.changes())
+
+
+async def test_what_an_entry_was_corrected_from_is_forgotten_when_the_record_of_it_is_gone(notes: Notes) -> None:
+    await notes.put("the boiler was serviced on 12 May")
+    await notes.put("the rent is 900 euros")
+    await notes.put("the boiler was serviced on 14 May", replaces="the boiler was serviced on 12 May")
+    await notes.put("the rent is 950 euros", replaces="the rent is 900 euros")
+    shutil.rmtree(notes.history)
+
+    assert len(await notes.forget("the boiler was serviced on 14 May")) == 2
+    assert "boiler" not in notes.read(TODAY)
+    assert "~~the rent is 900 euros~~" in notes.read(TODAY)
+
+
+async def test_older_versions_do_not_count_when_words_name_too_much(notes: Notes) -> None:
+    await notes.put("level 0")
+    for number in range(1, 8):
+        await notes.put(f"level {number}", replaces=f"level {number - 1}")
+
+    assert len(await notes.forget("level 7")) == 8
 
 
 async def test_what_is_forgotten_leaves_the_history_and_nothing_else_does(notes: Notes) -> None:

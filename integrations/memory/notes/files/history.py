@@ -9,6 +9,7 @@ import json
 import logging
 import re
 import secrets
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -18,6 +19,7 @@ from typing import Any
 from hub.core.errors import HubError
 from hub.memory.alike import fact_key
 from hub.memory.contract import Change
+from hub.memory.markdown import passages
 from hub.storage.files import read_bounded, write_atomic
 from integrations.memory.notes.files.patches import Hunk, unified
 
@@ -154,6 +156,20 @@ class History:
         """Note whether a change was taken back."""
         if (found := self.get(id)) is not None:
             write_atomic(self._path(id, _DONE), _packed(replace(found, undone=undone)))
+
+    def replacements(self) -> dict[str, set[str]]:
+        """Return, for each entry that was written in place of others, what it replaced; as `fact_key` of each."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for record in self.newest():
+            if record.reason != "add":
+                continue
+            hunks = [hunk for file in record.files for hunk in file.hunks or ()]
+            written = [each for hunk in hunks for each in passages("\n".join(hunk.after)) if each.is_item]
+            replaced = {fact_key(each.text) for each in written if each.struck}
+            for each in written:
+                if not each.struck and replaced:
+                    found[fact_key(each.text)] |= replaced
+        return found
 
     def scrub(self, lines: Collection[str], paths: Collection[str]) -> None:
         """Take out of all records what is forgotten.

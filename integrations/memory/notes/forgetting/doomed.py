@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hub.core.errors import InvalidRequest
+from hub.memory.alike import Relation, fact_key, gist_of, relation_of
 from hub.memory.contract import Forget, Hit, MemoryScope
 from hub.memory.front_matter import front_matter
 from hub.memory.markdown import Passage, passages, without_lines
@@ -17,6 +18,10 @@ from integrations.memory.notes.matching import Term, for_example, meant
 
 FORGET_LIMIT = 5
 """Entries, and things that were said, that words alone may name."""
+_OF_ONE_THING = frozenset({Relation.CONTRADICTS, Relation.SAME, Relation.ALIKE, Relation.UNSURE})
+
+Replacements = Mapping[str, Collection[str]]
+"""What entries replaced, as far as it is on record: `fact_key` of the newer, and of the older ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +33,14 @@ class Doomed:
         text: All of it.
         passages: Those that go; None: all of the file.
         is_seen: Whether the session sees it; if not, only that it is there is told.
+        older: How many of the passages go along as older versions of others.
     """
 
     path: str
     text: str
     passages: tuple[Passage, ...] | None
     is_seen: bool
+    older: int = 0
 
     @property
     def lines(self) -> list[str]:
@@ -68,7 +75,9 @@ def areas_searched(what: Forget, scope: MemoryScope) -> tuple[str, ...] | None:
     return None if scope.private and not what.query else areas_of(scope)
 
 
-def doomed(texts: Iterable[tuple[str, str]], what: Forget, terms: list[Term], scope: MemoryScope) -> list[Doomed]:
+def doomed(
+    texts: Iterable[tuple[str, str]], what: Forget, terms: list[Term], scope: MemoryScope, replaced: Replacements
+) -> list[Doomed]:
     """Return what is to be forgotten, by file.
 
     Args:
@@ -76,9 +85,11 @@ def doomed(texts: Iterable[tuple[str, str]], what: Forget, terms: list[Term], sc
         what: What is asked for.
         terms: What its query asks for.
         scope: Who asks.
+        replaced: What entries replaced.
     """
     whole: list[Doomed] = []
     entries: dict[str, tuple[str, list[Passage]]] = {}
+    older: list[tuple[str, Passage]] = []
     seen = areas_of(scope)
     for path, text in texts:
         if not what.query and _is_whole(path, text, what) and (scope.private or may_write(path, scope)):
@@ -90,23 +101,55 @@ def doomed(texts: Iterable[tuple[str, str]], what: Forget, terms: list[Term], sc
         if found:
             entries[path] = (text, found)
     if what.query:
-        matches = meant(((path, each) for path, (_, found) in entries.items() for each in found), what.query, terms)
+        there = [(path, each) for path, (_, found) in entries.items() for each in found]
+        matches = meant(there, what.query, terms)
+        older = older_versions(matches, there, replaced)
+        matches += older
         chosen = {path: [each for at, each in matches if at == path] for path, _ in matches}
         entries = {path: (entries[path][0], found) for path, found in chosen.items()}
-    parts = [Doomed(path, text, tuple(found), area_of(path) in seen) for path, (text, found) in entries.items()]
+    parts = [
+        Doomed(path, text, tuple(found), area_of(path) in seen, sum(at == path for at, _ in older))
+        for path, (text, found) in entries.items()
+    ]
     return [*parts, *whole]
 
 
-def within_limit(hits: Sequence[Hit], what: Forget) -> None:
-    """See that words alone do not name too much.
+def older_versions(
+    chosen: Sequence[tuple[str, Passage]], there: Sequence[tuple[str, Passage]], replaced: Replacements
+) -> list[tuple[str, Passage]]:
+    """Return the struck entries that the chosen ones replaced, and those that these had replaced before."""
+    found: list[tuple[str, Passage]] = []
+    struck = [each for each in there if each[1].struck and each not in chosen]
+    newer = [passage for _, passage in chosen]
+    while newer:
+        passage = newer.pop()
+        older = [each for each in struck if _was_replaced_by(each[1], passage, replaced)]
+        struck = [each for each in struck if each not in older]
+        newer += [each for _, each in older]
+        found += older
+    return found
+
+
+def _was_replaced_by(older: Passage, newer: Passage, replaced: Replacements) -> bool:
+    """Whether an entry took the place of another: by the record, or because one was struck for the other that day."""
+    if fact_key(older.text) in replaced.get(fact_key(newer.text), ()):
+        return True
+    if older.superseded is None or older.superseded != newer.day:
+        return False
+    return relation_of(gist_of(older.text), gist_of(newer.text), apart=older.day != newer.day) in _OF_ONE_THING
+
+
+def within_limit(hits: Sequence[Hit], what: Forget, older: int = 0) -> None:
+    """Refuse words that name too much; older versions of what is named do not count.
 
     Raises:
         InvalidRequest: They do.
     """
-    if what.query and what.session is None and what.person is None and len(hits) > FORGET_LIMIT:
+    count = len(hits) - older
+    if what.query and what.session is None and what.person is None and count > FORGET_LIMIT:
         raise InvalidRequest(
-            f"{len(hits)} entries match, and nothing was forgotten. Say more exactly which, or of which session or "
-            f"person, {for_example(hits)}"
+            f"{count} entries match, and nothing was forgotten. Say more exactly which, or of which session or person, "
+            f"{for_example(hits)}"
         )
 
 

@@ -81,10 +81,11 @@ class TakingOut:
             InvalidRequest: The words name too much.
         """
         what, terms, scope, spoken = self.what, self.terms, self.scope, self.spoken
-        files = doomed(desk.shelf.texts(areas_searched(what, scope)), what, terms, scope)
+        replaced = desk.history.replacements() if what.query else {}
+        files = doomed(desk.shelf.texts(areas_searched(what, scope)), what, terms, scope, replaced)
         said = [] if spoken is None else list(unsaid(spoken.source, what, terms, scope, spoken.runs))
         gone = Gone(files, said)
-        within_limit(gone.hits, what)
+        within_limit(gone.hits, what, sum(each.older for each in files))
         return gone
 
     def do(self, desk: Desk) -> tuple[Gone, Sequence[str]]:
