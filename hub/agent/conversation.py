@@ -11,6 +11,7 @@ from datetime import tzinfo
 from typing import Any
 
 from hub.agent.envelope import envelope
+from hub.agent.taint import ConversationTaint
 from hub.agent.window import Item, Window, estimate_message, fit
 from hub.models.contract import Block, Message, Role, TextBlock
 from hub.sessions.entry import TranscriptEntry
@@ -62,40 +63,46 @@ class RunConversation:
         # Sums over the items, since nearly every look finds that all of them fit.
         self._messages: list[Message] = []
         self._tokens = 0
-        self._untrusted = 0
         self._seen: list[str] = []
         self._waiting: list[str] = []
         self._tidy = True
+        self._taint = ConversationTaint()
 
     def window(self, budget: int, *, halvings: int = 0) -> Window:
         """Return what fits into `budget` tokens of the conversation as it stands now."""
         self._refresh()
         if self._tokens <= budget and not halvings:
-            window = Window(tuple(self._messages), self._tokens, self._untrusted > 0)
+            window = Window(tuple(self._messages), self._tokens)
         else:
             window = fit(self._items, budget, halvings=halvings)
         if self._tidy and not self._waiting:
             return window
         return replace(window, messages=tuple(pair_results(window.messages)))
 
+    def taint(self) -> ConversationTaint:
+        """Return what is known now of words from outside in the conversation, in the window or not."""
+        self._refresh()
+        return self._taint
+
     def _refresh(self) -> None:
         branch = self.transcript.branch()
         known = len(self._seen)
         if known > len(branch) or (known and branch[known - 1].id != self._seen[-1]):
             self._items, self._messages, self._seen, self._waiting = [], [], [], []
-            self._tokens = self._untrusted = known = 0
+            self._tokens = known = 0
             self._tidy = True
+            self._taint = ConversationTaint()
         for entry in branch[known:]:
             self._seen.append(entry.id)
+            self._taint.add(entry)
             message = self._message(entry)
             if message is None:
                 continue
             self._tidy = self._tidy and self._follows(message)
-            item = Item(message, estimate_message(message), entry.provenance.trusted)
+            item = Item(message, estimate_message(message))
             self._items.append(item)
             self._messages.append(message)
             self._tokens += item.tokens
-            self._untrusted += not item.trusted
 
     def _follows(self, message: Message) -> bool:
         """Whether results come right behind their calls, in their order, as models want it."""

@@ -18,13 +18,14 @@ from hub.agent.parts import RunDependencies
 from hub.agent.ports import RunConfig, RunPorts
 from hub.agent.record import RunRecord
 from hub.agent.run_request import RunRequest, RunResult, RunStatus
-from hub.agent.untrusted import speaks_from_outside
+from hub.agent.whose_words import check_extra_prompt
 from hub.core.context import Context
 from hub.models.contract import StopReason, TextDelta, ThinkingDelta, ToolCallBlock, Usage
 from hub.sessions.entry import TranscriptEntry
 from hub.sessions.repair import INTERRUPTED
 from hub.sessions.session import Session
 from hub.tools.contract import ToolResult
+from hub.tools.policy import belongs_here
 
 _log = logging.getLogger(__name__)
 
@@ -77,8 +78,10 @@ class Execution:
             HubError: There is no such agent or model, or the transcript cannot be read.
         """
         parts, request = self._parts, self._request
+        check_extra_prompt(request)
         conversation = await self._conversation()
-        self._record = RunRecord(parts, request, self._context, conversation.transcript)
+        person = self.session.person if self.session is not None else None
+        self._record = RunRecord(parts, request, self._context, conversation.transcript, person)
         if parts.before and not request.ephemeral and not self._record.has_heard:
             await self._ask_before(self._record)
         await self._record.hear()
@@ -164,7 +167,7 @@ class Execution:
             outcome.stop,
             self._parts.redactor.redact_data(outcome.error),
             self.model,
-            self.tainted or self._request.context.authority.tainted,
+            self.heard_outside or self._request.context.authority.tainted,
         )
 
     async def leave(self) -> None:
@@ -181,9 +184,9 @@ class Execution:
         return self._ports.estimated_tokens() if self._ports is not None else None
 
     @property
-    def tainted(self) -> bool:
-        """Whether words from outside were in a window that the model saw."""
-        return self._ports is not None and self._ports.tainted
+    def heard_outside(self) -> bool:
+        """Whether words from outside were before the model."""
+        return self._ports is not None and self._ports.heard_outside
 
     # -- below: in the order in which it happens -------------------------------------------------------------------
 
@@ -191,7 +194,7 @@ class Execution:
         parts, request = self._parts, self._request
         authority = request.context.authority
         if request.history is not None:
-            trusted = not speaks_from_outside(authority)
+            trusted = belongs_here(authority)
             history = ephemeral_transcript(request.history, parts.redactor.redact, trusted=trusted)
             return RunConversation(history, parts.zone())
         self.is_new = parts.sessions.get(request.session_key) is None
@@ -231,7 +234,8 @@ class Execution:
         if self._record is None or self._ports is None:
             raise AssertionError("prepared first")
         self._ports.results.clear()
-        await self._record.store([self._record.said(turn.message, self.model, turn.usage)])
+        said = self._record.said(turn.message, self.model, turn.usage, derived=self.heard_outside)
+        await self._record.store([said])
         self._open = list(turn.calls)
         if not self._request.ephemeral:
             # Once per turn, beside the tools: nobody waits for the disk until the answer is there.
@@ -248,7 +252,7 @@ class Execution:
         answer = self._answer
         if outcome.status is RunStatus.OK and answer is not None:
             data = {"final": True, "status": "ok", "stop": outcome.stop}
-            return [record.said(answer.message, self.model, answer.usage, data)]
+            return [record.said(answer.message, self.model, answer.usage, data, derived=self.heard_outside)]
         return [
             *self._closed_calls(record, STOPPED_CALL),
             *self._partial(record, outcome.status.value),
@@ -274,4 +278,4 @@ class Execution:
         if usage is not None and self.model is not None:
             self.spent = self.spent.plus(usage, 0)
             self.calls.append((self.model, usage))
-        return [record.said(message, self.model, usage, {"status": status})]
+        return [record.said(message, self.model, usage, {"status": status}, derived=self.heard_outside)]

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
-from hub.agent.untrusted import speaks_from_outside
 from hub.core.context import Authority
 from hub.core.errors import LimitExceeded
 from hub.memory.front_matter import holds_outside_words
@@ -60,7 +59,7 @@ class OutsideFiles:
 
     def writes_from_outside(self, authority: Authority) -> bool:
         """Whether what is written under this authority counts as words from outside."""
-        return authority.tainted or speaks_from_outside(authority)
+        return authority.tainted or not authority.owner
 
     def mark(self, agent_id: str, path: str, data: bytes, new_directories: Iterable[str] = ()) -> None:
         """Note what is about to be written; on the disk when this returns, so that no crash forgets it.

@@ -11,6 +11,7 @@ from hub.agent.agents import Agent
 from hub.agent.conversation import RunConversation
 from hub.agent.parts import RunDependencies
 from hub.agent.run_request import RunRequest
+from hub.agent.whose_words import speaker
 from hub.agent.window import Window, budget_for, estimate_text
 from hub.core.context import Context
 from hub.models.contract import ModelEvent, ModelRequest, ToolCallBlock, ToolSpec
@@ -50,7 +51,8 @@ class RunPorts:
     Attributes:
         model: `provider/id` of the model that was asked last.
         window: What it was sent.
-        tainted: Whether words from outside were in any window of this run: what the model says since may be theirs.
+        heard_outside: Whether words from outside were before the model: what it says since may be theirs.
+        tainted: Whether they narrow what it may do; not while the owner has lifted that.
         results: Results of tool calls that have ended, by the identity of the call.
     """
 
@@ -64,12 +66,14 @@ class RunPorts:
     ) -> None:
         self.model = brief.candidates[0].ref
         self.window: Window | None = None
+        self.heard_outside = False
         self.tainted = False
         self.results: dict[int, ToolResult] = {}
         self._parts = parts
         self._request = request
         self._context = context
         self._conversation = conversation
+        self._speaker = speaker(context.authority)
         self._brief = brief
         self._specs = tuple(ToolSpec(tool.name, tool.description, tool.parameters.json_schema) for tool in brief.tools)
         self._fixed_tokens = estimate_text(brief.system) + sum(
@@ -136,7 +140,9 @@ class RunPorts:
         info = resolved.info
         window = self._conversation.window(budget_for(info, self._fixed_tokens), halvings=halvings)
         self.window = window
-        self.tainted = self.tainted or window.tainted
+        taint = self._conversation.taint()
+        self.heard_outside = self.heard_outside or taint.is_heard(self._speaker)
+        self.tainted = self.tainted or taint.restricts(self._speaker, self._request.run_id)
         return ModelRequest(
             model=info.id,
             system=self._brief.system,

@@ -10,15 +10,18 @@ from hub.agent.outcome import RunOutcome
 from hub.agent.parts import RunDependencies
 from hub.agent.run_request import RunRequest
 from hub.agent.side_note import note_channel
-from hub.agent.untrusted import speaks_from_outside
+from hub.agent.whose_words import is_own, provenance_of
 from hub.core.context import Context
 from hub.models.contract import Message, Role, TextBlock, ToolCallBlock, Usage, tool_result
 from hub.sessions.entry import Provenance, TranscriptEntry, event_entry, message_entry
 from hub.sessions.transcript import Transcript
 from hub.tools.contract import ToolResult
 
-MODEL = Provenance(trusted=True, source="model")
-HUB = Provenance(trusted=True, source="hub")
+MODEL = Provenance(trusted=True, who="model")
+DERIVED = Provenance(trusted=False, who="model", derived=True)
+HUB = Provenance(trusted=True, who="hub")
+PROGRAMS = ("token:", "device:")
+"""Principals that no channel names for the model."""
 
 
 class RunRecord:
@@ -26,19 +29,28 @@ class RunRecord:
 
     Args:
         transcript: Where they go.
+        person: Whom the session belongs to, when known.
 
     Attributes:
         messages: What was added behind the user's words.
         text: What the model said last.
     """
 
-    def __init__(self, parts: RunDependencies, request: RunRequest, context: Context, transcript: Transcript) -> None:
+    def __init__(
+        self,
+        parts: RunDependencies,
+        request: RunRequest,
+        context: Context,
+        transcript: Transcript,
+        person: str | None = None,
+    ) -> None:
         self.transcript = transcript
         self.messages: list[Message] = []
         self.text = ""
         self._parts = parts
         self._request = request
         self._context = context
+        self._person = person
 
     @property
     def has_heard(self) -> bool:
@@ -49,8 +61,9 @@ class RunRecord:
         """Store the user's words; those that an earlier attempt of this run had heard are taken up again."""
         request = self._request
         authority = request.context.authority
-        trusted = not (authority.tainted or speaks_from_outside(authority))
-        quoted = request.quoted and not speaks_from_outside(authority)
+        came = provenance_of(authority, request.session_key, self._person)
+        quoted = request.quoted and is_own(authority, request.session_key, self._person)
+        known = came.who if came.who.startswith(PROGRAMS) and not came.trusted else None
         said = message_entry(
             request.message,
             self._parts.now_ms(),
@@ -58,9 +71,12 @@ class RunRecord:
             run_id=request.run_id,
             inbox_id=request.inbox_id,
             data=said_data(
-                channel=request.channel, sender=request.sender_name, trusted=trusted, quoted=quoted and not trusted
+                channel=request.channel,
+                sender=request.sender_name or known,
+                trusted=came.trusted,
+                quoted=quoted and not came.trusted,
             ),
-            provenance=Provenance(trusted, request.channel or ""),
+            provenance=came,
         )
         if self.transcript.get(said.id) is None:
             await self.store([said])
@@ -86,10 +102,17 @@ class RunRecord:
             self._tell(stored)
 
     def said(
-        self, message: Message, model: str | None, usage: Usage | None, data: Mapping[str, Any] | None = None
+        self,
+        message: Message,
+        model: str | None,
+        usage: Usage | None,
+        data: Mapping[str, Any] | None = None,
+        *,
+        derived: bool,
     ) -> TranscriptEntry:
-        """Return the entry of what a model said."""
-        return self._entry(message, MODEL, model=model, usage=usage, data=data or {})
+        """Return the entry of what a model said; `derived` is whether words from outside were before it."""
+        provenance = DERIVED if derived else MODEL
+        return self._entry(message, provenance, model=model, usage=usage, data=data or {})
 
     def answered(self, call: ToolCallBlock, result: ToolResult) -> TranscriptEntry:
         """Return the entry of a tool's result."""

@@ -340,9 +340,7 @@ class AgentRunner:
         }
         context = active.context
         if result.tainted and not context.authority.tainted:
-            # What it read goes on in what it answered.
-            narrower = context.authority.narrow(tainted=True)
-            context = Context(narrower, context.id, context.parent_id, context.chain)
+            context = context.tainted()  # what it read goes on in what it answered
         parts.bus.fire("run_finished", told, context)
         execution = active.execution
         if execution is None:
@@ -356,8 +354,9 @@ class AgentRunner:
         parts.sessions.add_usage(
             request.session_key, result.usage, turns=len(execution.calls), context_tokens=execution.context_tokens
         )
-        if execution.session.tainted is not execution.tainted:
-            self._tasks.spawn(self._note_taint(request.session_key, execution.tainted), name="note a session's taint")
+        if execution.session.tainted is not execution.heard_outside:
+            noting = self._note_taint(request.session_key, execution.heard_outside)
+            self._tasks.spawn(noting, name="note a session's taint")
 
     async def _note_taint(self, session_key: str, tainted: bool) -> None:
         try:

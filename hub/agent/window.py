@@ -23,11 +23,10 @@ STEP_SHARE = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A message as a model is sent it, its size, and whether all its words came from this home."""
+    """A message as a model is sent it, and its size."""
 
     message: Message
     tokens: int
-    trusted: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +36,11 @@ class Window:
     Attributes:
         messages: In order.
         tokens: Their estimated size.
-        tainted: Whether words from outside are among them.
         left_out: How many messages are not.
     """
 
     messages: tuple[Message, ...]
     tokens: int
-    tainted: bool
     left_out: int = 0
 
 
@@ -155,6 +152,5 @@ def _window(items: Sequence[Item], marks: Sequence[str], left_out: int = 0) -> W
     return Window(
         tuple(messages),
         sum(item.tokens for item in items),
-        not all(item.trusted for item in items),
         left_out,
     )

@@ -131,7 +131,7 @@ class AutomationEngine:
         self._addresses = Addresses(db, needs.people)
         self._delivery = ResultDelivery(db, needs.outbox, needs.sessions, needs.lanes, bus, clock, self._tasks)
         self._runs = AgentRuns(needs.runner, needs.sessions, db, needs.lanes, bus, clock, self._tasks)
-        self.system_events = SystemEvents(db, bus, clock)
+        self.system_events = SystemEvents(db, needs.sessions, bus, clock)
         self.webhooks = Webhooks(clock)
         self.sentences = Sentences(self._tasks)
         needs.runner.on_begin(self.system_events.before)

@@ -156,6 +156,10 @@ class Context:
             chain=(*self.chain[-(CHAIN_LIMIT - 1) :], self.id),
         )
 
+    def tainted(self) -> Context:
+        """Return this link with words from outside in what it caused."""
+        return Context(self.authority.narrow(tainted=True), self.id, self.parent_id, self.chain)
+
 
 def system_context() -> Context:
     """Return a fresh context for what the hub does of its own accord."""

@@ -6,7 +6,9 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from hub.agent.lift_taint import lift_taint
 from hub.agent.runner import AgentRunner
+from hub.agent.taint import LiftScope
 from hub.core.context import Context
 from hub.core.errors import HubError
 from hub.messaging.contract import InboundMessage
@@ -116,7 +118,7 @@ def add_session_commands(
     people: Callable[[], People],
     language: Callable[[], str],
 ) -> None:
-    """Add the commands about the conversation one is in: /new, /stop, /status, /model, /whoami."""
+    """Add the commands about the conversation one is in: /new, /stop, /status, /model, /whoami, /trust."""
 
     async def new(call: CommandCall) -> str:
         runner.abort(session_key=call.session_key)
@@ -157,7 +159,13 @@ def add_session_commands(
             return say("whoami.unknown", language(), identity=call.message.sender)
         return say("whoami.known", language(), name=person.name, identity=call.message.sender)
 
+    async def trust(call: CommandCall) -> str:
+        scope = LiftScope.SESSION if call.arguments == LiftScope.SESSION else LiftScope.TURN
+        await lift_taint(sessions, runner, call.session_key, scope, call.context)
+        return say(f"trust.{scope}", language())
+
     commands.add(ChatCommand("new", new, aliases=("reset",)))
+    commands.add(ChatCommand("trust", trust, owner_only=True))
     commands.add(ChatCommand("stop", stop, aliases=("abort",)))
     commands.add(ChatCommand("status", status))
     commands.add(ChatCommand("model", model, owner_only=True))

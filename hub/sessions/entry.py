@@ -14,6 +14,8 @@ from hub.models.contract import Message, Usage
 
 FORMAT_VERSION = 1
 DEPTH_LIMIT = 100
+OWNER = "owner"
+"""Who said it, in `Provenance.who`: an owner of this home, with an owner's rights."""
 
 
 class EntryType(StrEnum):
@@ -25,10 +27,18 @@ class EntryType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where an entry's words came from; `trusted` is False when any of them came from outside this home."""
+    """Where an entry's words came from.
+
+    Attributes:
+        trusted: False when any of them came from outside this home.
+        who: Who said them: `owner`, `person:<id>` or another principal (`token:<id>`, `peer:<identity>`); else `model`,
+            or the name of the tool or part of the hub that brought them.
+        derived: Whether a model, or what runs in the hub, made them of words from outside.
+    """
 
     trusted: bool = True
-    source: str = ""
+    who: str = ""
+    derived: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +90,8 @@ class TranscriptEntry:
             stored["usage"] = self.usage.as_dict()
         if self.model is not None:
             stored["model"] = self.model
-        stored["provenance"] = {"trusted": self.provenance.trusted, "source": self.provenance.source}
+        came = self.provenance
+        stored["provenance"] = {"trusted": came.trusted, "who": came.who, "derived": came.derived}
         return stored
 
     @classmethod
@@ -105,7 +116,9 @@ class TranscriptEntry:
             usage=_usage(stored.get("usage")),
             model=_text_or_none(stored.get("model")),
             # Whatever does not plainly say that it can be trusted cannot.
-            provenance=Provenance(provenance.get("trusted") is True, str(provenance.get("source", ""))),
+            provenance=Provenance(
+                provenance.get("trusted") is True, str(provenance.get("who", "")), provenance.get("derived") is True
+            ),
         )
 
 

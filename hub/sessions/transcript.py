@@ -153,7 +153,7 @@ class Transcript:
                     id=f"{owner.id}-{number}-interrupted",
                     run_id=owner.run_id,
                     inbox_id=owner.inbox_id,
-                    provenance=Provenance(trusted=True, source="repair"),
+                    provenance=Provenance(trusted=True, who="repair"),
                 )
             )
         fresh = [entry for entry in missing if entry.id not in self._by_id]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hub.agent.envelope import NAME_LIMIT, envelope, harmless_name
-from hub.agent.untrusted import speaks_from_outside
+from hub.agent.whose_words import is_own
 from hub.core.context import SYSTEM, Authority
 from hub.security.people import People, Person
 from hub.tools.contract import ToolCall
@@ -49,14 +49,29 @@ def test_a_sender_cannot_leave_the_envelope(name: str) -> None:
     assert len(harmless_name(name)) <= NAME_LIMIT
 
 
-def test_those_of_this_home_are_not_outside() -> None:
+def test_only_the_sessions_own_person_and_an_owner_make_requests_in_it() -> None:
     people = People([Person("me", "Me", owner=True), Person("anna", "Anna", identities=("telegram:user:2",))])
 
-    assert not speaks_from_outside(SYSTEM)
-    assert not speaks_from_outside(people.owner_authority())
-    assert not speaks_from_outside(people.authority_for("telegram:user:2"))
-    assert speaks_from_outside(people.authority_for("telegram:user:9"))
-    assert speaks_from_outside(Authority("token:x", scopes=frozenset({"operator.read"})))
+    anna, stranger = people.authority_for("telegram:user:2"), people.authority_for("telegram:user:9")
+    program = Authority("token:x", scopes=frozenset({"operator.read", "operator.write"}))
+    own = "agent:main:webchat:direct:x"
+
+    for authority in (SYSTEM, people.owner_authority()):
+        assert all(is_own(authority, key, person) for key in (MAIN, GROUP, own) for person in (None, "me", "anna"))
+    assert not any(is_own(stranger, key, None) for key in (MAIN, GROUP, own))
+    assert not any(is_own(Authority("token:y"), key, None) for key in (MAIN, GROUP, own))
+    assert [is_own(anna, *where) for where in ((MAIN, None), (GROUP, "me"), (own, "anna"), (own, "me"))] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+    assert [is_own(program, *where) for where in ((MAIN, None), (GROUP, None), (own, None), (own, "me"))] == [
+        False,
+        False,
+        True,
+        False,
+    ]
 
 
 async def test_a_strangers_words_are_quoted_the_same_each_time_and_never_in_the_system_prompt(
@@ -102,7 +117,7 @@ async def test_a_session_is_tainted_while_words_from_outside_are_in_it(
 
     assert seen == [False, True, True]
     result = next(entry for entry in house.entries() if entry.message and entry.message.tool_name == "browse")
-    assert (result.provenance.trusted, result.provenance.source) == (False, "browse")
+    assert (result.provenance.trusted, result.provenance.who) == (False, "browse")
     await house.sessions.reset(MAIN)
     openai_server.queue(look, "ok")
     await house.runner.run(house.request("and now?"))

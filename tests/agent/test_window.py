@@ -9,12 +9,12 @@ from hub.models.contract import Image, Message, ModelInfo, Role, TextBlock, Tool
 from hub.sessions.repair import pair_results
 
 
-def turn(number: int, *, steps: int = 0, tokens: int = 100, trusted: bool = True) -> list[Item]:
+def turn(number: int, *, steps: int = 0, tokens: int = 100) -> list[Item]:
     """A user's message, so many tool calls with their results, and an answer."""
-    items = [Item(user_message(f"question {number}"), tokens, trusted)]
+    items = [Item(user_message(f"question {number}"), tokens)]
     for step in range(steps):
         call = ToolCallBlock(f"c{number}-{step}", "look")
-        items += [Item(Message(Role.ASSISTANT, (call,)), tokens), Item(tool_result(call, "seen"), tokens, trusted)]
+        items += [Item(Message(Role.ASSISTANT, (call,)), tokens), Item(tool_result(call, "seen"), tokens)]
     return [*items, Item(Message(Role.ASSISTANT, (TextBlock(f"answer {number}"),)), tokens)]
 
 
@@ -63,13 +63,6 @@ def test_a_turn_that_is_too_large_by_itself_loses_its_oldest_steps() -> None:
     assert window.messages[0].text.endswith("question 1")
     assert window.messages[-1].tool_call_id == "c1-19"
     assert list(pair_results(window.messages)) == list(window.messages)
-
-
-def test_words_from_outside_taint_while_they_are_in_the_window() -> None:
-    items = [*turn(0, trusted=False), *turn(1), *turn(2)]
-
-    assert fit(items, 600).tainted
-    assert not fit(items, 400).tainted
 
 
 def test_each_halving_means_half() -> None:

@@ -367,6 +367,7 @@ PARAMS: dict[str, dict[str, Any]] = {
     "sessions.patch": {"key": "main"},
     "sessions.preview": {"keys": ["main"]},
     "sessions.reset": {"key": "main"},
+    "sessions.trust": {"key": "main"},
     "sessions.transcript": {"key": "main"},
     "state.get": {"entity_id": "light.kitchen"},
     "state.remove": {"entity_id": "light.kitchen"},

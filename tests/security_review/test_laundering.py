@@ -121,4 +121,4 @@ def test_who_writes_from_outside(house: Besieged) -> None:
     assert outside.writes_from_outside(people.owner_authority().narrow(tainted=True))
     assert outside.writes_from_outside(Authority("nobody"))
     assert not outside.writes_from_outside(people.owner_authority())
-    assert not outside.writes_from_outside(people.authority_for("platform:user:2"))
+    assert outside.writes_from_outside(people.authority_for("platform:user:2"))

@@ -54,7 +54,7 @@ async def test_what_was_appended_is_read_again(tmp_path: Path) -> None:
         inbox_id="i",
         usage=Usage(1, 2, 3, 4, 0.5),
         model="p/m",
-        provenance=Provenance(trusted=False, source="web"),
+        provenance=Provenance(trusted=False, who="web"),
     )
     await transcript.append([message_entry(user_message("hello"), 1), every_field, event_entry("aborted", 2)])
     transcript.close()

@@ -263,7 +263,8 @@ class Heartbeats:
 
         def after(result: RunResult) -> None:
             if place is not None and verdict.status == "alert" and verdict.text is not None:
-                self._delivery.sent(place, verdict.text, child, result.run_id)
+                came_with = child.tainted() if result.tainted else child
+                self._delivery.sent(place, verdict.text, came_with, result.run_id)
 
         return RequestedRun(
             agent.id,

@@ -136,10 +136,7 @@ class Run:
         """Something from outside came in: narrow what the run may do, for good."""
         root = self.root
         if not root._context.authority.tainted:
-            context = root._context
-            root._context = Context(
-                context.authority.narrow(tainted=True), context.id, context.parent_id, context.chain
-            )
+            root._context = root._context.tainted()
 
     def cancel(self, reason: str) -> None:
         """End the run: its outcome becomes `cancelled`. Without this, cancelling its task only interrupts it."""

@@ -118,7 +118,8 @@ class AgentRunService:
 
         def after(result: RunResult) -> None:
             if place is not None and result.status is RunStatus.OK and _is_told(result.reply, data):
-                self._delivery.sent(place, result.reply, context, result.run_id)
+                came_with = context.tainted() if result.tainted else context
+                self._delivery.sent(place, result.reply, came_with, result.run_id)
 
         result = await self._runs.run(
             RequestedRun(

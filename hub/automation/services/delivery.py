@@ -6,6 +6,7 @@ import json
 import sqlite3
 from hashlib import sha256
 
+from hub.agent.whose_words import provenance_of
 from hub.automation.services.addresses import WEBCHAT, DeliveryTarget
 from hub.core.clock import Clock
 from hub.core.context import Context
@@ -16,10 +17,9 @@ from hub.core.lanes import Lanes, Priority
 from hub.core.tasks import TaskOwner
 from hub.messaging.outbox import Outbox
 from hub.models.contract import Message, Role, TextBlock
-from hub.sessions.entry import EntryType, Provenance, TranscriptEntry
+from hub.sessions.entry import EntryType, TranscriptEntry
 from hub.sessions.store import SessionStore
 from hub.storage.database import Database
-from hub.tools.policy import belongs_here
 
 EVENT_SESSION_SAID = "session_said"
 """Something was said in a conversation outside of any run: `session_key`, `text`, `entry_id`."""
@@ -123,13 +123,12 @@ class ResultDelivery:
         entry_id = f"said-{name.rpartition(':')[2]}"
         if transcript.get(entry_id) is not None:
             return
-        trusted = belongs_here(authority) and not authority.tainted
         entry = TranscriptEntry(
             EntryType.MESSAGE,
             int(self._clock.time() * 1000),
             message=Message(Role.ASSISTANT, (TextBlock(text),)),
             id=entry_id,
-            provenance=Provenance(trusted=trusted, source="automation"),
+            provenance=provenance_of(authority, key, session.person),
         )
         await transcript.append(entry, sync=True)
         self._sessions.touch(key)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from hub.agent.conversation import said_data
 from hub.agent.parts import Store
 from hub.agent.run_request import RunRequest
+from hub.agent.whose_words import provenance_of
 from hub.automation.services.agent_runs import LANE
 from hub.core.clock import Clock
 from hub.core.context import Authority, Context
@@ -17,9 +18,9 @@ from hub.core.errors import InvalidRequest
 from hub.core.events import EventBus
 from hub.core.ids import new_id
 from hub.models.contract import user_message
-from hub.sessions.entry import Provenance, TranscriptEntry, message_entry
+from hub.sessions.entry import OWNER, Provenance, TranscriptEntry, message_entry
+from hub.sessions.store import SessionStore
 from hub.storage.database import Database
-from hub.tools.policy import belongs_here
 
 EVENT_HEARTBEAT_WAKE = "heartbeat_wake"
 """An agent is to look now: `agent_id`, `reason`."""
@@ -34,19 +35,25 @@ KEPT_S = 7 * 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class SystemEvent:
-    """Something that waits for an agent; `trusted` is whether this home's people said it."""
+    """Something that waits for an agent; `came` says who said it."""
 
     id: str
     text: str
-    trusted: bool
+    came: Provenance
     created_ms: int
+
+    @property
+    def trusted(self) -> bool:
+        """Whether an owner said it: a heartbeat is theirs."""
+        return self.came.trusted and self.came.who == OWNER
 
 
 class SystemEvents:
-    """The queue, in the hub database."""
+    """The queue, in the hub database; `sessions` says whom a conversation belongs to."""
 
-    def __init__(self, db: Database, bus: EventBus, clock: Clock) -> None:
+    def __init__(self, db: Database, sessions: SessionStore, bus: EventBus, clock: Clock) -> None:
         self._db = db
+        self._store = sessions
         self._bus = bus
         self._clock = clock
         self._sessions: set[str] | None = None
@@ -119,12 +126,12 @@ class SystemEvents:
         column, value = ("agent_id", agent_id) if session_key is None else ("session_key", session_key)
         rows = await self._db.read(
             lambda connection: connection.execute(
-                f"SELECT id, text, authority, created_ms FROM system_events WHERE {column} = ? AND taken_ms IS NULL"  # noqa: S608
-                " ORDER BY created_ms, rowid LIMIT ?",
+                f"SELECT id, text, session_key, authority, created_ms FROM system_events WHERE {column} = ?"  # noqa: S608
+                " AND taken_ms IS NULL ORDER BY created_ms, rowid LIMIT ?",
                 (value, WAITING_LIMIT),
             ).fetchall()
         )
-        return [SystemEvent(id, text, _is_trusted(authority), created_ms) for id, text, authority, created_ms in rows]
+        return [SystemEvent(id, text, self._came(key, said_by), ms) for id, text, key, said_by, ms in rows]
 
     async def before(self, request: RunRequest, store: Store) -> None:
         """Put what waits in a conversation before the next words of a person; a `hub.agent.parts.Before`.
@@ -138,9 +145,10 @@ class SystemEvents:
         if request.session_key not in self._sessions:
             return
         events = await self.waiting(session_key=request.session_key)
-        for trusted in (True, False):
-            if found := [event for event in events if event.trusted is trusted]:
-                await store([_entry(found, self._now_ms(), trusted=trusted)])
+        by_origin: dict[Provenance, list[SystemEvent]] = {}
+        for event in events:
+            by_origin.setdefault(event.came, []).append(event)
+        await store([_entry(found, self._now_ms(), came) for came, found in by_origin.items()])
         await self.take(event.id for event in events)
         self._sessions.discard(request.session_key)
 
@@ -163,22 +171,22 @@ class SystemEvents:
         )
         return {row[0] for row in rows}
 
+    def _came(self, session_key: str, stored: str) -> Provenance:
+        session = self._store.get(session_key)
+        authority = Authority.from_dict(json.loads(stored))
+        return provenance_of(authority, session_key, session.person if session is not None else None)
+
     def _now_ms(self) -> int:
         return int(self._clock.time() * 1000)
 
 
-def _entry(events: list[SystemEvent], ts_ms: int, *, trusted: bool) -> TranscriptEntry:
+def _entry(events: list[SystemEvent], ts_ms: int, came: Provenance) -> TranscriptEntry:
     """Return events as something that was said in the conversation; the same events give the same entry."""
     text = "\n".join(["System events since the last message:", *(f"- {event.text}" for event in events)])
     return message_entry(
         user_message(text),
         ts_ms,
         id=f"events-{events[0].id}",
-        data=said_data(channel="system", sender=None, trusted=trusted),
-        provenance=Provenance(trusted, "system event"),
+        data=said_data(channel="system", sender=None, trusted=came.trusted),
+        provenance=came,
     )
-
-
-def _is_trusted(stored: str) -> bool:
-    authority = Authority.from_dict(json.loads(stored))
-    return belongs_here(authority) and not authority.tainted

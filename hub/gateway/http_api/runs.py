@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hub.agent.agents import Agents
 from hub.agent.run_request import RunRequest
 from hub.agent.runner import AgentRunner
+from hub.agent.whose_words import check_extra_prompt
 from hub.core.errors import InvalidRequest
 from hub.core.events import EventBus
 from hub.core.ids import new_id
@@ -93,10 +94,14 @@ class ApiRuns:
         return Target(agent_id, None)
 
     def request(self, call: HttpCall, asked: RunQuery) -> RunRequest:
-        """Return the run that answers."""
+        """Return the run that answers.
+
+        Raises:
+            Forbidden: It adds to the system prompt of a conversation that is kept, and is not the owner's.
+        """
         run_id = new_id()
         target = asked.target
-        return RunRequest(
+        request = RunRequest(
             run_id=run_id,
             agent_id=target.agent_id,
             session_key=target.session_key or direct_key(target.agent_id, run_id, channel=CHANNEL),
@@ -107,6 +112,8 @@ class ApiRuns:
             history=None if target.persistent else asked.history,
             channel=CHANNEL,
         )
+        check_extra_prompt(request)
+        return request
 
     def follow(self, request: RunRequest, *, streaming: bool) -> RunStream:
         """Run a request and follow it."""

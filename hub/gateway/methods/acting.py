@@ -12,7 +12,4 @@ def acting(call: MethodCall) -> Context:
     An automation runs with its owner's rights. What a caller who is not the owner brings into it (the data of an event,
     a state, variables) is somebody else's words there: the run is tainted.
     """
-    context = call.context
-    if context.authority.owner:
-        return context
-    return Context(context.authority.narrow(tainted=True), context.id, context.parent_id, context.chain)
+    return call.context if call.context.authority.owner else call.context.tainted()

@@ -9,6 +9,7 @@ from typing import Any
 from hub.agent.agents import Agents
 from hub.agent.run_request import RunRequest, RunResult, RunStatus
 from hub.agent.runner import AgentRunner
+from hub.agent.whose_words import check_extra_prompt
 from hub.core.clock import Clock
 from hub.core.errors import HubError, InvalidRequest, NotFound
 from hub.core.lanes import DEFAULT_LIMITS, MAIN
@@ -127,7 +128,7 @@ class AgentMethods:
                     run_id=run_id,
                 )
 
-        return RunRequest(
+        request = RunRequest(
             run_id=run_id,
             agent_id=agent.id,
             session_key=session_key,
@@ -140,6 +141,8 @@ class AgentMethods:
             timeout_s=float(params["timeout"]) if params.get("timeout") else None,
             on_final=on_final if address is not None else None,
         )
+        check_extra_prompt(request)
+        return request
 
     def _session_key(self, params: Mapping[str, Any]) -> str:
         agent_id = params.get("agentId")

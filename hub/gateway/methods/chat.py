@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.agent.runner import AgentRunner
+from hub.agent.whose_words import provenance_of
 from hub.core.clock import Clock
 from hub.core.errors import Conflict, InvalidRequest
 from hub.core.lanes import Lanes
@@ -19,7 +20,7 @@ from hub.gateway.push.events import RunEvents
 from hub.messaging.contract import Address, InboundMessage
 from hub.messaging.inbox import Inbox
 from hub.models.contract import Message, Role, TextBlock
-from hub.sessions.entry import EntryType, Provenance, TranscriptEntry
+from hub.sessions.entry import EntryType, TranscriptEntry
 from hub.sessions.store import SessionStore
 
 OWNER = "gateway"
@@ -159,7 +160,7 @@ class ChatMethods:
                 EntryType.MESSAGE,
                 int(self._clock.time() * 1000),
                 message=Message(Role.ASSISTANT, (TextBlock(text),)),
-                provenance=Provenance(trusted=call.caller.authority.owner, source="chat.inject"),
+                provenance=provenance_of(call.caller.authority, key, session.person),
             )
             await transcript.append(entry, sync=True)
         self._sessions.touch(key)

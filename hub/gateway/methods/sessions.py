@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.agent.agents import Agents
+from hub.agent.lift_taint import lift_taint
 from hub.agent.runner import AgentRunner
+from hub.agent.taint import LiftScope
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.ids import new_id
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer
@@ -77,6 +79,9 @@ class SessionMethods:
         )
         abort = Schema({Required("key"): _KEY, Optional("runId"): All(str, Length(min=1, max=256))})
         reset = Schema({Required("key"): _KEY, Optional("reason"): In(["new", "reset"])})
+        trust = Schema(
+            {Required("key"): _KEY, Optional("scope", default="turn"): In([each.value for each in LiftScope])}
+        )
         delete = Schema({Required("key"): _KEY, Optional("deleteTranscript"): All(boolean, In([True]))})
         preview_ = Schema(
             {
@@ -94,6 +99,7 @@ class SessionMethods:
             Method("sessions.create", self._create, OWNER, create, WRITE, acts=True),
             Method("sessions.patch", self._patch, OWNER, patch, WRITE, acts=True),
             Method("sessions.reset", self._reset, OWNER, reset, WRITE, acts=True),
+            Method("sessions.trust", self._trust, OWNER, trust, WRITE, acts=True),
             Method("sessions.delete", self._delete, OWNER, delete, WRITE, acts=True),
             Method("sessions.abort", self._abort, OWNER, abort, WRITE, acts=True),
             Method("sessions.subscribe", self._subscribe, OWNER, Schema({}), READ),
@@ -206,6 +212,11 @@ class SessionMethods:
         self._runner.abort(session_key=key)
         session = await self._sessions.reset(key)
         return {"ok": True, "key": key, "sessionId": session.session_id, "entry": shown_session(session)}
+
+    async def _trust(self, call: MethodCall) -> Mapping[str, Any]:
+        key, scope = self.full_key(call.params["key"]), LiftScope(call.params["scope"])
+        session = await lift_taint(self._sessions, self._runner, key, scope, call.context)
+        return {"ok": True, "key": key, "entry": shown_session(session)}
 
     async def _delete(self, call: MethodCall) -> Mapping[str, Any]:
         key = self.known(call.params["key"]).key

@@ -42,7 +42,7 @@ class Desk:
             house.db, self.post.outbox, house.sessions, house.lanes, house.bus, house.clock, house.tasks
         )
         self.runs = AgentRuns(house.runner, house.sessions, house.db, house.lanes, house.bus, house.clock, house.tasks)
-        self.events = SystemEvents(house.db, house.bus, house.clock)
+        self.events = SystemEvents(house.db, house.sessions, house.bus, house.clock)
         house.runner.on_begin(self.events.before)
         AgentRunService(self.runs, house.agents, self.addresses, self.delivery).register(self.services)
         self.messages = Messages(self.addresses, self.delivery, house.agents, lambda: self.post.people)

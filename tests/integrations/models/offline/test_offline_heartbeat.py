@@ -5,11 +5,13 @@ from datetime import UTC, datetime
 from hub.automation.heartbeat.file import HeartbeatCheck
 from hub.automation.heartbeat.prompt import heartbeat_prompt
 from hub.automation.services.system_event_queue import SystemEvent
+from hub.sessions.entry import OWNER, Provenance
 from integrations.models.offline.provider import OfflineProvider
 from tests.integrations.models.offline.test_provider import Talk
 
 NOW = datetime(2026, 11, 21, 15, 20, tzinfo=UTC)
-EVENTS = [SystemEvent("a", "the door was opened", True, 0), SystemEvent("b", "the oven is hot", True, 0)]
+OWNERS = Provenance(who=OWNER)
+EVENTS = [SystemEvent("a", "the door was opened", OWNERS, 0), SystemEvent("b", "the oven is hot", OWNERS, 0)]
 
 
 def talk() -> Talk:

@@ -1,0 +1,94 @@
+"""Whether words from outside are in a conversation: counted over all of it, until it is reset or the owner lifts it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from hub.models.contract import Role
+from hub.sessions.entry import OWNER, Provenance, TranscriptEntry, event_entry
+
+TAINT_LIFTED = "taint_lifted"
+"""Name of the event entry by which the owner lifts the taint of what was said so far."""
+AUTOMATION = "automation"
+"""Channel of what an automation says in the place of a person."""
+
+
+class LiftScope(StrEnum):
+    """How long a lift holds."""
+
+    TURN = "turn"
+    SESSION = "session"
+
+
+def lift_entry(scope: LiftScope, ts_ms: int) -> TranscriptEntry:
+    """Return the entry that lifts the taint of what was said so far: for the owner's next turn, or for good."""
+    return event_entry(TAINT_LIFTED, ts_ms, {"scope": scope.value}, provenance=Provenance(who=OWNER))
+
+
+class ConversationTaint:
+    """What the entries of a conversation say of words from outside; fed with each of them, in order.
+
+    An entry that left the window still counts: what a model said while it was there may be its words.
+    """
+
+    def __init__(self) -> None:
+        self._all = _OutsideWords()
+        self._since_lift: _OutsideWords | None = None
+        self._lifted_run: str | None = None
+
+    def add(self, entry: TranscriptEntry) -> None:
+        """Count the next entry in."""
+        if entry.message is None:
+            if entry.data.get("name") == TAINT_LIFTED:
+                self._lift(entry)
+            return
+        self._all.add(entry.provenance)
+        if self._since_lift is None:
+            return
+        if self._lifted_run is None and _is_said_by_the_owner(entry):
+            self._lifted_run = entry.run_id
+        # What the model makes in the lifted turn of what was there before is what the owner has allowed.
+        if not entry.provenance.derived:
+            self._since_lift.add(entry.provenance)
+
+    def is_heard(self, by: str) -> bool:
+        """Whether what a model says to this speaker (`hub.agent.whose_words.speaker`) may be words from outside."""
+        return self._all.are_there(by)
+
+    def restricts(self, by: str, run_id: str) -> bool:
+        """Whether a run of this speaker may do only what needs no approval."""
+        if self._since_lift is not None and run_id == self._lifted_run:
+            return self._since_lift.are_there(by)
+        return self.is_heard(by)
+
+    def _lift(self, entry: TranscriptEntry) -> None:
+        self._lifted_run = None
+        if entry.data.get("scope") == LiftScope.SESSION:
+            self._all, self._since_lift = _OutsideWords(), None
+        else:
+            self._since_lift = _OutsideWords()
+
+
+class _OutsideWords:
+    def __init__(self) -> None:
+        self._untrusted = False
+        self._speakers: set[str] = set()
+
+    def add(self, provenance: Provenance) -> None:
+        self._untrusted = self._untrusted or not provenance.trusted
+        if ":" in provenance.who:
+            self._speakers.add(provenance.who)
+
+    def are_there(self, by: str) -> bool:
+        return self._untrusted or not self._speakers <= {by}
+
+
+def _is_said_by_the_owner(entry: TranscriptEntry) -> bool:
+    message = entry.message
+    return (
+        message is not None
+        and message.role is Role.USER
+        and entry.provenance.who == OWNER
+        and entry.id == f"{entry.run_id}-user"
+        and entry.data.get("channel") != AUTOMATION
+    )

@@ -1,0 +1,59 @@
+"""Whose words are said in a session: its own person's are requests, anybody else's are data. Pure rules."""
+
+from __future__ import annotations
+
+from hub.agent.run_request import RunRequest
+from hub.core.context import Authority
+from hub.core.errors import Forbidden, InvalidRequest
+from hub.sessions.entry import OWNER, Provenance
+from hub.sessions.keys import ROOMS, SessionKey, SessionKind
+from hub.tools.policy import belongs_here
+
+
+def speaker(authority: Authority) -> str:
+    """Return who speaks under an authority, as it is stored: `owner`, `person:<id>`, or a principal."""
+    if authority.owner:
+        return OWNER
+    if authority.person is not None:
+        return f"person:{authority.person}"
+    return authority.principal if ":" in authority.principal else f"principal:{authority.principal}"
+
+
+def is_own(authority: Authority, session_key: str, person: str | None) -> bool:
+    """Whether the session's own person speaks, so that a model may do what is said.
+
+    An owner does everywhere; in a room, each person of this home does; a token does in conversations that no person
+    began. Whether words from outside were before whoever speaks is a question of its own (`Authority.tainted`).
+
+    Args:
+        authority: Who speaks.
+        session_key: Where.
+        person: Whom the session belongs to, when known (`Session.person`).
+    """
+    if authority.owner or not belongs_here(authority):
+        return authority.owner
+    try:
+        kind = SessionKey.parse(session_key).kind
+    except InvalidRequest:
+        return False
+    if kind in ROOMS:
+        return authority.person is not None
+    return kind is not SessionKind.MAIN and person in (None, authority.person)
+
+
+def provenance_of(authority: Authority, session_key: str, person: str | None) -> Provenance:
+    """Return where words come from that are put into a session under an authority; see `is_own`."""
+    own = is_own(authority, session_key, person)
+    return Provenance(own and not authority.tainted, speaker(authority), derived=own and authority.tainted)
+
+
+def check_extra_prompt(request: RunRequest) -> None:
+    """Check that only the owner adds to the system prompt of a conversation that is kept.
+
+    Raises:
+        Forbidden: Somebody else does.
+    """
+    authority = request.context.authority
+    if not request.extra_system_prompt or request.ephemeral or (authority.owner and not authority.tainted):
+        return
+    raise Forbidden("only the owner of this home adds to the system prompt of a conversation that is kept")
