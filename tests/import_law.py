@@ -26,11 +26,12 @@ LIGHT = {
     "aiohttp": ("models", "gateway"),
     "click": ("cli",),
     "jinja2": ("template",),
+    "msgspec": None,
     "orjson": None,
     "ruamel": ("config",),
 }
 # What a command that only reads the configuration may load.
-SCHEMA_LIGHT = {"orjson", "ruamel", "voluptuous"}
+SCHEMA_LIGHT = {"msgspec", "orjson", "ruamel", "voluptuous"}
 # Packages of an extra: only its integration knows them, since they may not be installed.
 EXTRAS = {
     **dict.fromkeys(("chromadb", "docker", "litellm", "playwright", "telegram", "whoosh"), ("integrations",)),

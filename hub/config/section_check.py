@@ -70,7 +70,7 @@ class SectionCheck:
         data = plain(value)
         revealed: dict[KeyPath, str] = {}
         errors: list[SchemaError] = []
-        for attempt in range(3):
+        while True:
             try:
                 result = self._validate(data)
             except SchemaError as error:
@@ -80,7 +80,7 @@ class SectionCheck:
                 if not self._may_be_broken or not _has_broken(value):
                     return Validated(result, secrets=tuple(_secrets_in(result, [])))
                 break
-            if not self._reveal(data, value, errors, revealed, attempt):
+            if not self._reveal(data, value, errors, revealed):
                 break
         if self._schema is None:
             self._schema = to_json_schema(schema)
@@ -99,10 +99,8 @@ class SectionCheck:
                 return True
         return False
 
-    def _reveal(
-        self, data: Any, value: Any, errors: list[SchemaError], revealed: dict[KeyPath, str], attempt: int
-    ) -> bool:
-        """Put the text (then the number) of a secret where its schema wants no secret; return whether any was."""
+    def _reveal(self, data: Any, value: Any, errors: list[SchemaError], revealed: dict[KeyPath, str]) -> bool:
+        """Put the text of a secret, then its number, where its schema expects no secret; return whether any was put."""
         changed = False
         for error in errors:
             keys = keys_of(error)
@@ -111,11 +109,15 @@ class SectionCheck:
             if not isinstance(secret, Secret) or not isinstance(holder, (dict, list)):
                 continue
             text = secret.reveal()
+            now = value_at(data, keys)
+            put = text if isinstance(now, Secret) else _number(text)
+            if type(put) is type(now):
+                continue
             revealed[keys] = text
-            holder[keys[-1]] = text if attempt == 0 else _number(text)  # type: ignore[index]
+            holder[keys[-1]] = put  # type: ignore[index]
             changed = True
-        # Validating may have changed what it was given in part: begin again from the same data.
-        return changed and attempt < 2
+        # Validating may have changed parts of the data it was given: start again from the same data.
+        return changed
 
     def _tell(
         self, error: SchemaError, prefix: KeyPath, index: int | None, revealed: dict[KeyPath, str]

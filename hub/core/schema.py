@@ -8,9 +8,8 @@ Conversion to JSON Schema is in `hub.core.json_schema`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
-from typing import Any, Self
+from collections.abc import Callable, Mapping
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from voluptuous import (
@@ -19,7 +18,6 @@ from voluptuous import (
     REMOVE_EXTRA,
     UNDEFINED,
     All,
-    Any as _FirstOf,
     Coerce,
     Exclusive,
     Extra,
@@ -35,9 +33,9 @@ from voluptuous import (
     Range,
     Remove,
     Required,
-    Schema as _BaseSchema,
 )
 
+from hub.core.schema_bounds import AnyOf, Schema, describe_error, each_error
 from hub.core.secret import Secret
 
 __all__ = [
@@ -96,97 +94,6 @@ _DURATION = re.compile(r"^\s*(?:(\d+)d\s*)?(?:(\d+)h\s*)?(?:(\d+)m\s*)?(?:(\d+(?
 # Each run of blanks has one place: several that could share it would try every way of sharing.
 _URL = re.compile(r"^https?://[^\s/?#@]+(?:[/?][^\s#]*)?$", re.IGNORECASE)
 _USER = re.compile(r"(?<=//)[^/?#]*@")
-
-
-class Schema(_BaseSchema):
-    """A schema that tells the errors of all items of a list, not only those of the first item that has any.
-
-    It is compiled when it first judges something: a hub has hundreds, and most never do.
-    """
-
-    def __init__(self, schema: Any, required: bool = False, extra: int = PREVENT_EXTRA) -> None:
-        self.schema = schema
-        self.required = required
-        self.extra = int(extra)
-
-    @cached_property
-    def _compiled(self) -> Callable[[list[Any], Any], Any]:
-        return self._compile(self.schema)  # type: ignore[no-any-return, no-untyped-call]
-
-    def checked(self) -> Self:
-        """Return it compiled, for what somebody else wrote.
-
-        Raises:
-            SchemaError: It is no schema; the library raises further kinds.
-        """
-        if isinstance(self.schema, Schema):
-            self.schema.checked()
-        _ = self._compiled
-        return self
-
-    def _compile_sequence(self, schema: Any, seq_type: type) -> Callable[[list[Any], Any], Any]:
-        first_error_only = super()._compile_sequence(schema, seq_type)  # type: ignore[no-untyped-call]
-        validators = [self._compile(each) for each in schema]  # type: ignore[no-untyped-call]
-
-        def validate(path: list[Any], data: Any) -> Any:
-            if type(data) is not list or seq_type is not list or not validators:
-                return first_error_only(path, data)
-            valid: list[Any] = []
-            errors: list[Invalid] = []
-            for index, item in enumerate(data):
-                found = _first_valid(validators, [*path, index], item)
-                if isinstance(found, Invalid):
-                    errors.extend(each_error(found))
-                elif found is not Remove:
-                    valid.append(found)
-            if errors:
-                raise MultipleInvalid(errors)
-            return valid
-
-        return validate
-
-
-class AnyOf(_FirstOf):
-    """The first alternative that fits; when none does, the errors of the one that was most likely meant.
-
-    That is one whose constant keys (`type: time`) the value has, then the one that got deepest.
-    """
-
-    def _exec(self, funcs: Iterable[Callable[..., Any]], v: Any, path: list[Any] | None = None) -> Any:
-        errors: list[Invalid] = []
-        try:
-            for func in funcs:
-                try:
-                    return func(v) if path is None else func(path, v)
-                except Invalid as error:
-                    errors.append(error)
-            if self.msg is not None or not errors:
-                raise Invalid(self.msg or "no alternative fits", path)
-            raise max(errors, key=_likelihood)
-        finally:
-            del errors  # each knows the frame it went through: a circle that only the collector would find
-
-
-def _first_valid(validators: list[Callable[[list[Any], Any], Any]], path: list[Any], item: Any) -> Any:
-    """Return what the first validator that accepts an item makes of it, else the likeliest error."""
-    errors: list[Invalid] = []
-    try:
-        for validate in validators:
-            try:
-                return validate(path, item)
-            except Invalid as error:
-                errors.append(error)
-        return max(errors, key=_likelihood)
-    finally:
-        del errors  # see `AnyOf`
-
-
-def _likelihood(error: Invalid) -> tuple[bool, int, int]:
-    """Rank the error of an alternative: no constant contradicted, deep, few."""
-    singles = list(each_error(error))
-    nearest = min(len(each.path) for each in singles)
-    contradicted = any(each.msg == "not a valid value" and len(each.path) == nearest for each in singles)
-    return not contradicted, max(len(each.path) for each in singles), -len(singles)
 
 
 class Described:
@@ -365,24 +272,6 @@ def as_list(value: Any) -> list[Any]:
     if value is None:
         return []
     return value if isinstance(value, list) else [value]
-
-
-def each_error(error: SchemaError) -> Iterable[SchemaError]:
-    """Yield the single errors inside a schema error."""
-    if isinstance(error, MultipleInvalid):
-        for inner in error.errors:
-            yield from each_error(inner)
-        return
-    yield error
-
-
-def describe_error(error: SchemaError) -> str:
-    """Return a schema error in one line: each path and what was expected there."""
-    lines = []
-    for each in each_error(error):
-        path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in each.path).lstrip(".")
-        lines.append(f"{path}: {each.msg}" if path else str(each.msg))
-    return "; ".join(lines)
 
 
 def show(value: Any) -> str:

@@ -14,6 +14,7 @@ from hub.config.check import CheckCache, check
 from hub.config.loader import load
 from hub.config.marks import mark_of, place
 from hub.config.sections import Sections
+from hub.core.schema_bounds import ERRORS_LIMIT
 from hub.core.secret import Secret
 from tests.config.conftest import Check
 
@@ -171,6 +172,16 @@ def test_a_secret_may_stand_where_a_text_or_a_number_belongs(checked: Check) -> 
 
     assert result.errors == []
     assert result.config["http"]["port"] == 1234
+
+
+def test_any_number_of_secrets_may_stand_where_numbers_belong(checked: Check) -> None:
+    providers = ", ".join(f"p{number}: {{retries: !secret retries}}" for number in range(ERRORS_LIMIT * 3))
+    files = {"configuration.yaml": f"models: {{providers: {{{providers}}}}}\n", "secrets.yaml": "retries: 7\n"}
+
+    result = checked(files)
+
+    assert result.errors == []
+    assert [each["retries"] for each in result.config["models"]["providers"].values()] == [7] * ERRORS_LIMIT * 3
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 
 from hub.core.schema import (
     ALLOW_EXTRA,
+    REMOVE_EXTRA,
     AnyOf,
     Invalid,
     Required,
@@ -27,6 +28,7 @@ from hub.core.schema import (
     time_zone,
     url,
 )
+from hub.core.schema_bounds import ERRORS_LIMIT, MESSAGE_LIMIT_BYTES, UNKNOWN_KEYS_LIMIT
 from hub.core.secret import Secret
 
 
@@ -128,6 +130,57 @@ def test_a_schema_error_fits_on_a_line() -> None:
 
     assert describe_error(raised.value).count("expected a whole number") == 2
     assert "\n" not in describe_error(raised.value)
+
+
+class Counted:
+    """A validator that counts what it is asked."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, value: Any) -> Any:
+        self.count += 1
+        return integer(value)
+
+
+def many(count: int, value: Any) -> dict[str, Any]:
+    return {f"k{number}": value for number in range(count)}
+
+
+@pytest.mark.parametrize("data", [many(100_000, "x"), {"list": ["x"] * 100_000}, {"a": many(100_000, "x")}])
+def test_a_check_stops_after_twenty_errors(data: dict[str, Any]) -> None:
+    counted = Counted()
+    schema = Schema({"list": [counted], "a": {str: counted}, str: counted})
+
+    with pytest.raises(SchemaError) as raised:
+        schema(data)
+
+    assert len(list(each_error(raised.value))) == ERRORS_LIMIT
+    assert counted.count <= ERRORS_LIMIT + UNKNOWN_KEYS_LIMIT
+
+
+def test_more_than_64_unknown_keys_are_one_error() -> None:
+    schema = Schema({"a": integer, "b": {"c": integer}})
+
+    assert len(paths(schema, many(UNKNOWN_KEYS_LIMIT, 1))) == ERRORS_LIMIT
+    assert paths(schema, many(100_000, 1)) == [[]]
+    assert paths(schema, {"b": many(100_000, 1)}) == [["b"]]
+
+
+def test_a_mapping_of_many_keys_is_valid_where_they_are_allowed() -> None:
+    data = {"a": 1, **many(1_000, 2)}
+
+    assert Schema({"a": integer, str: integer})(data) == data
+    assert Schema({"a": integer}, extra=ALLOW_EXTRA)(data) == data
+    assert Schema({"a": integer}, extra=REMOVE_EXTRA)(data) == {"a": 1}
+    assert paths(Schema({Required("z"): integer, str: integer}), data) == [["z"]]
+
+
+def test_a_described_error_has_at_most_2_kb() -> None:
+    with pytest.raises(SchemaError) as raised:
+        Schema({"a": integer})({"ü" * 100_000 + str(number): 1 for number in range(30)})
+
+    assert 1_000 < len(describe_error(raised.value).encode()) <= MESSAGE_LIMIT_BYTES
 
 
 class Compiled:

@@ -6,16 +6,21 @@ New routes and methods are walked without being named here.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
+import msgspec
 import orjson
 import pytest
 
+from hub.core.context import SCOPES, Authority, expand_scopes
+from hub.core.errors import Forbidden
+from hub.core.json_schema import to_json_schema
 from hub.gateway.access.guard import RAW_LIMIT_BYTES
-from hub.gateway.calls.contract import Open, Route
+from hub.gateway.calls.contract import FRAME_LIMIT_BYTES, Caller, Open, Route, TooLarge
+from hub.gateway.calls.json_data import PARTS_LIMIT
 from tests.gateway.house import FullRig
 from tests.gateway.rig import connected
 
@@ -92,7 +97,7 @@ def guarded(rig: FullRig) -> list[Route]:
 
 
 def with_body(rig: FullRig) -> list[Route]:
-    return [route for route in rig.gateway.routes if route.body is not None]
+    return [route for route in rig.gateway.routes if route.body is not None or route.path == "/api/rpc"]
 
 
 async def test_the_walk_sees_the_whole_table(house: FullRig) -> None:
@@ -288,6 +293,88 @@ async def test_every_method_refuses_a_caller_without_its_scope(house: FullRig) -
 
             assert answer["ok"] is False, method.name
             assert answer["error"]["code"] == "FORBIDDEN", (method.name, answer)
+
+
+@pytest.mark.parametrize("scope", sorted(SCOPES))
+async def test_no_method_shows_its_schema_to_a_caller_without_its_scope(house: FullRig, scope: str) -> None:
+    scopes = expand_scopes([scope])
+    async with connected(house, scopes=[scope]) as client:
+        for method in house.gateway.methods:
+            if method.scope in scopes:
+                continue
+            for bad in WRONG:
+                answer = await client.call(method.name, bad)
+
+                assert answer["error"]["code"] == "FORBIDDEN", (method.name, bad, answer)
+
+
+@pytest.mark.parametrize("scope", ["operator.admin", "operator.write", "operator.read", "operator.talk"])
+async def test_every_method_refuses_parameters_above_its_limit_undecoded(house: FullRig, scope: str) -> None:
+    large = [method for method in house.gateway.methods if method.frame_limit > FRAME_LIMIT_BYTES]
+    assert 0 < len(large) < 15
+    not_json = msgspec.Raw(b"[" * (FRAME_LIMIT_BYTES + 1))
+    caller = Caller(Authority("test", scopes=expand_scopes([scope])), "test", "127.0.0.1", local=True)
+    for method in house.gateway.methods:
+        if method in large:
+            continue
+        with pytest.raises((TooLarge, Forbidden)) as refused:
+            house.gateway.dispatcher.prepare(method.name, not_json, caller)
+
+        assert isinstance(refused.value, TooLarge) is caller.authority.has(method.scope), method.name
+
+
+async def test_every_text_that_a_method_takes_fits_into_its_frame(house: FullRig) -> None:
+    too_long = {
+        method.name
+        for method in house.gateway.methods
+        for size in _lengths(to_json_schema(method.schema))
+        if size > method.frame_limit - 4_096
+    }
+
+    assert too_long == set()
+
+
+def _lengths(schema: Any) -> Iterator[int]:
+    """The `maxLength` of every text in a JSON Schema."""
+    if isinstance(schema, dict):
+        yield from (value for key, value in schema.items() if key == "maxLength" and isinstance(value, int))
+        schema = list(schema.values())
+    if isinstance(schema, list):
+        for each in schema:
+            yield from _lengths(each)
+
+
+@pytest.mark.parametrize("scope", ["operator.talk", "operator.read"])
+async def test_a_frame_larger_than_any_method_that_a_client_may_call_closes_it(house: FullRig, scope: str) -> None:
+    async with connected(house, scopes=[scope]) as client, connected(house) as owner:
+        await client.ws.send_str('{"type":"req","id":"q","method":"token.create","params":{' + "x" * 10_000_000)
+        while (message := await client.ws.receive(10)).type is aiohttp.WSMsgType.TEXT:
+            continue
+
+        assert message.data == 1009
+        assert (await owner.call("status"))["ok"]
+
+
+async def test_a_body_larger_than_any_method_that_a_token_may_call_is_413(
+    house: FullRig, http: aiohttp.ClientSession
+) -> None:
+    _, secret = await house.tokens.create("reader", ["operator.read"])
+    headers = {"Authorization": f"Bearer {secret.reveal()}"}
+    body = orjson.dumps({"method": "status", "params": {"x": "x" * 1_000_000}})
+
+    async with http.post(f"{house.url}/api/rpc", data=body, headers=headers) as answer:
+        assert answer.status == 413
+
+
+async def test_parameters_of_too_many_parts_are_refused_undecoded(house: FullRig) -> None:
+    async with connected(house) as client:
+        await client.ws.send_str(
+            '{"type":"req","id":"q","method":"chat.send","params":[' + "[]," * PARTS_LIMIT + "[]]}"
+        )
+        answer = await client.answer("q")
+
+    assert answer["error"]["code"] == "INVALID_REQUEST"
+    assert "parts" in answer["error"]["message"]
 
 
 async def test_every_method_refuses_params_it_does_not_know(house: FullRig) -> None:

@@ -1,4 +1,4 @@
-"""The one way in, for HTTP and WebSocket alike: size, rate, Host, Origin, authentication, strict schema, scope."""
+"""The one way in, for HTTP and WebSocket alike: size, rate, Host, Origin, authentication, scope, strict schema."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-import orjson
 from aiohttp import web
 
 from hub.core.errors import Forbidden, HubError, InvalidRequest, NotFound
@@ -24,19 +23,13 @@ from hub.gateway.access.hosts import (
     plain_address,
     same_origin,
 )
-from hub.gateway.calls.contract import Caller, HttpCall, Open, Route
+from hub.gateway.calls.contract import Caller, HttpCall, Open, Route, TooLarge
+from hub.gateway.calls.json_data import read_json
 from hub.gateway.calls.routes import RouteMatch, RouteTable
 from hub.gateway.calls.settings import HttpSettings
 
 SINGLE_HEADERS = ("Host", "Origin", "Authorization", "Content-Length", "Content-Type")
 """Headers of which there may be one: two parsers that pick different ones see different requests."""
-
-
-class TooLarge(HubError):
-    """The request is larger than its route takes."""
-
-    code = "TOO_LARGE"
-    http_status = 413
 
 
 class MethodNotAllowed(HubError):
@@ -95,8 +88,8 @@ class Ingress:
         """Judge a request; what it returns may be handled.
 
         Raises:
-            HubError: It may not; the error's `http_status` is the answer. Nothing of the body was parsed unless the
-                caller was authenticated or the route is public.
+            HubError: It may not; the error's `http_status` is the answer. Nothing of the body was read unless the
+                caller has the scope or the route is public.
         """
         route = match.route if match is not None else None
         self._judge_size(request, route)
@@ -110,9 +103,9 @@ class Ingress:
         if route is None or match is None:
             raise self._no_route(request)
         caller = await self._authenticate(request, route, client, presented)
-        body = await self._body(request, route, caller)
         if caller is not None:
             _judge_scope(route, caller)
+        body = await self._body(request, route, caller)
         return Admitted(route, HttpCall(request, caller, match.params, body))
 
     def client_of(self, request: web.Request) -> CallClient:
@@ -189,7 +182,7 @@ class Ingress:
         if request.headers.get("Expect", "").strip().lower() == "100-continue":
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             request.writer.output_size = 0
-        raw = await _read(request, min(route.body_limit, RAW_LIMIT_BYTES) if caller is None else route.body_limit)
+        raw = await _read(request, _body_limit(route, caller))
         return raw if route.body is None else parse_body(raw, route.body)
 
 
@@ -199,11 +192,7 @@ def parse_body(raw: bytes, schema: Schema) -> Any:
     Raises:
         InvalidRequest: It is not JSON, or it does not fit; the message names the path.
     """
-    try:
-        data = orjson.loads(raw)
-    except orjson.JSONDecodeError as error:
-        raise InvalidRequest(f"the body is not JSON: {error}") from None
-    return validate(data, schema, "the body")
+    return validate(read_json(raw, "the body"), schema, "the body")
 
 
 def validate(data: Any, schema: Schema | Callable[[Any], Any], what: str) -> Any:
@@ -228,6 +217,12 @@ def _judge_scope(route: Route, caller: Caller) -> None:
         return
     if not caller.authority.has(route.scope):
         raise Forbidden(f"missing scope: {route.scope}", details={"missingScope": route.scope})
+
+
+def _body_limit(route: Route, caller: Caller | None) -> int:
+    if caller is None:
+        return min(route.body_limit, RAW_LIMIT_BYTES)
+    return route.body_limit if route.body_limit_of is None else min(route.body_limit, route.body_limit_of(caller))
 
 
 async def _read(request: web.Request, limit: int) -> bytes:

@@ -13,9 +13,21 @@ from hub.core.context import Authority, Context
 from hub.core.errors import HubError
 from hub.core.schema import Schema
 
+FRAME_LIMIT_BYTES = 262_144
+"""Parameters of a method, unless the method declares another limit."""
+LARGE_FRAME_BYTES = 26_214_400
+"""The limit of methods that take attachments or whole files, and the largest frame there is."""
+
 ADMIN = "operator.admin"
 READ = "operator.read"
 WRITE = "operator.write"
+
+
+class TooLarge(HubError):
+    """The request is larger than its route or method takes."""
+
+    code = "TOO_LARGE"
+    http_status = 413
 
 
 class Open(StrEnum):
@@ -90,6 +102,7 @@ class Route:
         scope: An operator scope, or one of `Open`; admin when not stated.
         body: Schema of a JSON body; None passes raw bytes.
         body_limit: Bytes.
+        body_limit_of: Returns the limit for an authenticated caller, where not all may send as much.
         cookie: Whether a dashboard cookie authenticates (with Origin check on anything but GET), beside bearer tokens.
         websocket: Whether it upgrades: the Origin is judged before.
         login_redirect: Whether a browser without credential is sent to /login instead of a 401.
@@ -103,6 +116,7 @@ class Route:
     scope: str = ADMIN
     body: Schema | None = None
     body_limit: int = 1_048_576
+    body_limit_of: Callable[[Caller], int] | None = None
     cookie: bool = False
     websocket: bool = False
     login_redirect: bool = False
@@ -148,7 +162,8 @@ class Method:
             itself what was done.
         answers: How many responses it gives; 2 for `agent`.
         quick: Whether the handler never waits, so that it is answered without a task of its own.
-        kept: Returns what of an answer is kept for whoever asks again with the same key; all of it without.
+        kept: Returns what of an answer is kept for a repetition with the same key; all of it by default.
+        frame_limit: The most bytes of parameters it takes.
     """
 
     name: str
@@ -161,6 +176,7 @@ class Method:
     answers: int = 1
     quick: bool = False
     kept: Callable[[Any], Any] | None = None
+    frame_limit: int = FRAME_LIMIT_BYTES
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,18 @@
-"""From a request to its answer: the method, its strict schema, its scope, and acting once."""
+"""From a request to its answer: the method, its scope, its frame limit, its strict schema, and acting once."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
+import msgspec
+
 from hub.core.context import Context
 from hub.core.errors import Forbidden, InvalidRequest, Unavailable
 from hub.core.schema import SchemaError, describe_error
-from hub.gateway.calls.contract import Caller, Method, MethodCall
+from hub.gateway.calls.contract import FRAME_LIMIT_BYTES, Caller, Method, MethodCall, TooLarge
 from hub.gateway.calls.idempotency import Idempotency
+from hub.gateway.calls.json_data import read_json
 from hub.gateway.calls.method_table import NODE, MethodTable
 
 Later = Callable[[Mapping[str, Any]], Awaitable[None]]
@@ -25,17 +28,22 @@ class Dispatcher:
     def __init__(self, methods: MethodTable) -> None:
         self._methods = methods
         self.recovering = False
-        """Whether the hub is in recovery mode, where most methods are not there."""
+        """Whether the hub is in recovery mode, which has few methods."""
         self._idempotency: Idempotency | None = None
 
     def attach(self, idempotency: Idempotency) -> None:
-        """Take in what stands only once the hub database is open."""
+        """Connect what needs the hub database."""
         self._idempotency = idempotency
+
+    def frame_limit(self, caller: Caller, role: str = "operator") -> int:
+        """Return the most bytes that any method takes which this caller may call."""
+        limits = (method.frame_limit for method in self._methods if _may(method, caller, role))
+        return max(limits, default=FRAME_LIMIT_BYTES)
 
     def prepare(
         self,
         name: str,
-        params: Any,
+        params: msgspec.Raw | Mapping[str, Any],
         caller: Caller,
         *,
         role: str = "operator",
@@ -44,26 +52,30 @@ class Dispatcher:
     ) -> tuple[Method, MethodCall]:
         """Judge a request; what is returned may be run.
 
+        Encoded parameters, as clients send them, are not decoded before the scope and their size were judged.
+
         Raises:
             InvalidRequest: There is no such method, or the parameters do not fit; the message names the path.
             Unavailable: There is no such method, and the hub is in recovery mode.
             Forbidden: The caller lacks the scope.
+            TooLarge: The parameters are larger than the method takes.
         """
         method = self._methods.get(name)
         if method is None and self.recovering:
             raise Unavailable(
-                f"{name} is not there: the hub is in recovery mode, because its configuration is broken. "
-                "Mend it in the dashboard, or see: homarus check",
+                f"{name} is not available: the hub is in recovery mode, because its configuration is broken. "
+                "Fix it in the dashboard, or see: homarus check",
                 details={"method": name, "reason": "recovery"},
             )
         if method is None:
             raise InvalidRequest(f"unknown method: {name}", details={"method": name})
-        try:
-            valid = method.schema({} if params is None else params)
-        except SchemaError as error:
-            raise InvalidRequest(f"{name}: {describe_error(error)}", details={"method": name}) from None
         if not _may(method, caller, role):
             raise Forbidden(f"missing scope: {method.scope}", details={"missingScope": method.scope, "method": name})
+        given = _decoded(method, params) if isinstance(params, msgspec.Raw) else params
+        try:
+            valid = method.schema({} if given is None else given)
+        except SchemaError as error:
+            raise InvalidRequest(f"{name}: {describe_error(error)}", details={"method": name}) from None
         respond_later = later if method.answers > 1 else None
         call = MethodCall(name, valid, caller, Context(caller.authority), respond_later, connection_id)
         return method, call
@@ -75,6 +87,16 @@ class Dispatcher:
         if self._idempotency is None:
             raise Unavailable("the hub is still starting", retry_after_s=1)
         return self._idempotency.call(method, call)
+
+
+def _decoded(method: Method, params: msgspec.Raw) -> Any:
+    size = len(memoryview(params))
+    if size > method.frame_limit:
+        raise TooLarge(
+            f"{method.name}: the parameters have {size} bytes; at most {method.frame_limit} are allowed",
+            details={"method": method.name, "limit": method.frame_limit},
+        )
+    return read_json(params, f"{method.name}: the parameters")
 
 
 async def _run(method: Method, call: MethodCall) -> Any:

@@ -14,11 +14,12 @@ from hub.core.context import Authority
 from hub.core.errors import Aborted, HubError, InvalidRequest, LimitExceeded
 from hub.core.tasks import TaskOwner
 from hub.gateway.access.guard import Socket
-from hub.gateway.calls.contract import Caller
+from hub.gateway.calls.contract import FRAME_LIMIT_BYTES, Caller
 from hub.gateway.calls.dispatch import Dispatcher
 from hub.gateway.connection.outlet import Outlet
 from hub.gateway.connection.protocol import (
     CLOSE_POLICY,
+    CLOSE_TOO_LARGE,
     Cancel,
     Request,
     decode,
@@ -28,6 +29,8 @@ from hub.gateway.connection.protocol import (
 
 _log = logging.getLogger(__name__)
 
+ENVELOPE_BYTES = 4_096
+"""What a frame may have around its parameters."""
 IN_FLIGHT_LIMIT = 256
 """Requests of one client under way at once."""
 FAIR_AFTER = 128
@@ -113,6 +116,7 @@ class Connection:
                 handled += 1
                 if handled % FAIR_AFTER == 0:
                     await asyncio.sleep(0)
+            await self.closed()
         finally:
             for task in list(self._in_flight.values()):
                 task.cancel()
@@ -132,7 +136,17 @@ class Connection:
         """Send an encoded answer."""
         self.outlet.send(payload)
 
+    @property
+    def frame_limit(self) -> int:
+        """The size of the largest frame that this client may send."""
+        if self.caller is None:
+            return FRAME_LIMIT_BYTES
+        return self._dispatcher.frame_limit(self.caller, self.client.role) + ENVELOPE_BYTES
+
     def _frame(self, data: bytes) -> None:
+        if len(data) > FRAME_LIMIT_BYTES and len(data) > self.frame_limit:
+            self.close(CLOSE_TOO_LARGE, f"a frame of {len(data)} bytes; this client may send {self.frame_limit}")
+            return
         try:
             frame = decode(data)
         except InvalidRequest as error:

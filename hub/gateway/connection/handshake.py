@@ -27,6 +27,7 @@ from hub.gateway.access.devices import Devices, Grant
 from hub.gateway.access.guard import HANDSHAKE_LIMIT_S
 from hub.gateway.access.ingress import validate
 from hub.gateway.calls.contract import Caller
+from hub.gateway.calls.json_data import read_json
 from hub.gateway.connection.connection import ClientInfo, Connection
 from hub.gateway.connection.protocol import (
     CLOSE_POLICY,
@@ -206,7 +207,7 @@ class Handshake:
             raise _Refused(InvalidRequest("the first request must be connect"))
         if self._starting() or self._devices is None:
             raise Unavailable("the hub is still starting", details={"reason": "startup-sidecars"}, retry_after_s=1.0)
-        params = validate(request.params, CONNECT_SCHEMA, "connect")
+        params = validate(read_json(request.params, "connect: the parameters"), CONNECT_SCHEMA, "connect")
         protocol = min(params["maxProtocol"], PROTOCOLS[-1])
         if protocol < max(params["minProtocol"], PROTOCOLS[0]):
             details = {"code": "PROTOCOL_MISMATCH", "expectedProtocol": PROTOCOLS[-1]}

@@ -6,27 +6,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import orjson
 
 from hub.core.errors import HubError, InvalidRequest
 
 PROTOCOLS = (3, 4)
-MAX_PAYLOAD_BYTES = 26_214_400
 TICK_S = 30.0
 ID_LIMIT = 256
 METHOD_LIMIT = 128
+TYPE_LIMIT = 32
 CLOSE_PROTOCOL = 1002
 CLOSE_POLICY = 1008
+CLOSE_TOO_LARGE = 1009
 CLOSE_RESTART = 1012
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request frame; `params` are not validated yet."""
+    """A request frame; `params` are still encoded."""
 
     id: str
     method: str
-    params: Any
+    params: msgspec.Raw
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,33 +38,62 @@ class Cancel:
     id: str
 
 
-def decode(data: str | bytes) -> Request | Cancel | None:
-    """Read a client's frame; a frame of an unknown type is None and to be ignored.
+_NULL = msgspec.Raw(b"null")
+
+
+class _Frame(msgspec.Struct):
+    """A frame whose parts are still encoded: only what is needed is decoded, and only if it is short."""
+
+    type: msgspec.Raw = _NULL
+    id: msgspec.Raw = _NULL
+    method: msgspec.Raw = _NULL
+    params: msgspec.Raw = _NULL
+
+
+_FRAMES = msgspec.json.Decoder(_Frame)
+_TEXTS = msgspec.json.Decoder(str)
+_LONGEST_ESCAPE = 6
+
+
+def decode(data: bytes) -> Request | Cancel | None:
+    """Read a client's frame; return None for a frame of an unknown type, which is ignored.
 
     Raises:
         InvalidRequest: It is not a JSON object, or a request without id or method. `details.id` is the id when there
             is one to answer to.
     """
     try:
-        frame = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
+        frame = _FRAMES.decode(data)
+    except msgspec.ValidationError:
+        raise InvalidRequest("a frame is a JSON object") from None
+    except (msgspec.DecodeError, RecursionError) as error:
         raise InvalidRequest(f"the frame is not JSON: {error}") from None
-    if type(frame) is not dict:
-        raise InvalidRequest("a frame is a JSON object")
-    kind = frame.get("type")
+    kind = _text(frame.type, TYPE_LIMIT)
     if kind == "req":
-        id, method = frame.get("id"), frame.get("method")
-        if type(id) is not str or not 0 < len(id) <= ID_LIMIT:
+        id, method = _text(frame.id, ID_LIMIT), _text(frame.method, METHOD_LIMIT)
+        if not id:
             raise InvalidRequest(f"id: a request has an id, a text of 1 to {ID_LIMIT} characters")
-        if type(method) is not str or not 0 < len(method) <= METHOD_LIMIT:
+        if not method:
             raise InvalidRequest("method: a request names a method", details={"id": id})
-        return Request(id, method, frame.get("params"))
+        return Request(id, method, frame.params)
     if kind == "cancel":
-        id = frame.get("id")
-        if type(id) is not str or not 0 < len(id) <= ID_LIMIT:
+        id = _text(frame.id, ID_LIMIT)
+        if not id:
             raise InvalidRequest("id: a cancel frame names the request to abort")
         return Cancel(id)
     return None
+
+
+def _text(raw: msgspec.Raw, limit: int) -> str | None:
+    """Return a text of at most `limit` characters, or None for anything else."""
+    data = memoryview(raw)
+    if len(data) > limit * _LONGEST_ESCAPE + 2:
+        return None
+    try:
+        text = _TEXTS.decode(data)
+    except msgspec.DecodeError:
+        return None
+    return text if len(text) <= limit else None
 
 
 def encode_result(id: str, payload: Any) -> bytes:

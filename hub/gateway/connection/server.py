@@ -24,18 +24,18 @@ from hub.gateway.access.auth import CHALLENGE, Authenticator
 from hub.gateway.access.devices import Devices
 from hub.gateway.access.guard import AUTH_LIMIT_S, Guard, GuardedServer, Socket
 from hub.gateway.access.ingress import Ingress, error_body
-from hub.gateway.calls.contract import HttpCall, Open, Push, Route
+from hub.gateway.calls.contract import LARGE_FRAME_BYTES, HttpCall, Open, Push, Route
 from hub.gateway.calls.dispatch import Dispatcher
 from hub.gateway.calls.idempotency import Idempotency
 from hub.gateway.calls.method_table import MethodTable
 from hub.gateway.calls.routes import RouteMatch, RouteTable
 from hub.gateway.calls.schema import DEFAULT_HOST
 from hub.gateway.calls.settings import HttpSettings, StartRefused, refuse_unsafe
-from hub.gateway.connection.connection import Connection
+from hub.gateway.connection.connection import ENVELOPE_BYTES, Connection
 from hub.gateway.connection.handshake import Handshake
 from hub.gateway.connection.outlet import Outlet
 from hub.gateway.connection.presence import Presence
-from hub.gateway.connection.protocol import CLOSE_POLICY, CLOSE_RESTART, MAX_PAYLOAD_BYTES, TICK_S, encode_result
+from hub.gateway.connection.protocol import CLOSE_POLICY, CLOSE_RESTART, TICK_S, encode_result
 from hub.gateway.connection.welcome import Welcomer
 from hub.gateway.http_api.health import health_routes
 from hub.gateway.push.broadcast import Broadcast
@@ -309,7 +309,7 @@ class Gateway:
         socket = cast(Socket, request.protocol)
         ws: web.WebSocketResponse[Literal[False]] = web.WebSocketResponse(
             compress=False,
-            max_msg_size=MAX_PAYLOAD_BYTES,
+            max_msg_size=LARGE_FRAME_BYTES + ENVELOPE_BYTES,
             heartbeat=HEARTBEAT_S,
             autoclose=True,
             decode_text=False,

@@ -7,10 +7,10 @@ from typing import Any
 
 from hub.core.clock import Clock
 from hub.gateway.calls.method_table import NODE, MethodTable
-from hub.gateway.connection.connection import Connection
+from hub.gateway.connection.connection import ENVELOPE_BYTES, Connection
 from hub.gateway.connection.handshake import Welcome
 from hub.gateway.connection.presence import Presence
-from hub.gateway.connection.protocol import MAX_PAYLOAD_BYTES, TICK_S
+from hub.gateway.connection.protocol import TICK_S
 
 EVENTS = (
     "agent",
@@ -106,7 +106,7 @@ class Welcomer:
             "snapshot": snapshot,
             "auth": auth,
             "policy": {
-                "maxPayload": MAX_PAYLOAD_BYTES,
+                "maxPayload": connection.frame_limit - ENVELOPE_BYTES,
                 "maxBufferedBytes": self._buffer_bytes,
                 "tickIntervalMs": int(TICK_S * 1000),
             },

@@ -4,30 +4,36 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import orjson
 from aiohttp import web
 
-from hub.core.schema import All, Length, Optional, Required, Schema, boolean
-from hub.gateway.calls.contract import HttpCall, Open, Route
+from hub.core.errors import InvalidRequest
+from hub.gateway.calls.contract import LARGE_FRAME_BYTES, Caller, HttpCall, Open, Route
 from hub.gateway.calls.dispatch import Dispatcher
 
-BODY_LIMIT_BYTES = 26_214_400
-RPC_SCHEMA = Schema(
-    {
-        Required("method"): All(str, Length(min=1, max=128)),
-        Optional("params"): object,
-        Optional("wait", default=False): boolean,
-    }
-)
+ENVELOPE_BYTES = 4_096
+BODY_LIMIT_BYTES = LARGE_FRAME_BYTES + ENVELOPE_BYTES
+
+
+class RpcRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of a call; its parameters are still encoded."""
+
+    method: Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+    params: msgspec.Raw = msgspec.Raw(b"null")
+    wait: bool = False
+
+
+_REQUESTS = msgspec.json.Decoder(RpcRequest)
 
 
 def rpc_routes(dispatcher: Dispatcher) -> list[Route]:
     """Return the route.
 
     The body is `{method, params?, wait?}`, the answer `{"ok": true, "payload": …}` or `{"error": …}`. With `wait`, a
-    method that answers twice (`agent`) is answered with the second. Each method's scope is judged as over a WebSocket.
+    method that answers twice (`agent`) is answered with the second. Scope and size are judged as over a WebSocket.
     """
 
     async def rpc(call: HttpCall) -> web.StreamResponse:
@@ -37,13 +43,16 @@ def rpc_routes(dispatcher: Dispatcher) -> list[Route]:
             if not second.done():
                 second.set_result(payload)
 
-        body = call.body
-        method, prepared = dispatcher.prepare(body["method"], body.get("params"), call.known_caller, later=later)
+        request = _request(call.body)
+        method, prepared = dispatcher.prepare(request.method, request.params, call.known_caller, later=later)
         payload = await dispatcher.run(method, prepared)
-        if body["wait"] and method.answers > 1:
+        if request.wait and method.answers > 1:
             payload = await second
         data = orjson.dumps({"ok": True, "payload": payload}, default=_plain)
         return web.Response(body=data, content_type="application/json", headers={"Cache-Control": "no-store"})
+
+    def body_limit(caller: Caller) -> int:
+        return dispatcher.frame_limit(caller) + ENVELOPE_BYTES
 
     return [
         Route(
@@ -52,11 +61,20 @@ def rpc_routes(dispatcher: Dispatcher) -> list[Route]:
             rpc,
             "gateway",
             scope=Open.SIGNED_IN,
-            body=RPC_SCHEMA,
             body_limit=BODY_LIMIT_BYTES,
+            body_limit_of=body_limit,
             cookie=True,
         )
     ]
+
+
+def _request(body: bytes) -> RpcRequest:
+    try:
+        return _REQUESTS.decode(body)
+    except msgspec.ValidationError as error:
+        raise InvalidRequest(f"the body: {error}") from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InvalidRequest(f"the body is not JSON: {error}") from None
 
 
 def _plain(value: Any) -> Any:

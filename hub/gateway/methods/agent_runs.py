@@ -15,7 +15,7 @@ from hub.core.errors import HubError, InvalidRequest, NotFound
 from hub.core.lanes import DEFAULT_LIMITS, MAIN
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer
 from hub.core.tasks import TaskOwner
-from hub.gateway.calls.contract import READ, WRITE, Method, MethodCall
+from hub.gateway.calls.contract import LARGE_FRAME_BYTES, READ, WRITE, Method, MethodCall
 from hub.gateway.calls.method_table import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_SCHEMA
 from hub.gateway.methods.attachments import ATTACHMENTS_SCHEMA, images_of
 from hub.gateway.methods.sessions import THINKING, SessionMethods
@@ -96,7 +96,17 @@ class AgentMethods:
             }
         )
         return [
-            Method("agent", self._agent, OWNER, agent, WRITE, acts=True, repeatable=True, answers=2),
+            Method(
+                "agent",
+                self._agent,
+                OWNER,
+                agent,
+                WRITE,
+                acts=True,
+                repeatable=True,
+                answers=2,
+                frame_limit=LARGE_FRAME_BYTES,
+            ),
             Method("agent.wait", self._wait, OWNER, wait, READ),
         ]
 

@@ -8,7 +8,7 @@ from typing import Any
 from hub.automation.editing.automation_editor import TEXT_LIMIT, AutomationEditor
 from hub.core.errors import InvalidRequest
 from hub.core.schema import All, AnyOf, Length, Optional, Required, Schema
-from hub.gateway.calls.contract import ADMIN, Method, MethodCall
+from hub.gateway.calls.contract import ADMIN, LARGE_FRAME_BYTES, Method, MethodCall
 from hub.gateway.methods.automations import NAME, ONE
 from hub.gateway.methods.plain_data import as_json, plain_mapping
 
@@ -41,7 +41,7 @@ class AutomationEdits:
         delete = Schema({Required("id"): NAME, Optional("base_hash"): _HASH})
         return [
             Method("automation.yaml", self._yaml, OWNER, ONE, ADMIN),
-            Method("automation.save", self._save, OWNER, save, ADMIN, acts=True),
+            Method("automation.save", self._save, OWNER, save, ADMIN, acts=True, frame_limit=LARGE_FRAME_BYTES),
             Method("automation.duplicate", self._duplicate, OWNER, ONE, ADMIN, acts=True),
             Method("automation.delete", self._delete, OWNER, delete, ADMIN, acts=True),
         ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hub.core.errors import Conflict
 from hub.core.schema import All, AnyOf, Length, Optional, Range, Required, Schema, boolean, integer, string
-from hub.gateway.calls.contract import READ, WRITE, Method, MethodCall
+from hub.gateway.calls.contract import LARGE_FRAME_BYTES, READ, WRITE, Method, MethodCall
 from hub.gateway.methods.acting import acting
 from hub.gateway.methods.plain_data import as_json, plain_mapping
 from hub.security.redaction import Redactor
@@ -62,7 +62,9 @@ class AutomationMethods:
             Method("automation.trace", self._traces, OWNER, traces, READ),
             Method("automation.trace.get", self._trace, OWNER, run, READ),
             Method("automation.trace.export", self._export, OWNER, run, READ),
-            Method("automation.trace.import", self._import, OWNER, import_, WRITE, acts=True),
+            Method(
+                "automation.trace.import", self._import, OWNER, import_, WRITE, acts=True, frame_limit=LARGE_FRAME_BYTES
+            ),
             Method("automation.not_run", self._not_run, OWNER, some, READ),
             Method("automation.history", self._history, OWNER, Schema(dict(_LIMIT)), READ),
         ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hub.config.store import ConfigStore
 from hub.core.errors import InvalidRequest
 from hub.core.schema import All, AnyOf, In, Length, Optional, Required, Schema, boolean, string, url
-from hub.gateway.calls.contract import ADMIN, READ, Method, MethodCall
+from hub.gateway.calls.contract import ADMIN, LARGE_FRAME_BYTES, READ, Method, MethodCall
 from hub.gateway.methods.plain_data import as_json, plain_mapping
 from hub.security.redaction import Redactor
 
@@ -68,7 +68,7 @@ class BlueprintMethods:
         return [
             Method("blueprint.list", self._list, OWNER, Schema({}), READ),
             Method("blueprint.get", self._get, OWNER, one, READ),
-            Method("blueprint.import", self._import, OWNER, import_, ADMIN, acts=True),
+            Method("blueprint.import", self._import, OWNER, import_, ADMIN, acts=True, frame_limit=LARGE_FRAME_BYTES),
             Method("blueprint.update", self._update, OWNER, update, ADMIN, acts=True),
             Method("blueprint.remove", self._remove, OWNER, one, ADMIN, acts=True),
             Method("blueprint.use", self._use, OWNER, use, ADMIN, acts=True),

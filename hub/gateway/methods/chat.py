@@ -11,7 +11,7 @@ from hub.core.clock import Clock
 from hub.core.errors import Conflict, InvalidRequest
 from hub.core.lanes import Lanes
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer
-from hub.gateway.calls.contract import ADMIN, READ, WRITE, Method, MethodCall
+from hub.gateway.calls.contract import ADMIN, LARGE_FRAME_BYTES, READ, WRITE, Method, MethodCall
 from hub.gateway.calls.method_table import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_SCHEMA
 from hub.gateway.methods.attachments import ATTACHMENTS_SCHEMA, images_of
 from hub.gateway.methods.session_shapes import shown_messages
@@ -91,10 +91,20 @@ class ChatMethods:
             }
         )
         return [
-            Method("chat.send", self._send, OWNER, send, WRITE, acts=True, repeatable=True),
+            Method(
+                "chat.send", self._send, OWNER, send, WRITE, acts=True, repeatable=True, frame_limit=LARGE_FRAME_BYTES
+            ),
             Method("chat.history", self._history, OWNER, history, READ),
             Method("chat.abort", self._abort, OWNER, abort, WRITE),
-            Method("chat.inject", self._inject, OWNER, inject, ADMIN, acts=True),
+            Method(
+                "chat.inject",
+                self._inject,
+                OWNER,
+                inject,
+                ADMIN,
+                acts=True,
+                frame_limit=LARGE_FRAME_BYTES,
+            ),
         ]
 
     async def _send(self, call: MethodCall) -> Mapping[str, Any]:

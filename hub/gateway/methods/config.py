@@ -8,7 +8,7 @@ from typing import Any
 
 from hub.config.store import ConfigStore
 from hub.core.schema import All, AnyOf, Length, Optional, Required, Schema
-from hub.gateway.calls.contract import ADMIN, READ, Method, MethodCall
+from hub.gateway.calls.contract import ADMIN, LARGE_FRAME_BYTES, READ, Method, MethodCall
 from hub.security.redaction import Redactor
 
 OWNER = "gateway"
@@ -43,7 +43,7 @@ class ConfigMethods:
         return [
             Method("config.get", self._get, OWNER, get, ADMIN),
             Method("config.schema", self._schema, OWNER, Schema({}), READ),
-            Method("config.set", self._set, OWNER, set_, ADMIN, acts=True),
+            Method("config.set", self._set, OWNER, set_, ADMIN, acts=True, frame_limit=LARGE_FRAME_BYTES),
         ]
 
     async def _get(self, call: MethodCall) -> Mapping[str, Any]:

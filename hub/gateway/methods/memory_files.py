@@ -20,7 +20,7 @@ from hub.core.schema import (
     integer,
     slug,
 )
-from hub.gateway.calls.contract import ADMIN, READ, WRITE, Method, MethodCall
+from hub.gateway.calls.contract import ADMIN, LARGE_FRAME_BYTES, READ, WRITE, Method, MethodCall
 from hub.gateway.methods.memory_door import AGENT, PATH, MemoryApi, told, without_words
 from hub.gateway.methods.plain_data import as_json
 from hub.memory.contract import CHANGES_LIMIT, Edit
@@ -114,10 +114,28 @@ class MemoryFileMethods:
         return [
             Method("memory.list", self._list, OWNER, Schema(dict(AGENT)), READ),
             Method("memory.read", self._read, OWNER, read, READ),
-            Method("memory.write", self._write, OWNER, write, WRITE, acts=True, kept=without_words),
+            Method(
+                "memory.write",
+                self._write,
+                OWNER,
+                write,
+                WRITE,
+                acts=True,
+                kept=without_words,
+                frame_limit=LARGE_FRAME_BYTES,
+            ),
             Method("memory.changes", self._changes, OWNER, changes, READ),
             Method("memory.undo", self._undo, OWNER, undo, WRITE, acts=True, kept=without_words),
-            Method("memory.import", self._import, OWNER, import_, ADMIN, acts=True, kept=without_words),
+            Method(
+                "memory.import",
+                self._import,
+                OWNER,
+                import_,
+                ADMIN,
+                acts=True,
+                kept=without_words,
+                frame_limit=LARGE_FRAME_BYTES,
+            ),
             Method("memory.export", self._export, OWNER, export, ADMIN),
         ]
 

@@ -10,13 +10,17 @@ import pytest
 
 from hub.core.clock import Clock
 from hub.core.schema import Schema
-from hub.gateway.calls.contract import ADMIN, READ, WRITE, Method, MethodCall
+from hub.gateway.calls.contract import ADMIN, LARGE_FRAME_BYTES, READ, WRITE, Method, MethodCall
 from tests.gateway.rig import Client, Device, Rig, client_of, connect_params, connected, until
 
 
 async def _who(call: MethodCall) -> dict[str, object]:
     authority = call.caller.authority
     return {"principal": authority.principal, "scopes": sorted(authority.scopes), "owner": authority.owner}
+
+
+async def _length(call: MethodCall) -> int:
+    return len(call.params["file"])
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +40,7 @@ async def test_a_client_with_the_hub_token_is_welcomed(rig: Rig) -> None:
     assert hello["protocol"] == 4
     assert hello["auth"]["role"] == "operator"
     assert hello["auth"]["scopes"] == ["operator.read", "operator.talk", "operator.write"]
-    assert hello["policy"] == {"maxPayload": 26214400, "maxBufferedBytes": 52428800, "tickIntervalMs": 30000}
+    assert hello["policy"] == {"maxPayload": 262144, "maxBufferedBytes": 52428800, "tickIntervalMs": 30000}
     assert "who" in hello["features"]["methods"]
     assert {"presence", "health", "stateVersion", "uptimeMs", "sessionDefaults"} <= hello["snapshot"].keys()
 
@@ -321,11 +325,17 @@ async def test_more_than_64_kib_before_the_handshake_closes(rig: Rig) -> None:
     assert message.type is not aiohttp.WSMsgType.TEXT
 
 
-async def test_large_frames_pass_after_the_handshake(rig: Rig) -> None:
+async def test_a_large_frame_passes_after_the_handshake_for_who_may_call_a_method_that_takes_it(rig: Rig) -> None:
+    schema = Schema({"file": str})
+    rig.gateway.methods.add(Method("put", _length, "test", schema, WRITE, frame_limit=LARGE_FRAME_BYTES))
     async with connected(rig) as client:
-        answer = await client.call("who", {"padding": "x" * 2_000_000})
+        answer = await client.call("put", {"file": "x" * 2_000_000})
+    async with connected(rig, scopes=["operator.read"]) as reader:
+        await reader.send("put", {"file": "x" * 2_000_000})
+        end = await _closed(reader)
 
-    assert answer["error"]["code"] == "INVALID_REQUEST"
+    assert answer["payload"] == 2_000_000
+    assert end == 1009
 
 
 async def test_compression_is_not_offered(rig: Rig) -> None:
