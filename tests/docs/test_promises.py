@@ -17,7 +17,8 @@ from hub.doctor.integrations import CUSTOM
 from tests.docs.pages import DOCS
 from tests.docs.test_pages import blocks
 from tests.doctor.conftest import nobody
-from tests.servers.hub_process import REPOSITORY, HubProcess
+from tests.servers.forked import REPOSITORY
+from tests.servers.hub_process import HubProcess
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,8 @@ import pytest
 
 from hub import __version__
 from tests.e2e.talk import ask, chat, connected, say
-from tests.servers.hub_process import REPOSITORY, HubProcess
+from tests.servers.forked import REPOSITORY
+from tests.servers.hub_process import HubProcess
 
 
 @pytest.fixture(scope="module")

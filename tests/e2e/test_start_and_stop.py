@@ -17,7 +17,8 @@ import pytest
 
 from tests.e2e.homes import MODELS, add_integration, make_home
 from tests.e2e.talk import chat, connected, integration, messages_of, query, say, until, until_async
-from tests.servers.hub_process import REPOSITORY, HubProcess
+from tests.servers.forked import REPOSITORY
+from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServerProcess
 
 STOP_PROMISE_S = 10.0

@@ -7,13 +7,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-REPOSITORY = Path(__file__).parents[2]
+from tests.servers.forked import ForkedProcess, run
+
 START_LIMIT_S = 60.0
 STOP_LIMIT_S = 30.0
 _KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY", "VOYAGE_API_KEY")
@@ -33,7 +33,7 @@ class HubProcess:
         self.port = 0
         kept = {name: value for name, value in os.environ.items() if name not in _KEYS}
         self._environment = kept | {"HOMARUS_CONFIG": str(home)} | (environment or {})
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: ForkedProcess | None = None
 
     @property
     def url(self) -> str:
@@ -55,13 +55,8 @@ class HubProcess:
         """Start it; return the seconds until it was ready."""
         begun = time.perf_counter()
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "hub", "start", "--config", str(self.home), "--port", str(self.port)],
-                cwd=REPOSITORY,
-                env=self._environment,
-                stdout=log,
-                stderr=log,
-            )
+            arguments = ("start", "--config", str(self.home), "--port", str(self.port))
+            self._process = ForkedProcess("hub", *arguments, environment=self._environment, stdout=log, stderr=log)
         if wait:
             self.wait_ready(begun)
         return time.perf_counter() - begun
@@ -113,15 +108,7 @@ class HubProcess:
 
     def cli(self, *arguments: str, timeout_s: float = 60.0) -> subprocess.CompletedProcess[str]:
         """Run a `homarus` command against it."""
-        return subprocess.run(
-            [sys.executable, "-m", "hub", *arguments],
-            cwd=REPOSITORY,
-            env=self._environment,
-            capture_output=True,
-            text=True,
-            timeout=timeout_s,
-            check=False,
-        )
+        return run("hub", *arguments, environment=self._environment, timeout_s=timeout_s)
 
     def __enter__(self) -> Self:
         self.start()
