@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import random
 import sqlite3
-import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
 from hub.models.contract import Role
 from hub.sessions.transcript_file import read_lines
-from tests.servers.openai_server import REPOSITORY, OpenAIServer
+from tests.servers.forked import ForkedProcess
+from tests.servers.openai_server import OpenAIServer
 
 KILLS = 12
 SESSIONS = ("agent:main:main", "agent:main:webchat:direct:b")
@@ -25,14 +25,7 @@ class Process:
     """The child, fed line by line."""
 
     def __init__(self, home: Path, base_url: str) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.agent.child", str(home), base_url],
-            cwd=REPOSITORY,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            bufsize=1,
-        )
+        self._process = ForkedProcess("tests.agent.child", str(home), base_url, stdin=PIPE, stdout=PIPE)
         assert self.read() == "ready"
 
     def read(self) -> str:

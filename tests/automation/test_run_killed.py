@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -13,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.servers.forked import ForkedProcess, run
 
 HOUR_S = 3_600.0
 SETTLE_LIMIT_S = 60.0
@@ -26,18 +26,15 @@ class Process:
         self.file = place / "notes"
         self.steps = steps
 
-    def start(self, later_s: float = 0.0) -> subprocess.Popen[str]:
-        arguments = [str(self.database), str(self.file), json.dumps(self.steps), str(later_s)]
-        return subprocess.Popen(
-            [sys.executable, "-m", "tests.automation.run_process", *arguments], stdout=subprocess.PIPE, text=True
-        )
+    def command(self, later_s: float = 0.0) -> tuple[str, ...]:
+        arguments = (str(self.database), str(self.file), json.dumps(self.steps), str(later_s))
+        return ("tests.automation.run_process", *arguments)
 
     def kill_when(self, *, noted: list[str], state: str) -> None:
         """Start it and kill it once it has written these notes and its position says `state`."""
-        process = self.start()
-        until(lambda: self.notes == noted and state in self.position)
-        process.kill()
-        process.communicate()
+        with ForkedProcess(*self.command()) as process:
+            until(lambda: self.notes == noted and state in self.position)
+            process.kill()
 
     @property
     def notes(self) -> list[str]:
@@ -79,7 +76,7 @@ def test_killed_while_it_waits_it_goes_on_once(tmp_path: Path, waiting: dict[str
     process = Process(tmp_path, [note(1), waiting, note(2)])
     process.kill_when(noted=["1"], state='"deadline"')
 
-    told, _ = process.start(later_s=2 * HOUR_S).communicate(timeout=60)
+    told = run(*process.command(later_s=2 * HOUR_S)).stdout
 
     assert told == "finished None\n"
     assert process.notes == ["1", "2"]
@@ -90,7 +87,7 @@ def test_killed_in_the_middle_of_an_action_it_does_not_do_it_again(tmp_path: Pat
     process = Process(tmp_path, [note(1), note(2, hang=True), note(3)])
     process.kill_when(noted=["1", "2"], state='"action/1"')
 
-    told, _ = process.start().communicate(timeout=60)
+    told = run(*process.command()).stdout
 
     assert told.startswith("interrupted action/1: the hub stopped while the service test.note was called")
     assert process.notes == ["1", "2"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import sys
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import asdict
 from html import unescape
@@ -44,6 +43,7 @@ from tests.security_review.canaries import (
 )
 from tests.security_review.test_laundering import strangers_turn, tool_call
 from tests.security_review.test_tools import call
+from tests.servers.forked import run
 from tests.servers.openai_server import OpenAIServer
 
 WORD_FOR_ALL = "boiler"
@@ -385,16 +385,12 @@ async def test_the_command_line_shows_the_owner_theirs_alone(told: Canaries, tmp
         ("forget", "--person", "anna", "--dry-run"),
         ("export", str(tmp_path / "out")),
     ):
-        running = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "hub", "memory", *arguments),
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            env=os.environ | {"HOMARUS_CONFIG": str(home)},
-        )
-        shown, _ = await running.communicate()
+        environment = os.environ | {"HOMARUS_CONFIG": str(home)}
+        ran = await asyncio.to_thread(run, "hub", "memory", *arguments, environment=environment)
+        shown = seen(ran.stdout + ran.stderr)
 
-        assert seen(shown.decode()) <= of(OWNER, TAINTED, SHARED, OUTSIDE), arguments
-        met |= seen(shown.decode())
+        assert shown <= of(OWNER, TAINTED, SHARED, OUTSIDE), arguments
+        met |= shown
     lock.release()
     taken = [each.read_text() for each in (tmp_path / "out").rglob("*.md")]
     assert met

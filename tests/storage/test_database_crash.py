@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
+from subprocess import PIPE
 
 from hub.storage.database import Database
 from hub.storage.migrations import HUB_MIGRATIONS
+from tests.servers.forked import ForkedProcess
 
 ROUNDS = 10
 ROOT = Path(__file__).parents[2]
@@ -15,8 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 def acknowledged_until_killed(path: Path, round_name: str, after: int) -> list[str]:
     """Run the writer, kill it after so many acknowledgements, and return all it told."""
-    command = [sys.executable, "-m", "tests.storage.crash_writer", str(path), round_name]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+    with ForkedProcess("tests.storage.crash_writer", str(path), round_name, stdout=PIPE) as process:
         assert process.stdout is not None
         told = [process.stdout.readline() for _ in range(after)]
         process.kill()

@@ -8,18 +8,19 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
 from hub.storage.instance_lock import AlreadyRunning, InstanceLock, Running, read_running
+from tests.servers.forked import ForkedProcess
 
 ROOT = Path(__file__).parents[2]
 
 
 @contextmanager
-def holder(home: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    command = [sys.executable, "-m", "tests.storage.lock_holder", str(home), *arguments]
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+def holder(home: Path, *arguments: str) -> Iterator[tuple[ForkedProcess, str]]:
+    with ForkedProcess("tests.storage.lock_holder", str(home), *arguments, stdin=PIPE, stdout=PIPE) as process:
         assert process.stdout is not None
         said = process.stdout.readline().strip()
         try:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 import time
 from pathlib import Path
+from subprocess import PIPE
 
 from hub.memory.markdown import passages
 from tests.agent.tidy.child import NO_SERVER
 from tests.agent.tidy.house import TidyHouse, entry, tidying
-from tests.servers.openai_server import REPOSITORY
+from tests.servers.forked import ForkedProcess
 
 KILLS = 8
 FILES = ("MEMORY.md", "memory/people/me.md", "memory/shared.md")
@@ -25,12 +24,7 @@ def a_mess(house: TidyHouse) -> None:
 
 def killed_after(folder: Path, delay_s: float) -> None:
     """Begin to tidy up in another process, and kill it a moment later."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.agent.tidy.child", str(folder)],
-        cwd=REPOSITORY,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    process = ForkedProcess("tests.agent.tidy.child", str(folder), stdout=PIPE)
     assert process.stdout is not None
     assert process.stdout.readline().strip() == "ready"
     time.sleep(delay_s)
