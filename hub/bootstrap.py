@@ -11,10 +11,11 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from hub import __version__
 from hub.config.seed import seed
@@ -39,8 +40,7 @@ LEFTOVERS_LIMIT_S = 1.0
 """How long tasks and threads that outlasted the stop may hold up the end of the process."""
 
 
-@dataclass(frozen=True, slots=True)
-class StartOptions:
+class StartOptions(Struct, frozen=True):
     """What the command line says.
 
     Attributes:
@@ -127,8 +127,7 @@ class _Deadline:
         os._exit(code)
 
 
-@dataclass(frozen=True, slots=True)
-class _Environment:
+class _Environment(Struct, frozen=True):
     """What outlives a hub: the redactor, the log, and the deadline of a stop."""
 
     redactor: Redactor

@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import tzinfo
 from functools import partial
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from hub import __version__
 from hub.agent.agents import Agents
@@ -83,8 +84,7 @@ def _nothing() -> None:
     """Default callback: do nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoginLink:
+class LoginLink(Struct, frozen=True):
     """A way to sign in to the dashboard once: the address with the code behind `#`, or the code typed in."""
 
     url: str

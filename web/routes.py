@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 from aiohttp import web
+from msgspec.structs import replace
 
 from hub.core.errors import HubError
 from hub.gateway.calls.contract import READ, HttpCall, Open, Route

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from hub.agent.limits import RunLimits
 from hub.agent.schema import AGENTS_SCHEMA
@@ -19,8 +20,7 @@ IMPLICIT_ID = "main"
 DEFAULT_NAME = "Homarus"
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
+class Agent(Struct, frozen=True):
     """One agent.
 
     Attributes:

@@ -6,9 +6,10 @@ Each entry is turned into a message once; a look at a long conversation costs as
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import tzinfo
 from typing import Any
+
+from msgspec.structs import replace
 
 from hub.agent.envelope import envelope
 from hub.agent.taint import ConversationTaint

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from hub.models.contract import (
     Block,
@@ -22,8 +22,7 @@ from hub.models.contract import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class DraftTurn:
+class DraftTurn(Struct, frozen=True):
     """One model call that came to its end."""
 
     message: Message

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import aclosing
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.agent.conversation import RunConversation
 from hub.agent.draft import AnswerDraft, DraftTurn
@@ -32,8 +34,7 @@ _log = logging.getLogger(__name__)
 STOPPED_CALL = "stopped: the run was ended before this call had a result; it may or may not have taken effect"
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(Struct, frozen=True):
     """A run that is ready to begin."""
 
     ports: RunPorts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from hub.models.contract import Usage
 
@@ -12,8 +12,7 @@ DEFAULT_COST_USD = 5.0
 DEFAULT_SECONDS = 1_800.0
 
 
-@dataclass(frozen=True, slots=True)
-class RunLimits:
+class RunLimits(Struct, frozen=True):
     """What one run may spend; the keys are those of `agents[].limits`.
 
     Attributes:
@@ -29,8 +28,7 @@ class RunLimits:
     seconds: float = DEFAULT_SECONDS
 
 
-@dataclass(frozen=True, slots=True)
-class RunSpent:
+class RunSpent(Struct, frozen=True):
     """What a run has spent so far.
 
     Attributes:
@@ -48,8 +46,7 @@ class RunSpent:
         return RunSpent(self.turns + 1, self.tokens + (usage.total_tokens or estimated_tokens), self.usage + usage)
 
 
-@dataclass(frozen=True, slots=True)
-class LimitHit:
+class LimitHit(Struct, frozen=True):
     """A limit that was reached; `name` is its key under `agents[].limits`."""
 
     name: str

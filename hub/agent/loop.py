@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Protocol, cast
+
+from msgspec import Struct
 
 from hub.agent.draft import AnswerDraft, DraftTurn
 from hub.agent.limits import LimitHit, RunLimits, RunSpent, limit_reached
@@ -47,31 +48,27 @@ class Ports(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class TurnBegun:
+class TurnBegun(Struct, frozen=True):
     """A model is asked; `draft` fills with what it says."""
 
     draft: AnswerDraft
 
 
-@dataclass(frozen=True, slots=True)
-class TurnEnded:
+class TurnEnded(Struct, frozen=True):
     """A model has spoken; without tool calls this is the answer. Tools are called when the consumer comes back."""
 
     turn: DraftTurn
     spent: RunSpent
 
 
-@dataclass(frozen=True, slots=True)
-class ToolEnded:
+class ToolEnded(Struct, frozen=True):
     """A tool call has its result; in the order of the calls."""
 
     call: ToolCallBlock
     result: ToolResult
 
 
-@dataclass(frozen=True, slots=True)
-class Limited:
+class Limited(Struct, frozen=True):
     """A limit forbids another model call; the last event."""
 
     hit: LimitHit

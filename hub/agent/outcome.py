@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hub.agent.limits import LimitHit
 from hub.agent.run_request import RunStatus
 from hub.core.errors import HubError
 
 
-@dataclass(frozen=True, slots=True)
-class RunOutcome:
+class RunOutcome(Struct, frozen=True):
     """How a run ends; `error` as `HubError.as_dict` shows it, None for an answer."""
 
     status: RunStatus = RunStatus.OK

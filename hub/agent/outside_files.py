@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from hub.core.context import Authority
 from hub.core.errors import LimitExceeded
@@ -27,8 +28,7 @@ _HEX = 64
 _DIRECTORY = "-" * _HEX
 
 
-@dataclass(slots=True)
-class _Marks:
+class _Marks(Struct):
     contents: set[str] = field(default_factory=set)
     paths: set[str] = field(default_factory=set)
     directories: set[str] = field(default_factory=set)

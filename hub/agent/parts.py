@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Protocol
+
+from msgspec import Struct
 
 from hub.agent.agents import Agents
 from hub.agent.conversation import RunConversation
@@ -42,8 +43,7 @@ class UsageLog(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class RunDependencies:
+class RunDependencies(Struct, frozen=True):
     """The parts of the hub that a run stands on."""
 
     sessions: SessionStore

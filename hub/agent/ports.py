@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hub.agent.agents import Agent
 from hub.agent.conversation import RunConversation
@@ -26,8 +27,7 @@ TOOL_TOKENS = 60
 """What a tool costs beside its description and parameters' names, estimated once."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunConfig:
+class RunConfig(Struct, frozen=True):
     """What a run goes by: who answers, with which prompt, models and tools.
 
     Attributes:

@@ -6,7 +6,8 @@ What changes by itself (time, channel, sender) stands in the envelope of the use
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 FILE_LIMIT = 20_000
 FILES_LIMIT = 60_000
@@ -39,8 +40,7 @@ _FILES = """## Workspace files
 The files of your workspace that hold at every moment:"""
 
 
-@dataclass(frozen=True, slots=True)
-class PromptFile:
+class PromptFile(Struct, frozen=True):
     """A workspace file for the prompt.
 
     Attributes:

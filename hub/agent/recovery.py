@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct, field
 
 from hub.agent.conversation import RUN_ENDED
 from hub.agent.run_request import Kind, RunResult, RunStatus
@@ -24,8 +25,7 @@ class RecoveryVerdict(StrEnum):
     """Nothing happened that could happen twice: it is run again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """What a transcript tells of a run.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hub.agent.flush.digest import Digester
 from hub.agent.flush.flush import Flush, FlushNeeds
@@ -39,8 +40,7 @@ FLUSH_SCHEMA = Schema(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryDependencies:
+class MemoryDependencies(Struct, frozen=True):
     """What it is built from.
 
     Attributes:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from hub.core.context import Context
 from hub.core.lanes import MAIN, Priority
@@ -24,8 +25,7 @@ class RunStatus(StrEnum):
     TIMEOUT = "timeout"
 
 
-@dataclass(frozen=True, slots=True)
-class RunResult:
+class RunResult(Struct, frozen=True):
     """What became of a run.
 
     Attributes:
@@ -56,8 +56,7 @@ class RunResult:
 OnFinal = Callable[[sqlite3.Connection, RunResult], None]
 
 
-@dataclass(frozen=True, slots=True)
-class RunRequest:
+class RunRequest(Struct, frozen=True):
     """One activation of an agent that somebody wants.
 
     Attributes:
@@ -107,8 +106,7 @@ class RunRequest:
         return self.history is not None
 
 
-@dataclass(frozen=True, slots=True)
-class ActiveRun:
+class ActiveRun(Struct, frozen=True):
     """A run that waits for its turn (`queued`) or goes on (`running`); times in ms since the epoch."""
 
     run_id: str
@@ -121,8 +119,7 @@ class ActiveRun:
     model: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Recovered:
+class Recovered(Struct, frozen=True):
     """Ids of the runs that a stop or a crash had left open, by what became of them.
 
     Attributes:

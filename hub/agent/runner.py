@@ -11,8 +11,9 @@ import logging
 import sqlite3
 from collections import OrderedDict
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from hub.agent.active import Active, Phase
 from hub.agent.agents import Agents

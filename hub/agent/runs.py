@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from hub.agent.run_request import Kind, RunRequest, RunResult, RunStatus
 from hub.core.context import Authority, Context
@@ -35,8 +35,7 @@ INTERRUPTED_ERROR = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RunRow:
+class RunRow(Struct, frozen=True):
     """A run that a stop or a crash left open."""
 
     id: str

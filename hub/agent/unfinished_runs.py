@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from hub.agent.conversation import RUN_ENDED
 from hub.agent.parts import RunDependencies

@@ -7,10 +7,11 @@ the beginning stays valid over many turns.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.models.contract import Image, Message, ModelInfo, Role, TextBlock, Thinking, ToolCallBlock, user_message
 
@@ -21,16 +22,14 @@ STEP_SHARE = 0.3
 """The cut moves by this share of the budget at a time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """A message as a model is sent it, and its size."""
 
     message: Message
     tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """What a model is sent.
 
     Attributes:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any
+
+from msgspec import Struct
 
 from hub.agent.agents import Agents
 from hub.agent.runner import AgentRunner
@@ -75,8 +76,7 @@ from hub.tools.approvals import Approvals
 from hub.tools.registry import ToolRegistry
 
 
-@dataclass(frozen=True, slots=True)
-class AutomationDependencies:
+class AutomationDependencies(Struct, frozen=True):
     """What the engine is built from.
 
     Attributes:

@@ -6,11 +6,12 @@ A kind is a module with a constant `KIND`; `hub.automation.definition.kinds` fin
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import tzinfo
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec import Struct, field
 
 from hub.core.clock import Clock
 from hub.core.context import Context
@@ -72,8 +73,7 @@ class NotRun(StrEnum):
     """A condition or a variable could not be evaluated."""
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(Struct, frozen=True):
     """Where the home is, in degrees and metres."""
 
     latitude: float
@@ -81,8 +81,7 @@ class Location:
     elevation_m: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class SentenceQuestion:
+class SentenceQuestion(Struct, frozen=True):
     """What an `agent` condition asks a model.
 
     Attributes:
@@ -103,8 +102,7 @@ class SentenceQuestion:
     automation_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SentenceAnswer:
+class SentenceAnswer(Struct, frozen=True):
     """What the model said: True/False, a score, or one of the choices; with its reason and what it cost."""
 
     value: bool | float | str
@@ -128,8 +126,7 @@ class RunSpending(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class AutomationParts:
+class AutomationParts(Struct, frozen=True):
     """What the engine is handed; a backtest hands the same engine a bus, states and a clock of its own.
 
     Attributes:
@@ -170,8 +167,7 @@ class AutomationParts:
 # --- triggers ---
 
 
-@dataclass(frozen=True, slots=True)
-class Firing:
+class Firing(Struct, frozen=True):
     """One trigger that fired.
 
     Attributes:
@@ -257,8 +253,7 @@ Explain = Callable[[Mapping[str, Any]], str]
 Rule = Callable[[dict[str, Any]], dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class TriggerKind:
+class TriggerKind(Struct, frozen=True):
     """A kind of trigger.
 
     Attributes:
@@ -284,8 +279,7 @@ class TriggerKind:
 # --- conditions ---
 
 
-@dataclass(frozen=True, slots=True)
-class ConditionVerdict:
+class ConditionVerdict(Struct, frozen=True):
     """Whether a condition holds, and why (not), for people.
 
     Attributes:
@@ -300,8 +294,7 @@ class ConditionVerdict:
     children: Mapping[str, ConditionVerdict] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Asking:
+class Asking(Struct, frozen=True):
     """Who asks whether a condition holds: the parts, the variables (with `trigger`), the authority.
 
     `templates` is false where text is only text (what a model wrote): then nothing is rendered.
@@ -314,8 +307,7 @@ class Asking:
     templates: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class ConditionKind:
+class ConditionKind(Struct, frozen=True):
     """A kind of condition.
 
     Attributes:
@@ -338,8 +330,7 @@ class ConditionKind:
 # --- actions ---
 
 
-@dataclass(frozen=True, slots=True)
-class ActionKind:
+class ActionKind(Struct, frozen=True):
     """A kind of step.
 
     Attributes:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.groups import CliCommand
@@ -20,8 +20,7 @@ _SERVER = "An OpenAI-compatible server of my own"
 _USUAL = ("anthropic", "openai", "gemini", "openrouter", "mistral", "deepseek")
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
+class Choices(Struct, frozen=True):
     """What a new home is made with.
 
     Attributes:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from hub.config.errors import ConfigError
 from hub.config.marks import ConfigMapping, Mark, mark_of, place, start_of
 from hub.config.paths import Key, KeyPath
@@ -68,8 +70,7 @@ class Config(Mapping[str, Any]):
         return {"file": file, "line": line, "column": column}
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """What a check gives: the configuration, and all that is wrong with it."""
 
     config: Config

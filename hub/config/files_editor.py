@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hub.config import edit
 from hub.config.bounds import FILE_SIZE_LIMIT_BYTES
@@ -33,8 +34,7 @@ HIDDEN_VALUE = "__hidden__"
 Check = Callable[[Mapping[str, str] | None], Checked]
 
 
-@dataclass(frozen=True, slots=True)
-class Saved:
+class Saved(Struct, frozen=True):
     """A file that was written.
 
     Attributes:
@@ -61,8 +61,7 @@ class Saved:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class EditPlace:
+class EditPlace(Struct, frozen=True):
     """Where a value is written.
 
     Attributes:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from msgspec import Struct
 
 from hub.config.bounds import FILE_SIZE_LIMIT_BYTES
 from hub.config.files import PRIVATE_FOLDER, SECRETS_FILE, content_hash
@@ -20,8 +21,7 @@ DIFF_LINE_LIMIT = 5_000
 _VERSION = re.compile(r"(\d{8}T\d{6}\d{6}Z)-([0-9a-f]{12})")
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigVersion:
+class ConfigVersion(Struct, frozen=True):
     """A file as it was.
 
     Attributes:

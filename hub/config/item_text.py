@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
 from hashlib import sha256
+
+from msgspec import Struct
 
 from hub.config.edit import BYTE_ORDER_MARK, EditRefused
 from hub.config.paths import KeyPath, format_path
@@ -12,8 +13,7 @@ from hub.config.spans import Node, SpanKind, Tagged, find, read_spans
 from hub.core.errors import InvalidRequest, NotFound
 
 
-@dataclass(frozen=True, slots=True)
-class ItemText:
+class ItemText(Struct, frozen=True):
     """An item and where it stands in the text of its file.
 
     Attributes:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from hub.config.bounds import INCLUDE_DEPTH_LIMIT, TOTAL_SIZE_LIMIT_BYTES, Budget
 from hub.config.errors import ERROR_LIMIT, ConfigError
@@ -23,8 +24,7 @@ from hub.core.secret import Secret
 from hub.security.root import Root
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(Struct, frozen=True):
     """What the files say, before any schema looked at it.
 
     Attributes:
@@ -68,8 +68,7 @@ class ParseCache:
         self._last, self._next = self._next, {}
 
 
-@dataclass(slots=True)
-class _Reading:
+class _Reading(Struct):
     errors: list[ConfigError] = field(default_factory=list)
     warnings: list[ConfigError] = field(default_factory=list)
     hashes: dict[str, str] = field(default_factory=dict)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hub.config.errors import ConfigError
 from hub.config.explain import explain, keys_of
@@ -19,8 +20,7 @@ from hub.core.secret import Secret
 _LEAK_LENGTH = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Validated:
+class Validated(Struct, frozen=True):
     """What became of a section or an item: its value and the secrets in it, or why it has none."""
 
     value: Any

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec import Struct
 
 from hub.config.paths import Key
 from hub.core.errors import HubError, InvalidRequest
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
     from hub.config.checked import Config
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """One top-level key.
 
     Attributes:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from msgspec import Struct, field
 from ruamel.yaml.cyaml import CParser  # type: ignore[attr-defined]
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.events import (
@@ -33,8 +33,7 @@ class SpanKind(StrEnum):
     ALIAS = "alias"
 
 
-@dataclass(frozen=True, slots=True)
-class Tagged:
+class Tagged(Struct, frozen=True):
     """A value with a tag, such as `!secret name`, kept as it is written."""
 
     tag: str
@@ -50,8 +49,7 @@ def as_written(value: Any) -> Any:
     return [as_written(each) for each in value] if isinstance(value, list) else value
 
 
-@dataclass(slots=True)
-class Node:
+class Node(Struct):
     """A value and its place.
 
     Attributes:

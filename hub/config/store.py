@@ -8,9 +8,10 @@ import os
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from hub.config.check import CheckCache, Checked, Config, check
 from hub.config.checked import empty_config
@@ -36,8 +37,7 @@ RESTART = "restart"
 OnReload = Callable[["ReloadResult"], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True)
-class ReloadResult:
+class ReloadResult(Struct, frozen=True):
     """What became of a reload.
 
     Attributes:

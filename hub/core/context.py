@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.core.ids import new_id
 
@@ -34,8 +37,7 @@ def expand_scopes(scopes: Iterable[str]) -> frozenset[str]:
     return known.union(*(IMPLIED_SCOPES.get(scope, frozenset()) for scope in known))
 
 
-@dataclass(frozen=True, slots=True)
-class ToolPolicy:
+class ToolPolicy(Struct, frozen=True):
     """Which tools may be used: those in `allow` (None means every tool) and not in `deny`.
 
     Names are tool names or `group:<group>`.
@@ -52,8 +54,7 @@ class ToolPolicy:
         return self.allow is None or bool(keys & self.allow)
 
 
-@dataclass(frozen=True, slots=True)
-class Authority:
+class Authority(Struct, frozen=True):
     """The rights under which something happens; frozen, and only ever narrowed.
 
     Attributes:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct, field
 
 from hub.core.context import Context
 from hub.core.errors import Forbidden, InvalidRequest, NotFound, TimedOut
@@ -38,8 +39,7 @@ class ResponseMode(StrEnum):
     ONLY = "only"
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceCall:
+class ServiceCall(Struct, frozen=True):
     """One call of a service, with data that its schema has validated.
 
     Attributes:
@@ -67,8 +67,7 @@ class ServiceCall:
 Handler = Callable[[ServiceCall], Awaitable[Mapping[str, Any] | None]]
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceQuestion:
+class ServiceQuestion(Struct, frozen=True):
     """A call that a model wants to make and that needs the owner's word.
 
     Attributes:
@@ -90,8 +89,7 @@ AskAboutService = Callable[[ServiceQuestion], Awaitable[str | None]]
 """Asks the owner and waits; returns None for a yes to exactly this call, else why not."""
 
 
-@dataclass(frozen=True, slots=True)
-class Service:
+class Service(Struct, frozen=True):
     """A registered service.
 
     Attributes:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hub.core.errors import TimedOut
 
@@ -16,8 +17,7 @@ SLOW_FRACTION = 0.5
 Step = Callable[[], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(Struct, frozen=True):
     """One step of the start and its counterpart at stop.
 
     Attributes:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hub.core.errors import HubError
 from hub.core.repairs import Severity
@@ -20,16 +21,14 @@ FINDING_LIMIT = 50
 _RANK = {Severity.CRITICAL: 0, Severity.ERROR: 1, Severity.WARNING: 2}
 
 
-@dataclass(frozen=True, slots=True)
-class Looked:
+class Looked(Struct, frozen=True):
     """What came of one check."""
 
     check: Check
     findings: tuple[Finding, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DoctorReport:
+class DoctorReport(Struct, frozen=True):
     """What came of all checks.
 
     Attributes:

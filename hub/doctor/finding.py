@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct
+
 from hub.core.repairs import Severity
 from hub.doctor.check_context import CheckContext
 
@@ -41,8 +43,7 @@ class Finding:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """One thing the doctor looks at.
 
     Attributes:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hub.security.redaction import RedactingFilter, Redactor
 
@@ -15,8 +16,7 @@ LINE_LIMIT = 4_000
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
-@dataclass(frozen=True, slots=True)
-class Tail:
+class Tail(Struct, frozen=True):
     """Lines, the cursor after the last of them, and whether lines between the asked cursor and the first were lost."""
 
     lines: list[str]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hub.agent.agents import Agents
 from hub.agent.remembering import AgentMemory
@@ -67,8 +68,7 @@ from hub.tools.approvals import Approvals
 from hub.tools.registry import ToolRegistry
 
 
-@dataclass(frozen=True, slots=True)
-class CoreServices:
+class CoreServices(Struct, frozen=True):
     """What stands in recovery mode too.
 
     Attributes:
@@ -88,8 +88,7 @@ class CoreServices:
     log: LogTail | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HubServices:
+class HubServices(Struct, frozen=True):
     """What stands only when the configuration is good: the agents and all around them.
 
     Attributes:
@@ -110,8 +109,7 @@ class HubServices:
     remembering: AgentMemory | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(Struct, frozen=True):
     """What the roof and the dashboard may use of what is served.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from hub.integration.errors import ManifestError
 from hub.integration.manifest import MANIFEST, Manifest, read_manifest
@@ -14,8 +15,7 @@ BUILT_IN_PACKAGE = "integrations"
 FOUND_LIMIT = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class CatalogEntry:
+class CatalogEntry(Struct, frozen=True):
     """An integration that was found.
 
     Attributes:

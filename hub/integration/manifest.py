@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from hub.config.suggest import did_you_mean
 from hub.core.schema import (
@@ -50,8 +51,7 @@ MANIFEST_SCHEMA = Schema(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(Struct, frozen=True):
     """What an integration says of itself; see `MANIFEST_SCHEMA`."""
 
     domain: str

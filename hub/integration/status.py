@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
 from enum import StrEnum
 from types import ModuleType
 from typing import Any
+
+from msgspec import Struct, field
 
 from hub.integration.catalog import CatalogEntry
 from hub.integration.registrations import Registrations
@@ -22,8 +23,7 @@ class IntegrationState(StrEnum):
     UNLOADED = "unloaded"
 
 
-@dataclass(slots=True)
-class Status:
+class Status(Struct):
     """One integration while the hub runs.
 
     Attributes:

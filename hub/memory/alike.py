@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Set
-from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
+
+from msgspec import Struct
 
 from hub.memory.claims import Claim, claim_of, of_other_things, told_otherwise
 from hub.memory.dates import marks_in, named_in
@@ -97,8 +98,7 @@ class Relation(StrEnum):
     DIFFERENT = "different"
 
 
-@dataclass(frozen=True, slots=True)
-class Gist:
+class Gist(Struct, frozen=True):
     """What of an entry is compared.
 
     Attributes:

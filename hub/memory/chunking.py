@@ -8,9 +8,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import PurePosixPath
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.memory.dates import marks_by_which, marks_of_day
 from hub.memory.front_matter import FrontMatter, front_matter, says_untrusted
@@ -29,8 +31,7 @@ EMBEDDED_HEADINGS = 3
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(Struct, frozen=True):
     """A passage as it is indexed.
 
     Attributes:
@@ -119,8 +120,7 @@ def tokens_in(text: str) -> int:
     return -(-weight_of(text) // TOKEN_WEIGHT)
 
 
-@dataclass(frozen=True, slots=True)
-class _Whole:
+class _Whole(Struct, frozen=True):
     """What holds for all passages of a file; in a place nobody vouches for, entries tell nothing of themselves."""
 
     title: str

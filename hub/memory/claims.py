@@ -5,7 +5,7 @@ Two notes that differ in a number disagree only when they say it of one thing th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from hub.memory.lazy_pattern import LazyPattern
 from hub.memory.words import STOP_WORDS, fold
@@ -103,8 +103,7 @@ _IS_NAMED = LazyPattern(rf"(.+?)(?: is|:) ({_TITLE}[A-Z][\w-]+|(?<=is )[A-Z][\w-
 _TELLING = LazyPattern(r"[^\W_]+(?:[.,:/-]\d+)*")
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """What sort of statement a note is.
 
     Attributes:

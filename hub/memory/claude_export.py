@@ -13,11 +13,11 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from hub.core.errors import InvalidRequest
 from hub.memory.file_names import free_name, slug_of
@@ -35,8 +35,7 @@ UNTITLED = "untitled"
 _SPEAKERS = {"human": "You", "assistant": "Claude"}
 
 
-@dataclass(frozen=True, slots=True)
-class ExportFiles:
+class ExportFiles(Struct, frozen=True):
     """Which files of an export are read, and how much of them.
 
     Attributes:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 UNTRUSTED_MARK = " · untrusted_"
 """Ends the last line of an entry in a memory file that came from outside."""
@@ -40,8 +41,7 @@ class MemoryKind(StrEnum):
     TODO = "todo"
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryScope:
+class MemoryScope(Struct, frozen=True):
     """Whose memory may be seen and written.
 
     Attributes:
@@ -61,8 +61,7 @@ class MemoryScope:
 NOBODY = MemoryScope(person=None, private=False)
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryProvenance:
+class MemoryProvenance(Struct, frozen=True):
     """Where an entry came from; kept in the Markdown in a form people can read."""
 
     session_key: str
@@ -71,8 +70,7 @@ class MemoryProvenance:
     trusted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryEntry:
+class MemoryEntry(Struct, frozen=True):
     """Something to remember.
 
     Attributes:
@@ -90,8 +88,7 @@ class MemoryEntry:
     shared: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Filters:
+class Filters(Struct, frozen=True):
     """What a passage must be to be looked at, decided before anything is ranked; None asks for nothing.
 
     Attributes:
@@ -110,8 +107,7 @@ class Filters:
 NO_FILTERS = Filters()
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Struct, frozen=True):
     """A passage that answers a query.
 
     Attributes:
@@ -142,8 +138,7 @@ class Hit:
     why: Mapping[str, float] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SearchAnswer:
+class SearchAnswer(Struct, frozen=True):
     """What a search found.
 
     Attributes:
@@ -159,8 +154,7 @@ class SearchAnswer:
     degraded: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Added:
+class Added(Struct, frozen=True):
     """An entry as it was written: where it is, whether it was there before, and what was struck for it."""
 
     hit: Hit
@@ -168,8 +162,7 @@ class Added:
     struck: Sequence[Hit] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Forget:
+class Forget(Struct, frozen=True):
     """What is to be forgotten, of files and of conversations that are searched.
 
     At least one is given, and all that are given must hold.
@@ -185,8 +178,7 @@ class Forget:
     person: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Synced:
+class Synced(Struct, frozen=True):
     """What bringing an index up to date took.
 
     Attributes:
@@ -207,8 +199,7 @@ class Synced:
     problem: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Verified:
+class Verified(Struct, frozen=True):
     """Files against index.
 
     Attributes:
@@ -223,8 +214,7 @@ class Verified:
     repaired: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryFile:
+class MemoryFile(Struct, frozen=True):
     """A memory file.
 
     Attributes:
@@ -243,8 +233,7 @@ class MemoryFile:
     writable: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryText:
+class MemoryText(Struct, frozen=True):
     """A memory file's whole text, and the hash by which a change in between is noticed."""
 
     path: str
@@ -252,8 +241,7 @@ class MemoryText:
     hash: str
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """One file's new text; None deletes it. `base_hash` is the hash of what was read, None for a new file."""
 
     path: str
@@ -261,8 +249,7 @@ class Edit:
     base_hash: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """What was changed together, and can be undone together.
 
     Attributes:

@@ -9,7 +9,8 @@ source: openclaw
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hub.memory.contract import UNTRUSTED_MARK
 
@@ -22,8 +23,7 @@ _ANY_FIELD = re.compile(r"[^\W\d][\w .-]{0,60}:(?:\s|$)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029\x85\ud800-\udfff]+")
 
 
-@dataclass(frozen=True, slots=True)
-class FrontMatter:
+class FrontMatter(Struct, frozen=True):
     """What a file says of all that is in it.
 
     Attributes:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from hub.core.errors import HubError, InvalidRequest, NotFound
 from hub.memory.claude_export import EXPORT_FILES, is_export_name, read_export, read_zip
@@ -35,8 +36,7 @@ _MARKDOWN = (".md", ".markdown", ".txt")
 _CLAUDE_IMPORT = re.compile(r"^\s*(?:[-*]\s+)?@[\w~./-]+\s*$", re.MULTILINE)
 
 
-@dataclass(slots=True)
-class BroughtIn:
+class BroughtIn(Struct):
     """What was read.
 
     Attributes:

@@ -16,8 +16,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from datetime import date, datetime, tzinfo
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.memory.contract import MemoryEntry, MemoryKind
 from hub.memory.front_matter import NO_FRONT_MATTER, FrontMatter, front_matter, on_one_line, says_untrusted
@@ -43,8 +45,7 @@ _SAID = re.compile(r"(\s*(?:>\s?)*)(.*?)(\s*)\Z")
 _NOT_PLAIN = re.compile(r"[\s`_]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(Struct, frozen=True):
     """A piece of a memory file.
 
     Attributes:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from hub.memory.packing import Atom, PackedCut, atoms_of, weight_of
 
@@ -16,8 +17,7 @@ _ITEM = re.compile(r"\s{0,8}(?:[-*+]|\d{1,9}[.)])\s")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
-@dataclass(slots=True)
-class OutlineRun:
+class OutlineRun(Struct):
     """Prose without a heading or an entry in it.
 
     Attributes:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
+
+from msgspec import Struct
 
 from hub.memory.words import count_cjk
 
@@ -30,8 +31,7 @@ class PackedCut(IntEnum):
     WORD = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Atom:
+class Atom(Struct, frozen=True):
     """What is never cut.
 
     Attributes:
@@ -49,8 +49,7 @@ class Atom:
     block: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """Lines that were packed together, from 1, inclusive."""
 
     start_line: int

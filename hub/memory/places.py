@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import date
+
+from msgspec import Struct
 
 from hub.core.errors import Forbidden
 from hub.memory.contract import MemoryKind, MemoryScope
@@ -41,8 +42,7 @@ LASTING = frozenset(_SECTIONS)
 """Kinds that are kept for good when they are remembered; others are, when they recur."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryPlace:
+class MemoryPlace(Struct, frozen=True):
     """Where an entry goes: a file, the first line of that file when it is new, and a section in it."""
 
     path: str

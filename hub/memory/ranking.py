@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.memory.words import count_cjk, positions
 
@@ -27,8 +29,7 @@ _READS_ENGLISH_ALONE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A passage that an engine found.
 
     Attributes:
@@ -46,8 +47,7 @@ class Candidate:
     text_rank: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class RankingRules:
+class RankingRules(Struct, frozen=True):
     """The rules, as configured in `memory.search`.
 
     Attributes:
@@ -73,8 +73,7 @@ class RankingRules:
     vector_share: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(Struct, frozen=True):
     """A passage in its place.
 
     Attributes:
@@ -92,8 +91,7 @@ class Ranked:
     why: Mapping[str, float]
 
 
-@dataclass(slots=True)
-class _Scored:
+class _Scored(Struct):
     candidate: Candidate
     score: float
     recency: float | None

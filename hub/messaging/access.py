@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from hub.core.context import Authority, Context
 from hub.messaging.contract import ChatType, InboundMessage
@@ -26,8 +27,7 @@ class GroupPolicy(StrEnum):
     ALLOWLIST = "allowlist"
 
 
-@dataclass(frozen=True, slots=True)
-class AccessPolicy:
+class AccessPolicy(Struct, frozen=True):
     """The policy of one account of a channel; the defaults let in the owner alone.
 
     Attributes:
@@ -45,8 +45,7 @@ class AccessPolicy:
     require_mention: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class AccessVerdict:
+class AccessVerdict(Struct, frozen=True):
     """Whether a message may be handled, with whose authority, or why not."""
 
     authority: Authority | None

@@ -10,7 +10,8 @@ import logging
 import re
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hub.core.errors import HubError
 from hub.core.events import Event, EventBus
@@ -32,8 +33,7 @@ _LAST = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalPlace:
+class ApprovalPlace(Struct, frozen=True):
     """A direct conversation with an owner."""
 
     address: Address

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from hub.core.errors import Conflict, InvalidRequest
 from hub.core.events import EventBus
@@ -14,8 +14,7 @@ EVENT_CHANNEL_ADDED = "channel_added"
 EVENT_CHANNEL_REMOVED = "channel_removed"
 
 
-@dataclass(frozen=True, slots=True)
-class Attached:
+class Attached(Struct, frozen=True):
     """A channel and who may talk through it."""
 
     channel: Channel

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hub.agent.lift_taint import lift_taint
 from hub.agent.runner import AgentRunner
@@ -20,8 +21,7 @@ from hub.sessions.store import SessionStore
 _COMMAND = re.compile(r"^/([a-z][a-z_]{0,31})(?:@\S+)?(?:\s+(.*))?$", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class CommandCall:
+class CommandCall(Struct, frozen=True):
     """One command as somebody wrote it."""
 
     name: str
@@ -32,8 +32,7 @@ class CommandCall:
     context: Context
 
 
-@dataclass(frozen=True, slots=True)
-class ChatCommand:
+class ChatCommand(Struct, frozen=True):
     """A command; its line of help is the sentence `help.<name>` or `help`.
 
     Attributes:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from hub.core.context import Context
 from hub.models.contract import Image
@@ -19,8 +20,7 @@ class ChatType(StrEnum):
     CHANNEL = "channel"
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(Struct, frozen=True):
     """Where a message goes: a peer on one account of a channel, perhaps in a thread."""
 
     channel: str
@@ -30,8 +30,7 @@ class Address:
     thread: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class InboundMessage:
+class InboundMessage(Struct, frozen=True):
     """A message as a channel received it.
 
     Attributes:
@@ -61,8 +60,7 @@ class InboundMessage:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class OutboundMessage:
+class OutboundMessage(Struct, frozen=True):
     """A message for a channel to send; `id` is the outbox row's and the idempotency key."""
 
     id: str
@@ -82,8 +80,7 @@ class DeliveryState(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(Struct, frozen=True):
     """What a channel says of one attempt to send."""
 
     state: DeliveryState
@@ -92,8 +89,7 @@ class Delivery:
     retry_after_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Capabilities:
+class Capabilities(Struct, frozen=True):
     """What a channel can do; `text_limit` in characters, `markdown` its flavour or None for plain text."""
 
     text_limit: int = 4_000
@@ -111,8 +107,7 @@ class Capabilities:
     """Whether sending the same outbox id twice shows it once, so that an unknown delivery may be sent again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(Struct, frozen=True):
     """What the inbox did with a message; it is on disk when this is returned.
 
     Attributes:

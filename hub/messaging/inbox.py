@@ -10,8 +10,9 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from hub.agent.run_request import RunRequest, RunResult
 from hub.agent.runner import AgentRunner

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hub.agent.agents import Agents
 from hub.core.context import Context
@@ -21,8 +22,7 @@ from hub.sessions.keys import SessionKey
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class MessagingSettings:
+class MessagingSettings(Struct, frozen=True):
     """What the configuration says about messages; replaced as a whole when it changes."""
 
     bindings: tuple[Binding, ...] = ()
@@ -32,8 +32,7 @@ class MessagingSettings:
     language: str = "en"
 
 
-@dataclass(frozen=True, slots=True)
-class Routed:
+class Routed(Struct, frozen=True):
     """Where an allowed message goes; `context` carries the sender's authority."""
 
     agent_id: str
@@ -41,8 +40,7 @@ class Routed:
     context: Context
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Struct, frozen=True):
     """Why a message is not handled; `answer` is told to the sender, if anything is."""
 
     reason: str

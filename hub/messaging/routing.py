@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct
 
 from hub.core.context import Authority
 from hub.messaging.contract import Address, ChatType, InboundMessage
@@ -22,8 +23,7 @@ class DmScope(StrEnum):
     PER_ACCOUNT_CHANNEL_PEER = "per-account-channel-peer"
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(Struct, frozen=True):
     """Messages that match go to this agent; None matches anything."""
 
     agent: str

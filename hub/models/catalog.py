@@ -7,7 +7,8 @@ configuration corrects one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from hub.models.contract import ModelInfo
 

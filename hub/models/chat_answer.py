@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
+from msgspec import Struct, field
 
 from hub.core.ids import new_id
 from hub.models.contract import (
@@ -37,8 +37,7 @@ _STOPS = {
 }
 
 
-@dataclass(slots=True)
-class _Call:
+class _Call(Struct):
     """A tool call that comes in fragments."""
 
     id: str = ""

@@ -6,9 +6,10 @@ Everything above this file is the same for every provider.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from hub.core.errors import HubError
 
@@ -31,23 +32,20 @@ class StopReason(StrEnum):
     ABORTED = "aborted"
 
 
-@dataclass(frozen=True, slots=True)
-class TextBlock:
+class TextBlock(Struct, frozen=True):
     """A piece of text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Thinking:
+class Thinking(Struct, frozen=True):
     """What a model thought aloud; `signature` is the provider's, to be sent back unchanged."""
 
     text: str
     signature: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallBlock:
+class ToolCallBlock(Struct, frozen=True):
     """A tool call a model asks for.
 
     `arguments` is what the model wrote, parsed; when it wrote no valid JSON object, `arguments` is empty and
@@ -60,8 +58,7 @@ class ToolCallBlock:
     malformed: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(Struct, frozen=True):
     """An image, base64 without prefix."""
 
     mime_type: str
@@ -71,8 +68,7 @@ class Image:
 Block = TextBlock | Thinking | ToolCallBlock | Image
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """One message of a conversation.
 
     Attributes:
@@ -134,8 +130,7 @@ def tool_result(call: ToolCallBlock, output: str, *, is_error: bool = False) -> 
     return Message(Role.TOOL, (TextBlock(output),), tool_call_id=call.id, tool_name=call.name, is_error=is_error)
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSpec:
+class ToolSpec(Struct, frozen=True):
     """What a model is told about a tool; `parameters` is JSON Schema of an object."""
 
     name: str
@@ -143,8 +138,7 @@ class ToolSpec:
     parameters: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
+class ModelRequest(Struct, frozen=True):
     """One call of a model.
 
     Attributes:
@@ -172,30 +166,26 @@ class ModelRequest:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class TextDelta:
+class TextDelta(Struct, frozen=True):
     """A new piece of the answer."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ThinkingDelta:
+class ThinkingDelta(Struct, frozen=True):
     """A new piece of thinking; `signature` comes with the last piece of a block, when there is one."""
 
     text: str
     signature: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallEvent:
+class ToolCallEvent(Struct, frozen=True):
     """A complete tool call."""
 
     call: ToolCallBlock
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """Tokens of one call and their cost in US dollars (None when the price is not known).
 
     `input_tokens` does not include those read from or written to the provider's cache.
@@ -234,15 +224,13 @@ class Usage:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class UsageEvent:
+class UsageEvent(Struct, frozen=True):
     """Usage of the call so far; the last one counts."""
 
     usage: Usage
 
 
-@dataclass(frozen=True, slots=True)
-class StopEvent:
+class StopEvent(Struct, frozen=True):
     """The end of the answer; always the last event."""
 
     reason: StopReason
@@ -251,8 +239,7 @@ class StopEvent:
 ModelEvent = TextDelta | ThinkingDelta | ToolCallEvent | UsageEvent | StopEvent
 
 
-@dataclass(frozen=True, slots=True)
-class ModelInfo:
+class ModelInfo(Struct, frozen=True):
     """What is known of a model.
 
     Attributes:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hub.core.errors import Unavailable
 from hub.models.contract import ModelError, ModelEvent, ModelRequest, ModelTimeout, Overloaded, RateLimited
@@ -20,8 +21,7 @@ FIRST_BACKOFF_S = 0.5
 TRANSIENT = (RateLimited, Overloaded, ModelTimeout)
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class RetryPolicy(Struct, frozen=True):
     """Bounds on repetition.
 
     Attributes:
@@ -33,28 +33,24 @@ class RetryPolicy:
     max_wait_s: float = DEFAULT_MAX_WAIT_S
 
 
-@dataclass(frozen=True, slots=True)
-class Again:
+class Again(Struct, frozen=True):
     """Call the same model after `delay_s`."""
 
     delay_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Next:
+class Next(Struct, frozen=True):
     """Call the next model at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class GiveUp:
+class GiveUp(Struct, frozen=True):
     """Raise the error."""
 
 
 Step = Again | Next | GiveUp
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """What `on_attempt` is told before each call.
 
     Attributes:

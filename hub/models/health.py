@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hub.core.clock import Clock
 from hub.core.repairs import Repairs, Severity
@@ -24,8 +25,7 @@ ASIDE_LIMIT_S = 300.0
 FAILURES_UNTIL_ASIDE = 3
 
 
-@dataclass(slots=True)
-class Health:
+class Health(Struct):
     """What is remembered of one provider's calls; a provider that is set aside is tried after the others."""
 
     clock: Clock

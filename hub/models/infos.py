@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import fields, replace
 
 from hub.core.clock import Clock
 from hub.core.errors import HubError
@@ -23,8 +25,7 @@ _log = logging.getLogger(__name__)
 _DEFAULTS = {field.name: field.default for field in fields(ModelInfo)}
 
 
-@dataclass(frozen=True, slots=True)
-class _Listing:
+class _Listing(Struct, frozen=True):
     infos: tuple[ModelInfo, ...]
     until: float
     problem: str | None = None

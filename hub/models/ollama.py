@@ -6,9 +6,9 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import orjson
+from msgspec import Struct
 
 from hub.core.clock import Clock
 
@@ -20,8 +20,7 @@ MODELS_LIMIT = 200
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class OllamaState:
+class OllamaState(Struct, frozen=True):
     """What the last probe found: whether it answers, and its models, the newest first."""
 
     running: bool = False

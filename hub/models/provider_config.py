@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct, field
 
 from hub.core.secret import Secret
 from hub.models.schema import DEFAULT_TIMEOUT_S
@@ -21,8 +22,7 @@ class KeyOrigin(StrEnum):
     BUILT_IN = "built_in"
 
 
-@dataclass(frozen=True, slots=True)
-class ModelSettings:
+class ModelSettings(Struct, frozen=True):
     """What the configuration says of one model: `facts` are fields of `ModelInfo`, `params` are sent with each call."""
 
     id: str
@@ -30,8 +30,7 @@ class ModelSettings:
     params: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderConfig:
+class ProviderConfig(Struct, frozen=True):
     """One provider.
 
     Attributes:

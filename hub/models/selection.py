@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
+
+from msgspec import Struct
 
 from hub.core.errors import HubError, InvalidRequest, NotFound
 from hub.models.provider_config import KeyOrigin, ProviderConfig, read_providers
@@ -15,16 +16,14 @@ from hub.models.vendors import VENDORS
 ALIAS_DEPTH = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Struct, frozen=True):
     """A provider as `auto` sees it; `obstacle` says why it cannot be used now, when it cannot."""
 
     config: ProviderConfig
     obstacle: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """A provider, the model of it (None: its default), and why."""
 
     provider: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 OPENAI_API = "openai"
 LITELLM_API = "litellm"
@@ -12,8 +13,7 @@ OFFLINE = "offline"
 OLLAMA = "ollama"
 
 
-@dataclass(frozen=True, slots=True)
-class Vendor:
+class Vendor(Struct, frozen=True):
     """A vendor's facts.
 
     Attributes:

@@ -6,9 +6,10 @@ An IPv6 address is public only inside 2000::/3, so that what is not known is ref
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+
+from msgspec import Struct
 
 
 class Reach(StrEnum):
@@ -20,8 +21,7 @@ class Reach(StrEnum):
     NEVER = "never"
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """What an address is, in words that end "it is …"."""
 
     reach: Reach

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from hub.core.errors import InvalidRequest, TimedOut, Unavailable
 from hub.security.egress_body import ACCEPTED_ENCODINGS, BodyRefused, read_body
@@ -50,8 +51,7 @@ class EgressFailed(Unavailable):
         super().__init__(f"{host} could not be fetched: {why}", details={"host": host, "reason": why})
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
+class Fetched(Struct, frozen=True):
     """An answer.
 
     Attributes:
@@ -77,8 +77,7 @@ class Fetched:
             return self.body.decode("utf-8", "replace")
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
+class _Request(Struct, frozen=True):
     """One hop."""
 
     url: URL

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import ClassVar, Generic, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.core.clock import Clock
 from hub.security.credentials import (
@@ -20,8 +22,7 @@ from hub.security.credentials import (
 USE_NOTED_EVERY_MS = 60_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Credential:
+class Credential(Struct, frozen=True, kw_only=True):
     """What is known of a credential, without its secret.
 
     Attributes:
@@ -49,8 +50,7 @@ class Credential:
 C = TypeVar("C", bound=Credential)
 
 
-@dataclass(slots=True)
-class LiveCredential(Generic[C]):
+class LiveCredential(Struct, Generic[C]):
     """A credential that is good, unless it ended meanwhile."""
 
     credential: C

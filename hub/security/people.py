@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.core.context import SCOPES, Authority, expand_scopes
 from hub.core.schema import (
@@ -82,8 +84,7 @@ PEOPLE_SCHEMA = Schema(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Person:
+class Person(Struct, frozen=True):
     """A person of this home.
 
     Attributes:

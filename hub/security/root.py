@@ -12,10 +12,11 @@ import secrets
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
+
+from msgspec import Struct
 
 from hub.core.durable import write_all, write_new
 from hub.core.errors import InvalidRequest, LimitExceeded
@@ -46,8 +47,7 @@ class FileKind(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
-class FolderEntry:
+class FolderEntry(Struct, frozen=True):
     """A file or directory in a jail.
 
     Attributes:

@@ -7,11 +7,11 @@ What repeats without a bound begins where nothing of its kind stands before it, 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class SecretPattern:
+class SecretPattern(Struct, frozen=True):
     """A shape that gives a secret away.
 
     Attributes:

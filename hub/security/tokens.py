@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar
+
+from msgspec.structs import replace
 
 from hub.core.clock import Clock
 from hub.core.context import Authority
@@ -22,8 +23,7 @@ _COLUMNS = "id, name, hash, scopes, generation, created_ms, last_used_ms, expire
 _SELECT = f"SELECT {_COLUMNS} FROM tokens"  # noqa: S608  made of constants
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Token(Credential):
+class Token(Credential, frozen=True, kw_only=True):
     """A scoped token, without its secret.
 
     Attributes:

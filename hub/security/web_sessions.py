@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hub.core.context import Authority
@@ -20,8 +19,7 @@ _COLUMNS = "id, hash, principal, scopes, created_ms, last_used_ms, expires_ms"
 _SELECT = f"SELECT {_COLUMNS} FROM web_sessions"  # noqa: S608  made of constants
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebSession(Credential):
+class WebSession(Credential, frozen=True, kw_only=True):
     """A signed-in browser.
 
     Attributes:

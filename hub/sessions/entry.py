@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 import orjson
+from msgspec import Struct, field
 
 from hub.core.ids import new_id
 from hub.models.contract import Message, Usage
@@ -25,8 +25,7 @@ class EntryType(StrEnum):
     EVENT = "event"
 
 
-@dataclass(frozen=True, slots=True)
-class Provenance:
+class Provenance(Struct, frozen=True):
     """Where an entry's words came from.
 
     Attributes:
@@ -41,8 +40,7 @@ class Provenance:
     derived: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TranscriptEntry:
+class TranscriptEntry(Struct, frozen=True):
     """One entry of a transcript.
 
     Attributes:
@@ -132,8 +130,7 @@ def event_entry(name: str, ts_ms: int, data: Mapping[str, Any] | None = None, **
     return TranscriptEntry(EntryType.EVENT, ts_ms, data={"name": name, **(data or {})}, **fields)
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(Struct, frozen=True):
     """The first line of a transcript."""
 
     session_id: str

@@ -7,9 +7,10 @@ spelling, splits at its colons, and can stand in a log, a URL fragment or a comm
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import quote, unquote_to_bytes
+
+from msgspec import Struct
 
 from hub.core.errors import InvalidRequest
 
@@ -52,8 +53,7 @@ ROOMS = frozenset({SessionKind.GROUP, SessionKind.CHANNEL})
 _RESERVED = frozenset(kind.value for kind in SessionKind)
 
 
-@dataclass(frozen=True, slots=True)
-class SessionKey:
+class SessionKey(Struct, frozen=True):
     """A session key, taken apart; `str()` puts it together.
 
     Attributes:

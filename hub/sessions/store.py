@@ -9,11 +9,11 @@ import sqlite3
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import orjson
+from msgspec.structs import replace
 
 from hub.core.clock import Clock
 from hub.core.errors import InvalidRequest, NotFound, Unavailable

@@ -7,11 +7,11 @@ import logging
 import os
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import orjson
+from msgspec import Struct, field
 
 from hub.core.durable import sync_directory, write_all, write_new
 from hub.core.errors import HubError, Unavailable
@@ -27,8 +27,7 @@ class NewerTranscript(HubError):
     http_status = 500
 
 
-@dataclass(slots=True)
-class TranscriptReading:
+class TranscriptReading(Struct):
     """What was found in a file.
 
     Attributes:

@@ -12,9 +12,10 @@ import shutil
 import sqlite3
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from hub.core.durable import sync_directory
 from hub.storage.connection import PAGE_BYTES, create, decode_text
@@ -34,8 +35,7 @@ UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
 """What reading a damaged database raises; a message that quotes a damaged schema cannot be decoded."""
 
 
-@dataclass(frozen=True, slots=True)
-class Damage:
+class Damage(Struct, frozen=True):
     """A database that was found damaged.
 
     Attributes:

@@ -8,10 +8,11 @@ import sqlite3
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from hub.core.errors import HubError
 from hub.storage.database import Database
@@ -58,8 +59,7 @@ class UsageNumbers(Protocol):
     def cost_usd(self) -> float | None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Retention:
+class Retention(Struct, frozen=True):
     """How long each class is kept, seconds."""
 
     events_s: float = EVENTS_S

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import asdict
 
 DATA_BYTES_LIMIT = 16_384
 PREVIEW_CHARACTERS = 1_000
@@ -42,6 +44,8 @@ def _plain(value: Any) -> Any:
     as_dict = getattr(value, "as_dict", None)
     if callable(as_dict):
         return as_dict()
+    if isinstance(value, Struct):
+        return asdict(value)
     if isinstance(value, (set, frozenset)):
         return sorted(value, key=repr)
     return _text(value)

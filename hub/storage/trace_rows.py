@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 import orjson
+from msgspec import Struct
 
 TRACE_BYTES_LIMIT = 65_536
 """A longer trace is cut by whoever writes it; one that is longer still is not kept."""
@@ -26,8 +26,7 @@ _PRUNE_NOT_RUN = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TraceRow:
+class TraceRow(Struct, frozen=True):
     """One trace to be written.
 
     Attributes:
@@ -46,8 +45,7 @@ class TraceRow:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class NotRunRow:
+class NotRunRow(Struct, frozen=True):
     """One firing that set nothing off, to be written; `reason` names its bucket, which keeps `kept`."""
 
     time_ms: int

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
 from jinja2 import nodes
 from jinja2.exceptions import TemplateSyntaxError
 from jinja2.runtime import Context
+from msgspec import Struct
 
 from hub.template.contract import TemplateFailed
 from hub.template.environment import Sandbox
@@ -27,8 +27,7 @@ _TAKES_A_FILTER = frozenset({"map"})
 _TAKES_A_TEST = {"select": 0, "reject": 0, "selectattr": 1, "rejectattr": 1}
 
 
-@dataclass(frozen=True, slots=True)
-class Compiled:
+class Compiled(Struct, frozen=True):
     """A template ready to be rendered: its generated function, and which line of it is which of the template."""
 
     root: Callable[[Context], Iterator[str]]

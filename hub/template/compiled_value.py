@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from msgspec import Struct
 
 from hub.template.contract import TemplateFailed, is_template
 
@@ -15,22 +16,19 @@ VALUE_DEPTH = 50
 """Mappings and lists inside each other."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Fixed:
+class _Fixed(Struct, frozen=True):
     """A part without templates."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class _Pairs:
+class _Pairs(Struct, frozen=True):
     """A mapping of which some key or value has a template in it."""
 
     pairs: list[tuple[_Part, _Part]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Items:
+class _Items(Struct, frozen=True):
     """A list of which some item has a template in it."""
 
     items: list[_Part]

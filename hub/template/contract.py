@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from hub.core.errors import HubError
 
@@ -38,8 +38,7 @@ class TemplateFailed(HubError):
         super().__init__(f"{where}: {message}", details=details)
 
 
-@dataclass(frozen=True, slots=True)
-class RenderInfo:
+class RenderInfo(Struct, frozen=True):
     """What a rendering depended on, so that a trigger knows when to render again.
 
     Attributes:

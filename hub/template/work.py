@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import date, time as time_of_day, timedelta, tzinfo
 from itertools import chain
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from hub.core.states import EntityState
 from hub.template.contract import RenderInfo
@@ -23,8 +24,7 @@ _WEIGHED_AT_ONCE = 1_024
 _RANGE_SHARE = 8
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateLimits:
+class TemplateLimits(Struct, frozen=True):
     """The bounds of templates.
 
     Attributes:

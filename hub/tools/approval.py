@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from hub.core.context import Authority, Context
 
@@ -28,8 +29,7 @@ class ApprovalState(StrEnum):
     CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(Struct, frozen=True):
     """A wish to do something that needs the owner's word.
 
     Attributes:
@@ -57,8 +57,7 @@ class Ask:
     survives: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalDecision:
+class ApprovalDecision(Struct, frozen=True):
     """The answer to an `Ask`; anything but `approved` is a no, and `reason` says why in words for people."""
 
     approved: bool

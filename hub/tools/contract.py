@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from hub.core.context import Context
 from hub.models.contract import Image
 
 
-@dataclass(frozen=True, slots=True)
-class Annotations:
+class Annotations(Struct, frozen=True):
     """What a tool does to the world; the defaults are the least safe.
 
     Attributes:
@@ -37,8 +37,7 @@ READS_HOME = Annotations(
 """The safest: it looks at what this home has, and anyone with a session may use it at any time."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True):
     """One call of a tool, with arguments that its schema has validated.
 
     Attributes:
@@ -60,8 +59,7 @@ class ToolCall:
     run_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(Struct, frozen=True):
     """What a tool gives back: `output` for the model, `details` for people, `media` for both.
 
     `trusted` is False when the output holds words from outside this home; it then taints the session.
@@ -74,8 +72,7 @@ class ToolResult:
     trusted: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Parameters:
+class Parameters(Struct, frozen=True):
     """What a tool takes: JSON Schema for models and people, and the check itself.
 
     `validate` returns the valid arguments or raises `hub.core.errors.InvalidRequest`. `hub.tools.parameters` makes
@@ -86,8 +83,7 @@ class Parameters:
     validate: Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(Struct, frozen=True):
     """Something an agent can do.
 
     Attributes:

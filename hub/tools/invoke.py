@@ -9,8 +9,10 @@ import asyncio
 import difflib
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hub.core.context import Context, ToolPolicy
 from hub.core.errors import Forbidden, HubError, TimedOut
@@ -33,8 +35,7 @@ Redact = Callable[[str], str]
 Number = TypeVar("Number", int, float)
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallRequest:
+class ToolCallRequest(Struct, frozen=True):
     """A wish to call a tool, before anything of it was checked.
 
     Attributes:

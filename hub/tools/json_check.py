@@ -7,8 +7,9 @@ checks its own. Unknown keywords are let pass, as the specification says.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hub.core.errors import InvalidRequest
 
@@ -54,8 +55,7 @@ def check_schema(schema: Mapping[str, Any]) -> None:
             waiting.extend((item, depth + 1) for item in value)
 
 
-@dataclass(slots=True)
-class _Work:
+class _Work(Struct):
     """The whole schema, for its references, and how much was done with it."""
 
     root: Mapping[str, Any]

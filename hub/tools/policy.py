@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hub.core.context import Authority, ToolPolicy
 from hub.tools.contract import Tool
@@ -17,8 +18,7 @@ _ANYTHING = ToolPolicy()
 _MINIMAL = ToolPolicy(allow=PROFILES["minimal"])
 
 
-@dataclass(frozen=True, slots=True)
-class ToolRules:
+class ToolRules(Struct, frozen=True):
     """What the configuration says of tools.
 
     Attributes:

@@ -9,8 +9,9 @@ import asyncio
 import json
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from hub.automation.running.execute import execute
 from hub.automation.running.waiting import WaitingRuns

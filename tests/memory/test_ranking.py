@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import date, timedelta
 
 import pytest
 from hypothesis import assume, given, strategies as st
+from msgspec.structs import replace
 
 from hub.memory.ranking import UNREAD_SHARE, Candidate, Ranked, RankingRules, rank, rules_for, snippet
 from hub.memory.words import words_asked

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from tests.messaging.post import Post
 from tests.servers.openai_server import OpenAIServer

@@ -6,13 +6,13 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import asdict
 from html import unescape
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+from msgspec import to_builtins
 
 from hub.core.context import Authority, Context
 from hub.core.errors import HubError
@@ -189,7 +189,7 @@ async def test_no_scope_reaches_beyond_its_areas_whatever_it_asks(told: Canaries
 
 async def _previewed(memory: Memory, what: Forget, about: dict[str, Any]) -> object:
     try:
-        return [asdict(hit) for hit in await memory.forget(what, dry_run=True, **about)]
+        return [to_builtins(hit) for hit in await memory.forget(what, dry_run=True, **about)]
     except HubError as error:
         return str(error)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from hub.core.context import Authority
 from hub.memory.contract import NOBODY, MemoryScope

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.core.errors import InvalidRequest
 from hub.core.schema import SchemaError, each_error
@@ -19,8 +21,7 @@ USE = "use_blueprint"
 Fields = Mapping[str, Sequence[str]]
 
 
-@dataclass(slots=True)
-class FormSection:
+class FormSection(Struct):
     """Inputs that are shown together."""
 
     name: str
@@ -38,8 +39,7 @@ class FormSection:
         }
 
 
-@dataclass(slots=True)
-class BlueprintForm:
+class BlueprintForm(Struct):
     """The form."""
 
     sections: list[FormSection]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from hub.config.edit import parse_value
 from hub.config.item_changes import with_changes
@@ -23,8 +24,7 @@ SEQUENCE_LIMIT = 200
 """Cards of one list; more are written as YAML."""
 
 
-@dataclass(slots=True)
-class AutomationDraft:
+class AutomationDraft(Struct):
     """What a form posted, put into the text it was made from.
 
     Attributes:

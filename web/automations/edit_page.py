@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from aiohttp import web
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.automation.editing.automation_editor import AutomationEditor
 from hub.automation.engine.automations import Automations
@@ -39,8 +40,7 @@ actions:
 Names = Callable[[], Sequence[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Desk:
+class _Desk(Struct, frozen=True):
     """What lies on the editor's desk.
 
     Attributes:
@@ -55,8 +55,7 @@ class _Desk:
     mode: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
+class _Told(Struct, frozen=True):
     """What is said about it.
 
     Attributes:

@@ -6,8 +6,10 @@ Every field and card is named by the path of what it shows, so that what is post
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hub.config.paths import Key, KeyPath
 from web.automations.form_kinds import (
@@ -36,8 +38,7 @@ Errors = Mapping[str, str]
 """Messages by the name of a field or the path of a card."""
 
 
-@dataclass(slots=True)
-class CardList:
+class CardList(Struct):
     """Cards in order, which may be added to."""
 
     path: str
@@ -59,8 +60,7 @@ class CardList:
         }
 
 
-@dataclass(slots=True)
-class Card:
+class Card(Struct):
     """A trigger, a condition, a step, or an option of `choose`.
 
     Attributes:
@@ -105,8 +105,7 @@ class Card:
         }
 
 
-@dataclass(slots=True)
-class Form:
+class Form(Struct):
     """The whole form."""
 
     fields: list[Control]

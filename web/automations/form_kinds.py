@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
+
+from msgspec import Struct
 
 from hub.automation.definition.grammar import settings_json
 from hub.automation.definition.kinds import (
@@ -48,8 +49,7 @@ _NEVER = frozenset({"metadata", "data_template", "event_data_template", "index"}
 _BESIDE = {"repeat": {"count": {"type": ["integer", "string"]}, "for_each": {}}}
 
 
-@dataclass(frozen=True, slots=True)
-class Nested:
+class Nested(Struct, frozen=True):
     """A list of cards inside a card: below which keys, and of what."""
 
     keys: tuple[str, ...]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hub.automation.definition.grammar import automation
 from hub.config.errors import ConfigError
@@ -18,8 +19,7 @@ AUTOMATION = "an automation is a mapping: keys such as alias, triggers and actio
 SCRIPT = "a script is a mapping: keys such as alias, fields and sequence"
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """One problem; line and column are from 1, within the text."""
 
     line: int

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import parse_qsl, quote, urlencode
 
 from aiohttp import web
+from msgspec import Struct
 
 from hub.automation.engine.automations import Automations, AutomationStatus
 from hub.automation.tracing.trace_store import TraceStore
@@ -42,8 +42,7 @@ class ShownSpending(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ListFilter:
+class ListFilter(Struct, frozen=True):
     """What of the list is asked for."""
 
     query: str = ""

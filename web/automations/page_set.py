@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from hub.automation.editing.script_editor import ScriptEditor
 from web.automations.blueprints_page import BlueprintsPage
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 SUGGESTED_LIMIT = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class AutomationPages:
+class AutomationPages(Struct, frozen=True):
     """The pages of automations, scripts and blueprints."""
 
     list: AutomationsPage

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hub.config.edit import parse_value
 from hub.config.render import block, inline
@@ -49,8 +50,7 @@ _MANY = {"choice": "choices", "suggest": "many", "text": "many"}
 """What a kind becomes where several values may stand."""
 
 
-@dataclass(frozen=True, slots=True)
-class InputControl:
+class InputControl(Struct, frozen=True):
     """One field of a form.
 
     Attributes:

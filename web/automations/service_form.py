@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from web.automations.blueprint_form import BlueprintForm, FormSection
 from web.automations.script_fields import field_of
@@ -21,8 +22,7 @@ NAMED = ("agent", "model", "session", "tool")
 """Keys whose text names a thing of this home, for which the form suggests what there is."""
 
 
-@dataclass(slots=True)
-class ServiceForm:
+class ServiceForm(Struct):
     """The form of a service.
 
     Attributes:

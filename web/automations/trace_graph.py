@@ -7,8 +7,9 @@ and shows the same boxes as a nested list to those who do not see it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from hub.automation.definition.kinds import step_key
 
@@ -26,8 +27,7 @@ DONE, FAILED, REFUSED, UNREACHED = "done", "failed", "refused", "unreached"
 Steps = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
-@dataclass(slots=True)
-class Box:
+class Box(Struct):
     """One box; `x` and `y` are of its upper left corner.
 
     Attributes:
@@ -64,8 +64,7 @@ class Box:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class GraphLine:
+class GraphLine(Struct, frozen=True):
     """A line from one point to another; lit when the run took it."""
 
     x1: float
@@ -81,8 +80,7 @@ class GraphLine:
         return {"d": f"M{self.x1:.1f} {self.y1:.1f}{bend} V{self.y2:.1f}", "lit": self.lit}
 
 
-@dataclass(slots=True)
-class Graph:
+class Graph(Struct):
     """Boxes and lines on a sheet of a size."""
 
     boxes: list[Box] = field(default_factory=list)

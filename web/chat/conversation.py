@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from hub.agent.side_note import NOTE_CHANNELS
 from web.chat.markdown import split_blocks
@@ -31,8 +32,7 @@ Render = Callable[[str], str]
 _UNSAFE_ID = re.compile(r"[^A-Za-z0-9_-]")
 
 
-@dataclass(slots=True)
-class ShownPart:
+class ShownPart(Struct):
     """A piece of a turn: text, thinking, a tool call, or a picture.
 
     Attributes:
@@ -70,8 +70,7 @@ class ShownPart:
         }
 
 
-@dataclass(slots=True)
-class ShownTurn:
+class ShownTurn(Struct):
     """What one side said before the other spoke again.
 
     Attributes:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
 from aiohttp import web
+from msgspec import Struct
 
 from hub.core.errors import NotFound
 from hub.gateway.calls.contract import HttpCall
@@ -27,8 +27,7 @@ MIME_TYPES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Asset:
+class Asset(Struct, frozen=True):
     """One servable file: where it lies and how it is called on the wire."""
 
     path: Path

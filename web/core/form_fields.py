@@ -6,8 +6,9 @@ Whatever is too free for a field of its own is YAML.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hub.config.edit import parse_value
 from hub.config.render import block, inline
@@ -28,8 +29,7 @@ MISSING: Any = object()
 JsonSchema = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Control:
+class Control(Struct, frozen=True):
     """One field of a form.
 
     Attributes:

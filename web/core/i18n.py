@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+
+from msgspec import Struct, field
 
 LOCALE_DIR = Path(__file__).parent.parent / "locale"
 DEFAULT_LANGUAGE = "en"
@@ -17,8 +18,7 @@ LANGUAGES: Mapping[str, str] = {"en": "English", "zh-CN": "简体中文"}
 ACCEPT_LANGUAGE_LIMIT = 512
 
 
-@dataclass(frozen=True, slots=True)
-class Catalogue:
+class Catalogue(Struct, frozen=True):
     """The texts of one language.
 
     Attributes:

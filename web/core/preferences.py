@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from aiohttp import web
+from msgspec import Struct
 
 from hub.core.schema import In, Optional, Schema, string
 from web.core.i18n import LANGUAGES, choose_language
@@ -30,8 +30,7 @@ FORM = Schema(
 _LOCAL_PATH = re.compile(r"^/(?![/\\])[\w\-./?=&%:~+]{0,300}$")
 
 
-@dataclass(frozen=True, slots=True)
-class Preferences:
+class Preferences(Struct, frozen=True):
     """How pages are shown in one browser."""
 
     language: str

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import orjson
 from aiohttp import web
+from msgspec import Struct, field
 
 from hub.gateway.calls.contract import HttpCall
 from web.core.assets import Assets
@@ -24,8 +24,7 @@ FRAME = "base/page.html"
 """The template around every page."""
 
 
-@dataclass(frozen=True, slots=True)
-class RenderedPage:
+class RenderedPage(Struct, frozen=True):
     """The content of a page, before it is rendered as HTML or JSON.
 
     Attributes:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class NavigationItem:
+class NavigationItem(Struct, frozen=True):
     """One entry of the navigation; the title is a message id.
 
     Attributes:

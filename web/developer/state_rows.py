@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hub.core.states import EntityState, StateMachine
 from hub.gateway.methods.plain_data import as_json
@@ -17,8 +18,7 @@ ATTRIBUTES_LIMIT = 4_000
 TOPIC = "states"
 
 
-@dataclass(frozen=True, slots=True)
-class StateFilter:
+class StateFilter(Struct, frozen=True):
     """Words that each row shows."""
 
     query: str = ""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from aiohttp import web
+from msgspec.structs import replace
 
 from hub.core.errors import HubError, InvalidRequest, LimitExceeded
 from hub.core.schema import All, Length, Optional, Schema, string

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 from aiohttp import web
+from msgspec import Struct
 
 from hub.core.errors import HubError, LimitExceeded, NotFound
 from hub.gateway.calls.contract import WRITE, HttpCall
@@ -41,8 +41,7 @@ PAGE_SIZE = 200
 NOTHING_TO_REMEMBER = {"text": "", "kind": "fact", "replaces": "", "shared": ""}
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryPageTools:
+class MemoryPageTools(Struct, frozen=True):
     """What all pages about memory are made with.
 
     Attributes:

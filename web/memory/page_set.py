@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from hub.core.tasks import TaskOwner
 from web.chat.markdown import Markdown
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
     from hub.hub import Hub
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryPages:
+class MemoryPages(Struct, frozen=True):
     """The pages of memory."""
 
     files: MemoryPage

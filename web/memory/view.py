@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hub.memory.front_matter import front_matter
 from hub.memory.markdown import Passage, whole_items
@@ -19,8 +20,7 @@ PARTS_LIMIT = 200
 """Parts of a file on one page."""
 
 
-@dataclass(frozen=True, slots=True)
-class FilePage:
+class FilePage(Struct, frozen=True):
     """One page of a file.
 
     Attributes:
@@ -134,8 +134,7 @@ class MemoryView:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class ShownCut:
+class ShownCut(Struct, frozen=True):
     """Lines of a file, from 1, inclusive, and what they say; `passage` for an entry that has a source."""
 
     start: int

@@ -5,16 +5,16 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 LINE_LIMIT = 2_000
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _KINDS = {"+": "add", "-": "remove", " ": "same", "@": "hunk"}
 
 
-@dataclass(frozen=True, slots=True)
-class DiffLine:
+class DiffLine(Struct, frozen=True):
     """One line of a difference; kind is add | remove | same | hunk."""
 
     kind: str
@@ -37,8 +37,7 @@ def diff_lines(unified: str) -> list[DiffLine]:
     return lines
 
 
-@dataclass(frozen=True, slots=True)
-class FileDiff:
+class FileDiff(Struct, frozen=True):
     """What changed in one file; its name is empty where the difference names none."""
 
     name: str

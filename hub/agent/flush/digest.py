@@ -9,7 +9,8 @@ import asyncio
 import logging
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hub.agent.agents import Agent
 from hub.agent.flush.said import SaidLine
@@ -57,8 +58,7 @@ _ASKED = "Take notes of this conversation."
 _NOT_PLAIN = re.compile(r"[^a-z0-9]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Digest:
+class Digest(Struct, frozen=True):
     """What is worth keeping; without points there is nothing. `model` is None when none had a part in it."""
 
     slug: str

@@ -9,7 +9,8 @@ import asyncio
 import logging
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hub.agent.agents import Agents
 from hub.agent.flush.digest import Digester
@@ -44,8 +45,7 @@ MEMORY_WAIT_S = 1.0
 """How often, and how long in between, it is looked whether the memory is set up yet behind a start."""
 
 
-@dataclass(frozen=True, slots=True)
-class FlushNeeds:
+class FlushNeeds(Struct, frozen=True):
     """What flushing stands on.
 
     Attributes:
@@ -65,8 +65,7 @@ class FlushNeeds:
     people: Callable[[], People]
 
 
-@dataclass(frozen=True, slots=True)
-class _Whose:
+class _Whose(Struct, frozen=True):
     scope: MemoryScope
     person: str | None
 

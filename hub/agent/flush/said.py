@@ -6,8 +6,9 @@ Read from the file alone: a transcript that nobody holds any more, or that someb
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from hub.agent.conversation import RUN_RESTARTED
 from hub.agent.envelope import harmless_name
@@ -19,16 +20,14 @@ from hub.sessions.transcript import Transcript
 from hub.sessions.transcript_file import TranscriptFile
 
 
-@dataclass(frozen=True, slots=True)
-class SaidLine:
+class SaidLine(Struct, frozen=True):
     """Something that was said; `speaker` is the sender's name, None for the agent."""
 
     speaker: str | None
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class SaidWords:
+class SaidWords(Struct, frozen=True):
     """A part of a conversation, to its end.
 
     Attributes:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-import orjson
+import msgspec
+from msgspec import Struct
 
 from hub.sessions.session import Session
 from hub.storage.database import Database
@@ -17,8 +17,7 @@ TRIES = 5
 WANTED_LIMIT = 500
 
 
-@dataclass(frozen=True, slots=True)
-class FlushPlan:
+class FlushPlan(Struct, frozen=True):
     """What is about to be written, so that a crash in between neither loses nor doubles it."""
 
     slug: str
@@ -29,8 +28,7 @@ class FlushPlan:
     entry_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class FlushPosition:
+class FlushPosition(Struct, frozen=True):
     """How far a conversation was written.
 
     Attributes:
@@ -89,11 +87,13 @@ class FlushStore:
         )
         if row is None:
             return FlushPosition()
-        return FlushPosition(row[0], row[1], row[2], FlushPlan(**orjson.loads(row[3])) if row[3] is not None else None)
+        return FlushPosition(
+            row[0], row[1], row[2], msgspec.json.decode(row[3], type=FlushPlan) if row[3] is not None else None
+        )
 
     async def plan(self, session: Session, plan: FlushPlan, now_ms: int) -> None:
         """Note what is about to be written; it is on disk when this returns."""
-        values = {"plan": orjson.dumps(plan).decode()}
+        values = {"plan": msgspec.json.encode(plan).decode()}
         await self._db.write(_upsert(session, now_ms, "plan = excluded.plan", values))
 
     async def done(self, session: Session, entry_id: str, entry_ms: int, path: str | None, now_ms: int) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.agent.audience import common_scope
 from hub.agent.intents.match import IntentIndex, checked_topics
@@ -44,8 +46,7 @@ _OWNERS = f"{PERSON_AREA}{IMPLICIT_OWNER_ID}"
 _HEAD = "Standing reminders for the message below, in the words of those who asked for them. Bring them up if they fit."
 
 
-@dataclass(frozen=True, slots=True)
-class NewIntent:
+class NewIntent(Struct, frozen=True):
     """What somebody wants.
 
     Attributes:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from hub.storage.database import Database
 
@@ -19,8 +19,7 @@ _COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class StandingIntent:
+class StandingIntent(Struct, frozen=True):
     """What somebody wants to be reminded of when a topic comes up.
 
     Attributes:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date, timedelta
+
+from msgspec import Struct, field
 
 from hub.core.errors import HubError, NotFound
 from hub.memory.alike import NEAR, fact_key
@@ -26,8 +27,7 @@ CUT = 600
 """Characters by which a passage is known that was cut."""
 
 
-@dataclass(slots=True)
-class TidyInput:
+class TidyInput(Struct):
     """The files of one area, as they were read."""
 
     area: Area

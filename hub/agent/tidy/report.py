@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from hub.memory.markdown import passages
 from hub.memory.places import CURATED_LIMIT_BYTES
@@ -17,8 +18,7 @@ CONTEXT_LINES = 3
 DIFF_LIMIT = 200_000
 
 
-@dataclass(frozen=True, slots=True)
-class Others:
+class Others(Struct, frozen=True):
     """What was done in the memories of other people and of groups: how much, and nothing of what."""
 
     areas: int = 0
@@ -29,8 +29,7 @@ class Others:
     gave_up: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Tidied:
+class Tidied(Struct, frozen=True):
     """What one run did for whoever asked for it.
 
     Attributes:

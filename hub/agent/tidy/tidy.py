@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.agent.agents import Agent
 from hub.agent.tidy.judge import NotesJudge, Purse
@@ -36,8 +38,7 @@ OTHERS_LIMIT = 500
 VERDICTS = "tidy.json"
 
 
-@dataclass(frozen=True, slots=True)
-class TidyNeeds:
+class TidyNeeds(Struct, frozen=True):
     """What tidying up stands on.
 
     Attributes:
@@ -54,8 +55,7 @@ class TidyNeeds:
     zone: Callable[[], tzinfo]
 
 
-@dataclass(frozen=True, slots=True)
-class TidyRequest:
+class TidyRequest(Struct, frozen=True):
     """What is to be tidied up.
 
     Attributes:
@@ -111,8 +111,7 @@ class Tidy:
         return [each for each in dict.fromkeys(found) if each != NOBODY][:OTHERS_LIMIT]
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
+class _Outcome(Struct, frozen=True):
     """What came of one scope."""
 
     plans: tuple[TidyPlan, ...] = ()

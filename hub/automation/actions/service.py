@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hub.automation.contract import ActionKind
 from hub.automation.definition.fields import dynamic_text, is_template, target_entity_ids
@@ -20,8 +21,7 @@ _NAME = re.compile(r"^[a-z0-9_]+\.[a-z0-9_]+$")
 _DATA_KEYS = ("data", "data_template")
 
 
-@dataclass(frozen=True, slots=True)
-class _Constant:
+class _Constant(Struct, frozen=True):
     """A call in which nothing is a template: put together once."""
 
     name: str

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import difflib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from hub.automation.blueprints.document import Blueprint, read_blueprint
 from hub.automation.blueprints.expanding import FOLDER, expand, shelf_of
@@ -27,8 +28,7 @@ Keep = Callable[[str, bytes], object]
 """Keeps what a file of the home holds before it is changed: its name below the home, and its bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class BlueprintDraft:
+class BlueprintDraft(Struct, frozen=True):
     """A blueprint that is not on the shelf yet.
 
     Attributes:
@@ -46,8 +46,7 @@ class BlueprintDraft:
         return {**_described(self.blueprint), "path": self.path, "text": self.text, "exists": self.exists}
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(Struct, frozen=True):
     """A newer version of a blueprint.
 
     Attributes:

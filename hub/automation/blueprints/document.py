@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hub.automation.blueprints.errors import BlueprintInvalid
 from hub.automation.blueprints.metadata import InputField, Metadata, read_metadata
@@ -24,8 +25,7 @@ ALIASES_LIMIT = 1_000
 BLUEPRINT = "blueprint"
 
 
-@dataclass(frozen=True, slots=True)
-class Blueprint:
+class Blueprint(Struct, frozen=True):
     """A blueprint that can be used.
 
     Attributes:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hub import __version__
 from hub.automation.blueprints.selectors import read_selector
@@ -21,8 +22,7 @@ _NAME = All(string, Length(min=1, max=200))
 _TEXT = All(string, Length(max=20_000))
 
 
-@dataclass(frozen=True, slots=True)
-class InputField:
+class InputField(Struct, frozen=True):
     """One input.
 
     Attributes:
@@ -56,8 +56,7 @@ class InputField:
         return shown
 
 
-@dataclass(frozen=True, slots=True)
-class InputSection:
+class InputSection(Struct, frozen=True):
     """Inputs that a form shows together; those outside any section have a section without a key."""
 
     key: str | None
@@ -79,8 +78,7 @@ class InputSection:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Metadata:
+class Metadata(Struct, frozen=True):
     """What a blueprint says of itself."""
 
     name: str

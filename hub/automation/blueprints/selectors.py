@@ -6,8 +6,9 @@ Each kind knows which options it has and which values fit. Options that only arr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from hub.automation.blueprints import selector_values as values
 from hub.config.suggest import did_you_mean
@@ -19,8 +20,7 @@ SELECTOR_TEXT = "text"
 Check = Callable[[Any, Mapping[str, Any]], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class SelectorKind:
+class SelectorKind(Struct, frozen=True):
     """A kind of selector.
 
     Attributes:

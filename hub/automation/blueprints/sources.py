@@ -7,9 +7,10 @@ import json
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
 
 from hub.automation.blueprints.document import SIZE_LIMIT_BYTES, read_blueprint
 from hub.automation.blueprints.errors import BlueprintInvalid
@@ -24,8 +25,7 @@ _CODE = re.compile(r"<code[^>]{0,200}class=\"lang-(auto|yaml|yml)\"[^>]{0,200}>(
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9_-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class BlueprintSource:
+class BlueprintSource(Struct, frozen=True):
     """What was fetched.
 
     Attributes:
@@ -37,8 +37,7 @@ class BlueprintSource:
     suggested_path: str
 
 
-@dataclass(frozen=True, slots=True)
-class SourceAddress:
+class SourceAddress(Struct, frozen=True):
     """Where a blueprint is fetched from.
 
     Attributes:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from hub.automation.blueprints.document import SIZE_LIMIT_BYTES, Blueprint, read_blueprint
 from hub.automation.blueprints.errors import BlueprintInvalid
@@ -18,8 +19,7 @@ FILES_LIMIT = 2_000
 SUFFIXES = (".yaml", ".yml")
 
 
-@dataclass(frozen=True, slots=True)
-class BlueprintFile:
+class BlueprintFile(Struct, frozen=True):
     """A file on the shelf: a blueprint, or why it is none.
 
     Attributes:
@@ -34,8 +34,7 @@ class BlueprintFile:
     error: BlueprintInvalid | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(Struct, frozen=True):
     stamp: tuple[int, int, int, int]
     found: BlueprintFile
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hub.config.marks import Mark, plain
 from hub.config.paths import KeyPath
@@ -14,8 +15,7 @@ TAG = "!input"
 NAME_LENGTH_LIMIT = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(Struct, frozen=True):
     """The place of an input's value."""
 
     name: str

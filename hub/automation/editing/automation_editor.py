@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from hub.automation.definition.grammar import automation as grammar, slugify
 from hub.automation.editing.automations_file import SECTION, AutomationsFile
@@ -35,8 +36,7 @@ _OLD_WORDS = (
 """Old word and new: one that is written stays as it is written when only what is below it changes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Struct, frozen=True):
     """An automation as it is written.
 
     Attributes:
@@ -65,8 +65,7 @@ class Written:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class SavedAutomation:
+class SavedAutomation(Struct, frozen=True):
     """An automation that was written: as it stands now, and what is wrong in the whole configuration with it."""
 
     written: Written

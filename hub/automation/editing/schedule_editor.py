@@ -12,10 +12,12 @@ import logging
 import os
 import sqlite3
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import tzinfo
 from hashlib import sha256
 from typing import Any, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.automation.definition.grammar import slugify
 from hub.automation.editing.automations_file import AutomationsFile
@@ -59,8 +61,7 @@ class Engine(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Asker:
+class Asker(Struct, frozen=True):
     """Who asks.
 
     Attributes:
@@ -81,8 +82,7 @@ class Asker:
         return f"agent:{self.agent_id}" if self.agent_id is not None else None
 
 
-@dataclass(frozen=True, slots=True)
-class Scheduled:
+class Scheduled(Struct, frozen=True):
     """Something that is scheduled.
 
     Attributes:
@@ -105,8 +105,7 @@ class Scheduled:
         return self.status.next_run if self.status is not None else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(Struct, frozen=True):
     """Under whose authority something acts."""
 
     authority: Authority

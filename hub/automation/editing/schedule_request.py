@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from enum import StrEnum
 from typing import Any
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from hub.automation.editing.scheduled_form import TRIGGERS
 from hub.automation.schedule.cron import check_cron
@@ -37,8 +38,7 @@ class Do(StrEnum):
     """The text waits for the agent as a system event."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduleRequest:
+class ScheduleRequest(Struct, frozen=True):
     """What is wanted.
 
     Attributes:

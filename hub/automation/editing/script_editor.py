@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hub.automation.definition.grammar import script as grammar, slugify
 from hub.automation.engine.scripts import SECTION
@@ -25,8 +26,7 @@ TEXT_LIMIT = 262_144
 USE = "use_blueprint"
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenScript:
+class WrittenScript(Struct, frozen=True):
     """A script as it is written.
 
     Attributes:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hub.automation.contract import Asking, ConditionVerdict, Firing, Mode, NotRun, StepOutcome
 from hub.automation.engine.armed_triggers import REPAIRS, ArmedTriggers
@@ -34,8 +35,7 @@ OWN_CONTEXTS_KEPT = 64
 BAD_OUTCOMES = frozenset({StepOutcome.FAILED, StepOutcome.TIMED_OUT})
 
 
-@dataclass(slots=True)
-class _Going:
+class _Going(Struct):
     run: Run
     task: asyncio.Task[Ended]
 

@@ -7,10 +7,11 @@ import json
 import logging
 import sqlite3
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from time import monotonic
 from typing import Any
+
+from msgspec import Struct
 
 from hub.automation.definition.grammar import slugify
 from hub.automation.editing.scheduled_form import check_form
@@ -38,8 +39,7 @@ Makers = Mapping[str, tuple[Authority, str]]
 """Id → for whom an agent wrote it, and which."""
 
 
-@dataclass(frozen=True, slots=True)
-class AutomationStatus:
+class AutomationStatus(Struct, frozen=True):
     """An automation as lists show it; times in seconds since the epoch.
 
     Attributes:
@@ -86,8 +86,7 @@ class AutomationStatus:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class _Broken:
+class _Broken(Struct, frozen=True):
     """An automation that is unavailable, and why."""
 
     id: str

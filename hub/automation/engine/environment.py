@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct
+
 from hub.automation.contract import AutomationParts, NotRun, StepOutcome
 from hub.automation.engine.saved_states import KeptStates
 from hub.automation.running.execute import Ended
@@ -15,8 +17,7 @@ from hub.automation.running.waiting import WaitingRuns
 from hub.automation.tracing.trace_store import TraceStore
 
 
-@dataclass(frozen=True, slots=True)
-class StartOutcome:
+class StartOutcome(Struct, frozen=True):
     """What became of a run, for those who are told."""
 
     automation_id: str
@@ -38,8 +39,7 @@ async def _nothing(result: StartOutcome) -> None:
     """Nobody wants to be told."""
 
 
-@dataclass(frozen=True, slots=True)
-class EngineEnvironment:
+class EngineEnvironment(Struct, frozen=True):
     """What all automations work with.
 
     Attributes:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hub.automation.contract import NotRun, RunSpending
 from hub.core.clock import Clock
 
 
-@dataclass(frozen=True, slots=True)
-class LimitRefusal:
+class LimitRefusal(Struct, frozen=True):
     """Why a run may not begin now.
 
     Attributes:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from hub.automation.contract import StepOutcome
 from hub.automation.engine.environment import StartOutcome
@@ -37,8 +38,7 @@ _WANTED: Mapping[str, frozenset[StepOutcome]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Failure:
+class _Failure(Struct, frozen=True):
     """Why a notice was not taken, and whether trying again would not mend it."""
 
     why: str

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from hub.core.clock import Clock
 from hub.core.tasks import TaskOwner
@@ -20,8 +21,7 @@ STOPPED = "automations_stopped_ms"
 Write = Callable[[sqlite3.Connection], None]
 
 
-@dataclass(slots=True)
-class SavedStates:
+class SavedStates(Struct):
     """What is kept of one automation.
 
     Attributes:

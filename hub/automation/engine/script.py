@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
+
 from hub.automation.contract import AutomationParts, Mode, NotRun, StepOutcome
 from hub.automation.engine.modes import ModeDecision, decide, refusal
 from hub.automation.running.execute import Ended, execute
@@ -27,8 +29,7 @@ DEPTH_LIMIT = 10
 EVENT_STARTED = "script_started"
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptDesk:
+class ScriptDesk(Struct, frozen=True):
     """What all scripts work with.
 
     Attributes:

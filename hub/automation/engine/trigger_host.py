@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
 import orjson
+from msgspec import Struct, field
 
 from hub.automation.contract import AutomationParts, Firing
 from hub.automation.engine.saved_states import SavedStates
@@ -23,8 +23,7 @@ def trigger_key(config: Mapping[str, Any]) -> str:
     return sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS, default=str)).hexdigest()[:16]
 
 
-@dataclass(frozen=True, slots=True)
-class Schedules:
+class Schedules(Struct, frozen=True):
     """What a trigger of time is told of the past.
 
     Attributes:

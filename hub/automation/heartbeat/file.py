@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
+
+from msgspec import Struct
 
 FILE = "HEARTBEAT.md"
 FILE_LIMIT_BYTES = 65_536
@@ -40,8 +41,7 @@ _HAN_UNITS = {"星期": 604_800.0, "周": 604_800.0, "天": 86_400.0, "小时": 
 _WORDS = {"hourly": 3_600.0, "daily": 86_400.0, "weekly": 604_800.0}
 
 
-@dataclass(frozen=True, slots=True)
-class HeartbeatCheck:
+class HeartbeatCheck(Struct, frozen=True):
     """One thing to look after; `every_s` is None when it is looked at with every beat."""
 
     id: str
@@ -49,8 +49,7 @@ class HeartbeatCheck:
     every_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Checklist:
+class Checklist(Struct, frozen=True):
     """What a file says: checks in its order, and other text."""
 
     checks: tuple[HeartbeatCheck, ...] = ()

@@ -6,10 +6,12 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from hashlib import sha256
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hub.agent.agents import Agent, Agents
 from hub.agent.run_request import RunResult, RunStatus
@@ -45,8 +47,7 @@ CHECKS_DEFAULT = 5
 PREVIEW = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Beat:
+class Beat(Struct, frozen=True):
     """How an agent's heart is to beat.
 
     Attributes:
@@ -71,16 +72,14 @@ class Beat:
     quoted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DueHeartbeat:
+class DueHeartbeat(Struct, frozen=True):
     """Whether there is something to do for a heartbeat, and why (not)."""
 
     holds: bool
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class _View:
+class _View(Struct, frozen=True):
     """What a heartbeat finds."""
 
     checklist: Checklist
@@ -91,8 +90,7 @@ class _View:
     trusted: bool
 
 
-@dataclass(slots=True)
-class _Verdict:
+class _Verdict(Struct):
     """What became of an answer; set in the transaction that ends the run."""
 
     status: str = "ok"

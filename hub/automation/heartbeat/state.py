@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hub.automation.heartbeat.file import CHECKS_LIMIT
 
@@ -18,8 +20,7 @@ TEXT_KEPT = 1_000
 _PREFIX = "heartbeat:"
 
 
-@dataclass(frozen=True, slots=True)
-class HeartbeatState:
+class HeartbeatState(Struct, frozen=True):
     """Times in seconds since the epoch.
 
     Attributes:
@@ -85,7 +86,7 @@ def load(connection: sqlite3.Connection, agent_id: str) -> HeartbeatState:
 
 def store(connection: sqlite3.Connection, agent_id: str, state: HeartbeatState, now_ms: int) -> None:
     """Write what is remembered; inside the caller's transaction."""
-    stored: dict[str, Any] = {name: getattr(state, name) for name in HeartbeatState.__slots__}
+    stored: dict[str, Any] = {name: getattr(state, name) for name in HeartbeatState.__struct_fields__}
     connection.execute(
         "INSERT OR REPLACE INTO service_results(key, result, created_ms) VALUES (?, ?, ?)",
         (_PREFIX + agent_id, json.dumps(stored), now_ms),

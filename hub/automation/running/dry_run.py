@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct, field
 
-@dataclass(slots=True)
-class DryRun:
+
+class DryRun(Struct):
     """What a run would do: nothing is called, fired or sent, and no time passes.
 
     Attributes:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from hub.automation.contract import StepOutcome
 from hub.automation.running.run import Run
@@ -21,8 +22,7 @@ T = TypeVar("T")
 ON_ERROR = "on_error"
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """How a run ended.
 
     Attributes:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import orjson
+from msgspec import Struct
 
 from hub.automation.contract import Mode
 from hub.automation.definition.kinds import action_kind, step_key
@@ -29,8 +30,7 @@ PERSISTED_WAIT_S = 60.0
 """A run with a delay or a wait that is longer survives a restart unless the configuration says otherwise."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One step, looked at once: what does it, and the keys that every kind has."""
 
     config: Mapping[str, Any]
@@ -39,8 +39,7 @@ class Step:
     continue_on_error: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Retry:
+class Retry(Struct, frozen=True):
     """Begin a failed run again, until it was tried `attempts` times; each delay is `backoff` times the one before."""
 
     attempts: int

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from hub.automation.running.run import Run
 
 
-@dataclass(slots=True)
-class Position:
+class Position(Struct):
     """Where a run stands, so that it can be taken up again.
 
     Attributes:
@@ -49,8 +49,7 @@ class Position:
                 del table[key]
 
 
-@dataclass(frozen=True, slots=True)
-class TakenUp:
+class TakenUp(Struct, frozen=True):
     """A run that goes on after a restart: its id, where it stood, and when it began (seconds since the epoch)."""
 
     id: str

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import sqlite3
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import orjson
+from msgspec import Struct
 
 from hub.automation.contract import AutomationParts, StepOutcome
 from hub.automation.running.plan import RunPlan
@@ -49,8 +49,7 @@ class Owner(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(Struct, frozen=True):
     """A run that a stop or a crash cut off.
 
     Attributes:

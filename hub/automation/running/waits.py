@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hub.automation.definition.fields import dynamic_duration
 from hub.automation.running.run import Run
@@ -18,8 +19,7 @@ TIMEOUT_FIELDS: Mapping[Any, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(Struct, frozen=True):
     """One wait.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, tzinfo
+
+from msgspec import Struct
 
 from hub.automation.schedule.daily import EVERY_DAY, parse_time_of_day, parse_weekdays
 from hub.automation.schedule.wall import fixed_instant, local
@@ -17,8 +18,7 @@ _DAYS_AHEAD = 15
 """A week without a window (summer time swallowed the only one) is followed by one that has it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ActiveHours:
+class ActiveHours(Struct, frozen=True):
     """A window from `start` to `end` on each of some weekdays; an end at or before the start is on the next day.
 
     Start and end are fixed wall times: the first of a doubled hour, the first valid instant after a missing one. A

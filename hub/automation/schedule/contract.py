@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
+
+from msgspec import Struct
 
 MAX_LISTED = 10_000
 """At most this many due times are listed at once."""
@@ -36,8 +37,7 @@ class CatchUp(StrEnum):
     ALL = "all"
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
+class Due(Struct, frozen=True):
     """One occurrence, as its callback is told of it.
 
     Args:

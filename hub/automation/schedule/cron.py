@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import lru_cache
 from typing import Any
+
+from msgspec import Struct
 
 from hub.automation.schedule.wall import WallPattern, next_fixed, next_following
 from hub.core.errors import InvalidRequest
@@ -33,8 +34,7 @@ _DAY = timedelta(days=1)
 _FROM_ZERO = {0: 60, 1: 24}
 
 
-@dataclass(frozen=True, slots=True)
-class Cron:
+class Cron(Struct, frozen=True):
     """Due when the five fields match the clock of `zone`.
 
     An expression whose minute or hour field starts with `*` is an interval and follows real time through summer time.
@@ -93,14 +93,12 @@ def check_cron(expression: str) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Compiled:
+class _Compiled(Struct, frozen=True):
     pattern: WallPattern
     is_interval: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Days:
+class _Days(Struct, frozen=True):
     """The days of an expression; a set that is None stands for `*`."""
 
     months: frozenset[int]

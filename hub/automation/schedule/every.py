@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hub.core.errors import InvalidRequest
 
 MIN_INTERVAL_S = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Every:
+class Every(Struct, frozen=True):
     """Due at `anchor`, and every `interval_s` seconds from then on.
 
     Args:

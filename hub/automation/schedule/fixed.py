@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, time, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from msgspec import Struct
 
 from hub.automation.schedule.daily import Daily, parse_time_of_day
 from hub.automation.schedule.wall import fixed_instant
@@ -27,8 +28,7 @@ _ZONED = re.compile(r"(.*\S)\s++([A-Za-z][\w+-]*+(?:/[\w+-]++)*+)", re.ASCII)
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class At:
+class At(Struct, frozen=True):
     """Due once, at `when` (seconds since the epoch)."""
 
     when: float

@@ -8,7 +8,8 @@ suspended, the clock jumped; so was, however late it is, what came due while nob
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hub.automation.schedule.contract import CatchUp, Schedule, due_between
 
@@ -24,8 +25,7 @@ and a machine that stalled for half a minute make no storm."""
 _FIRST_LOOK_S = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Missed:
+class Missed(Struct, frozen=True):
     """What becomes of missed occurrences.
 
     Args:
@@ -39,8 +39,7 @@ class Missed:
     latest: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(Struct, frozen=True):
     """What one look at the clock comes to.
 
     Args:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date, tzinfo
+
+from msgspec import Struct
 
 from hub.automation.schedule.wall import WallPattern, next_following
 from hub.core.errors import InvalidRequest
@@ -13,8 +14,7 @@ MAX_HOUR = 23
 MAX_MINUTE = 59
 
 
-@dataclass(frozen=True, slots=True)
-class TimePattern:
+class TimePattern(Struct, frozen=True):
     """Due whenever the clock of `zone` shows a matching time; it follows real time through summer time.
 
     Made by `parse_time_pattern`.

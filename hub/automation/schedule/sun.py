@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from enum import StrEnum
 from functools import lru_cache
+
+from msgspec import Struct
 
 from hub.automation.schedule.wall import local
 from hub.core.errors import InvalidRequest
@@ -31,8 +32,7 @@ class SunEvent(StrEnum):
     SUNSET = "sunset"
 
 
-@dataclass(frozen=True, slots=True)
-class GeoPosition:
+class GeoPosition(Struct, frozen=True):
     """A point on the earth: degrees north, degrees east, metres above the sea.
 
     Raises:
@@ -51,8 +51,7 @@ class GeoPosition:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class Sun:
+class Sun(Struct, frozen=True):
     """Due at each sunrise or sunset of a place, `offset_s` seconds later (earlier when negative)."""
 
     event: SunEvent
@@ -72,8 +71,7 @@ class Sun:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class SunPosition:
+class SunPosition(Struct, frozen=True):
     """Where the sun stands: degrees above the horizon and from north, and what it does next (None: not for long)."""
 
     elevation: float
@@ -100,8 +98,7 @@ def sun_position(place: GeoPosition, now: float) -> SunPosition:
     return SunPosition(degrees, azimuth(observer, at), is_up, rising, setting)
 
 
-@dataclass(frozen=True, slots=True)
-class SunCondition:
+class SunCondition(Struct, frozen=True):
     """The `sun` condition of Home Assistant: before and after sunrise or sunset of the local day, with offsets.
 
     Before sunrise together with after sunset means the night: one of the two is enough. In every other pair both must

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
+
+from msgspec import Struct
 
 FirstFrom = Callable[[datetime], datetime | None]
 """The first matching wall time at or after one; None when there is none."""
@@ -29,8 +30,7 @@ _EARLIEST = datetime(1901, 1, 1, tzinfo=UTC).timestamp()
 _LATEST = datetime(9990, 1, 1, tzinfo=UTC).timestamp()
 
 
-@dataclass(frozen=True, slots=True)
-class WallPattern:
+class WallPattern(Struct, frozen=True):
     """Which wall times match: a set of days, and the sorted hours, minutes and seconds on each of them."""
 
     hours: tuple[int, ...]

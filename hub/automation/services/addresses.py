@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hub.core.errors import NotFound
 from hub.core.schema import All, AnyOf, Described, Invalid, Length, Optional, Required, Schema, show, string
@@ -44,8 +45,7 @@ TARGET = AnyOf("last", "none", TO_SCHEMA, ADDRESS)
 """Where an answer goes: where the person was heard from last, nowhere, or to an address."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveryTarget:
+class DeliveryTarget(Struct, frozen=True):
     """An address, and the conversation that is held there, when one is."""
 
     address: Address

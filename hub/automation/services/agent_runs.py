@@ -6,9 +6,11 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.agent.run_request import RunRequest, RunResult, RunStatus
 from hub.agent.runner import AgentRunner
@@ -45,8 +47,7 @@ class AgentRunFailed(HubError):
     http_status = 502
 
 
-@dataclass(frozen=True, slots=True)
-class RequestedRun:
+class RequestedRun(Struct, frozen=True):
     """A run that an automation asks for.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hub.core.events import Unsubscribe
 from hub.core.ids import new_id
@@ -18,8 +19,7 @@ NOTICES_LIMIT = 100
 _ID = All(string, Length(min=1, max=128))
 
 
-@dataclass(frozen=True, slots=True)
-class HubControl:
+class HubControl(Struct, frozen=True):
     """What of the hub itself these services may do.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from hub.storage.versioned_file import VersionedFile
 
@@ -15,8 +16,7 @@ TEXT_LIMIT = 20_000
 _VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class RememberedPage:
+class RememberedPage(Struct, frozen=True):
     """A page as it was.
 
     Attributes:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hub.agent.conversation import said_data
 from hub.agent.parts import Store
@@ -33,8 +34,7 @@ KEPT_S = 7 * 86_400.0
 """How long an event waits, and is kept once it was taken."""
 
 
-@dataclass(frozen=True, slots=True)
-class SystemEvent:
+class SystemEvent(Struct, frozen=True):
     """Something that waits for an agent; `came` says who said it."""
 
     id: str

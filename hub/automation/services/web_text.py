@@ -5,7 +5,8 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 TITLE_LIMIT = 300
 
@@ -31,8 +32,7 @@ _SNIFFED_BYTES = 4_096
 _TITLE_WITHIN_BYTES = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class PageText:
+class PageText(Struct, frozen=True):
     """What is to be read of an answer."""
 
     text: str

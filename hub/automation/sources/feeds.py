@@ -7,10 +7,11 @@ import contextlib
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from hub.automation.sources import feed_reader
 from hub.core.errors import InvalidRequest, TimedOut, Unavailable
@@ -29,8 +30,7 @@ VERSION = 1
 _ACCEPT = "application/atom+xml, application/rss+xml, application/xml;q=0.9, text/xml;q=0.8, */*;q=0.1"
 
 
-@dataclass(frozen=True, slots=True)
-class Feed:
+class Feed(Struct, frozen=True):
     """What a feed says: about itself, and its items, the oldest first."""
 
     title: str
@@ -38,8 +38,7 @@ class Feed:
     items: tuple[Mapping[str, Any], ...]
 
 
-@dataclass(slots=True)
-class Seen:
+class Seen(Struct):
     """What is remembered of a feed.
 
     Attributes:

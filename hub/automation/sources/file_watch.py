@@ -6,8 +6,10 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from hub.core.clock import Clock
 from hub.core.errors import LimitExceeded
@@ -35,8 +37,7 @@ class _Watch:
     on_change: OnChange
 
 
-@dataclass(slots=True)
-class _Plan:
+class _Plan(Struct):
     """The folders that are watched with all below them, and those alone; and whether all that is asked for is there."""
 
     deep: list[Path] = field(default_factory=list)

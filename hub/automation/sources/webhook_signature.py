@@ -11,8 +11,10 @@ import binascii
 import hmac
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from hashlib import sha256
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 TOLERANCE_S = 300.0
 HEADER_LIMIT = 4_096
@@ -20,8 +22,7 @@ SIGNATURES_LIMIT = 8
 """So many signatures in one header are looked at: a sender that changes its secret sends two."""
 
 
-@dataclass(frozen=True, slots=True)
-class SignatureForm:
+class SignatureForm(Struct, frozen=True):
     """Where a signature stands and what it is over; always HMAC-SHA256.
 
     Attributes:

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
+from msgspec import Struct
+
 from hub.automation.sources.webhook_data import fields_of, read_body, told_headers
 from hub.automation.sources.webhook_signature import SignatureForm, is_signed, stamp_of
 from hub.core.clock import Clock
@@ -37,8 +39,7 @@ TAKEN_LIMIT = 20_000
 SECRET_HEADER = "x-webhook-secret"  # noqa: S105  the name of a header
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookRequest:
+class WebhookRequest(Struct, frozen=True):
     """A request as the gateway read it.
 
     Attributes:
@@ -57,8 +58,7 @@ class WebhookRequest:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookReply:
+class WebhookReply(Struct, frozen=True):
     """What the gateway answers: a status, and a word for people."""
 
     status: int
@@ -66,8 +66,7 @@ class WebhookReply:
     retry_after_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Webhook:
+class Webhook(Struct, frozen=True):
     """What a trigger waits for.
 
     Attributes:

@@ -11,6 +11,8 @@ from datetime import datetime, tzinfo
 from typing import Any
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from hub.automation.contract import ConditionVerdict, NotRun, StepOutcome
 from hub.automation.tracing.trace import TraceWriter, iso_time, shown_value, verdict_steps
@@ -298,6 +300,8 @@ def _dumped(value: Any) -> bytes:
 def _plain(value: Any) -> Any:
     if isinstance(value, Secret):
         return "[redacted]"
+    if isinstance(value, Struct):
+        return asdict(value)
     return (
         [*value]
         if isinstance(value, (set, frozenset, tuple))

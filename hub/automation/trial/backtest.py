@@ -9,8 +9,9 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from hub.automation.contract import AutomationParts, Firing
 from hub.automation.definition.kinds import trigger_kind
@@ -46,8 +47,7 @@ PAGE = 2_000
 BREATH_S = 0.02
 
 
-@dataclass(slots=True)
-class _Found:
+class _Found(Struct):
     runs: list[dict[str, Any]] = field(default_factory=list)
     not_run: list[dict[str, Any]] = field(default_factory=list)
     unknown: list[dict[str, Any]] = field(default_factory=list)
@@ -309,8 +309,7 @@ class _Backtest:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class _Setting:
+class _Setting(Struct, frozen=True):
     owner: _Backtest
     row: Mapping[str, Any]
 
@@ -319,8 +318,7 @@ class _Setting:
         self.owner._set(row["entity_id"], row["state"], row["attributes"], row["context_id"])
 
 
-@dataclass(frozen=True, slots=True)
-class _Happening:
+class _Happening(Struct, frozen=True):
     owner: _Backtest
     row: Mapping[str, Any]
 

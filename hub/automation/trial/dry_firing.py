@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from hub.automation.contract import Asking, AutomationParts, ConditionVerdict, Firing, NotRun
 from hub.automation.engine.limits import AutomationLimits
@@ -23,8 +24,7 @@ RUN_LIMIT_S = 20.0
 """Real time that one dry run may take; nothing in it waits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tried:
+class Tried(Struct, frozen=True):
     """What a firing would lead to.
 
     Attributes:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import replace
 from itertools import count
 from typing import Any, TypeVar
+
+from msgspec.structs import replace
 
 from hub.automation.contract import AutomationParts, RunSpending
 from hub.automation.schedule.timetable import ScheduledEntry, Timetable

@@ -7,11 +7,12 @@ begin at once. `heartbeat_wake` `{agent_id, reason}` fires it at once, at any ho
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC
 from hashlib import sha256
 from typing import Any
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import duration, weekdays
@@ -47,8 +48,7 @@ def _active_hours(value: Any) -> dict[str, Any]:
     return checked
 
 
-@dataclass(frozen=True, slots=True)
-class WithinHours:
+class WithinHours(Struct, frozen=True):
     """The due times of an interval that lie in active hours."""
 
     every: Every

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hub.automation.contract import TriggerHost
 from hub.automation.definition.fields import duration
@@ -18,8 +19,7 @@ from hub.core.schema import Described, Invalid
 _READ = Callable[[Any], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Shifted:
+class Shifted(Struct, frozen=True):
     """A schedule, each of whose occurrences comes `offset_s` seconds later (earlier when negative)."""
 
     schedule: Schedule

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Protocol
 
 from aiohttp import web
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.core.context import SCOPES, Authority, expand_scopes
 from hub.core.errors import LimitExceeded, Unauthorized
@@ -34,8 +35,7 @@ COOKIE_PREFIX = "homarus_"
 CHALLENGE = 'Bearer realm="homarus"'
 
 
-@dataclass(frozen=True, slots=True)
-class CallClient:
+class CallClient(Struct, frozen=True):
     """Where a request comes from.
 
     Attributes:
@@ -67,8 +67,7 @@ class CallClient:
         return self.address if self.origin is None else f"browser:{client_key(self.address)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Presented:
+class Presented(Struct, frozen=True):
     """The credentials a request carries, unjudged."""
 
     bearer: str | None = None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
+
+from msgspec import Struct
 
 from hub.core.errors import HubError
 
@@ -22,8 +23,7 @@ class DeviceAuthFailed(HubError):
     http_status = 401
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceProof:
+class DeviceProof(Struct, frozen=True):
     """What a device shows: its id, raw public key and signature (base64url), when it signed (ms), and the nonce."""
 
     id: str
@@ -33,8 +33,7 @@ class DeviceProof:
     nonce: str
 
 
-@dataclass(frozen=True, slots=True)
-class SignedClient:
+class SignedClient(Struct, frozen=True):
     """What else goes into the signed text."""
 
     client_id: str

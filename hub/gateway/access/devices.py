@@ -16,6 +16,7 @@ from hashlib import sha256
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from hub.core.clock import Clock
 from hub.core.context import Authority, expand_scopes
@@ -77,8 +78,7 @@ class Grant:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class PairingRequest:
+class PairingRequest(Struct, frozen=True):
     """A device that asks to be let in."""
 
     id: str

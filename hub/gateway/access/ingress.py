@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 from aiohttp import web
+from msgspec import Struct
 
 from hub.core.errors import Forbidden, HubError, InvalidRequest, NotFound
 from hub.core.schema import Schema, SchemaError, describe_error
@@ -39,8 +39,7 @@ class MethodNotAllowed(HubError):
     http_status = 405
 
 
-@dataclass(frozen=True, slots=True)
-class Admitted:
+class Admitted(Struct, frozen=True):
     """A request that may be handled: its route and the call to hand to the handler."""
 
     route: Route

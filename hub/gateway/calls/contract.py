@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from aiohttp import web
+from msgspec import Struct, field
 
 from hub.core.context import Authority, Context
 from hub.core.errors import HubError
@@ -41,8 +41,7 @@ class Open(StrEnum):
     """Any valid credential; the handler judges the scope (`/api/rpc`, by method)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Struct, frozen=True):
     """Who is calling, as authenticated.
 
     Attributes:
@@ -59,8 +58,7 @@ class Caller:
     local: bool
 
 
-@dataclass(frozen=True, slots=True)
-class HttpCall:
+class HttpCall(Struct, frozen=True):
     """One HTTP request that passed the ingress.
 
     Attributes:
@@ -90,8 +88,7 @@ class HttpCall:
 HttpHandler = Callable[[HttpCall], Awaitable[web.StreamResponse]]
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(Struct, frozen=True):
     """One entry of the route table.
 
     Attributes:
@@ -123,8 +120,7 @@ class Route:
     show_error: Callable[[HubError], Mapping[str, Any]] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MethodCall:
+class MethodCall(Struct, frozen=True):
     """One WebSocket or RPC request.
 
     Attributes:
@@ -147,8 +143,7 @@ class MethodCall:
 MethodHandler = Callable[[MethodCall], Awaitable[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
+class Method(Struct, frozen=True):
     """One gateway method.
 
     Attributes:
@@ -179,8 +174,7 @@ class Method:
     frame_limit: int = FRAME_LIMIT_BYTES
 
 
-@dataclass(frozen=True, slots=True)
-class Push:
+class Push(Struct, frozen=True):
     """An event for WebSocket clients; encoded once for all of them.
 
     Attributes:

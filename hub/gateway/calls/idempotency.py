@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
 import orjson
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hub.core.clock import Clock
 from hub.core.errors import Conflict, HubError, InvalidRequest, Unavailable
@@ -29,8 +30,7 @@ Later = Callable[[Mapping[str, Any]], Awaitable[None]]
 _Key = tuple[str, str, str]
 
 
-@dataclass(slots=True)
-class _Flight:
+class _Flight(Struct):
     """A request under way, and who waits for its answers."""
 
     params_hash: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from hub.core.context import SCOPES
 from hub.core.errors import Conflict, InvalidRequest

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hub.core.context import SCOPES
 from hub.core.errors import Conflict, InvalidRequest
@@ -27,8 +28,7 @@ _ONE = object()
 _NO_PARAMS: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class RouteMatch:
+class RouteMatch(Struct, frozen=True):
     """A route that fits a request, and its path parameters."""
 
     route: Route

@@ -9,6 +9,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from hub.core.errors import HubError
 from hub.core.secret import Secret
 from hub.gateway.calls.schema import DEFAULT_HOST, DEFAULT_PORT, HTTP_SCHEMA
@@ -31,8 +33,7 @@ class StartRefused(HubError):
     code = "START_REFUSED"
 
 
-@dataclass(frozen=True, slots=True)
-class GatewayLimits:
+class GatewayLimits(Struct, frozen=True):
     """Bounds; the first three count connections, the last bytes of output that may wait for one client."""
 
     sockets: int = 32
@@ -65,7 +66,7 @@ class HttpSettings:
     tls: tuple[Path, Path] | None = None
     allowed_hosts: frozenset[str] = frozenset()
     trusted_proxies: tuple[Network, ...] = ()
-    limits: GatewayLimits = GatewayLimits()
+    limits: GatewayLimits = field(default_factory=GatewayLimits)
 
     @property
     def loopback(self) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from aiohttp import WSMsgType, web
+from msgspec import Struct
 
 from hub.core.context import Authority
 from hub.core.errors import Aborted, HubError, InvalidRequest, LimitExceeded
@@ -39,8 +39,7 @@ UI_MODES = frozenset({"ui", "webchat"})
 CLOSE_LIMIT_S = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class ClientInfo:
+class ClientInfo(Struct, frozen=True):
     """What a client says of itself; it describes, it never grants."""
 
     id: str = ""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import WSMsgType
+from msgspec import Struct
 
 from hub.core.clock import Clock
 from hub.core.context import SCOPES, Authority, expand_scopes
@@ -121,8 +121,7 @@ class _Refused(Exception):
         self.reason = reason or (error.message if error is not None else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Welcome:
+class Welcome(Struct, frozen=True):
     """What the handshake came to.
 
     Attributes:
@@ -142,8 +141,7 @@ class Welcome:
     device_token: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(Struct, frozen=True):
     """A connect request that is well-formed.
 
     Attributes:

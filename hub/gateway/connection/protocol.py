@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 import orjson
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from hub.core.errors import HubError, InvalidRequest
 
@@ -22,8 +23,7 @@ CLOSE_TOO_LARGE = 1009
 CLOSE_RESTART = 1012
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """A request frame; `params` are still encoded."""
 
     id: str
@@ -31,8 +31,7 @@ class Request:
     params: msgspec.Raw
 
 
-@dataclass(frozen=True, slots=True)
-class Cancel:
+class Cancel(Struct, frozen=True):
     """A frame that aborts the request with this id."""
 
     id: str
@@ -98,12 +97,12 @@ def _text(raw: msgspec.Raw, limit: int) -> str | None:
 
 def encode_result(id: str, payload: Any) -> bytes:
     """Encode the answer to a request."""
-    return orjson.dumps({"type": "res", "id": id, "ok": True, "payload": payload}, default=_plain)
+    return orjson.dumps({"type": "res", "id": id, "ok": True, "payload": payload}, default=plain)
 
 
 def encode_error(id: str, error: HubError) -> bytes:
     """Encode an error as the answer to a request."""
-    return orjson.dumps({"type": "res", "id": id, "ok": False, "error": error.as_dict()}, default=_plain)
+    return orjson.dumps({"type": "res", "id": id, "ok": False, "error": error.as_dict()}, default=plain)
 
 
 def encode_event(event: str, payload: Any, state_version: Mapping[str, int] | None = None) -> bytes:
@@ -111,7 +110,7 @@ def encode_event(event: str, payload: Any, state_version: Mapping[str, int] | No
     frame: dict[str, Any] = {"type": "event", "event": event, "payload": payload}
     if state_version is not None:
         frame["stateVersion"] = dict(state_version)
-    return orjson.dumps(frame, default=_plain)[:-1]
+    return orjson.dumps(frame, default=plain)[:-1]
 
 
 def with_sequence(encoded: bytes, sequence: int) -> bytes:
@@ -129,8 +128,14 @@ def text_frame(payload: bytes) -> bytes:
     return b"\x81\x7f" + size.to_bytes(8, "big")
 
 
-def _plain(value: Any) -> Any:
-    """Encode what orjson does not know: mappings, sets and tuples of our dataclasses' fields."""
+def plain(value: Any) -> Any:
+    """Encode what orjson does not know: our structs, mappings and sets.
+
+    Raises:
+        TypeError: It is no plain data.
+    """
+    if isinstance(value, Struct):
+        return asdict(value)
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, (set, frozenset)):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
 from aiohttp import web
+from msgspec import Struct
 
 from hub.agent.run_request import RunRequest, RunResult
 from hub.core.errors import InvalidRequest
@@ -45,8 +45,7 @@ REQUEST_SCHEMA = Schema(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Head:
+class _Head(Struct, frozen=True):
     """What every chunk of an answer begins with."""
 
     id: str

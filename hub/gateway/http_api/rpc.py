@@ -13,6 +13,7 @@ from aiohttp import web
 from hub.core.errors import InvalidRequest
 from hub.gateway.calls.contract import LARGE_FRAME_BYTES, Caller, HttpCall, Open, Route
 from hub.gateway.calls.dispatch import Dispatcher
+from hub.gateway.connection.protocol import plain
 
 ENVELOPE_BYTES = 4_096
 BODY_LIMIT_BYTES = LARGE_FRAME_BYTES + ENVELOPE_BYTES
@@ -48,7 +49,7 @@ def rpc_routes(dispatcher: Dispatcher) -> list[Route]:
         payload = await dispatcher.run(method, prepared)
         if request.wait and method.answers > 1:
             payload = await second
-        data = orjson.dumps({"ok": True, "payload": payload}, default=_plain)
+        data = orjson.dumps({"ok": True, "payload": payload}, default=plain)
         return web.Response(body=data, content_type="application/json", headers={"Cache-Control": "no-store"})
 
     def body_limit(caller: Caller) -> int:
@@ -75,11 +76,3 @@ def _request(body: bytes) -> RpcRequest:
         raise InvalidRequest(f"the body: {error}") from None
     except (msgspec.DecodeError, RecursionError) as error:
         raise InvalidRequest(f"the body is not JSON: {error}") from None
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, (set, frozenset)):
-        return sorted(value)
-    raise TypeError(f"{type(value).__name__} is not plain data")

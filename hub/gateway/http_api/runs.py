@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from hub.agent.agents import Agents
 from hub.agent.run_request import RunRequest
@@ -24,8 +24,7 @@ CHANNEL = "api"
 KEEPALIVE_S = 15.0
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """Whom a request means.
 
     Attributes:
@@ -42,8 +41,7 @@ class Target:
         return self.session_key is not None
 
 
-@dataclass(frozen=True, slots=True)
-class RunQuery:
+class RunQuery(Struct, frozen=True):
     """What a client asks: of whom, the new message, what was said before, extra prompt and thinking level."""
 
     target: Target

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime, tzinfo
 from typing import Any
+
+from msgspec.structs import replace
 
 from hub.automation.editing.schedule_editor import Scheduled
 from hub.automation.editing.schedule_request import Do, ScheduleRequest, at_trigger, cron_trigger, every_trigger

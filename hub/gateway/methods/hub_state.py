@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hub.core.errors import Forbidden, Unavailable
 from hub.core.repairs import Repairs
@@ -22,8 +23,7 @@ BYTES_LIMIT = 4_194_304
 Facts = Callable[[], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class HubFacts:
+class HubFacts(Struct, frozen=True):
     """Where the facts of `status` come from; what does not stand in recovery mode gives an empty list.
 
     Attributes:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
+
+from msgspec import Struct
 
 from hub.memory.alike import Gist, fact_key, gist_of
 from hub.memory.contract import MemoryKind
@@ -35,8 +36,7 @@ _ALWAYS = "9999-12-31"
 _TILDES = re.compile(r"\s*~~.*~~\s*")
 
 
-@dataclass(frozen=True, slots=True)
-class AreaFile:
+class AreaFile(Struct, frozen=True):
     """A file of an area, and the day it is about, as `YYYY-MM-DD`."""
 
     path: str
@@ -44,8 +44,7 @@ class AreaFile:
     day: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Area:
+class Area(Struct, frozen=True):
     """One area of a memory, and where in it things belong.
 
     Attributes:
@@ -81,8 +80,7 @@ class Area:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """An entry that stands.
 
     Attributes:

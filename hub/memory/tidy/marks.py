@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hub.memory.markdown import insert_under, passages, without_lines
 
@@ -29,16 +30,14 @@ _HEADING = re.compile(rf"(#{{1,6}})\s+{TO_BE_SETTLED}\s*#*\s*")
 _ANY_HEADING = re.compile(r"(#{1,6})\s+\S")
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Struct, frozen=True):
     """One of two entries that do not agree: its text on one line, and where it stands."""
 
     shown: str
     where: str
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """A pair that is marked.
 
     Attributes:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hub.memory.alike import Gist, Relation, relation_of
 from hub.memory.places import LASTING
@@ -23,8 +24,7 @@ Pair = tuple[str, str]
 """The keys of two texts, in order."""
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Struct, frozen=True):
     """What one or more entries say in the same words.
 
     Attributes:
@@ -60,8 +60,7 @@ class Statement:
         return self.gist.claim.is_fixed or self.newest.passage.kind in LASTING
 
 
-@dataclass(frozen=True, slots=True)
-class PairQuestion:
+class PairQuestion(Struct, frozen=True):
     """Two statements that a model may judge, the older first."""
 
     pair: Pair

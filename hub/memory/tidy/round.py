@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date, timedelta
+
+from msgspec import Struct, field
 
 from hub.memory.alike import Relation
 from hub.memory.contract import MemoryKind
@@ -29,8 +30,7 @@ MARKS_LIMIT = 5
 """Contradictions that stand marked at the same time; the others wait until some of these are settled."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownEntries:
+class KnownEntries(Struct, frozen=True):
     """What is known beside the files.
 
     Attributes:
@@ -46,16 +46,14 @@ class KnownEntries:
     undone: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
+class Merged(Struct, frozen=True):
     """An entry that was struck, and what stands for it."""
 
     struck: Standing
     kept: Standing
 
 
-@dataclass(slots=True)
-class TidyPlan:
+class TidyPlan(Struct):
     """What changes.
 
     Attributes:
@@ -84,8 +82,7 @@ class TidyPlan:
         return {each.path for each in (*self.promoted, *(side for pair in self.contradictions for side in pair))}
 
 
-@dataclass(slots=True)
-class _Class:
+class _Class(Struct):
     """Statements that say the same."""
 
     statements: list[Statement] = field(default_factory=list)

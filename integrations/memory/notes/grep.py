@@ -9,8 +9,10 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
+
+from msgspec.structs import replace
 
 from hub.memory.contract import Filters, Hit
 from hub.memory.dates import marks_by_which, marks_of_day

@@ -7,10 +7,11 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, date, datetime, tzinfo
 from pathlib import Path
 from typing import Any, TypeVar
+
+from msgspec.structs import replace
 
 from hub.core.errors import HubError, InvalidRequest, TimedOut, Unavailable
 from hub.core.tasks import TaskOwner

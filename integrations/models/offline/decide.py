@@ -6,8 +6,9 @@ A turn is decided anew after each tool result, from the sentence and the results
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from integrations.models.offline import corrections, memories
 from integrations.models.offline.arithmetic import work_out
@@ -60,8 +61,7 @@ _LOOKS_UP_FIRST = frozenset({"Correct", "CorrectPlain", "Change", "Forget", "For
 """What needs `memory_search` beside its own tool."""
 
 
-@dataclass(frozen=True, slots=True)
-class OfflineTurn:
+class OfflineTurn(Struct, frozen=True):
     """What is said, and what is there to answer it.
 
     Attributes:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from integrations.models.offline.steps import read_items
 
@@ -13,8 +14,7 @@ _LITTLE_WORDS = {"the", "a", "an", "my", "in", "of", "的", "里", "里的"}
 _WORD = re.compile(r"[a-z0-9]+|[\u3400-\u9fff]")
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(Struct, frozen=True):
     """One device: `domain.object_id`, its name, its state, the unit of the state."""
 
     entity_id: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import date
 from typing import Any
+
+from msgspec import Struct
 
 from hub.memory.dates import marks_in, marks_of_day
 from hub.memory.days_asked import asked_for
@@ -14,8 +15,7 @@ from integrations.models.offline.replies import reply, short_date
 from integrations.models.offline.steps import read_items
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(Struct, frozen=True):
     """Something that memory told: its text, the file it is in, its day, how well it fits (0 to 1)."""
 
     text: str
@@ -25,8 +25,7 @@ class Told:
     is_ours: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class EntryQuery:
+class EntryQuery(Struct, frozen=True):
     """What a question asks for.
 
     Attributes:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hub.memory.traditional import SIMPLIFIED
 
@@ -21,8 +22,7 @@ _ONE_WAY: dict[int, int | str] = {**SIMPLIFIED, **_FULL_WIDTH, **_MARKS}
 _ASKS = re.compile(r"[?？][\s\"'”」]*\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
+class Heard(Struct, frozen=True):
     """A sentence.
 
     Attributes:

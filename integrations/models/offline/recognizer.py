@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from integrations.models.offline.arithmetic import NotASum, work_out
 from integrations.models.offline.hearing import ENDS, Heard, Hearing, asks
@@ -30,8 +31,7 @@ _LATIN = re.compile(r"[A-Za-z]{2}")
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 
 
-@dataclass(frozen=True, slots=True)
-class RecognizedIntent:
+class RecognizedIntent(Struct, frozen=True):
     """What was meant: the name of the intent and what was said in its open places."""
 
     name: str

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.models.chat_request import chat_messages, chat_tools
 from hub.models.contract import ModelRequest
@@ -24,8 +26,7 @@ _NO_TOOLS = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Quirks:
+class Quirks(Struct, frozen=True):
     """How requests must look for one model of one server.
 
     Attributes:

@@ -15,8 +15,9 @@ import marshal
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from hub.core.errors import HubError, InvalidRequest, TimedOut, Unavailable
 from hub.security.root import Root
@@ -34,8 +35,7 @@ _WORKER = Path(__file__).with_name("grep_worker.py")
 _META = re.compile(r"[\\.^$*+?{}\[\]|()]")
 
 
-@dataclass(frozen=True, slots=True)
-class Corpus:
+class Corpus(Struct, frozen=True):
     """Texts to be searched.
 
     Attributes:
@@ -49,8 +49,7 @@ class Corpus:
     outside: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class FileMatch:
+class FileMatch(Struct, frozen=True):
     """A line that matches; `line` from 1."""
 
     path: str

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import orjson
+from msgspec.structs import replace
 
 from hub.automation.editing.schedule_editor import Asker, Scheduled, ScheduleService
 from hub.automation.editing.schedule_request import (

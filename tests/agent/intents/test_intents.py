@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from hub.agent.intents.intents import AREA_LIMIT, TOLD_LIMIT, NewIntent
 from hub.core.clock import ManualClock

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
 from ruamel.yaml import YAML
 
 from hub.automation.blueprints.blueprints import Blueprints

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from hub.automation.editing.schedule_editor import PER_AGENT_LIMIT
 from hub.automation.editing.schedule_request import Do, ScheduleRequest, at_trigger, cron_trigger, every_trigger

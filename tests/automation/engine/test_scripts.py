@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from hub.automation.definition.grammar import script as script_form
 from hub.automation.engine.script import DEPTH_LIMIT, ScriptDesk

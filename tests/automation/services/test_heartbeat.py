@@ -206,9 +206,8 @@ async def test_the_condition_asks_the_service(desk: Desk) -> None:
 
 
 def _parts(desk: Desk) -> AutomationParts:
-    parts: AutomationParts = object.__new__(AutomationParts)
-    object.__setattr__(parts, "services", desk.services)
-    return parts
+    unused: dict[str, Any] = dict.fromkeys(AutomationParts.__struct_fields__)
+    return AutomationParts(**{**unused, "services": desk.services})
 
 
 async def test_what_was_remembered_is_shown_after_a_restart(desk: Desk) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
 from types import FrameType
 from typing import Any
 from zoneinfo import ZoneInfo
+
+from msgspec.structs import replace
 
 from hub.automation.contract import AutomationParts, Location
 from hub.automation.definition.fields import triggers

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from hub.automation.sources.command_process import LINE_CHARS, LINES_PER_SECOND
 from hub.core.clock import Clock, ManualClock

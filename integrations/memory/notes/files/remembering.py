@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime, tzinfo
+
+from msgspec.structs import replace
 
 from hub.core.errors import InvalidRequest
 from hub.memory.alike import fact_key

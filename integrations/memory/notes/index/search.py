@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from hub.memory.contract import Filters, Hit
 from hub.memory.days_asked import asked_for
@@ -71,7 +73,7 @@ def ask(query: str, areas: Sequence[str], filters: Filters, limit: int, today: d
 
 def rules_of(settings: Mapping[str, Any]) -> RankingRules:
     """Return the rules of ranking from the section `memory.search`."""
-    known = {name: settings[name] for name in RankingRules.__slots__ if name in settings}
+    known = {name: settings[name] for name in RankingRules.__struct_fields__ if name in settings}
     return RankingRules(**known)
 
 

@@ -8,11 +8,12 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from hub.core.errors import HubError, InvalidRequest, Unavailable
 from hub.memory.contract import Filters, MemoryKind, Synced
@@ -168,13 +169,18 @@ class Server:
         await asyncio.to_thread(partial(self._thread.close, CLOSE_LIMIT_S))
 
 
+def _data(value: msgspec.Struct) -> dict[str, Any]:
+    data: dict[str, Any] = msgspec.to_builtins(value)
+    return data
+
+
 async def _search(library: Library, args: dict[str, Any]) -> dict[str, Any]:
     stored = dict(args.get("filters") or {})
     kind = stored.get("kind")
     filters = Filters(**{**stored, "kind": MemoryKind(kind) if kind is not None else None})
     today = date.fromisoformat(args["today"])
     within_s = args.get("within_s")
-    return asdict(await search(library, args["query"], args["areas"], filters, args.get("limit"), today, within_s))
+    return _data(await search(library, args["query"], args["areas"], filters, args.get("limit"), today, within_s))
 
 
 async def _sync(library: Library, args: dict[str, Any]) -> dict[str, Any]:
@@ -193,11 +199,11 @@ async def _sync(library: Library, args: dict[str, Any]) -> dict[str, Any]:
         waiting=waiting if library.wants_vectors else 0,
         problem=" ".join(library.problems.values()) or None,
     )
-    return asdict(synced)
+    return _data(synced)
 
 
 async def _verify(library: Library, args: dict[str, Any]) -> dict[str, Any]:
-    return asdict(await verify(library))
+    return _data(await verify(library))
 
 
 async def _status(library: Library, args: dict[str, Any]) -> dict[str, Any]:
@@ -206,7 +212,7 @@ async def _status(library: Library, args: dict[str, Any]) -> dict[str, Any]:
 
 async def _similar(library: Library, args: dict[str, Any]) -> list[Any]:
     pairs = await similar(library, args["areas"], float(args["threshold"]), int(args["limit"]))
-    return [[asdict(one), asdict(other), likeness] for one, other, likeness in pairs]
+    return [[_data(one), _data(other), likeness] for one, other, likeness in pairs]
 
 
 async def _drop(library: Library, args: dict[str, Any]) -> int:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 
 import orjson
+from msgspec import structs
 
 from hub.memory.chunking import Chunk, chunk, tokens_in
 from hub.memory.dates import marks_by_which, marks_of_day
@@ -129,7 +131,7 @@ def said_in(data: bytes, left_out: Collection[str] = ()) -> Conversation:
                 said = _said(stored, number) if id_ not in left_out else None
                 if said is not None:
                     is_ours = said.trusted and (found.trusted or said.role != "assistant")
-                    found.said.append(replace(said, trusted=is_ours))
+                    found.said.append(dataclasses.replace(said, trusted=is_ours))
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, OSError):
             continue  # a damaged line is the transcript's affair
     return found
@@ -199,4 +201,4 @@ def _cut(whole: Chunk, settings: LibrarySettings) -> Iterator[Chunk]:
     for piece in pieces:
         # What is said is text: whatever looks like a source line or front matter in it tells nothing about it.
         marks = tuple(dict.fromkeys([*marks_of_day(date.fromisoformat(whole.day or "")), *marks_by_which(piece.text)]))
-        yield replace(whole, text=piece.text, headings=piece.headings, marks=marks)
+        yield structs.replace(whole, text=piece.text, headings=piece.headings, marks=marks)

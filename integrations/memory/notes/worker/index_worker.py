@@ -10,10 +10,11 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from datetime import date
 from pathlib import Path
 from typing import Any
+
+from msgspec import to_builtins
 
 from hub.core.clock import Clock
 from hub.core.errors import HubError, Unavailable
@@ -116,7 +117,7 @@ class IndexWorker:
         args = {
             "query": query,
             "areas": list(areas),
-            "filters": asdict(filters),
+            "filters": to_builtins(filters),
             "limit": limit,
             "today": (today or self._clock.now().date()).isoformat(),
             "within_s": within_s,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
+from msgspec.structs import asdict
 
 from hub.core.schema import Optional, Schema, integer
 from hub.core.services import AgentRule, ResponseMode, ServiceCall
