@@ -1,4 +1,4 @@
-"""Fixtures of the dashboard's tests: one real hub and scripted model server per file, one browser per test."""
+"""Fixtures of the dashboard's tests: one browser, and a real hub and a scripted model server per file."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def hub(model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) ->
         yield process
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
     async with launched() as started:
         yield started
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def chromium(browser: Browser, hub: HubProcess, model_server: OpenAIServer) -> AsyncIterator[Chromium]:
     model_server.reset()
     async with Chromium(browser, hub.url) as profiles:
@@ -63,12 +63,12 @@ async def chromium(browser: Browser, hub: HubProcess, model_server: OpenAIServer
     assert profiles.unexpected() == []
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def signed_in(chromium: Chromium, hub: HubProcess) -> BrowserContext:
     return await sign_in(chromium, hub)
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def page(signed_in: BrowserContext) -> Page:
     """A signed-in page on a fresh conversation."""
     page = await signed_in.new_page()

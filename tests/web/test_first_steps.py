@@ -12,7 +12,7 @@ from tests.web.browser import RESTART, Chromium, is_ready
 from tests.web.chat.test_chat_page import say
 from tests.web.conftest import sign_in
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
 async def first_page(chromium: Chromium, hub: HubProcess) -> Page:

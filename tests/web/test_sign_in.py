@@ -6,7 +6,7 @@ from playwright.async_api import expect
 from tests.servers.hub_process import HubProcess
 from tests.web.browser import Chromium, is_ready
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
 async def test_a_link_signs_in_and_leaves_no_code_in_the_address(chromium: Chromium, hub: HubProcess) -> None:

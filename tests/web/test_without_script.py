@@ -8,10 +8,10 @@ from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 from tests.web.browser import Chromium
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def plain(chromium: Chromium, hub: HubProcess) -> Page:
     """A signed-in page in a browser without scripts."""
     page = await (await chromium.context(java_script_enabled=False)).new_page()

@@ -13,7 +13,7 @@ from tests.web.conftest import CONFIGURATION, sign_in
 from tests.web.furnished_home import BLUEPRINT, TextServer, furnish
 from tests.web.test_looks import LOOKS
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
 @pytest.fixture(scope="module")

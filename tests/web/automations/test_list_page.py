@@ -13,7 +13,7 @@ from tests.web.browser import Chromium, is_ready, violations
 from tests.web.conftest import CONFIGURATION, sign_in
 from tests.web.test_looks import LOOKS, OVERFLOW, SMALL
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 FILE = "automations.yaml"
 AUTOMATIONS = """\

@@ -12,7 +12,7 @@ from tests.web.browser import Chromium
 from tests.web.conftest import CONFIGURATION
 from tests.web.furnished_home import BLUEPRINT, furnish
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def hub(model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) ->
         yield process
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def plain(chromium: Chromium, hub: HubProcess) -> Page:
     """A signed-in page in a browser without scripts."""
     page = await (await chromium.context(java_script_enabled=False)).new_page()

@@ -15,7 +15,7 @@ from tests.servers.openai_server import OpenAIServer
 from tests.web.browser import Chromium, is_ready
 from tests.web.conftest import CONFIGURATION
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 UNLOCK = {
     "tool_call": {"name": "call_service", "arguments": {"domain": "doorbell", "service": "unlock"}, "id": "call-1"}

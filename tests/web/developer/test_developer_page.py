@@ -14,7 +14,7 @@ from tests.web.conftest import CONFIGURATION, sign_in
 from tests.web.furnished_home import furnish
 from tests.web.test_looks import LOOKS, OVERFLOW
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 PAGES = (
     "/developer",

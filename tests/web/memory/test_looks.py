@@ -15,7 +15,7 @@ from tests.web.conftest import CONFIGURATION, sign_in
 from tests.web.memory.test_files_page import opened
 from tests.web.test_looks import OVERFLOW
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 MORE = "memory:\n  embeddings: {provider: none}\n"
 TABLE = "| what | how many |\n|---|---|\n" + "| Donaudampfschifffahrtsgesellschaft | 12 |\n" * 3

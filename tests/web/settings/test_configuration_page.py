@@ -9,12 +9,12 @@ from playwright.async_api import BrowserContext, Locator, Page, expect
 from tests.servers.hub_process import HubProcess
 from tests.web.browser import Chromium, is_ready
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 FILE = "configuration.yaml"
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def editor(signed_in: BrowserContext, hub: HubProcess) -> AsyncIterator[Page]:
     """The editor on a valid file, which is put back afterwards."""
     before = (hub.home / FILE).read_text()
