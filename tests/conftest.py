@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.lengths import EXAMPLES
 from tests.servers.openai_server import OpenAIServer
 
 HERE = Path(__file__).parent
 
 # How long an example takes says more of the machine than of the program. CI judges a change, so it looks at the same
 # examples each time; everybody else looks for new ones.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=EXAMPLES)
 settings.register_profile("ci", settings.get_profile("untimed"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "untimed")
 

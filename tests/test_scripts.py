@@ -11,7 +11,8 @@ import pytest
 
 CHECKOUT = Path(__file__).parents[1]
 COPIED = (
-    *("script/run", "script/setup", "script/setup-requirements.txt", "script/system-package"),
+    *("script/bench", "script/run", "script/setup", "script/setup-requirements.txt", "script/system-package"),
+    "script/test",
     *("pyproject.toml", "uv.lock"),
 )
 BASICS = ("bash", "cat", "chmod", "cp", "cut", "dirname", "env", "mkdir", "mktemp", "rm", "sha256sum")
@@ -20,6 +21,8 @@ BASICS = ("bash", "cat", "chmod", "cp", "cut", "dirname", "env", "mkdir", "mktem
 PYTHON = """#!{bash}
 echo "python $*" >> {log}
 case "$*" in
+    "-m tests.benchmarks"* | "-m pytest"*)
+        echo "PYTHONDONTWRITEBYTECODE=${{PYTHONDONTWRITEBYTECODE-}} HOMARUS_TESTS=${{HOMARUS_TESTS-}}" >> {log} ;;
     *version_info*) exit {old} ;;
     *ensurepip*) exit {bare} ;;
     *_base_executable*) echo "$0" ;;
@@ -55,10 +58,11 @@ class Machine:
         uv, hub = self.install("uv-of-the-lock", UV), self.install("homarus-of-the-checkout", HOMARUS)
         self.install(name, PYTHON, old=int(old), bare=int(bare), uv=uv, hub=hub)
 
-    def run(self, script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def run(self, script: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         command = [str(self.folder / "script" / script), *arguments]
+        environment["PATH"] = str(self.path)
         return subprocess.run(
-            command, env={"PATH": str(self.path)}, cwd="/", capture_output=True, text=True, timeout=30, check=False
+            command, env=environment, cwd="/", capture_output=True, text=True, timeout=30, check=False
         )
 
     def setup(self, *arguments: str) -> list[str]:
@@ -97,6 +101,12 @@ def test_the_first_run_makes_an_environment_and_installs_the_extras_of_the_docum
     assert "uv sync --locked" in calls[-1]
     assert calls[-1].count("--extra") == 9
     assert "--group dev" not in calls[-1]
+
+
+def test_the_program_is_compiled_with_what_it_needs(machine: Machine) -> None:
+    machine.install_python()
+
+    assert "python -m compileall -q -j 0 hub integrations web" in machine.setup("--minimal")
 
 
 def test_a_second_run_does_nothing(machine: Machine) -> None:
@@ -337,3 +347,26 @@ def test_run_refuses_what_does_not_follow_the_dashes(machine: Machine) -> None:
     assert done.returncode == 2
     assert "Usage: script/run [-- ARGUMENTS]" in done.stderr
     assert machine.calls() == []
+
+
+def test_benchmarks_measure_a_program_that_was_compiled_before_and_say_so(machine: Machine) -> None:
+    machine.install_python()
+
+    ordinary = machine.run("bench", "start")
+    elsewhere = machine.run("bench", "start", PYTHONDONTWRITEBYTECODE="1")
+
+    assert [line for line in machine.calls() if "DONTWRITE" in line] == ["PYTHONDONTWRITEBYTECODE= HOMARUS_TESTS="] * 2
+    assert "PYTHONDONTWRITEBYTECODE" not in ordinary.stderr
+    assert "PYTHONDONTWRITEBYTECODE is unset" in elsewhere.stderr
+
+
+@pytest.mark.parametrize(("arguments", "length"), [((), ""), (("--long",), "long")])
+def test_long_tests_are_run_when_they_are_asked_for(machine: Machine, arguments: tuple[str, ...], length: str) -> None:
+    machine.install_python()
+    for name in ("chromium", "curl"):
+        machine.install(name, "#!{bash}\n")
+
+    machine.run("test", *arguments, "tests/core", PYTHONDONTWRITEBYTECODE="1")
+
+    assert machine.calls()[-1] == f"PYTHONDONTWRITEBYTECODE= HOMARUS_TESTS={length}"
+    assert machine.calls()[-2].endswith("--ignore tests/benchmarks tests/core")

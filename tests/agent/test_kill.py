@@ -14,10 +14,11 @@ import pytest
 
 from hub.models.contract import Role
 from hub.sessions.transcript_file import read_lines
+from tests.lengths import rounds
 from tests.servers.forked import ForkedProcess
 from tests.servers.openai_server import OpenAIServer
 
-KILLS = 12
+KILLS = rounds(12, 6)
 SESSIONS = ("agent:main:main", "agent:main:webchat:direct:b")
 
 
@@ -88,7 +89,7 @@ def test_every_message_is_answered_once_or_called_interrupted(tmp_path: Path, op
     assert set(rows.values()) <= {"answered", "interrupted"}
     assert all(rows[id] == ("answered" if kinds == ["reply"] else "interrupted") for id, kinds in ends.items())
     effects = Counter((tmp_path / "home" / "effects").read_text().split())
-    assert max(effects.values()) == 1
+    assert set(effects.values()) <= {1}
     assert all(id in effects for id, kinds in ends.items() if id.endswith("-0") and kinds == ["reply"])
     check_transcripts(tmp_path / "home")
 

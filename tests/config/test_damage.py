@@ -10,13 +10,14 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from hub.config.check import check
 from hub.config.sections import Sections
 from hub.config.seed import starter_folder
+from tests.lengths import examples
 
 STARTER = (starter_folder() / "configuration.yaml").read_bytes()
 PIECES = [b"!secret x ", b"!include configuration.yaml", b"<<: ", b"*a ", b"[", b"{", b"\t", b"- ", b": ", b"'", b"? "]
 MORE = [b"!env_var ", b"\x00", b"packages: ", b"|\n", b"&b ", b"%", b"---\n", b"\xff", b"!!int "]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     cuts=st.lists(
         st.tuples(st.integers(0, len(STARTER)), st.integers(0, 40), st.sampled_from(PIECES + MORE)), max_size=5

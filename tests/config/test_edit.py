@@ -12,6 +12,7 @@ from hub.config.render import block
 from hub.config.spans import Node, SpanKind, Tagged, find, read_spans
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.secret import Secret
+from tests.lengths import examples
 
 TEXT = """\
 # top
@@ -214,7 +215,7 @@ def replaced(data: Any, keys: tuple[Any, ...], value: Any) -> Any:
     return copy
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(document=documents(), value=values, choice=st.integers(0, 10_000))
 def test_any_value_can_be_set_and_no_other_line_changes(document: tuple[str, Any], value: Any, choice: int) -> None:
     text, data = document
@@ -230,7 +231,7 @@ def test_any_value_can_be_set_and_no_other_line_changes(document: tuple[str, Any
     assert new.endswith("\n".join(text.split("\n")[last + 1 :]))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(document=documents(), choice=st.integers(0, 10_000))
 def test_anything_can_be_removed_and_the_rest_stays(document: tuple[str, Any], choice: int) -> None:
     text, data = document
@@ -267,7 +268,7 @@ def test_the_comment_of_the_second_key_stays_when_the_first_goes() -> None:
     assert remove(text, (0, "id")) == "# what people call it\n- alias: y\n- id: z\n".replace("#", "  #", 1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(document=documents(), name=names, value=values)
 def test_a_new_key_is_one_more_entry_at_the_end(document: tuple[str, Any], name: str, value: Any) -> None:
     text, data = document

@@ -10,6 +10,7 @@ from hub.config.edit import EditRefused
 from hub.config.item_changes import with_changes
 from hub.config.render import block
 from hub.config.spans import read_spans
+from tests.lengths import examples
 
 _KEYS = st.sampled_from(["alias", "mode", "data", "delay", "actions"])
 _LEAVES = st.one_of(st.booleans(), st.integers(0, 99), st.sampled_from(["on", "bell", "a b", "{{ x }}"]))
@@ -26,7 +27,7 @@ def said(text: str) -> Any:
     return None if root is None else root.data
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(old=_ITEMS, new=_ITEMS)
 def test_the_text_says_the_new_data(old: dict[str, Any], new: dict[str, Any]) -> None:
     text = "\n".join(block(old, 0)) + "\n"
@@ -39,7 +40,7 @@ def test_the_text_says_the_new_data(old: dict[str, Any], new: dict[str, Any]) ->
     assert said(changed) == new
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(old=_ITEMS)
 def test_nothing_is_written_when_nothing_differs(old: dict[str, Any]) -> None:
     text = "# above\n" + "\n".join(block(old, 0)) + "\n# below\n"

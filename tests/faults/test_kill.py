@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from tests.lengths import rounds
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServerProcess
 
-ROUNDS = 20
+ROUNDS = rounds(20, 5)
 SETTLE_LIMIT_S = 20.0
 
 SLOW_TEXT: list[dict[str, Any]] = [{"text": "I am thinking "}, {"delay_s": 0.15}, {"text": "about it."}]
@@ -73,7 +74,7 @@ def wait_until_settled(hub: HubProcess, run_id: str) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-def test_twenty_kills_in_the_middle_of_a_turn_lose_nothing(hub: HubProcess, server: OpenAIServerProcess) -> None:
+def test_kills_in_the_middle_of_a_turn_lose_nothing(hub: HubProcess, server: OpenAIServerProcess) -> None:
     chance = random.Random(20)
     server.set_default({"text": "done"})
     sent: dict[str, str] = {}

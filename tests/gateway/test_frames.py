@@ -20,6 +20,7 @@ from hub.gateway.connection.protocol import (
     with_sequence,
 )
 from tests.gateway.rig import Rig, connected
+from tests.lengths import examples
 
 JSON = st.recursive(
     st.none()
@@ -87,7 +88,7 @@ def test_the_frame_header_says_the_size(size: int) -> None:
     assert short == size if size < 126 else int.from_bytes(header[2:], "big") == size
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(frames=st.lists(st.one_of(JSON, st.fixed_dictionaries({"type": st.just("req"), "id": JSON, "method": JSON}))))
 async def test_a_connected_client_may_send_anything(rig: Rig, frames: list[object]) -> None:
     async with connected(rig) as odd, connected(rig) as other:

@@ -21,6 +21,7 @@ from hub.messaging.routing import Binding
 from hub.models.contract import user_message
 from hub.tools.contract import ToolCall, ToolResult
 from tests.agent.house import CHANGING, READ_ONLY
+from tests.lengths import examples
 from tests.messaging.conftest import OPEN
 from tests.messaging.post import OWNER, Pigeons, Post
 from tests.servers.openai_server import OpenAIServer
@@ -422,7 +423,7 @@ async def done(call: ToolCall) -> ToolResult:
     ),
     at_once=st.booleans(),
 )
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_order_of_messages_and_copies_answers_each_once_and_in_order(
     tmp_path_factory: pytest.TempPathFactory,
     one_server: OpenAIServer,

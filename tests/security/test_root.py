@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from hub.core.errors import HubError, InvalidRequest, LimitExceeded
 from hub.security.jail_path import PathRefused, components
 from hub.security.root import FileKind, Root
+from tests.lengths import examples
 
 SECRET = b"what must never be seen"
 
@@ -431,7 +432,7 @@ TEXTS = (
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(path=TEXTS, way=st.sampled_from(sorted({**WAYS_IN, **MORE_WAYS})))
 def test_no_path_whatever_touches_what_is_outside(place: Path, path: str, way: str) -> None:
     (place / "sub").mkdir(exist_ok=True)

@@ -16,6 +16,7 @@ from hub.models.contract import Message, Role, TextBlock, ToolCallBlock, tool_re
 from hub.sessions.entry import Header, encode_line, message_entry
 from hub.sessions.transcript import Transcript
 from hub.sessions.transcript_file import NewerTranscript, read_lines
+from tests.lengths import examples
 
 HEADER = encode_line(Header("s1", "agent:main:main").as_dict())
 
@@ -82,7 +83,7 @@ async def test_a_file_cut_off_anywhere_loses_only_the_torn_line(cut: int) -> Non
         assert_sound(path)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(at=st.integers(min_value=0, max_value=len(WHOLE) - 1), byte=st.integers(min_value=0, max_value=255))
 async def test_a_byte_flipped_anywhere_costs_at_most_the_lines_it_is_in(at: int, byte: int) -> None:
     with tempfile.TemporaryDirectory() as folder:

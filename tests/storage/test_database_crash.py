@@ -7,9 +7,10 @@ from subprocess import PIPE
 
 from hub.storage.database import Database
 from hub.storage.migrations import HUB_MIGRATIONS
+from tests.lengths import rounds
 from tests.servers.forked import ForkedProcess
 
-ROUNDS = 10
+ROUNDS = rounds(10, 3)
 ROOT = Path(__file__).parents[2]
 
 

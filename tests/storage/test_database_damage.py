@@ -13,6 +13,7 @@ from hub.core.errors import HubError
 from hub.storage.database import Database
 from hub.storage.errors import NewerSchema
 from hub.storage.migrations import HUB_MIGRATIONS
+from tests.lengths import examples
 
 ROWS = 400
 
@@ -110,7 +111,7 @@ async def test_a_flipped_byte_in_the_header_loses_no_row(tmp_path: Path, sound: 
     assert database.damage is None or database.damage.set_aside.exists()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.floats(0, 0.9999), flip=st.integers(1, 255), cut=st.none() | st.floats(0.05, 1))
 @example(place=0.60546875, flip=128, cut=None)
 async def test_a_flipped_byte_anywhere_leaves_a_database_that_opens(
@@ -127,7 +128,7 @@ async def test_a_flipped_byte_anywhere_leaves_a_database_that_opens(
     assert database.damage is None or database.damage.set_aside.read_bytes() == bytes(data)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.floats(0, 0.9999), flip=st.integers(0, 255), cut=st.floats(0, 1))
 async def test_a_damaged_log_leaves_a_database_that_opens(
     tmp_path_factory: pytest.TempPathFactory, place: float, flip: int, cut: float

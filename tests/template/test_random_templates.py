@@ -14,6 +14,7 @@ from hub.template.check import check_template
 from hub.template.contract import TemplateFailed
 from hub.template.engine import TemplateEngine
 from hub.template.environment import Sandbox
+from tests.lengths import examples
 from tests.template.conftest import BERLIN
 
 STATES = StateMachine(EventBus(TaskOwner("home")))
@@ -132,7 +133,7 @@ templates = st.recursive(expressions.map(lambda text: f"{{{{ {text} }}}}"), stat
 noise = st.text(alphabet="{}%#|()[]'\".,:=+-*/~ \nabx01_\\forinifendset", max_size=60)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(templates)
 def test_a_template_of_random_pieces_renders_or_fails_as_a_template(text: str) -> None:
     try:
@@ -141,7 +142,7 @@ def test_a_template_of_random_pieces_renders_or_fails_as_a_template(text: str) -
         return
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(noise)
 def test_noise_renders_or_fails_as_a_template(text: str) -> None:
     for form in (text, f"{{{{ {text} }}}}", f"{{% {text} %}}"):
@@ -151,7 +152,7 @@ def test_noise_renders_or_fails_as_a_template(text: str) -> None:
             return
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.one_of(templates, noise))
 def test_the_check_always_answers(text: str) -> None:
     answer = check_template(text)
@@ -159,7 +160,7 @@ def test_the_check_always_answers(text: str) -> None:
     assert answer is None or answer
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.recursive(
         st.one_of(templates, st.integers(), st.none()),

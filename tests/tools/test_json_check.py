@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 from hub.core.errors import InvalidRequest
 from hub.tools.json_check import find_problems
 from hub.tools.parameters import from_json_schema
+from tests.lengths import examples
 
 
 @pytest.mark.parametrize(
@@ -103,7 +104,7 @@ KEYWORDS = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(400))
 @given(JSON, st.dictionaries(KEYWORDS, JSON, min_size=1, max_size=3))
 def test_whatever_a_schema_says_the_check_ends_with_an_answer(value: Any, schema: dict[str, Any]) -> None:
     assert isinstance(find_problems(value, schema), list)

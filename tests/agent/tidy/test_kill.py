@@ -10,9 +10,10 @@ from subprocess import PIPE
 from hub.memory.markdown import passages
 from tests.agent.tidy.child import NO_SERVER
 from tests.agent.tidy.house import TidyHouse, entry, tidying
+from tests.lengths import rounds
 from tests.servers.forked import ForkedProcess
 
-KILLS = 8
+KILLS = rounds(8, 3)
 FILES = ("MEMORY.md", "memory/people/me.md", "memory/shared.md")
 LIMIT_S = 60.0
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 from hub.automation.actions.repeat import ITERATIONS_LIMIT
 from hub.automation.contract import StepOutcome
 from tests.automation.actions.bench import Bench, results, steps_of
+from tests.lengths import examples
 
 ON = {"action": "light.turn_on"}
 NOTE = {"action": "light.turn_on", "data": {"repeat": "{{ repeat }}"}}
@@ -205,7 +206,7 @@ def expected(program: list[dict[str, Any]]) -> list[int]:
     return calls
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(programs, min_size=1, max_size=4))
 def test_any_program_calls_what_it_says(program: list[dict[str, Any]]) -> None:
     async def run() -> list[int]:

@@ -16,6 +16,7 @@ from hub.automation.blueprints.substitute import Input, substitute
 from hub.config.errors import ConfigError
 from hub.core.schema import Invalid, each_error
 from tests.automation.blueprints.test_selectors import FITS
+from tests.lengths import examples
 
 FILES = sorted((bundled_folder() / "automation").rglob("*.yaml"))
 TEXTS = [file.read_text(encoding="utf-8") for file in FILES]
@@ -52,7 +53,7 @@ def test_any_text_is_read_or_told(text: str) -> None:
         assert all(error.line >= 1 and error.column >= 1 and error.message for error in errors)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.sampled_from(TEXTS), st.integers(0, 5_000), st.integers(0, 40), st.text(max_size=8))
 def test_a_damaged_blueprint_is_read_or_told(text: str, place: int, length: int, instead: str) -> None:
     at = place % len(text)
@@ -65,7 +66,7 @@ def test_a_damaged_blueprint_is_read_or_told(text: str, place: int, length: int,
     assert {problem.path[0] for problem in problems} <= {"use_blueprint"}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.sampled_from([selector for selector, _ in FITS]), plain_values)
 def test_any_value_fits_a_selector_or_is_told(selector: Any, value: Any) -> None:
     problems = told(lambda: check_value(value, *read_selector(selector)))

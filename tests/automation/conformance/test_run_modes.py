@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from tests.automation.conformance.house import ConformanceHouse
+from tests.lengths import examples
 
 AUTOMATION = """
 - id: x
@@ -119,7 +120,7 @@ async def pass_s(house: ConformanceHouse, seconds: int) -> None:
 
 
 @pytest.mark.parametrize("mode", ["single", "restart", "queued", "parallel"])
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(most=st.integers(1, 4), story=firings)
 def test_every_firing_ends_as_calculated(mode: str, most: int, story: list[Firing]) -> None:
     with tempfile.TemporaryDirectory() as home:

@@ -12,6 +12,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from tests.automation.conformance.house import ConformanceHouse
+from tests.lengths import examples
 
 END_S = 200
 TURNS = 20
@@ -113,7 +114,7 @@ async def pass_until(house: ConformanceHouse, when: float) -> None:
             await asyncio.sleep(0)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(program=waits, happens=events)
 def test_every_wait_ends_as_calculated(program: list[Wait], happens: list[tuple[int, str]]) -> None:
     with tempfile.TemporaryDirectory() as home:

@@ -27,6 +27,7 @@ from hub.storage.migrations import HUB_MIGRATIONS
 from tests.automation.actions.bench import ANYTHING, Bench
 from tests.automation.dying import Mortal, memory_database
 from tests.automation.ground import make_parts
+from tests.lengths import examples
 
 ON = {"action": "light.turn_on"}
 OFF = {"action": "light.turn_off"}
@@ -371,7 +372,7 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(values)
 def test_values_come_back_as_they_were(value: Any) -> None:
     assert unpack(pack(value)) == value
@@ -432,7 +433,7 @@ async def _through(home: Home, task: asyncio.Task[Ended]) -> Ended | None:
     return await ending(task)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.lists(bodies, min_size=1, max_size=4), st.integers(1, 60), st.integers(1, 20))
 def test_cut_off_anywhere_twice_it_does_the_same_once(program: list[Any], first: int, second: int) -> None:
     undisturbed = asyncio.run(lifetime(program, [], idempotent=True))
@@ -442,7 +443,7 @@ def test_cut_off_anywhere_twice_it_does_the_same_once(program: list[Any], first:
     assert disturbed[:2] == undisturbed[:2]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.lists(bodies, min_size=1, max_size=4), st.integers(1, 60))
 def test_what_cannot_be_repeated_is_never_done_twice(program: list[Any], death: int) -> None:
     undisturbed = asyncio.run(lifetime(program, [], idempotent=False))
@@ -467,7 +468,7 @@ forked = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(forked, st.integers(1, 60), st.integers(1, 20))
 def test_cut_off_in_parallel_branches_each_is_done_once(program: list[Any], first: int, second: int) -> None:
     undisturbed = asyncio.run(lifetime(program, [], idempotent=True))

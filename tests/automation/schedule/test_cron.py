@@ -12,6 +12,7 @@ from hypothesis import given, settings, strategies as st
 from hub.automation.schedule.contract import due_between
 from hub.automation.schedule.cron import MAX_LENGTH, Cron, check_cron
 from hub.core.errors import InvalidRequest
+from tests.lengths import examples
 
 BERLIN = ZoneInfo("Europe/Berlin")
 SPRING = datetime(2026, 3, 29, tzinfo=BERLIN).timestamp()
@@ -158,7 +159,7 @@ EXPRESSIONS = st.one_of(
 ).map(" ".join)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(EXPRESSIONS, st.integers(0, 4_000_000_000))
 def test_without_summer_time_it_comes_due_when_croniter_says(expression: str, after: int) -> None:
     theirs = croniter(expression, datetime.fromtimestamp(after, UTC), ret_type=float)

@@ -21,6 +21,7 @@ from hub.automation.schedule.missed import (
     plan_look,
     plan_missed,
 )
+from tests.lengths import examples
 
 HOUR = 3600.0
 NONE, LAST, ALL = CatchUp.NONE, CatchUp.LAST, CatchUp.ALL
@@ -100,7 +101,7 @@ SCHEDULES = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     SCHEDULES, st.integers(0, 3_000_000), st.integers(0, 3_000_000), st.sampled_from(CatchUp), st.integers(0, 900_000)
 )

@@ -17,6 +17,7 @@ from hub.automation.schedule.fixed import At
 from hub.automation.schedule.pattern import parse_time_pattern
 from hub.automation.schedule.sun import GeoPosition, Sun, SunEvent
 from hub.core.errors import InvalidRequest
+from tests.lengths import examples
 
 BERLIN = ZoneInfo("Europe/Berlin")
 SPRING, AUTUMN = 1_774_746_000, 1_792_890_000
@@ -46,7 +47,7 @@ SCHEDULES = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(SCHEDULES, NEAR_A_CHANGE, st.floats(0, 20_000))
 def test_the_next_time_is_strictly_later_and_in_order(schedule: Schedule, after: float, step: float) -> None:
     first = schedule.next_after(after)

@@ -22,6 +22,7 @@ from hub.automation.schedule.timetable import Timetable
 from hub.core.clock import Clock, ManualClock
 from hub.core.errors import InvalidRequest
 from hub.core.tasks import TaskOwner
+from tests.lengths import examples
 
 START = 1_767_225_600.0
 MINUTE = 60.0
@@ -381,7 +382,7 @@ JUMPS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(JUMPS, st.sampled_from(CatchUp), st.sampled_from([7.0, 61.0, HOUR, DAY]), st.none() | st.floats(0, 2 * DAY))
 async def test_no_jump_makes_a_storm_or_fires_anything_twice(
     jumps: list[float], catch_up: CatchUp, interval_s: float, within_s: float | None

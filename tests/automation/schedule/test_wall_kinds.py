@@ -14,6 +14,7 @@ from hub.automation.schedule.contract import due_between
 from hub.automation.schedule.daily import Daily, parse_time_of_day, parse_weekdays
 from hub.automation.schedule.pattern import parse_time_pattern
 from hub.core.errors import InvalidRequest
+from tests.lengths import examples
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOON = datetime(2026, 6, 1, 12, tzinfo=BERLIN).timestamp()  # a Monday
@@ -158,7 +159,7 @@ TIMES = st.times().map(lambda moment: moment.replace(microsecond=0))
 ZONES = st.sampled_from(["Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "Africa/Cairo"])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     TIMES, TIMES.filter(bool), ZONES, st.sets(st.integers(0, 6), min_size=1), st.integers(1_700_000_000, 1_800_000_000)
 )

@@ -9,6 +9,7 @@ from hub.core.errors import Forbidden, InvalidRequest
 from hub.memory.contract import Filters, Forget, MemoryKind
 from hub.memory.markdown import passages
 from tests.integrations.memory.notes_house import ANNA, NOBODY, OTHER_ROOM, OWNER, ROOM, TODAY, Notes
+from tests.lengths import examples
 
 
 async def test_a_group_remembers_for_itself(notes: Notes) -> None:
@@ -179,7 +180,7 @@ async def test_results_are_filtered_before_they_are_ranked(notes: Notes) -> None
     assert (outside.trusted, outside.person, outside.day) == (False, "me", "2026-05-12")
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(text=st.text(min_size=1, max_size=120).filter(str.strip), trusted=st.booleans(), data=st.data())
 async def test_whatever_is_remembered_comes_back_and_goes_again_and_all_else_stays(
     tmp_path_factory: pytest.TempPathFactory, text: str, trusted: bool, data: st.DataObject

@@ -16,6 +16,7 @@ from hub.memory.tidy.entries import LOOK_BACK_DAYS, AreaFile
 from hub.memory.tidy.marks import HINT, TO_BE_SETTLED
 from hub.memory.tidy.pairs import pair_of
 from hub.memory.tidy.plan import KnownEntries, TidyPlan, plan, questions
+from tests.lengths import examples
 from tests.memory.tidy.areas import (
     ANNAS,
     BOILER,
@@ -396,7 +397,7 @@ def said_in(files: Mapping[str, str]) -> list[tuple[str, str]]:
     return [(path, each.text) for path, text in files.items() for each in whole_items(text)]
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=examples(300), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(homes())
 def test_whatever_there_is_a_second_time_changes_nothing_and_no_text_is_lost(
     home: tuple[list[AreaFile], KnownEntries],

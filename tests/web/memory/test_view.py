@@ -19,6 +19,7 @@ from hub.sessions.store import SessionStore
 from hub.storage.database import Database
 from hub.storage.homedir import Home
 from hub.storage.migrations import HUB_MIGRATIONS
+from tests.lengths import examples
 from web.chat.markdown import Markdown
 from web.memory.names import MemoryNames
 from web.memory.view import PARTS_LIMIT, MemoryView, cuts_of, entry_at
@@ -166,7 +167,7 @@ LINES = st.lists(
 
 
 @given(lines=LINES)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_every_line_that_says_something_stands_in_one_part(lines: list[str]) -> None:
     cuts = cuts_of("\n".join(lines))
 

@@ -17,6 +17,7 @@ from integrations.memory.notes.index.embeddings.cache import Cache, drop
 from integrations.memory.notes.index.embeddings.costs import spent
 from integrations.memory.notes.index.embeddings.store import Store
 from tests.integrations.memory.embeddings.conftest import Make
+from tests.lengths import examples
 from tests.servers.embedding_server import EmbeddingServer
 
 
@@ -142,7 +143,7 @@ async def test_the_least_recently_used_go_first(cache_path: Path) -> None:
     await store.close()
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.sampled_from("pg"), st.sampled_from("abcdef")), max_size=30), st.integers(1, 4))
 def test_it_never_holds_more_than_its_limit_nor_anything_that_was_not_put(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str]], limit: int

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from integrations.memory.notes.index.contract import KeywordDocument, KeywordIndex
 from integrations.memory.notes.index.keywords import open_keywords
 from tests.integrations.memory.engines.kinds import KEYWORDS, LIMIT, document
+from tests.lengths import examples
 
 WEIRD = [
     '"', '""', "'", "a\"b", "NEAR(garden shed)", "garden NEAR/2 shed", "garden*", "*", "AND", "OR NOT", "garden AND",
@@ -239,7 +240,7 @@ CHANGES = st.lists(
     word=st.sampled_from(VOCABULARY),
     allowed=st.none() | st.sets(st.integers(1, 12)),
 )
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
 def test_a_search_sees_exactly_the_passages_of_its_areas(
     kind: str,
     tmp_path_factory: pytest.TempPathFactory,

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from integrations.memory.notes.index.contract import IndexDamaged, VectorIndex
 from tests.integrations.memory.engines.kinds import DIMENSIONS, LIMIT, random_vectors, vector, vectors_in
+from tests.lengths import examples
 
 if TYPE_CHECKING:
     from integrations.memory.notes.index.contract import Vector
@@ -186,7 +187,7 @@ AREAS = ("private", "person-ada", "person-ben", "shared")
     seen=st.lists(st.sampled_from(AREAS), max_size=3),
     allowed=st.none() | st.sets(st.integers(1, 12)),
 )
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(20), deadline=None, suppress_health_check=list(HealthCheck))
 def test_a_search_sees_exactly_the_vectors_of_its_areas(
     vector_kind: tuple[str, str | None],
     tmp_path_factory: pytest.TempPathFactory,

@@ -20,6 +20,7 @@ from integrations.memory.notes.index.generations import CATALOG, Generation
 from integrations.memory.notes.index.passages import Present, ReadFile, Stamp, indexed
 from integrations.memory.notes.index.search import Search, ask
 from integrations.memory.notes.index.settings import LibrarySettings
+from tests.lengths import examples
 
 STAMP = Stamp(1, 2, 3)
 
@@ -109,7 +110,7 @@ def test_what_is_staged_is_not_seen_and_is_told_until_it_is_finished(catalog: Ca
     after=st.lists(st.sampled_from("abcdef"), max_size=8),
     budget=st.integers(1, 5),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_portions_come_to_the_same_as_the_whole(
     tmp_path_factory: pytest.TempPathFactory, before: list[str], after: list[str], budget: int
 ) -> None:

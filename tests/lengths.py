@@ -1,0 +1,19 @@
+"""How much the tests try: a little in every run, and more in `script/test --long`."""
+
+from __future__ import annotations
+
+import os
+
+LONG = os.environ.get("HOMARUS_TESTS") == "long"
+EXAMPLES = 200 if LONG else 30
+"""Random examples of a test that names no number."""
+
+
+def examples(long: int) -> int:
+    """Return the number of random examples of a test that tries `long` of them in a long run."""
+    return long if LONG else max(10, long // 5)
+
+
+def rounds(long: int, short: int) -> int:
+    """Return how often a test repeats a fault."""
+    return long if LONG else short
