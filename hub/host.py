@@ -154,15 +154,22 @@ class HostChannels:
     def __init__(self, registry: ChannelRegistry, registrations: Registrations) -> None:
         self._registry, self._registrations = registry, registrations
 
-    async def add(self, channel: Channel, access: AccessPolicy | None = None) -> Callable[[], Any]:
-        """Start a channel; `access` says who may talk through it, nobody but the owner without it.
+    async def add(
+        self, channel: Channel, access: AccessPolicy | None = None, *, home: bool = False
+    ) -> Callable[[], Any]:
+        """Start a channel.
+
+        Args:
+            channel: The channel.
+            access: Who may talk through it; nobody but the owner without it.
+            home: Whether the hub's own conversations (dashboard, command line, clients) are held on it.
 
         Raises:
-            Conflict: That account of that channel is already logged in.
+            Conflict: That account of that channel is already logged in, or another channel is the home channel.
             InvalidRequest: Its text limit is too small for a sensible message.
         """
         self._registrations.require_open()
-        await self._registry.add(channel, access)
+        await self._registry.add(channel, access, home=home)
 
         async def remove() -> None:
             await self._registry.remove(channel.name, channel.account)

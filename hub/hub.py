@@ -45,10 +45,12 @@ from hub.messaging.approval_commands import add_approval_commands
 from hub.messaging.approval_messages import ApprovalMessages
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.commands import Commands, add_session_commands
+from hub.messaging.decide import MessagingSettings
 from hub.messaging.inbox import Inbox
 from hub.messaging.outbox import Outbox
+from hub.messaging.queue import MessageQueue
 from hub.messaging.retention import prune_daily
-from hub.messaging.router import MessagingSettings, Router
+from hub.messaging.router import Router
 from hub.messaging.routing import Binding, DmScope
 from hub.models.registry import ModelRegistry
 from hub.sections import all_sections, needed_domains
@@ -128,7 +130,8 @@ class Hub:
         self.config.load()
         section = self.config.current.or_default
 
-        self.people = People.from_config(section("people"))
+        self.channels = ChannelRegistry(self.bus)
+        self.people = People.from_config(section("people"), self.channels.is_home)
         self.lanes = Lanes({MAIN: section("messages")["parallel_runs"]})
         self.db = Database(home.hub_db, HUB_MIGRATIONS)
         self.approvals = Approvals(self.db, self.bus, self.clock, self.redactor)
@@ -168,7 +171,6 @@ class Hub:
             self.redactor,
             self._runs,
         )
-        self.channels = ChannelRegistry(self.bus)
         self.commands = Commands(self._language)
         add_session_commands(self.commands, self.sessions, self.runner, self.models, self._people, self._language)
         self.outbox = Outbox(self.db, self.channels, self.bus, self.clock, self.tasks, self.repairs)
@@ -176,8 +178,22 @@ class Hub:
         ApprovalMessages(self.approvals, self.db, self.outbox, self.bus, self._language)
         self._messaging = self._messaging_settings()
         self.router = Router(self.channels, self.agents, self._people, lambda: self._messaging)
+        queue = MessageQueue(
+            db=self.db,
+            router=self.router,
+            runner=self.runner,
+            outbox=self.outbox,
+            clock=self.clock,
+            tasks=self._runs,
+        )
         self.inbox = Inbox(
-            self.db, self.router, self.runner, self.commands, self.outbox, self.bus, self.clock, self._runs
+            db=self.db,
+            router=self.router,
+            queue=queue,
+            commands=self.commands,
+            outbox=self.outbox,
+            bus=self.bus,
+            clock=self.clock,
         )
         self.channels.connect(self.inbox.receive)
         self.integrations = IntegrationManager(
@@ -383,7 +399,7 @@ class Hub:
             section = self.config.current.or_default
             changed = result.changed
             if "people" in changed:
-                self.people = People.from_config(section("people"))
+                self.people = People.from_config(section("people"), self.channels.is_home)
             if changed & {"people", "http"}:
                 settings = HttpSettings.from_config(section("http"), self.home.path, host=self._host, port=self._port)
                 self.gateway.configure(settings, self.people)

@@ -24,13 +24,13 @@ from hub.core.schema import Schema
 from hub.gateway.calls.contract import READ, Method, Push, Route
 from hub.integration.errors import NotReady
 from hub.messaging.commands import ChatCommand
-from hub.messaging.contract import Capabilities
+from hub.messaging.contract import ChannelLimits
 from hub.tools.contract import Tool, ToolResult
 from hub.tools.parameters import from_schema
 
 
 class Line:
-    name, account, capabilities = "line", "default", Capabilities()
+    name, account, limits = "line", "default", ChannelLimits()
 
     async def start(self, receive):
         self.server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0)

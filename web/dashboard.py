@@ -142,7 +142,15 @@ class Dashboard:
 
     def _make_chat(self, live_chat: LiveChat) -> ChatPage:
         hub = self._hub
-        chat = ChatPage(self._renderer, live_chat, hub.sessions, hub.agents, hub.runner, hub.inbox.receive)
+        chat = ChatPage(
+            self._renderer,
+            live_chat,
+            sessions=hub.sessions,
+            agents=hub.agents,
+            runner=hub.runner,
+            inbox=hub.inbox,
+            channels=hub.channels,
+        )
         self._live.add_topic("session", chat.session_state)
         self._live.add_topic("sessions", chat.sessions_state)
         return chat

@@ -128,7 +128,7 @@ class AutomationEngine:
         self._needs = needs
         clock, bus, db = needs.clock, needs.bus, needs.db
         self._tasks = TaskOwner("automations")
-        self._addresses = Addresses(db, needs.people)
+        self._addresses = Addresses(db, needs.people, needs.channels)
         self._delivery = ResultDelivery(db, needs.outbox, needs.sessions, needs.lanes, bus, clock, self._tasks)
         self._runs = AgentRuns(needs.runner, needs.sessions, db, needs.lanes, bus, clock, self._tasks)
         self.system_events = SystemEvents(db, needs.sessions, bus, clock)

@@ -182,8 +182,24 @@ def _fill(gateway: Gateway, methods: Iterable[Method], routes: Iterable[Route]) 
 
 
 def _conversation(gateway: Gateway, ground: CoreServices, house: HubServices, events: RunEvents) -> list[Method]:
-    sessions = SessionMethods(gateway, house.sessions, house.agents, house.models, house.runner)
-    chat = ChatMethods(sessions, house.sessions, house.inbox, house.runner, house.lanes, events, gateway.clock)
+    sessions = SessionMethods(
+        gateway,
+        sessions=house.sessions,
+        agents=house.agents,
+        models=house.models,
+        runner=house.runner,
+        channels=house.outbox.channels,
+    )
+    chat = ChatMethods(
+        keys=sessions,
+        sessions=house.sessions,
+        inbox=house.inbox,
+        runner=house.runner,
+        lanes=house.lanes,
+        events=events,
+        clock=gateway.clock,
+        channels=house.outbox.channels,
+    )
     agent = AgentMethods(
         sessions,
         house.sessions,

@@ -6,8 +6,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from hub.core.context import Authority, Context
-from hub.messaging.contract import ChatType, InboundMessage
+from hub.core.context import Authority
+from hub.messaging.contract import ChatType, Inbound, InboundMessage
 from hub.security.people import People
 
 
@@ -52,41 +52,41 @@ class AccessVerdict(Struct, frozen=True):
     reason: str | None = None
 
 
-def authorize(message: InboundMessage, context: Context, policy: AccessPolicy, people: People) -> AccessVerdict:
-    """Decide on one message; every kind of inbound event passes through here.
+def authorize(inbound: Inbound, caller: Authority, policy: AccessPolicy, people: People) -> AccessVerdict:
+    """Decide on one message or event; every inbound kind passes through here.
 
-    A caller whom the gateway authenticated comes with operator scopes and is let in by `operator.write`. Everybody
-    else is known by their typed identity alone; an empty or malformed one matches nobody.
+    A caller whom the gateway authenticated has operator scopes and is let in by `operator.write`. Everybody else is
+    known by their typed identity alone; an empty or malformed one matches nobody.
     """
-    caller = context.authority
     if caller.scopes:
         if caller.has("operator.write"):
             return AccessVerdict(caller)
         return AccessVerdict(None, "the credential may not write")
-    if not _well_formed(message.sender):
+    if not _well_formed(inbound.sender):
         return AccessVerdict(None, "the sender has no identity")
-    person = people.by_identity(message.sender)
-    authority = people.authority_for(message.sender)
-    if message.address.chat_type is not ChatType.DIRECT:
-        return _authorize_group(message, policy, authority)
-    if message.sender in policy.allow_from or (person is not None and person.owner):
+    person = people.by_identity(inbound.sender)
+    authority = people.authority_for(inbound.sender)
+    if inbound.address.chat_type is not ChatType.DIRECT:
+        return _authorize_group(inbound, policy, authority)
+    if inbound.sender in policy.allow_from or (person is not None and person.owner):
         return AccessVerdict(authority)
     match policy.dm:
         case DmPolicy.OPEN:
             return AccessVerdict(authority)
         case DmPolicy.PEOPLE if person is not None:
             return AccessVerdict(authority)
-    return AccessVerdict(None, f"{message.sender} is not on the list of those who may write (dm_policy: {policy.dm})")
+    return AccessVerdict(None, f"{inbound.sender} is not on the list of those who may write (dm_policy: {policy.dm})")
 
 
-def _authorize_group(message: InboundMessage, policy: AccessPolicy, authority: Authority) -> AccessVerdict:
+def _authorize_group(inbound: Inbound, policy: AccessPolicy, authority: Authority) -> AccessVerdict:
     if policy.group is GroupPolicy.DISABLED:
         return AccessVerdict(None, "groups are not answered (group_policy: disabled)")
-    if message.address.peer not in policy.groups:
-        return AccessVerdict(None, f"the group {message.address.peer} is not on the list (groups)")
-    if policy.require_mention and not message.mentioned:
+    if inbound.address.peer not in policy.groups:
+        return AccessVerdict(None, f"the group {inbound.address.peer} is not on the list (groups)")
+    # Reactions, edits and joins address nobody and are not answered.
+    if policy.require_mention and isinstance(inbound, InboundMessage) and not inbound.mentioned:
         return AccessVerdict(None, "the assistant was not addressed (require_mention)")
-    # In a group others read along and write along: an owner keeps the name there, not the rights.
+    # In a group others read and write too: an owner keeps the name there, not the rights.
     return AccessVerdict(authority.narrow(owner=False))
 
 

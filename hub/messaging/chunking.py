@@ -7,33 +7,36 @@ from __future__ import annotations
 
 import re
 
+from hub.messaging.contract import TextUnit
+
 _FENCE = re.compile(r"^(?P<mark>`{3,}|~{3,})(?P<info>[^\n`]*)$", re.MULTILINE)
 _BREAKS = ("\n\n", "\n", ". ", "。", "! ", "? ", "！", "？", " ")
 _FENCE_ROOM = 40
 SMALLEST_LIMIT = 64
 
 
-def chunk(text: str, limit: int) -> list[str]:
-    """Return `text` in pieces of at most `limit` characters; nothing but white space at the cuts is lost.
+def chunk(text: str, limit: int, unit: TextUnit = TextUnit.CHARACTERS) -> list[str]:
+    """Return `text` in pieces of at most `limit` units; nothing but white space at the cuts is lost.
 
     Args:
-        text: What is to be sent.
-        limit: Characters a channel takes, at least 64.
+        text: The text to send.
+        limit: The longest text a channel takes, at least 64.
+        unit: What the channel counts.
 
     Raises:
         ValueError: The limit is too small to cut sensibly.
     """
     if limit < SMALLEST_LIMIT:
-        raise ValueError(f"a text limit under {SMALLEST_LIMIT} characters cannot be kept")
+        raise ValueError(f"a text limit under {SMALLEST_LIMIT} cannot be kept")
     pieces: list[str] = []
     rest = text.strip()
     reopen = ""
     while rest:
         rest = reopen + rest
-        if len(rest) <= limit:
+        if len(rest) <= _fitting(rest, limit, unit):
             pieces.append(rest)
             break
-        cut = _cut_at(rest, limit - _FENCE_ROOM // 4, smallest=len(reopen) + 1)
+        cut = _cut_at(rest, _fitting(rest, limit - _FENCE_ROOM // 4, unit), smallest=len(reopen) + 1)
         piece, rest = rest[:cut].rstrip(), rest[cut:].lstrip("\n") if reopen else rest[cut:].lstrip()
         fence = _open_fence(piece)
         if fence is None:
@@ -44,6 +47,16 @@ def chunk(text: str, limit: int) -> list[str]:
             reopen = f"{mark}{info}\n"
         pieces.append(piece)
     return pieces
+
+
+def _fitting(text: str, limit: int, unit: TextUnit) -> int:
+    """Return how many characters at the beginning of `text` fit into `limit` units, at most `limit`."""
+    if unit is TextUnit.CHARACTERS:
+        return limit
+    start = text[:limit]
+    if unit is TextUnit.BYTES:
+        return len(start.encode(errors="replace")[:limit].decode(errors="ignore"))
+    return len(start.encode("utf-16-le", errors="replace")[: 2 * limit].decode("utf-16-le", errors="ignore"))
 
 
 def _cut_at(text: str, limit: int, smallest: int) -> int:

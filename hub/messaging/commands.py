@@ -50,6 +50,15 @@ class ChatCommand(Struct, frozen=True):
     help: str | None = None
 
 
+def parse_command(text: str) -> tuple[str, str] | None:
+    """Return name and arguments when `text` is a command, known or not; else None.
+
+    A path such as `/etc/hosts` is not one.
+    """
+    match = _COMMAND.match(text.strip())
+    return (match[1], (match[2] or "").strip()) if match else None
+
+
 class Commands:
     """The registry of commands."""
 
@@ -76,14 +85,6 @@ class Commands:
     def all(self) -> list[ChatCommand]:
         """Return all commands by name."""
         return [self._commands[name] for name in sorted(self._commands)]
-
-    def parse(self, text: str) -> tuple[str, str] | None:
-        """Return name and arguments when `text` is a command, known or not; else None.
-
-        A path such as `/etc/hosts` is not one.
-        """
-        match = _COMMAND.match(text.strip())
-        return (match[1], (match[2] or "").strip()) if match else None
 
     async def run(self, call: CommandCall) -> str:
         """Do what the command says and return the answer; errors are answers too."""

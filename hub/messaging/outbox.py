@@ -22,7 +22,7 @@ from hub.core.repairs import Repairs, Severity
 from hub.core.tasks import TaskOwner
 from hub.messaging.channels import EVENT_CHANNEL_ADDED, ChannelRegistry
 from hub.messaging.chunking import chunk
-from hub.messaging.contract import Address, ChatType, Delivery, DeliveryState, OutboundMessage
+from hub.messaging.contract import Address, ChannelLimits, ChatType, Delivery, DeliveryState, OutboundMessage
 from hub.storage.database import Database
 
 _log = logging.getLogger(__name__)
@@ -33,7 +33,6 @@ ATTEMPT_LIMIT = 12
 BACKOFF_FIRST_S = 1.0
 BACKOFF_LIMIT_S = 600.0
 SEND_LIMIT_S = 60.0
-DEFAULT_TEXT_LIMIT = 4_000
 
 _COLUMNS = (
     "id, channel, account, peer, chat_type, thread, session_key, run_id, reply_to, text, attempts, next_ms, context_id"
@@ -59,7 +58,7 @@ class Outbox:
 
     Args:
         db: The hub database.
-        channels: Where rows go; rows of a channel that is not logged in wait for it.
+        channels: The channels that send; rows of one that is not logged in wait for it.
         tasks: Owner of the sending tasks, one for each chat that has something to send.
     """
 
@@ -67,7 +66,7 @@ class Outbox:
         self, db: Database, channels: ChannelRegistry, bus: EventBus, clock: Clock, tasks: TaskOwner, repairs: Repairs
     ) -> None:
         self._db = db
-        self._channels = channels
+        self.channels = channels
         self._bus = bus
         self._clock = clock
         self._tasks = tasks
@@ -111,11 +110,11 @@ class Outbox:
         Returns:
             The rows' ids. Call `notify` when the transaction is committed.
         """
-        attached = self._channels.get(address.channel, address.account)
-        limit = attached.channel.capabilities.text_limit if attached else DEFAULT_TEXT_LIMIT
+        attached = self.channels.get(address.channel, address.account)
+        limits = attached.channel.limits if attached else ChannelLimits()
         now = int(self._clock.time() * 1000)
         ids = []
-        for part, piece in enumerate(chunk(text, limit)):
+        for part, piece in enumerate(chunk(text, limits.text, limits.unit)):
             ids.append(new_id())
             connection.execute(
                 "INSERT INTO outbox(id, channel, account, peer, chat_type, thread, session_key, run_id, reply_to, part,"
@@ -181,8 +180,8 @@ class Outbox:
         self._tasks.spawn(self._wake_channel(event.data["channel"], event.data["account"]), name="outbox wake")
 
     async def _wake_channel(self, channel: str, account: str) -> None:
-        attached = self._channels.get(channel, account)
-        if attached is not None and attached.channel.capabilities.reconcile:
+        attached = self.channels.get(channel, account)
+        if attached is not None and attached.channel.limits.idempotent:
             await self._db.write(
                 lambda connection: connection.execute(
                     "UPDATE outbox SET state = 'pending' WHERE state = 'unknown' AND channel = ? AND account = ?",
@@ -202,7 +201,7 @@ class Outbox:
             self._wake((channel, account, peer))
 
     def _wake(self, chat: ChatKey) -> None:
-        if self._channels.get(chat[0], chat[1]) is None:
+        if self.channels.get(chat[0], chat[1]) is None:
             return
         if chat in self._workers:
             self._again.add(chat)
@@ -230,11 +229,11 @@ class Outbox:
         """Send one row until it is delivered or dead; False when its channel has gone."""
         while True:
             await self._clock.sleep_until(row["next_ms"] / 1000)
-            attached = self._channels.get(row["channel"], row["account"])
+            attached = self.channels.get(row["channel"], row["account"])
             if attached is None:
                 return False
             channel = attached.channel
-            if not channel.capabilities.reconcile:
+            if not channel.limits.idempotent:
                 await self._set(row, "sending")
             try:
                 async with asyncio.timeout(SEND_LIMIT_S):
@@ -244,17 +243,17 @@ class Outbox:
             except Exception as error:  # a channel that raises breaks its contract; the message must not be lost to it
                 _log.exception("channel %s failed to send %s", row["channel"], row["id"])
                 delivery = Delivery(DeliveryState.UNKNOWN, error=f"the channel failed: {error}")
-            if await self._settle(row, delivery, reconcile=channel.capabilities.reconcile):
+            if await self._settle(row, delivery, idempotent=channel.limits.idempotent):
                 return True
 
-    async def _settle(self, row: dict[str, Any], delivery: Delivery, *, reconcile: bool) -> bool:
+    async def _settle(self, row: dict[str, Any], delivery: Delivery, *, idempotent: bool) -> bool:
         """Write what became of an attempt; True when there will be no other."""
         row["attempts"] += 1
         state = delivery.state
-        if state is DeliveryState.UNKNOWN and reconcile:
+        if state is DeliveryState.UNKNOWN and idempotent:
             state = DeliveryState.TRANSIENT
         if state is DeliveryState.DELIVERED:
-            if reconcile:
+            if idempotent:
                 # Losing this to a crash sends the message again, on a channel that shows it once: nobody waits for it.
                 self._settling.add(row["id"])
                 self._tasks.spawn(self._mark_delivered(row["id"], delivery), name="outbox mark delivered")

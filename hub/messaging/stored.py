@@ -1,17 +1,38 @@
-"""Inbound messages as JSON, for the row that outlives the process."""
+"""Inbound messages and events as JSON, for the row that outlives the process."""
 
 from __future__ import annotations
 
 import msgspec
 
-from hub.messaging.contract import InboundMessage
+from hub.messaging.contract import (
+    ButtonPressed,
+    ClientMessage,
+    Inbound,
+    InboundEvent,
+    InboundMessage,
+    MembershipChanged,
+    MessageDeleted,
+    MessageEdited,
+    PollAnswered,
+    ReactionChanged,
+)
+
+_AnyEvent = MessageEdited | MessageDeleted | ReactionChanged | ButtonPressed | PollAnswered | MembershipChanged
+
+_message = msgspec.json.Decoder(ClientMessage)
+_event: msgspec.json.Decoder[InboundEvent] = msgspec.json.Decoder(_AnyEvent)
 
 
-def dump_message(message: InboundMessage) -> str:
-    """Return the message as one line of JSON."""
-    return msgspec.json.encode(message).decode()
+def dump_inbound(inbound: Inbound) -> str:
+    """Return a message or an event as one line of JSON."""
+    return msgspec.json.encode(inbound).decode()
 
 
 def load_message(stored: str) -> InboundMessage:
-    """Read what `dump_message` wrote."""
-    return msgspec.json.decode(stored, type=InboundMessage)
+    """Read a message that `dump_inbound` wrote."""
+    return _message.decode(stored)
+
+
+def load_event(stored: str) -> InboundEvent:
+    """Read an event that `dump_inbound` wrote."""
+    return _event.decode(stored)

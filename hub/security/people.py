@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -103,11 +103,19 @@ class Person(Struct, frozen=True):
 class People:
     """The persons of this home; without any there is one implicit owner, with the id `owner`.
 
+    Args:
+        persons: Everybody.
+        is_home_channel: Whether the hub's own conversations are held on a channel: peers there are names of
+            conversations, not identities of people.
+
     Raises:
         ValueError: Two persons share an id or an identity, or none is an owner.
     """
 
-    def __init__(self, persons: Iterable[Person] = ()) -> None:
+    def __init__(
+        self, persons: Iterable[Person] = (), is_home_channel: Callable[[str], bool] = lambda channel: False
+    ) -> None:
+        self.is_home_channel = is_home_channel
         self._persons = tuple(persons) or (Person(IMPLICIT_OWNER_ID, "Owner", owner=True),)
         self._by_id = {person.id: person for person in self._persons}
         self._by_identity = {each: person for person in self._persons for each in person.identities if each}
@@ -119,12 +127,17 @@ class People:
             raise ValueError("at least one person must be an owner")
 
     @classmethod
-    def from_config(cls, section: Sequence[Mapping[str, Any]] | None) -> People:
+    def from_config(
+        cls,
+        section: Sequence[Mapping[str, Any]] | None,
+        is_home_channel: Callable[[str], bool] = lambda channel: False,
+    ) -> People:
         """Make the people of a `people:` section that passed `PEOPLE_SCHEMA`."""
-        return cls(
+        persons = [
             Person(each["id"], each.get("name") or each["id"], each["owner"], tuple(each["identities"]))
             for each in section or ()
-        )
+        ]
+        return cls(persons, is_home_channel)
 
     def all(self) -> tuple[Person, ...]:
         """Return everybody, in the order of the configuration."""

@@ -14,8 +14,8 @@ from hub.sessions.keys import ROOMS, SessionKey, SessionKind
 _NOT_PLAIN = re.compile(r"[^a-z0-9_-]+")
 _ROOM_LIMIT = 40
 _HASH_DIGITS = 20
-_OWN_CHANNELS = frozenset({"webchat", "api"})
-"""Whose conversations are called as whoever holds them likes: those of the dashboard, and of `/v1`."""
+_API = "api"
+"""The channel of `/v1`, whose callers name their conversations as they like, as those of the home channel do."""
 MEMORY_TOOLS = "group:memory"
 """How rules on tools name those of memory."""
 _PERSONAL = (SessionKind.MAIN, SessionKind.DIRECT, SessionKind.SUBAGENT, SessionKind.CRON)
@@ -69,7 +69,7 @@ def _may_be_with(key: SessionKey, person_id: str | None, people: People) -> bool
             return other.id == person_id
     if key.channel is not None:
         # On a platform, whoever is known by no name of this home is somebody else.
-        return key.channel in _OWN_CHANNELS
+        return key.channel == _API or people.is_home_channel(key.channel)
     if (other := people.by_id(peer)) is not None:
         return other.id == person_id
     return not is_identity(peer)

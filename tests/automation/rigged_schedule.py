@@ -18,12 +18,15 @@ from hub.config.store import ConfigStore
 from hub.core.context import Authority, Context
 from hub.core.schema import Schema
 from hub.core.services import ServiceCall
+from hub.messaging.channels import ChannelRegistry
+from hub.messaging.contract import Inbound, Receipt
 from hub.security.people import People, Person
 from hub.storage.database import Database
 from hub.storage.migrations import HUB_MIGRATIONS
 from hub.tools.contract import ToolResult
 from hub.tools.invoke import ToolCallRequest, invoke_tool
 from hub.tools.registry import ToolRegistry
+from integrations.channels.webchat.channel import WebChat
 from integrations.tools.schedule.tool import schedule_tool
 from tests.automation.ground import clock_of, make_parts
 
@@ -53,11 +56,12 @@ class Rig:
         self.db = Database(folder / "hub.db", HUB_MIGRATIONS, synchronous="NORMAL")
         desk = EngineEnvironment(self.parts, KeptStates(self.db, self.clock, self.parts.tasks), delete=self._delete)
         self.automations = Automations(desk, self.db, dict, lambda: "me")
+        self.channels = ChannelRegistry(self.parts.bus)
         self.door = ScheduleService(
             self.config,
             self.db,
             self.automations,
-            Addresses(self.db, lambda: self.people),
+            Addresses(self.db, lambda: self.people, self.channels),
             self.parts.bus,
             self.clock,
             self.parts.zone,
@@ -75,12 +79,17 @@ class Rig:
 
     async def open(self) -> None:
         await self.db.open()
+        self.channels.connect(self._received)
+        await self.channels.add(WebChat(self.parts.bus.fire), home=True)
         await self.automations.open(self.config.current)
 
     async def close(self) -> None:
         await self.automations.close()
         await self.parts.tasks.cancel_all()
         await self.db.close()
+
+    async def _received(self, inbound: Inbound, context: Context) -> Receipt:
+        raise AssertionError("nobody writes in these tests")
 
     async def reload(self) -> None:
         await self.config.reload()

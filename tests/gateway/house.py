@@ -23,9 +23,11 @@ from hub.memory.registry import MemoryRegistry
 from hub.messaging.access import AccessPolicy
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.commands import Commands, add_session_commands
+from hub.messaging.decide import MessagingSettings
 from hub.messaging.inbox import Inbox
 from hub.messaging.outbox import Outbox
-from hub.messaging.router import MessagingSettings, Router
+from hub.messaging.queue import MessageQueue
+from hub.messaging.router import Router
 from hub.models.registry import ModelRegistry
 from hub.models.vendors import OPENAI_API
 from hub.sections import all_sections
@@ -134,7 +136,18 @@ class FullRig(Rig):
         add_session_commands(commands, self.sessions, self.runner, self.models, lambda: people, lambda: "en")
         self.outbox = Outbox(self.db, self.channels, self.bus, self.clock, self.tasks, self.repairs)
         router = Router(self.channels, self.agents, lambda: people, MessagingSettings)
-        self.inbox = Inbox(self.db, router, self.runner, commands, self.outbox, self.bus, self.clock, self.tasks)
+        queue = MessageQueue(
+            db=self.db, router=router, runner=self.runner, outbox=self.outbox, clock=self.clock, tasks=self.tasks
+        )
+        self.inbox = Inbox(
+            db=self.db,
+            router=router,
+            queue=queue,
+            commands=commands,
+            outbox=self.outbox,
+            bus=self.bus,
+            clock=self.clock,
+        )
         self.channels.connect(self.inbox.receive)
         self.log = LogTail(self.redactor)
         self.history = HistoryStore(self.home.history_db)
@@ -194,7 +207,7 @@ class FullRig(Rig):
         ):
             await part.open()
         await self.models.start()
-        await self.channels.add(WebChat(self.bus.fire), AccessPolicy())
+        await self.channels.add(WebChat(self.bus.fire), AccessPolicy(), home=True)
         await self.automation.open()
         self.gateway.attach(self.tokens, self.web_sessions, self.devices, self.idempotency)
         ground = CoreServices(

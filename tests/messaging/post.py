@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hub.core.clock import Clock
-from hub.core.context import SCOPES, Authority, Context
+from hub.core.context import SCOPES, Authority
 from hub.core.ids import new_id
 from hub.core.repairs import Repairs
 from hub.messaging.access import AccessPolicy, DmPolicy
@@ -17,7 +17,7 @@ from hub.messaging.channels import ChannelRegistry
 from hub.messaging.commands import Commands, add_session_commands
 from hub.messaging.contract import (
     Address,
-    Capabilities,
+    ChannelLimits,
     ChatType,
     Delivery,
     DeliveryState,
@@ -26,13 +26,14 @@ from hub.messaging.contract import (
     Receipt,
     Receive,
 )
+from hub.messaging.decide import MessagingSettings
 from hub.messaging.inbox import Inbox
 from hub.messaging.outbox import Outbox
-from hub.messaging.router import MessagingSettings, Router
+from hub.messaging.queue import MessageQueue
+from hub.messaging.router import Router
 from hub.security.people import People, Person
 from tests.agent.house import AgentHouse
 
-PLATFORM = Authority("channel:test")
 OWNER = Authority("owner", person="me", scopes=SCOPES, owner=True)
 LIMIT_S = 20.0
 
@@ -43,7 +44,7 @@ class Pigeons:
 
     name: str = "test"
     account: str = "default"
-    capabilities: Capabilities = field(default_factory=lambda: Capabilities(text_limit=400))
+    limits: ChannelLimits = field(default_factory=lambda: ChannelLimits(text=400))
     sent: list[OutboundMessage] = field(default_factory=list)
     receive: Receive | None = None
 
@@ -78,17 +79,18 @@ class Post:
         agents: tuple[dict[str, Any], ...] = (),
     ) -> None:
         self.house = AgentHouse(folder, base_url, agents)
+        self.channels = ChannelRegistry(self.house.bus)
         self.people = People(
             [
                 Person("me", "Me", owner=True, identities=("test:user:7",)),
                 Person("anna", "Anna", identities=("test:user:8",)),
-            ]
+            ],
+            self.channels.is_home,
         )
         self.settings = settings or MessagingSettings()
         self.pigeons = pigeons or Pigeons()
         self._access = access or AccessPolicy(dm=DmPolicy.OPEN)
         house = self.house
-        self.channels = ChannelRegistry(house.bus)
         self.commands = Commands(lambda: self.settings.language)
         add_session_commands(
             self.commands,
@@ -100,8 +102,17 @@ class Post:
         )
         self.outbox = Outbox(house.db, self.channels, house.bus, Clock(), house.tasks, Repairs(house.bus))
         router = Router(self.channels, house.agents, lambda: self.people, lambda: self.settings)
+        queue = MessageQueue(
+            db=house.db, router=router, runner=house.runner, outbox=self.outbox, clock=house.clock, tasks=house.tasks
+        )
         self.inbox = Inbox(
-            house.db, router, house.runner, self.commands, self.outbox, house.bus, house.clock, house.tasks
+            db=house.db,
+            router=router,
+            queue=queue,
+            commands=self.commands,
+            outbox=self.outbox,
+            bus=house.bus,
+            clock=house.clock,
         )
         self.channels.connect(self.inbox.receive)
 
@@ -123,7 +134,7 @@ class Post:
         address = Address("test", group or who, chat_type=ChatType.GROUP if group else ChatType.DIRECT)
         message = InboundMessage(address, id or new_id(), f"test:user:{who}", text, **more)
         assert self.pigeons.receive is not None
-        return await self.pigeons.receive(message, Context(PLATFORM))
+        return await self.pigeons.receive(message)
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait until something holds."""

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from hub.core.context import Authority, Context, expand_scopes
+from hub.core.context import Authority, expand_scopes
 from hub.messaging.access import AccessPolicy, DmPolicy, GroupPolicy, authorize
-from hub.messaging.contract import Address, ChatType, InboundMessage
+from hub.messaging.contract import Address, ChatType, ClientMessage, InboundMessage
 from hub.messaging.routing import Binding, DmScope, choose_agent, session_key_for
-from hub.messaging.stored import dump_message, load_message
+from hub.messaging.stored import dump_inbound, load_message
 from hub.models.contract import Image
 from hub.security.people import People, Person
 
@@ -33,8 +33,8 @@ def message(sender: str, chat_type: ChatType = ChatType.DIRECT, **changes: Any) 
     return InboundMessage(address=address, message_id="m1", sender=sender, text="hello", **changes)
 
 
-def nobody() -> Context:
-    return Context(Authority("channel:telegram"))
+def nobody() -> Authority:
+    return Authority("peer:somebody")
 
 
 @pytest.mark.parametrize(
@@ -96,11 +96,11 @@ def test_an_owner_in_a_group_keeps_the_name_and_not_the_rights(people: People) -
 
 
 def test_a_caller_of_the_gateway_needs_the_scope_to_write(people: People) -> None:
-    reader = Context(Authority("token:1", scopes=expand_scopes(["operator.read"])))
-    writer = Context(Authority("token:2", scopes=expand_scopes(["operator.write"])))
+    reader = Authority("token:1", scopes=expand_scopes(["operator.read"]))
+    writer = Authority("token:2", scopes=expand_scopes(["operator.write"]))
 
     assert authorize(message(OWNER), reader, AccessPolicy(dm=DmPolicy.OPEN), people).authority is None
-    assert authorize(message("webchat:user:x"), writer, AccessPolicy(), people).authority == writer.authority
+    assert authorize(message("webchat:user:x"), writer, AccessPolicy(), people).authority == writer
 
 
 @pytest.mark.parametrize(
@@ -148,8 +148,9 @@ def test_a_group_and_its_threads_have_sessions_of_their_own() -> None:
 
 
 def test_a_message_survives_being_stored() -> None:
-    original = message(
-        OWNER, ChatType.GROUP, images=(Image("image/png", "aGk="),), mentioned=True, options={"model": "a/b"}
+    address = Address("telegram", "77", chat_type=ChatType.GROUP)
+    original = ClientMessage(
+        address, "m1", OWNER, "hi", images=(Image("image/png", "aGk="),), mentioned=True, options={"model": "a/b"}
     )
 
-    assert load_message(dump_message(original)) == original
+    assert load_message(dump_inbound(original)) == original

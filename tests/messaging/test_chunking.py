@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hub.messaging.chunking import SMALLEST_LIMIT, chunk
+from hub.messaging.contract import TextUnit
 
 texts = st.text(alphabet=st.sampled_from("abc .\n。!~`中"), max_size=2_000)
 
@@ -15,6 +16,21 @@ def test_no_piece_is_longer_than_the_limit_and_none_is_empty(text: str, limit: i
     pieces = chunk(text, limit)
 
     assert all(0 < len(piece) <= limit for piece in pieces)
+
+
+@given(
+    text=st.text(alphabet=st.sampled_from("ab .\n~`中🙂é"), max_size=1_000),
+    limit=st.integers(SMALLEST_LIMIT, 400),
+    unit=st.sampled_from(TextUnit),
+)
+def test_a_limit_is_kept_in_the_unit_the_platform_counts_in(text: str, limit: int, unit: TextUnit) -> None:
+    encoding = {TextUnit.CHARACTERS: "utf-32-le", TextUnit.UTF16: "utf-16-le", TextUnit.BYTES: "utf-8"}[unit]
+    size = {TextUnit.CHARACTERS: 4, TextUnit.UTF16: 2, TextUnit.BYTES: 1}[unit]
+
+    pieces = chunk(text, limit, unit)
+
+    assert all(0 < len(piece.encode(encoding)) // size <= limit for piece in pieces)
+    assert [each for each in "".join(pieces) if each in "ab中🙂é"] == [each for each in text if each in "ab中🙂é"]
 
 
 @given(text=st.text(alphabet=st.sampled_from("abc .\n。!中"), max_size=2_000), limit=st.integers(SMALLEST_LIMIT, 400))

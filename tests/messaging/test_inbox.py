@@ -15,8 +15,8 @@ from hub.core.errors import Conflict, InvalidRequest, NotFound
 from hub.core.events import Event
 from hub.messaging.access import AccessPolicy
 from hub.messaging.commands import ChatCommand, CommandCall
-from hub.messaging.contract import Address, Capabilities, InboundMessage
-from hub.messaging.router import MessagingSettings
+from hub.messaging.contract import Address, ChannelLimits, ClientMessage
+from hub.messaging.decide import MessagingSettings
 from hub.messaging.routing import Binding
 from hub.models.contract import user_message
 from hub.tools.contract import ToolCall, ToolResult
@@ -151,12 +151,6 @@ async def test_each_sender_has_a_session_and_an_authority_of_their_own(post: Pos
     assert principals == [(1,), (0,), (0,), (0,)]
 
 
-async def test_a_platform_cannot_choose_a_session_a_model_or_the_owner(post: Post) -> None:
-    receipt = await post.said("hello", who="9", session_key="agent:main:main")
-
-    assert receipt.session_key == "agent:main:test:direct:9"
-
-
 async def test_bindings_choose_the_agent_and_a_binding_to_nobody_means_the_default(
     tmp_path: Path, openai_server: OpenAIServer
 ) -> None:
@@ -281,50 +275,50 @@ async def test_an_answer_in_a_group_quotes_the_question(post: Post) -> None:
 
 
 async def test_a_client_of_the_gateway_chooses_session_and_run(post: Post) -> None:
-    message = InboundMessage(
+    message = ClientMessage(
         Address("webchat", "x"), "owner/k1", "webchat:user:owner", "hello", session_key="direct-talk", run_id="k1"
     )
 
-    receipt = await post.inbox.receive(message, Context(OWNER))
+    receipt = await post.inbox.submit(message, Context(OWNER))
 
     assert (receipt.session_key, receipt.run_id) == ("agent:main:direct:direct-talk", "k1")
 
 
 async def test_a_client_that_names_what_cannot_be_is_refused_before_anything_is_written(post: Post) -> None:
-    message = InboundMessage(Address("webchat", "x"), "1", "webchat:user:owner", "hello")
+    message = ClientMessage(Address("webchat", "x"), "1", "webchat:user:owner", "hello")
 
     with pytest.raises(InvalidRequest):
-        await post.inbox.receive(replace(message, session_key="agent:main:nonsense:x:y:z"), Context(OWNER))
+        await post.inbox.submit(replace(message, session_key="agent:main:nonsense:x:y:z"), Context(OWNER))
     with pytest.raises(NotFound):
-        await post.inbox.receive(replace(message, session_key="agent:nobody:main"), Context(OWNER))
+        await post.inbox.submit(replace(message, session_key="agent:nobody:main"), Context(OWNER))
 
     assert await post.rows("SELECT count(*) FROM inbox") == [(0,)]
 
 
 async def test_a_credential_that_may_only_read_writes_nothing(post: Post) -> None:
     reader = Authority("token:1", scopes=SCOPES & {"operator.read"})
-    message = InboundMessage(Address("webchat", "x"), "1", "webchat:user:token:1", "hello", session_key="main")
+    message = ClientMessage(Address("webchat", "x"), "1", "webchat:user:token:1", "hello", session_key="main")
 
-    receipt = await post.inbox.receive(message, Context(reader))
+    receipt = await post.inbox.submit(message, Context(reader))
 
     assert not receipt.accepted
 
 
 async def test_a_run_id_of_somebody_else_is_a_conflict_and_no_mishap(post: Post) -> None:
-    message = InboundMessage(Address("webchat", "x"), "owner/1", "webchat:user:owner", "hi", session_key="main")
+    message = ClientMessage(Address("webchat", "x"), "owner/1", "webchat:user:owner", "hi", session_key="main")
     other = Authority("token:9", scopes=SCOPES - {"operator.admin"})
-    await post.inbox.receive(replace(message, run_id="1"), Context(OWNER))
+    await post.inbox.submit(replace(message, run_id="1"), Context(OWNER))
 
     with pytest.raises(Conflict, match="another key"):
-        await post.inbox.receive(replace(message, message_id="token:9/1", run_id="1"), Context(other))
+        await post.inbox.submit(replace(message, message_id="token:9/1", run_id="1"), Context(other))
 
     assert await post.rows("SELECT message_id FROM inbox") == [("owner/1",)]
-    assert (await post.inbox.receive(replace(message, message_id="owner/2", run_id="2"), Context(OWNER))).accepted
+    assert (await post.inbox.submit(replace(message, message_id="owner/2", run_id="2"), Context(OWNER))).accepted
 
 
 async def test_a_channel_that_takes_hardly_any_text_is_refused(post: Post) -> None:
     with pytest.raises(InvalidRequest, match="text limit"):
-        await post.channels.add(Pigeons(name="telegraph", capabilities=Capabilities(text_limit=10)))
+        await post.channels.add(Pigeons(name="telegraph", limits=ChannelLimits(text=10)))
 
 
 # --- after a stop or a crash ---

@@ -17,10 +17,10 @@ from hub.core.tasks import TaskOwner
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.contract import (
     Address,
-    Capabilities,
+    ChannelLimits,
     Delivery,
     DeliveryState,
-    InboundMessage,
+    Inbound,
     OutboundMessage,
     Receipt,
     Receive,
@@ -38,7 +38,7 @@ class Platform:
 
     name: str = "test"
     account: str = "default"
-    capabilities: Capabilities = field(default_factory=lambda: Capabilities(text_limit=100))
+    limits: ChannelLimits = field(default_factory=lambda: ChannelLimits(text=100))
     answers: list[Delivery] = field(default_factory=list)
     sent: list[OutboundMessage] = field(default_factory=list)
     blocked: dict[str, asyncio.Event] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class Bench:
                 await asyncio.sleep(0.005)
 
 
-async def receive(message: InboundMessage, context: Any) -> Receipt:
+async def receive(inbound: Inbound, context: Any) -> Receipt:
     return Receipt("1", accepted=True)
 
 
@@ -182,9 +182,7 @@ async def test_an_unknown_delivery_is_never_sent_again_by_itself_and_the_owner_i
 
 
 async def test_a_channel_that_shows_the_same_id_once_gets_an_unknown_delivery_again(bench: Bench) -> None:
-    platform = Platform(
-        capabilities=Capabilities(text_limit=100, reconcile=True), answers=[Delivery(DeliveryState.UNKNOWN)]
-    )
+    platform = Platform(limits=ChannelLimits(text=100, idempotent=True), answers=[Delivery(DeliveryState.UNKNOWN)])
     await bench.channels.add(platform)
 
     await bench.outbox.send(Address("test", "1"), "hello", system_context())

@@ -12,7 +12,7 @@ from typing import Any
 
 import aiohttp
 
-from hub.core.context import Authority, Context
+from hub.core.context import Context
 from hub.core.events import Event
 from hub.core.stages import Stage
 from hub.gateway.calls.contract import Route
@@ -21,7 +21,7 @@ from hub.hub import Hub
 from hub.messaging.access import AccessPolicy, DmPolicy, GroupPolicy
 from hub.messaging.contract import (
     Address,
-    Capabilities,
+    ChannelLimits,
     ChatType,
     Delivery,
     DeliveryState,
@@ -65,7 +65,7 @@ class Platform:
 
     name: str = "platform"
     account: str = "default"
-    capabilities: Capabilities = field(default_factory=Capabilities)
+    limits: ChannelLimits = field(default_factory=ChannelLimits)
     sent: list[OutboundMessage] = field(default_factory=list)
     receive: Receive | None = None
     _count: int = 0
@@ -90,7 +90,7 @@ class Platform:
         peer, kind = (group, ChatType.GROUP) if group else (sender.rpartition(":")[2], ChatType.DIRECT)
         address = Address(self.name, peer, chat_type=kind)
         message = InboundMessage(address, f"m{self._count}", sender, text, mentioned=True, **more)
-        return await self.receive(message, Context(Authority("platform")))
+        return await self.receive(message)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ PEOPLE = People(
     [
         Person("me", "Me", owner=True, identities=("telegram:user:1",)),
         Person("anna", "Anna", identities=("telegram:user:2", "matrix:user:@anna:home")),
-    ]
+    ],
+    {"webchat"}.__contains__,
 )
 ME = Authority("owner", person="me", owner=True)
 ANNA = Authority("peer:telegram:user:2", person="anna")

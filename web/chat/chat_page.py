@@ -13,14 +13,14 @@ from hub.core.errors import InvalidRequest, LimitExceeded, NotFound
 from hub.core.ids import new_id
 from hub.core.schema import All, Length, Match, Required, Schema, string
 from hub.gateway.calls.contract import HttpCall
-from hub.messaging.contract import Address, InboundMessage, Receive
+from hub.messaging.contract import Address, ClientMessage
 from hub.messaging.schema import TEXT_LIMIT
 from hub.sessions.keys import SessionKey, SessionKind, direct_key, main_key
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
 from web.chat.conversation import ShownTurn
 from web.chat.live_chat import LiveChat
-from web.chat.session_titles import WEBCHAT, session_title
+from web.chat.session_titles import session_title
 from web.core.form import read_fields
 from web.core.live import Frame
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
@@ -29,13 +29,14 @@ from web.core.texts import SUGGESTIONS
 if TYPE_CHECKING:
     from hub.agent.agents import Agents
     from hub.agent.runner import AgentRunner
+    from hub.messaging.channels import ChannelRegistry
+    from hub.messaging.inbox import Inbox
 
 TURN_LIMIT = 100
 """Turns shown at once; earlier ones are a link away."""
 
 SESSION_LIMIT = 200
 TITLE_LIMIT = 120
-CHANNEL = WEBCHAT
 
 KEY = All(string, Match(re.compile(r"^[A-Za-z0-9_.:-]{1,128}$"), msg="expected a key of letters, digits and _.:-"))
 SESSION = All(string, Length(min=1, max=2_048))
@@ -48,24 +49,28 @@ class ChatPage:
     """Pages and forms of the chat.
 
     Args:
-        receive: Hands a message to the inbox.
+        inbox: Takes messages.
+        channels: Knows the channel of the conversations shown here.
     """
 
     def __init__(
         self,
         renderer: Renderer,
         live_chat: LiveChat,
+        *,
         sessions: SessionStore,
         agents: Agents,
         runner: AgentRunner,
-        receive: Receive,
+        inbox: Inbox,
+        channels: ChannelRegistry,
     ) -> None:
         self._renderer = renderer
         self._live_chat = live_chat
         self._sessions = sessions
         self._agents = agents
         self._runner = runner
-        self._receive = receive
+        self._inbox = inbox
+        self._channels = channels
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /chat?session=KEY[&before=N]`: one conversation, the default agent's main one when none is named."""
@@ -94,16 +99,17 @@ class ChatPage:
         if not text:
             raise InvalidRequest("the message is empty")
         context = call.context()
-        message = InboundMessage(
-            address=Address(CHANNEL, key),
+        channel = self._channels.home
+        message = ClientMessage(
+            address=Address(channel, key),
             message_id=fields["key"],
-            sender=f"{CHANNEL}:user:{context.authority.person or context.authority.principal}",
+            sender=f"{channel}:user:{context.authority.person or context.authority.principal}",
             text=text,
             session_key=key,
             run_id=fields["key"],
         )
         with self._live_chat.hearing(fields["key"]) as heard:
-            receipt = await self._receive(message, context)
+            receipt = await self._inbox.submit(message, context)
             if not receipt.accepted:
                 raise LimitExceeded(receipt.reason or "the message was refused")
             if receipt.run_id is not None and not receipt.duplicate and not wants_json(call.request):
@@ -124,7 +130,7 @@ class ChatPage:
 
     async def new(self, call: HttpCall) -> web.StreamResponse:
         """`POST /chat/new`: the page of a fresh conversation; it exists from its first message on."""
-        key = direct_key(self._agents.default().id, new_id(), channel=CHANNEL)
+        key = direct_key(self._agents.default().id, new_id(), channel=self._channels.home)
         return json_response({"session": key}) if wants_json(call.request) else see_other(_path(key))
 
     async def rename(self, call: HttpCall) -> web.StreamResponse:
@@ -213,7 +219,7 @@ class ChatPage:
             "id": re.sub(r"[^A-Za-z0-9_-]", "_", session.key),
             "key": session.key,
             "path": _path(session.key),
-            "title": session_title(session, session.key),
+            "title": self._title(session, session.key),
             "main": _is_main(session.key),
             "agent_id": session.agent_id,
             "updated_ms": session.updated_ms,
@@ -221,12 +227,15 @@ class ChatPage:
             "running": session.key in working,
         }
 
+    def _title(self, session: Session | None, key: str) -> str | None:
+        return session_title(session, key, self._channels.is_home)
+
     def _session(self, key: str) -> dict[str, Any]:
         session = self._sessions.get(key)
         return {
             "key": key,
             "path": _path(key),
-            "title": session_title(session, key),
+            "title": self._title(session, key),
             "main": _is_main(key),
             "agent_id": SessionKey.parse(key).agent,
         }

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hub.sessions.keys import SessionKey, SessionKind
 from hub.sessions.session import Session
 
-WEBCHAT = "webchat"
 
+def session_title(session: Session | None, key: str, is_home: Callable[[str], bool]) -> str | None:
+    """Return the title of a conversation: its name, else where it takes place, else nothing.
 
-def session_title(session: Session | None, key: str) -> str | None:
-    """Return what a conversation is called: its name, else where it takes place, else nothing.
+    Args:
+        is_home: Whether a channel is the one of the hub's own conversations.
 
     Raises:
         InvalidRequest: That is no session key.
@@ -17,6 +20,6 @@ def session_title(session: Session | None, key: str) -> str | None:
     if session is not None and session.title:
         return session.title
     parsed = SessionKey.parse(key)
-    if parsed.kind is SessionKind.MAIN or parsed.channel == WEBCHAT:
+    if parsed.kind is SessionKind.MAIN or (parsed.channel is not None and is_home(parsed.channel)):
         return None
     return " · ".join(part for part in (parsed.channel or parsed.kind.value, parsed.id, parsed.thread) if part)

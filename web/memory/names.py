@@ -65,7 +65,10 @@ class MemoryNames:
     def conversations(self, agent: str) -> list[dict[str, str]]:
         """Return the conversations of an agent, the one that was active last first."""
         kept = self._sessions.list(agent)[:CONVERSATIONS_LIMIT]
-        return [{"key": each.key, "title": session_title(each, each.key) or each.key} for each in kept]
+        return [
+            {"key": each.key, "title": session_title(each, each.key, self._people().is_home_channel) or each.key}
+            for each in kept
+        ]
 
     def conversation(self, key: str | None) -> dict[str, Any] | None:
         """Return what a page tells of a conversation: `key`, `title`, `main`, `by_hand` and, when it is
@@ -79,7 +82,7 @@ class MemoryNames:
         try:
             parsed = SessionKey.parse(key, default_agent=self.default_agent)
             session = self._sessions.get(str(parsed))
-            title = session_title(session, str(parsed))
+            title = session_title(session, str(parsed), self._people().is_home_channel)
         except InvalidRequest:  # a person wrote something else there
             return told | {"title": key}
         main = parsed.kind is SessionKind.MAIN and any(parsed.agent == agent.id for agent in self._agents.all())

@@ -45,8 +45,13 @@ OWN_EVENTS = frozenset(
 TRIED_EVENTS = frozenset(
     {
         "budget_reached",
+        "button_pressed",
         "feed_item",
+        "membership_changed",
         "message_dead",
+        "message_deleted",
+        "message_edited",
+        "message_reaction",
         "message_received",
         "message_rejected",
         "message_sent",
@@ -54,6 +59,7 @@ TRIED_EVENTS = frozenset(
         "node_connected",
         "node_disconnected",
         "node_event",
+        "poll_answered",
         "tool_finished",
         "tool_started",
         "webhook_received",

@@ -11,12 +11,12 @@ from msgspec import Struct
 
 from hub.core.errors import NotFound
 from hub.core.schema import All, AnyOf, Described, Invalid, Length, Optional, Required, Schema, show, string
+from hub.messaging.channels import ChannelRegistry
 from hub.messaging.contract import Address, ChatType
 from hub.security.people import People
 from hub.sessions.keys import SessionKey, main_key
 from hub.storage.database import Database
 
-WEBCHAT = "webchat"
 LOOKED_AT = 20_000
 """Rows of the inbox that are looked at for the last word of an owner or of a session; older ones count as silence."""
 
@@ -58,9 +58,11 @@ class Addresses:
     Args:
         db: The hub database.
         people: The people of this home as configured now.
+        channels: Knows the channel of the hub's own conversations.
     """
 
-    def __init__(self, db: Database, people: Callable[[], People]) -> None:
+    def __init__(self, db: Database, people: Callable[[], People], channels: ChannelRegistry) -> None:
+        self._channels = channels
         self._db = db
         self._people = people
 
@@ -82,7 +84,7 @@ class Addresses:
         if found is None:
             prefix = f"agent:{agent_id}:"
             found = await self._db.read(lambda connection: _last_of_owner(connection, prefix))
-        return found or DeliveryTarget(Address(WEBCHAT, main_key(agent_id)), main_key(agent_id))
+        return found or DeliveryTarget(Address(self._channels.home, main_key(agent_id)), main_key(agent_id))
 
     async def of_session(self, session_key: str) -> DeliveryTarget | None:
         """Return where a conversation is held; None for one that is held nowhere, such as an automation's."""
@@ -90,11 +92,13 @@ class Addresses:
         if found is not None:
             return found
         kind = SessionKey.parse(session_key).kind.value
-        return DeliveryTarget(Address(WEBCHAT, session_key), session_key) if kind in {"main", "direct"} else None
+        if kind not in {"main", "direct"}:
+            return None
+        return DeliveryTarget(Address(self._channels.home, session_key), session_key)
 
     async def at(self, channel: str, peer: str, account: str = "default", thread: str | None = None) -> DeliveryTarget:
         """Return an address with what is known of it: what kind of chat it is, and which conversation is held there."""
-        if channel == WEBCHAT:
+        if self._channels.is_home(channel):
             key = str(SessionKey.parse(peer))
             return DeliveryTarget(Address(channel, key, account), key)
         return await self._db.read(lambda connection: _known(connection, Address(channel, peer, account), thread))

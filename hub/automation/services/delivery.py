@@ -7,7 +7,7 @@ import sqlite3
 from hashlib import sha256
 
 from hub.agent.whose_words import provenance_of
-from hub.automation.services.addresses import WEBCHAT, DeliveryTarget
+from hub.automation.services.addresses import DeliveryTarget
 from hub.core.clock import Clock
 from hub.core.context import Context
 from hub.core.errors import Conflict
@@ -72,7 +72,7 @@ class ResultDelivery:
             The ids of its rows in the outbox.
         """
         name = _PREFIX + sha256((key or new_id()).encode()).hexdigest()[:32]
-        if place.address.channel == WEBCHAT:
+        if self._outbox.channels.is_home(place.address.channel):
             # There the conversation itself is what people see: what is not in it was not sent.
             await self.keep(place, text, context, name)
         ids = await self._db.write(lambda connection: self._insert_once(connection, place, text, context, name))

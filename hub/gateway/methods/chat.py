@@ -17,14 +17,14 @@ from hub.gateway.methods.attachments import ATTACHMENTS_SCHEMA, images_of
 from hub.gateway.methods.session_shapes import shown_messages
 from hub.gateway.methods.sessions import MESSAGES_LIMIT, THINKING, SessionMethods
 from hub.gateway.push.events import RunEvents
-from hub.messaging.contract import Address, InboundMessage
+from hub.messaging.channels import ChannelRegistry
+from hub.messaging.contract import Address, ClientMessage
 from hub.messaging.inbox import Inbox
 from hub.models.contract import Message, Role, TextBlock
 from hub.sessions.entry import EntryType, TranscriptEntry
 from hub.sessions.store import SessionStore
 
 OWNER = "gateway"
-CHANNEL = "webchat"
 TEXT_LIMIT = 1_000_000
 
 _KEY = All(str, Length(min=1, max=2048))
@@ -41,10 +41,12 @@ class ChatMethods:
         runner: Stops runs.
         lanes: Keeps an injected message out of a turn that goes on.
         events: Tells clients what a command answered.
+        channels: Knows the channel of the hub's own conversations.
     """
 
     def __init__(
         self,
+        *,
         keys: SessionMethods,
         sessions: SessionStore,
         inbox: Inbox,
@@ -52,7 +54,9 @@ class ChatMethods:
         lanes: Lanes,
         events: RunEvents,
         clock: Clock,
+        channels: ChannelRegistry,
     ) -> None:
+        self._channels = channels
         self._keys = keys
         self._sessions = sessions
         self._inbox = inbox
@@ -119,10 +123,11 @@ class ChatMethods:
             "thinking": params.get("thinking"),
             "timeout_s": params["timeoutMs"] / 1000 if params.get("timeoutMs") else None,
         }
-        message = InboundMessage(
-            address=Address(CHANNEL, session_key),
+        channel = self._channels.home
+        message = ClientMessage(
+            address=Address(channel, session_key),
             message_id=f"{principal}/{run_id}",
-            sender=f"{CHANNEL}:user:{principal}",
+            sender=f"{channel}:user:{principal}",
             text=params["message"],
             images=images_of(params["attachments"]),
             sent_at=self._clock.time(),
@@ -130,7 +135,7 @@ class ChatMethods:
             run_id=run_id,
             options={name: value for name, value in options.items() if value is not None},
         )
-        receipt = await self._inbox.receive(message, call.context)
+        receipt = await self._inbox.submit(message, call.context)
         if not receipt.accepted:
             raise Conflict(receipt.reply or receipt.reason or "the message was not taken")
         key = receipt.session_key or session_key

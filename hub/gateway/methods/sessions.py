@@ -16,6 +16,7 @@ from hub.gateway.calls.contract import READ, WRITE, Method, MethodCall
 from hub.gateway.connection.server import Gateway
 from hub.gateway.methods.session_shapes import preview, shown_messages, shown_session
 from hub.gateway.push.events import SESSIONS_TOPIC, session_topic
+from hub.messaging.channels import ChannelRegistry
 from hub.models.registry import ModelRegistry
 from hub.sessions.keys import SessionKey, direct_key
 from hub.sessions.session import Session
@@ -41,12 +42,21 @@ class SessionMethods:
         agents: Who there is.
         models: Knows whether a model can be chosen.
         runner: Stops runs.
+        channels: Knows the channel of new conversations.
     """
 
     def __init__(
-        self, gateway: Gateway, sessions: SessionStore, agents: Agents, models: ModelRegistry, runner: AgentRunner
+        self,
+        gateway: Gateway,
+        *,
+        sessions: SessionStore,
+        agents: Agents,
+        models: ModelRegistry,
+        runner: AgentRunner,
+        channels: ChannelRegistry,
     ) -> None:
         self._gateway = gateway
+        self._channels = channels
         self._sessions = sessions
         self._agents = agents
         self._models = models
@@ -188,7 +198,7 @@ class SessionMethods:
         params = call.params
         agent = self._agents.get(params.get("agentId") or self._agents.default().id)
         key = params.get("key")
-        full = self.full_key(key) if key else direct_key(agent.id, new_id(), channel="webchat")
+        full = self.full_key(key) if key else direct_key(agent.id, new_id(), channel=self._channels.home)
         self._agents.get(SessionKey.parse(full).agent)
         session = await self._sessions.ensure(full, person=call.caller.authority.person)
         if "label" in params:

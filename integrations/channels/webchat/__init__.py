@@ -16,4 +16,4 @@ if TYPE_CHECKING:
 
 async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
     """Register the channel."""
-    await host.channels.add(WebChat(host.bus.fire))
+    await host.channels.add(WebChat(host.bus.fire), home=True)

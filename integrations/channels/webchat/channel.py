@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hub.messaging.contract import Capabilities, Delivery, DeliveryState, OutboundMessage, Receive
+from hub.messaging.contract import ChannelLimits, Delivery, DeliveryState, OutboundMessage, Receive
 
 EVENT_WEBCHAT_MESSAGE = "webchat_message"
 
@@ -21,7 +21,7 @@ class WebChat:
 
     name = "webchat"
     account = "default"
-    capabilities = Capabilities(text_limit=1_000_000, markdown="commonmark", reconcile=True)
+    limits = ChannelLimits(text=1_000_000, markup="markdown", idempotent=True)
 
     def __init__(self, fire: Callable[[str, dict[str, Any]], None]) -> None:
         self._fire = fire

@@ -37,7 +37,7 @@ class Desk:
         self.pigeons = self.post.pigeons
         self.services = ServiceRegistry(house.bus)
         self.states = StateMachine(house.bus)
-        self.addresses = Addresses(house.db, lambda: self.post.people)
+        self.addresses = Addresses(house.db, lambda: self.post.people, self.post.channels)
         self.delivery = ResultDelivery(
             house.db, self.post.outbox, house.sessions, house.lanes, house.bus, house.clock, house.tasks
         )
@@ -68,7 +68,7 @@ class Desk:
     async def open(self) -> None:
         """Stand up as the hub does."""
         await self.post.open()
-        await self.post.channels.add(WebChat(self.house.bus.fire))
+        await self.post.channels.add(WebChat(self.house.bus.fire), home=True)
 
     async def close(self) -> None:
         await self.post.close()

@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hub.core.context import Authority, Context
 from hub.messaging.contract import (
     Address,
-    Capabilities,
+    ChannelLimits,
     ChatType,
     Delivery,
     DeliveryState,
@@ -25,7 +24,7 @@ class Door:
 
     name = "doorbell"
     account = "default"
-    capabilities = Capabilities(text_limit=200)
+    limits = ChannelLimits(text=200)
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -62,4 +61,4 @@ class Door:
             heard["text"],
             mentioned=heard.get("mentioned", False),
         )
-        return await self._receive(message, Context(Authority("channel:doorbell")))
+        return await self._receive(message)

@@ -1,0 +1,96 @@
+"""What a channel can do beyond sending text: derived from the methods it has and from its limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Protocol, runtime_checkable
+
+from hub.messaging.contract import Address, Channel, Delivery, OutboundPoll
+
+
+@runtime_checkable
+class CanEdit(Protocol):
+    """A channel that can change a message it sent."""
+
+    async def edit(self, address: Address, platform_id: str, text: str) -> Delivery:
+        """Give a sent message another text."""
+        ...
+
+
+@runtime_checkable
+class CanDelete(Protocol):
+    """A channel that can take a message back."""
+
+    async def delete(self, address: Address, platform_id: str) -> Delivery:
+        """Delete a sent message."""
+        ...
+
+
+@runtime_checkable
+class CanReact(Protocol):
+    """A channel with reactions."""
+
+    async def react(self, address: Address, platform_id: str, emoji: str | None) -> Delivery:
+        """React to a message; None removes the reaction."""
+        ...
+
+
+@runtime_checkable
+class CanPoll(Protocol):
+    """A channel with polls."""
+
+    async def poll(self, poll: OutboundPoll) -> Delivery:
+        """Open a poll."""
+        ...
+
+
+@runtime_checkable
+class CanType(Protocol):
+    """A channel that shows that somebody is typing."""
+
+    async def typing(self, address: Address) -> None:
+        """Show it for as long as the platform does."""
+        ...
+
+
+@runtime_checkable
+class CanDraft(Protocol):
+    """A channel that shows an answer while it is being written."""
+
+    async def draft(self, address: Address, draft_id: str, text: str) -> None:
+        """Show the text so far; the message itself follows through `send`."""
+        ...
+
+
+class Capability(StrEnum):
+    """What a channel can do beyond sending text."""
+
+    EDIT = "edit"
+    DELETE = "delete"
+    REACT = "react"
+    POLL = "poll"
+    TYPING = "typing"
+    DRAFT = "draft"
+    MEDIA = "media"
+    BUTTONS = "buttons"
+
+
+_METHODS: Mapping[Capability, type] = {
+    Capability.EDIT: CanEdit,
+    Capability.DELETE: CanDelete,
+    Capability.REACT: CanReact,
+    Capability.POLL: CanPoll,
+    Capability.TYPING: CanType,
+    Capability.DRAFT: CanDraft,
+}
+
+
+def capabilities_of(channel: Channel) -> frozenset[Capability]:
+    """Return what a channel can do, from the methods it has and its limits."""
+    found = {capability for capability, protocol in _METHODS.items() if isinstance(channel, protocol)}
+    if channel.limits.media:
+        found.add(Capability.MEDIA)
+    if channel.limits.buttons:
+        found.add(Capability.BUTTONS)
+    return frozenset(found)

@@ -1,0 +1,111 @@
+"""What is done with a message or event: one pure decision over it, its caller and what is configured now."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from hub.agent.agents import Agents
+from hub.core.context import Context
+from hub.core.errors import NotFound
+from hub.messaging.access import AccessPolicy, authorize
+from hub.messaging.commands import CommandCall, parse_command
+from hub.messaging.contract import Address, ClientMessage, CommandUsed, Inbound, InboundMessage
+from hub.messaging.routing import Binding, DmScope, choose_agent, session_key_for
+from hub.messaging.schema import QUEUE_LIMIT, TEXT_LIMIT
+from hub.messaging.texts import say
+from hub.security.people import People
+from hub.sessions.keys import SessionKey
+
+
+class MessagingSettings(Struct, frozen=True):
+    """What the configuration says about messages; replaced as a whole when it changes."""
+
+    bindings: tuple[Binding, ...] = ()
+    dm_scope: DmScope = DmScope.AUTO
+    queue_limit: int = QUEUE_LIMIT
+    text_limit: int = TEXT_LIMIT
+    language: str = "en"
+
+
+class Facts(Struct, frozen=True):
+    """What a decision depends on besides the message: all of it as it is now."""
+
+    policy: AccessPolicy
+    people: People
+    agents: Agents
+    settings: MessagingSettings
+
+
+class Accept(Struct, frozen=True):
+    """An agent answers the message in a session; `context` carries the sender's authority."""
+
+    message: InboundMessage
+    agent_id: str
+    session_key: str
+    context: Context
+
+
+class Notice(Struct, frozen=True):
+    """The event is told to the hub; `context` carries the sender's authority."""
+
+    context: Context
+
+
+class Refuse(Struct, frozen=True):
+    """It is not handled; `answer` is sent to the sender, if anything is."""
+
+    reason: str
+    answer: str | None = None
+
+
+def decide(inbound: Inbound, context: Context, facts: Facts) -> Accept | CommandCall | Notice | Refuse:
+    """Return what is done with a message or event.
+
+    Raises:
+        InvalidRequest, NotFound: A client of the gateway named a session or agent that cannot be.
+    """
+    settings = facts.settings
+    message = _as_message(inbound)
+    verdict = authorize(message or inbound, context.authority, facts.policy, facts.people)
+    if verdict.authority is None:
+        return Refuse(verdict.reason or "not allowed")
+    allowed = Context(verdict.authority, context.id, context.parent_id, context.chain)
+    if message is None:
+        return Notice(allowed)
+    if not (message.text.strip() or message.images or message.media or message.location or message.contacts):
+        return Refuse("the message is empty")
+    if len(message.text) > settings.text_limit:
+        text = say("text.too_long", settings.language, limit=settings.text_limit)
+        return Refuse(text, answer=text)
+    agent_id, session_key = _route(message, allowed, facts)
+    if (command := parse_command(message.text)) is not None:
+        return CommandCall(*command, message, agent_id, session_key, allowed)
+    return Accept(message, agent_id, session_key, allowed)
+
+
+def _as_message(inbound: Inbound) -> InboundMessage | None:
+    if isinstance(inbound, InboundMessage):
+        return inbound
+    if isinstance(inbound, CommandUsed):
+        text = f"/{inbound.name} {inbound.arguments}".strip()
+        return InboundMessage(inbound.address, inbound.event_id, inbound.sender, text, mentioned=True)
+    return None
+
+
+def _route(message: InboundMessage, context: Context, facts: Facts) -> tuple[str, str]:
+    """Return the agent and the session; a client that names a session gets that one."""
+    if isinstance(message, ClientMessage) and message.session_key is not None:
+        key = SessionKey.parse(message.session_key, default_agent=facts.agents.default().id)
+        return facts.agents.get(key.agent).id, str(key)
+    agent_id = _bound_agent(message.address, facts)
+    return agent_id, session_key_for(agent_id, message, context.authority, facts.settings.dm_scope)
+
+
+def _bound_agent(address: Address, facts: Facts) -> str:
+    """Return the agent that the bindings name; the default one when it no longer exists."""
+    default = facts.agents.default().id
+    agent_id = choose_agent(facts.settings.bindings, address, default)
+    try:
+        return facts.agents.get(agent_id).id
+    except NotFound:
+        return default

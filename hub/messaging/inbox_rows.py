@@ -1,0 +1,132 @@
+"""The rows of the inbox in the hub database: what was received, what was decided, and which run answers it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from functools import lru_cache
+
+from msgspec import Struct
+
+from hub.core.context import Authority, Context
+from hub.messaging.contract import Address, Inbound, InboundMessage, Receipt
+from hub.messaging.stored import dump_inbound, load_message
+
+REJECTED_KEPT = 5_000
+"""Refused messages that are remembered, so that each is refused once."""
+
+
+class InboxRow(Struct, frozen=True):
+    """One row.
+
+    Attributes:
+        state: queued | done (answered by a run), received | command (answered at once), event | noted (told to the
+            hub), rejected; of each pair the first is still open.
+    """
+
+    id: str
+    inbound: Inbound
+    context: Context
+    state: str
+    reason: str | None = None
+    session_key: str | None = None
+    run_id: str | None = None
+
+
+class Interrupted(Struct, frozen=True):
+    """A message that was being handled when the hub stopped."""
+
+    id: str
+    address: Address
+    context_id: str
+    session_key: str | None
+    run_id: str | None
+
+
+def insert(connection: sqlite3.Connection, row: InboxRow, received_ms: int) -> Receipt | None:
+    """Write a row, or return the receipt of the one that is there."""
+    inbound, context, address = row.inbound, row.context, row.inbound.address
+    message_id = inbound.message_id if isinstance(inbound, InboundMessage) else inbound.event_id
+    cursor = connection.execute(
+        "INSERT INTO inbox(id, channel, account, peer, message_id, received_ms, state, reason, session_key, run_id,"
+        " principal, context_id, parent_id, message) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+        " ON CONFLICT(channel, account, peer, message_id) DO NOTHING",
+        (
+            row.id,
+            address.channel,
+            address.account,
+            address.peer,
+            message_id,
+            received_ms,
+            row.state,
+            row.reason,
+            row.session_key,
+            row.run_id,
+            _stored_authority(context.authority),
+            context.id,
+            context.parent_id,
+            dump_inbound(inbound),
+        ),
+    )
+    if cursor.rowcount:
+        return None
+    found = connection.execute(
+        "SELECT id, state, reason, session_key, run_id FROM inbox"
+        " WHERE channel = ? AND account = ? AND peer = ? AND message_id = ?",
+        (address.channel, address.account, address.peer, message_id),
+    ).fetchone()
+    return Receipt(found[0], found[1] != "rejected", True, found[2], found[3], found[4])
+
+
+def close(connection: sqlite3.Connection, id: str, state: str, reason: str | None = None) -> None:
+    """Set the state of a row that is done with."""
+    connection.execute("UPDATE inbox SET state = ?, reason = coalesce(?, reason) WHERE id = ?", (state, reason, id))
+
+
+def queued(connection: sqlite3.Connection) -> list[InboxRow]:
+    """Return the messages that wait for their answer, in the order in which they came."""
+    found = _open(connection, "queued")
+    return [
+        InboxRow(id, load_message(stored), context, "queued", None, key, run) for id, key, run, context, stored in found
+    ]
+
+
+def unheard_events(connection: sqlite3.Connection) -> list[tuple[str, str, Context]]:
+    """Return id, JSON and context of the events that the hub was not told of yet."""
+    return [(id, stored, context) for id, _, _, context, stored in _open(connection, "event")]
+
+
+def interrupted(connection: sqlite3.Connection, *, run_id: str | None = None) -> list[Interrupted]:
+    """Return the messages of a run that was interrupted, or else those that were being answered at once."""
+    where, values = ("state = 'received'", ()) if run_id is None else ("run_id = ? AND state = 'queued'", (run_id,))
+    rows = connection.execute(
+        f"SELECT id, message, context_id, session_key, run_id FROM inbox WHERE {where}",  # noqa: S608  constants, above
+        values,
+    ).fetchall()
+    return [Interrupted(id, load_message(stored).address, *rest) for id, stored, *rest in rows]
+
+
+def clear_rejected(connection: sqlite3.Connection) -> None:
+    """Forget the oldest refused messages: anybody can send those, and no disk holds them all."""
+    connection.execute(
+        "DELETE FROM inbox WHERE state = 'rejected' AND rowid <= (SELECT rowid FROM inbox WHERE state = 'rejected'"
+        " ORDER BY rowid DESC LIMIT 1 OFFSET ?)",
+        (REJECTED_KEPT,),
+    )
+
+
+def _open(connection: sqlite3.Connection, state: str) -> list[tuple[str, str, str | None, Context, str]]:
+    rows = connection.execute(
+        "SELECT id, session_key, run_id, principal, context_id, parent_id, message FROM inbox"
+        " WHERE state = ? ORDER BY rowid",
+        (state,),
+    ).fetchall()
+    return [
+        (id, key, run_id, Context(Authority.from_dict(json.loads(principal)), context_id, parent_id), stored)
+        for id, key, run_id, principal, context_id, parent_id, stored in rows
+    ]
+
+
+@lru_cache(maxsize=256)
+def _stored_authority(authority: Authority) -> str:
+    return json.dumps(authority.as_dict())
