@@ -51,7 +51,6 @@ from hub.messaging.outbox import Outbox
 from hub.messaging.queue import MessageQueue
 from hub.messaging.retention import prune_daily
 from hub.messaging.router import Router
-from hub.messaging.routing import Binding, DmScope
 from hub.models.registry import ModelRegistry
 from hub.sections import all_sections, needed_domains
 from hub.security.egress import Egress
@@ -178,23 +177,8 @@ class Hub:
         ApprovalMessages(self.approvals, self.db, self.outbox, self.bus, self._language)
         self._messaging = self._messaging_settings()
         self.router = Router(self.channels, self.agents, self._people, lambda: self._messaging)
-        queue = MessageQueue(
-            db=self.db,
-            router=self.router,
-            runner=self.runner,
-            outbox=self.outbox,
-            clock=self.clock,
-            tasks=self._runs,
-        )
-        self.inbox = Inbox(
-            db=self.db,
-            router=self.router,
-            queue=queue,
-            commands=self.commands,
-            outbox=self.outbox,
-            bus=self.bus,
-            clock=self.clock,
-        )
+        queue = MessageQueue(self.db, self.router, self.runner, self.outbox, clock=self.clock, tasks=self._runs)
+        self.inbox = Inbox(self.db, self.router, queue, self.commands, self.outbox, bus=self.bus, clock=self.clock)
         self.channels.connect(self.inbox.receive)
         self.integrations = IntegrationManager(
             partial(IntegrationHost, hub=self), catalog, self.repairs, self.bus, self.clock, self.tasks, schemas=schemas
@@ -447,14 +431,7 @@ class Hub:
             self.redactor.register(secret)
 
     def _messaging_settings(self) -> MessagingSettings:
-        section = self.config.current.or_default
-        return MessagingSettings(
-            bindings=tuple(Binding.from_config(each) for each in section("bindings") or ()),
-            dm_scope=DmScope(section("session")["dm_scope"]),
-            queue_limit=section("messages")["queue_limit"],
-            text_limit=section("messages")["text_limit"],
-            language=self.language,
-        )
+        return MessagingSettings.from_config(self.config.current.or_default, self.language)
 
     async def _reload(self) -> ReloadResult:
         result = await self.config.reload()

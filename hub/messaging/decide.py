@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from msgspec import Struct
 
 from hub.agent.agents import Agents
@@ -25,6 +28,18 @@ class MessagingSettings(Struct, frozen=True):
     queue_limit: int = QUEUE_LIMIT
     text_limit: int = TEXT_LIMIT
     language: str = "en"
+
+    @classmethod
+    def from_config(cls, section: Callable[[str], Any], language: str) -> MessagingSettings:
+        """Read the settings from the sections of a valid configuration."""
+        messages = section("messages")
+        return cls(
+            bindings=tuple(Binding.from_config(each) for each in section("bindings") or ()),
+            dm_scope=DmScope(section("session")["dm_scope"]),
+            queue_limit=messages["queue_limit"],
+            text_limit=messages["text_limit"],
+            language=language,
+        )
 
 
 class Facts(Struct, frozen=True):

@@ -44,12 +44,12 @@ class Inbox:
 
     def __init__(
         self,
-        *,
         db: Database,
         router: Router,
         queue: MessageQueue,
         commands: Commands,
         outbox: Outbox,
+        *,
         bus: EventBus,
         clock: Clock,
     ) -> None:

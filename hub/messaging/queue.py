@@ -35,7 +35,7 @@ class MessageQueue:
     """
 
     def __init__(
-        self, *, db: Database, router: Router, runner: AgentRunner, outbox: Outbox, clock: Clock, tasks: TaskOwner
+        self, db: Database, router: Router, runner: AgentRunner, outbox: Outbox, *, clock: Clock, tasks: TaskOwner
     ) -> None:
         self._db = db
         self._router = router

@@ -136,18 +136,8 @@ class FullRig(Rig):
         add_session_commands(commands, self.sessions, self.runner, self.models, lambda: people, lambda: "en")
         self.outbox = Outbox(self.db, self.channels, self.bus, self.clock, self.tasks, self.repairs)
         router = Router(self.channels, self.agents, lambda: people, MessagingSettings)
-        queue = MessageQueue(
-            db=self.db, router=router, runner=self.runner, outbox=self.outbox, clock=self.clock, tasks=self.tasks
-        )
-        self.inbox = Inbox(
-            db=self.db,
-            router=router,
-            queue=queue,
-            commands=commands,
-            outbox=self.outbox,
-            bus=self.bus,
-            clock=self.clock,
-        )
+        queue = MessageQueue(self.db, router, self.runner, self.outbox, clock=self.clock, tasks=self.tasks)
+        self.inbox = Inbox(self.db, router, queue, commands, self.outbox, bus=self.bus, clock=self.clock)
         self.channels.connect(self.inbox.receive)
         self.log = LogTail(self.redactor)
         self.history = HistoryStore(self.home.history_db)

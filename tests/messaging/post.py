@@ -102,18 +102,8 @@ class Post:
         )
         self.outbox = Outbox(house.db, self.channels, house.bus, Clock(), house.tasks, Repairs(house.bus))
         router = Router(self.channels, house.agents, lambda: self.people, lambda: self.settings)
-        queue = MessageQueue(
-            db=house.db, router=router, runner=house.runner, outbox=self.outbox, clock=house.clock, tasks=house.tasks
-        )
-        self.inbox = Inbox(
-            db=house.db,
-            router=router,
-            queue=queue,
-            commands=self.commands,
-            outbox=self.outbox,
-            bus=house.bus,
-            clock=house.clock,
-        )
+        queue = MessageQueue(house.db, router, house.runner, self.outbox, clock=house.clock, tasks=house.tasks)
+        self.inbox = Inbox(house.db, router, queue, self.commands, self.outbox, bus=house.bus, clock=house.clock)
         self.channels.connect(self.inbox.receive)
 
     async def open(self) -> int:
