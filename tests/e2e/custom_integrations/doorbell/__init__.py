@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from aiohttp import web
 from msgspec.structs import asdict
 
@@ -43,7 +42,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
 
     async def said(call: HttpCall) -> web.StreamResponse:
         receipt = await door.said(await call.request.json() if not call.body else call.body)
-        return web.json_response(msgspec.structs.asdict(receipt))
+        return web.json_response(asdict(receipt))
 
     async def where(call: CommandCall) -> str:
         return f"I hang at the {config['place']}."
