@@ -97,6 +97,8 @@ def _state(token: Mapping[str, Any]) -> str:
     """Say whether a token works, and until when."""
     if token.get("revokedAtMs"):
         return f"revoked {_day(token['revokedAtMs'])}"
+    if token.get("ended"):
+        return "ended"
     if token.get("expiresAtMs"):
         return f"until {_day(token['expiresAtMs'])}"
     return f"used {_day(token['lastUsedAtMs'])}" if token.get("lastUsedAtMs") else "never used"

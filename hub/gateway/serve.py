@@ -136,10 +136,10 @@ def serve(gateway: Gateway, ground: CoreServices, house: HubServices | None) -> 
     methods: list[Method] = [
         *state.methods(),
         *ConfigMethods(ground.config, redactor).methods(),
-        *TokenMethods(ground.tokens, gateway.clock.time).methods(),
+        *TokenMethods(ground.tokens, gateway.authenticator, gateway.clock.time).methods(),
     ]
     if gateway.devices is not None:
-        methods += DeviceMethods(gateway.devices).methods()
+        methods += DeviceMethods(gateway.devices, gateway.authenticator).methods()
     routes: list[Route] = [*rpc_routes(gateway.dispatcher), *sign_in.routes()]
     closers: list[Callable[[], None]] = [HubEvents(gateway.bus, gateway.broadcast, gateway.clock, state.health).close]
     if house is not None and catalog is not None:

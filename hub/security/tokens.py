@@ -19,7 +19,7 @@ TOKEN_LIMIT = 500
 NAME_LIMIT = 100
 EXPIRES_LIMIT_S = 10 * 366 * 86_400
 
-_COLUMNS = "id, name, hash, scopes, generation, created_ms, last_used_ms, expires_ms, revoked_ms"
+_COLUMNS = "id, name, hash, scopes, generation, created_ms, last_used_ms, expires_ms, revoked_ms, made_by"
 _SELECT = f"SELECT {_COLUMNS} FROM tokens"  # noqa: S608  made of constants
 
 
@@ -30,6 +30,7 @@ class Token(Credential, frozen=True, kw_only=True):
         name: What its owner calls it.
         generation: Rises each time its secret is replaced.
         revoked_ms: When it was revoked.
+        made_by: The credentials it was made with, as `<id>@<generation>`; it ends with the first of them.
     """
 
     KIND: ClassVar[str] = "token"
@@ -37,6 +38,7 @@ class Token(Credential, frozen=True, kw_only=True):
     name: str
     generation: int = 1
     revoked_ms: int | None = None
+    made_by: frozenset[str] = frozenset()
 
 
 class TokenStore(LiveCredentials[Token]):
@@ -59,7 +61,7 @@ class TokenStore(LiveCredentials[Token]):
         rows: list[tuple[Any, ...]] = await self._db.read(lambda connection: connection.execute(_SELECT).fetchall())
         self._live.clear()
         self._all.clear()
-        for id, name, hashed, scopes, generation, created_ms, last_used_ms, expires_ms, revoked_ms in rows:
+        for id, name, hashed, scopes, generation, created_ms, last_used_ms, expires_ms, revoked_ms, made_by in rows:
             token = self._all[id] = Token(
                 id=id,
                 name=name,
@@ -69,12 +71,19 @@ class TokenStore(LiveCredentials[Token]):
                 last_used_ms=last_used_ms,
                 expires_ms=expires_ms,
                 revoked_ms=revoked_ms,
+                made_by=frozenset(made_by.split()),
             )
             if token.revoked_ms is None:
                 self._remember(token, bytes(hashed))
 
     async def create(
-        self, name: str, scopes: Iterable[str], expires_s: float | None = None, *, by: Authority | None = None
+        self,
+        name: str,
+        scopes: Iterable[str],
+        expires_s: float | None = None,
+        *,
+        by: Authority | None = None,
+        made_by: Iterable[str] = (),
     ) -> tuple[Token, Secret]:
         """Make a token; it is durable when this returns.
 
@@ -83,6 +92,7 @@ class TokenStore(LiveCredentials[Token]):
             scopes: What it may do.
             expires_s: Seconds until it ends; None means never.
             by: Who makes it, and so the most it can be granted; None means the hub itself.
+            made_by: The credentials of its maker.
 
         Returns:
             The token, and the secret, which is shown this once.
@@ -102,18 +112,26 @@ class TokenStore(LiveCredentials[Token]):
             raise LimitExceeded(f"there are already {TOKEN_LIMIT} tokens; revoke one first")
         now_ms = self._now_ms()
         expires_ms = None if expires_s is None else now_ms + int(expires_s * 1000)
-        token = Token(id=new_id(), name=name, scopes=granted, created_ms=now_ms, expires_ms=expires_ms)
+        makers = frozenset(made_by)
+        token = Token(id=new_id(), name=name, scopes=granted, created_ms=now_ms, expires_ms=expires_ms, made_by=makers)
         plain = new_plain(self.PREFIX)
         hashed = digest(plain)
-        row = (token.id, name, hashed, join_scopes(granted), token.generation, now_ms, None, expires_ms, None)
+        row = (
+            *(token.id, name, hashed, join_scopes(granted), token.generation, now_ms, None, expires_ms, None),
+            " ".join(sorted(makers)),
+        )
         await self._db.write(
             lambda connection: (
-                connection.execute(f"INSERT INTO tokens({_COLUMNS}) VALUES(?,?,?,?,?,?,?,?,?)", row).rowcount
+                connection.execute(f"INSERT INTO tokens({_COLUMNS}) VALUES(?,?,?,?,?,?,?,?,?,?)", row).rowcount
             )
         )
         self._all[token.id] = token
         self._remember(token, hashed)
         return token, Secret(plain)
+
+    def get(self, token_id: str) -> Token | None:
+        """Return a token by its id, or None."""
+        return self._all.get(token_id)
 
     def list(self) -> list[Token]:
         """Return all tokens, the newest first, with those that were revoked."""

@@ -125,5 +125,10 @@ def fourth(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-HUB_MIGRATIONS = (first, second, third, fourth)
+def fifth(connection: sqlite3.Connection) -> None:
+    """Add which credentials a token was made with."""
+    connection.execute("ALTER TABLE tokens ADD COLUMN made_by TEXT NOT NULL DEFAULT ''")
+
+
+HUB_MIGRATIONS = (first, second, third, fourth, fifth)
 """In order; one that was released is never changed, only followed by another."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+from collections.abc import Iterable
 from hashlib import sha256
-from typing import Protocol
 
 from aiohttp import web
 from msgspec import Struct
@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from hub.core.context import SCOPES, Authority, expand_scopes
 from hub.core.errors import LimitExceeded, Unauthorized
 from hub.core.secret import Secret
+from hub.gateway.access.devices import Devices
 from hub.gateway.calls.contract import Caller
 from hub.gateway.calls.settings import AuthMode, HttpSettings
 from hub.security.passwords import verify_password
@@ -32,6 +33,8 @@ HUB_CREDENTIAL = "hub"
 PASSWORD_CREDENTIAL = "password"  # noqa: S105  the name of a credential
 NO_CREDENTIAL = "none"
 COOKIE_PREFIX = "homarus_"
+MADE_KINDS = ("token", "device")
+"""Kinds of credentials that are made for programs and devices; what is made with one depends on it."""
 CHALLENGE = 'Bearer realm="homarus"'
 
 
@@ -79,18 +82,6 @@ class Presented(Struct, frozen=True):
         return caller.credential_id.startswith("cookie:")
 
 
-class DeviceTokens(Protocol):
-    """Where device tokens are checked; `hub.gateway.access.devices` has it."""
-
-    def verify_token(self, plain: str) -> tuple[str, frozenset[str]] | None:
-        """Return device id and approved operator scopes, or None."""
-        ...
-
-    def has_device(self, device_id: str) -> bool:
-        """Whether a device may do anything, in whatever role."""
-        ...
-
-
 class WrongCredential(Unauthorized):
     """A credential was presented and it is not valid; `details.code` is the protocol's word for it."""
 
@@ -118,7 +109,7 @@ class Authenticator:
         self._limiter = limiter
         self._tokens: TokenStore | None = None
         self._web_sessions: WebSessions | None = None
-        self._devices: DeviceTokens | None = None
+        self._devices: Devices | None = None
         self.cookie_name = f"{COOKIE_PREFIX}{settings.port}"
 
     @property
@@ -126,7 +117,7 @@ class Authenticator:
         """How people and programs prove who they are."""
         return self._settings.mode
 
-    def attach(self, tokens: TokenStore, web_sessions: WebSessions, devices: DeviceTokens | None = None) -> None:
+    def attach(self, tokens: TokenStore, web_sessions: WebSessions, devices: Devices | None = None) -> None:
         """Take in what stands only once the hub database is open."""
         self._tokens = tokens
         self._web_sessions = web_sessions
@@ -221,16 +212,38 @@ class Authenticator:
             raise WrongCredential("the password is wrong", details={"code": "AUTH_PASSWORD_MISMATCH"})
         return self._good(self._owner(PASSWORD_CREDENTIAL, client), client)
 
-    def still_valid(self, credential_id: str) -> bool:
-        """Whether a credential that was good once was not revoked meanwhile."""
+    def still_valid(self, link: str) -> bool:
+        """Whether a credential that was valid once was neither revoked, replaced nor ended since."""
+        credential_id, _, generation = link.partition("@")
         kind, _, id = credential_id.partition(":")
-        if kind == "token":
-            return self._tokens is not None and self._tokens.is_valid(id)
         if kind == "cookie":
             return self._web_sessions is not None and self._web_sessions.is_valid(id)
-        if kind == "device":
-            return self._devices is not None and self._devices.has_device(id)
-        return True
+        if kind not in MADE_KINDS:
+            return True
+        if kind == "token" and (self._tokens is None or not self._tokens.is_valid(id)):
+            return False
+        now = self._generation(credential_id)
+        return now is not None and generation in ("", str(now))
+
+    def all_valid(self, links: Iterable[str]) -> bool:
+        """Whether all of some credentials are still valid."""
+        return all(map(self.still_valid, links))
+
+    def links(self, caller: Caller) -> frozenset[str]:
+        """Return what a credential that this caller makes depends on; nothing if the owner makes it directly."""
+        if caller.credential_id.partition(":")[0] in MADE_KINDS:
+            own = f"{caller.credential_id}@{self._generation(caller.credential_id) or 0}"
+            return frozenset({own, *caller.came_from})
+        return caller.came_from
+
+    def _generation(self, credential_id: str) -> int | None:
+        kind, _, id = credential_id.partition(":")
+        if kind == "token":
+            token = self._tokens.get(id) if self._tokens is not None else None
+            return token.generation if token is not None else None
+        device, _, role = id.rpartition("/")
+        grant = self._devices.grant(device, role) if self._devices is not None else None
+        return grant.generation if grant is not None else None
 
     def reserve(self, client: CallClient) -> None:
         """Count an attempt, before what is guessed is looked at.
@@ -246,13 +259,17 @@ class Authenticator:
 
     def _check_token(self, plain: str, client: CallClient) -> Caller | None:
         token = self._tokens.verify(plain) if self._tokens is not None else None
-        if token is None:
+        if token is None or not self.all_valid(token.made_by):
             return None
-        return self._holder(f"token:{token.id}", expand_scopes(token.scopes), client)
+        caller = self._holder(token.credential_id, expand_scopes(token.scopes), client)
+        return replace(caller, came_from=token.made_by)
 
     def _check_device_token(self, plain: str, client: CallClient) -> Caller | None:
-        found = self._devices.verify_token(plain) if self._devices is not None else None
-        return self._holder(f"device:{found[0]}", found[1], client) if found is not None else None
+        grant = self._devices.verify_token(plain) if self._devices is not None else None
+        if grant is None or not self.all_valid(grant.made_by):
+            return None
+        caller = self._holder(f"device:{grant.device_id}", expand_scopes(grant.scopes), client)
+        return replace(caller, credential_id=grant.credential_id, came_from=grant.made_by)
 
     def _check_cookie(self, plain: str, client: CallClient) -> Caller:
         """Return who a cookie stands for.

@@ -19,11 +19,12 @@ import orjson
 from msgspec import Struct
 
 from hub.core.clock import Clock
-from hub.core.context import Authority, expand_scopes
+from hub.core.context import Authority
 from hub.core.errors import Forbidden, LimitExceeded, NotFound
 from hub.core.events import EventBus
 from hub.core.ids import new_id
 from hub.core.secret import Secret
+from hub.gateway.calls.contract import credential_of
 from hub.storage.database import Database
 
 _log = logging.getLogger(__name__)
@@ -47,6 +48,7 @@ class Grant:
         data: What the device said of itself: platform, display name, client.
         generation: Goes into the token; higher after each rotation.
         owner: Whether an owner let it in, and it so acts for the owner within its scopes.
+        made_by: The credentials of whoever let it in, as `<id>@<generation>`; the grant ends with the first of them.
     """
 
     device_id: str
@@ -59,6 +61,17 @@ class Grant:
     last_used_ms: int | None = None
     token_hash: bytes = field(default=b"", repr=False)
     owner: bool = False
+    made_by: frozenset[str] = frozenset()
+
+    @property
+    def credential_id(self) -> str:
+        """What listeners to revocation are told."""
+        return f"device:{self.row_id}"
+
+    @property
+    def link(self) -> str:
+        """How what was made with it refers to it."""
+        return f"{self.credential_id}@{self.generation}"
 
     @property
     def row_id(self) -> str:
@@ -79,7 +92,11 @@ class Grant:
 
 
 class PairingRequest(Struct, frozen=True):
-    """A device that asks to be let in."""
+    """A device that asks to be let in.
+
+    Attributes:
+        brought_by: The credentials beside which it asked: they cannot approve it themselves.
+    """
 
     id: str
     device_id: str
@@ -90,6 +107,7 @@ class PairingRequest(Struct, frozen=True):
     address: str
     created_ms: int
     expires_ms: int
+    brought_by: frozenset[str] = frozenset()
 
     def as_dict(self) -> dict[str, Any]:
         """The request as the protocol lists it."""
@@ -138,6 +156,7 @@ class Devices:
                 last_used_ms=row[6],
                 token_hash=row[3] or b"",
                 owner=stored.get("owner") is True,
+                made_by=frozenset(stored.get("made_by", ())),
             )
             self._grants[device, role] = grant
         now = self._now_ms()
@@ -148,6 +167,7 @@ class Devices:
                     id=id,
                     device_id=device,
                     scopes=tuple(stored.pop("scopes")),
+                    brought_by=frozenset(stored.pop("brought_by", ())),
                     created_ms=created_ms,
                     expires_ms=expires_ms,
                     **stored,
@@ -160,10 +180,6 @@ class Devices:
     def grant(self, device_id: str, role: str) -> Grant | None:
         """Return what a device may do in a role, or None."""
         return self._grants.get((device_id, role))
-
-    def has_device(self, device_id: str) -> bool:
-        """Whether a device may do anything, in whatever role."""
-        return any(device == device_id for device, _ in self._grants)
 
     def grants(self) -> list[Grant]:
         """Return all grants, oldest first."""
@@ -185,8 +201,8 @@ class Devices:
         """Whether this is the token of a grant."""
         return bool(grant.token_hash) and hmac.compare_digest(_hash(plain), grant.token_hash)
 
-    def verify_token(self, plain: str) -> tuple[str, frozenset[str]] | None:
-        """Return device id and scopes for the token of an operator device, or None."""
+    def verify_token(self, plain: str) -> Grant | None:
+        """Return the grant of an operator device by its token, or None."""
         if not plain.startswith(TOKEN_PREFIX):
             return None
         given = _hash(plain)
@@ -194,7 +210,7 @@ class Devices:
         for grant in self._grants.values():
             if grant.role == "operator" and grant.token_hash and hmac.compare_digest(given, grant.token_hash):
                 found = grant
-        return (found.device_id, expand_scopes(found.scopes)) if found is not None else None
+        return found
 
     def used(self, grant: Grant) -> None:
         """Note that a device connected; written behind."""
@@ -208,7 +224,14 @@ class Devices:
         )
 
     async def ask(
-        self, device_id: str, public_key: str, role: str, scopes: Iterable[str], data: Mapping[str, Any], address: str
+        self,
+        device_id: str,
+        public_key: str,
+        role: str,
+        scopes: Iterable[str],
+        data: Mapping[str, Any],
+        address: str,
+        brought_by: frozenset[str] = frozenset(),
     ) -> PairingRequest:
         """Store a pairing request and announce it; asking again for the same gives the same request.
 
@@ -218,7 +241,8 @@ class Devices:
         wanted = tuple(sorted(set(scopes)))
         waiting = self.pending()
         for request in waiting:
-            if (request.device_id, request.role, request.scopes) == (device_id, role, wanted):
+            same = (request.device_id, request.role, request.scopes) == (device_id, role, wanted)
+            if same and request.brought_by == brought_by:
                 return request
         mine = [request for request in waiting if request.device_id == device_id and request.role == role]
         others = len(waiting) - len(mine)
@@ -227,7 +251,16 @@ class Devices:
             raise LimitExceeded("too many devices wait to be paired; approve or reject them first")
         now = self._now_ms()
         request = PairingRequest(
-            new_id(), device_id, public_key, role, wanted, dict(data), address, now, now + REQUEST_LIFE_MS
+            id=new_id(),
+            device_id=device_id,
+            public_key=public_key,
+            role=role,
+            scopes=wanted,
+            data=dict(data),
+            address=address,
+            created_ms=now,
+            expires_ms=now + REQUEST_LIFE_MS,
+            brought_by=brought_by,
         )
         for old in mine:
             del self._requests[old.id]
@@ -236,21 +269,32 @@ class Devices:
         self._bus.fire(EVENT_PAIR_REQUESTED, request.as_dict())
         return request
 
-    async def approve(self, request_id: str, by: Authority) -> Grant:
+    async def approve(self, request_id: str, by: Authority, made_by: frozenset[str] = frozenset()) -> Grant:
         """Let a device in, with what it asked for and the approver may give.
+
+        Args:
+            made_by: The credentials of the approver.
 
         Raises:
             NotFound: There is no such request, or it has expired.
-            Forbidden: It asks for scopes the approver does not have.
+            Forbidden: It asks for scopes the approver does not have, or the approver brought it.
         """
         request = self._request(request_id)
+        if set(map(credential_of, request.brought_by)) & set(map(credential_of, made_by)):
+            raise Forbidden("this device asked with your own credential; somebody else must approve it")
         missing = sorted(set(request.scopes) - by.scopes)
         if missing:
             raise Forbidden(
                 f"this device asks for more than you have: {', '.join(missing)}", details={"scopes": missing}
             )
         grant = await self.admit(
-            request.device_id, request.public_key, request.role, request.scopes, request.data, owner=by.owner
+            request.device_id,
+            request.public_key,
+            request.role,
+            request.scopes,
+            request.data,
+            owner=by.owner,
+            made_by=made_by,
         )
         await self._resolve(request, "approved")
         return grant
@@ -274,11 +318,13 @@ class Devices:
         data: Mapping[str, Any],
         *,
         owner: bool = False,
+        made_by: frozenset[str] = frozenset(),
     ) -> Grant:
         """Grant a device a role and exactly these scopes; a grant it had is replaced.
 
         Args:
             owner: Whether an owner lets it in; nobody else makes it act for the owner.
+            made_by: The credentials with which it was let in.
         """
         old = self._grants.get((device_id, role))
         now = self._now_ms()
@@ -292,11 +338,12 @@ class Devices:
             generation=old.generation if old is not None else 1,
             last_used_ms=now,
             owner=owner and role == "operator",
+            made_by=made_by,
         )
         return await self._store(grant)
 
     async def refresh(self, grant: Grant) -> Grant:
-        """Make the stored hash fit again after the hub token was made anew."""
+        """Make the stored hash fit again after the hub token was replaced."""
         if self.is_token_of(self.token(grant), grant):
             return grant
         return await self._store(grant)
@@ -309,7 +356,7 @@ class Devices:
         """
         grant = self._known(device_id, role)
         fresh = await self._store(replace(grant, generation=grant.generation + 1))
-        self._tell_revoked(device_id)
+        self._tell_revoked(grant)
         return fresh
 
     async def remove(self, device_id: str, role: str | None = None) -> int:
@@ -317,12 +364,14 @@ class Devices:
         keys = [key for key in self._grants if key[0] == device_id and role in (None, key[1])]
         if not keys:
             return 0
-        rows = [(self._grants.pop(key).row_id,) for key in keys]
+        removed = [self._grants.pop(key) for key in keys]
+        rows = [(grant.row_id,) for grant in removed]
 
         def write(connection: sqlite3.Connection) -> None:
             connection.executemany("DELETE FROM devices WHERE id = ?", rows)
 
-        self._tell_revoked(device_id)
+        for grant in removed:
+            self._tell_revoked(grant)
         await self._db.write(write)
         return len(keys)
 
@@ -352,9 +401,9 @@ class Devices:
             raise NotFound(f"there is no paired device {device_id[:80]} in the role {role}")
         return grant
 
-    def _tell_revoked(self, device_id: str) -> None:
+    def _tell_revoked(self, grant: Grant) -> None:
         for listener in self._revoked:
-            listener(f"device:{device_id}")
+            listener(grant.credential_id)
 
     def _now_ms(self) -> int:
         return int(self._clock.time() * 1000)
@@ -374,7 +423,12 @@ def _load(connection: sqlite3.Connection) -> tuple[list[Any], list[Any]]:
 
 
 def _store_grant(connection: sqlite3.Connection, grant: Grant) -> None:
-    stored = {"data": dict(grant.data), "generation": grant.generation, "owner": grant.owner}
+    stored = {
+        "data": dict(grant.data),
+        "generation": grant.generation,
+        "owner": grant.owner,
+        "made_by": sorted(grant.made_by),
+    }
     data = orjson.dumps(stored).decode()
     connection.execute(
         "INSERT OR REPLACE INTO devices(id, public_key, data, token_hash, role, scopes, created_ms, last_used_ms)"
@@ -401,6 +455,7 @@ def _store_request(connection: sqlite3.Connection, request: PairingRequest, repl
         "scopes": list(request.scopes),
         "data": dict(request.data),
         "address": request.address,
+        "brought_by": sorted(request.brought_by),
     }
     connection.execute(
         "INSERT INTO device_requests(id, device_id, data, created_ms, expires_ms) VALUES(?, ?, ?, ?, ?)",

@@ -62,7 +62,7 @@ class Socket(RequestHandler):
         self.deadline = 0.0
         self.idle = False
         """Nothing is under way: it has been answered and may be closed to make room."""
-        self.credential_id: str | None = None
+        self.credentials: frozenset[str] = frozenset()
         self.on_writable: Callable[[], None] | None = None
         self.closing = False
         self.last_answer = False
@@ -128,10 +128,10 @@ class Socket(RequestHandler):
         if self.on_writable is not None:
             self.on_writable()
 
-    def trust(self, credential_id: str) -> None:
-        """Take the bounds off: a request on this socket was authenticated with this credential."""
-        if self.credential_id != credential_id:
-            self._guard.bind(self, credential_id)
+    def trust(self, credentials: frozenset[str]) -> None:
+        """Lift the bounds: a request on this socket was authenticated with these credentials."""
+        if self.credentials != credentials:
+            self._guard.bind(self, credentials)
         if self.trusted:
             return
         self.trusted = True
@@ -246,11 +246,12 @@ class Guard:
         """Free the place of a socket that proved itself."""
         self._free(socket)
 
-    def bind(self, socket: Socket, credential_id: str) -> None:
-        """Remember which credential a socket used."""
+    def bind(self, socket: Socket, credentials: frozenset[str]) -> None:
+        """Remember which credentials a socket used."""
         self._unbind(socket)
-        socket.credential_id = credential_id
-        self._by_credential.setdefault(credential_id, set()).add(socket)
+        socket.credentials = credentials
+        for credential_id in credentials:
+            self._by_credential.setdefault(credential_id, set()).add(socket)
 
     def leave(self, socket: Socket) -> None:
         """Forget a socket that was closed."""
@@ -309,14 +310,12 @@ class Guard:
                 waiting.enter()
 
     def _unbind(self, socket: Socket) -> None:
-        if socket.credential_id is None:
-            return
-        users = self._by_credential.get(socket.credential_id)
-        if users is not None:
+        for credential_id in socket.credentials:
+            users = self._by_credential[credential_id]
             users.discard(socket)
             if not users:
-                del self._by_credential[socket.credential_id]
-        socket.credential_id = None
+                del self._by_credential[credential_id]
+        socket.credentials = frozenset()
 
     def _arm(self) -> None:
         if self._sweep is None and (self._inside or self._line):

@@ -170,7 +170,7 @@ class Ingress:
         acts = request.method not in ("GET", "HEAD") or route.websocket
         if presented.is_cookie(caller) and acts and not client.from_own_page:
             raise Forbidden("this needs to come from the dashboard's own page", details={"reason": "origin"})
-        cast(Socket, request.protocol).trust(caller.credential_id)
+        cast(Socket, request.protocol).trust(caller.credentials)
         return caller
 
     async def _body(self, request: web.Request, route: Route, caller: Caller | None) -> Any:

@@ -23,6 +23,11 @@ READ = "operator.read"
 WRITE = "operator.write"
 
 
+def credential_of(link: str) -> str:
+    """Return the id of a credential from `<id>@<generation>`."""
+    return link.partition("@")[0]
+
+
 class TooLarge(HubError):
     """The request is larger than its route or method takes."""
 
@@ -46,16 +51,23 @@ class Caller(Struct, frozen=True):
 
     Attributes:
         authority: The rights.
-        credential_id: Which credential was used (`hub`, `token:<id>`, `cookie:<id>`, `device:<id>`); revoking it closes
-            every connection that used it.
+        credential_id: Which credential was used (`hub`, `token:<id>`, `cookie:<id>`, `device:<id>/<role>`).
         address: Client address after trusted proxies were taken into account.
         local: Direct loopback as SECURITY.md defines it.
+        came_from: The credentials that this one was made with or presented beside, as `<id>@<generation>`. The rights
+            are within those of each of them, and the end of any of them closes every connection.
     """
 
     authority: Authority
     credential_id: str
     address: str
     local: bool
+    came_from: frozenset[str] = frozenset()
+
+    @property
+    def credentials(self) -> frozenset[str]:
+        """The ids of all credentials that this caller depends on."""
+        return frozenset({self.credential_id, *map(credential_of, self.came_from)})
 
 
 class HttpCall(Struct, frozen=True):

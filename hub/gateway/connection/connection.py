@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, Literal
 
 from aiohttp import WSMsgType, web
@@ -71,6 +71,7 @@ class Connection:
         outlet: The way out.
         dispatcher: Calls methods.
         tasks: Owner of the tasks that answer.
+        all_valid: Whether credentials are still valid; asked at each request.
     """
 
     def __init__(
@@ -79,8 +80,10 @@ class Connection:
         ws: web.WebSocketResponse[Literal[False]],
         socket: Socket,
         outlet: Outlet,
+        *,
         dispatcher: Dispatcher,
         tasks: TaskOwner,
+        all_valid: Callable[[Iterable[str]], bool],
     ) -> None:
         self.id = id
         self.ws = ws
@@ -93,6 +96,7 @@ class Connection:
         self.socket = socket
         self._dispatcher = dispatcher
         self._tasks = tasks
+        self._all_valid = all_valid
         self._in_flight: dict[str, asyncio.Task[None]] = {}
         self._closing: asyncio.Task[None] | None = None
 
@@ -166,6 +170,9 @@ class Connection:
     def _request(self, frame: Request) -> None:
         caller = self.caller
         if caller is None:
+            return
+        if not self._all_valid((caller.credential_id, *caller.came_from)):
+            self.close(CLOSE_POLICY, "credential ended")
             return
         id = frame.id
         try:

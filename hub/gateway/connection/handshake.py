@@ -9,6 +9,7 @@ from typing import Any
 
 from aiohttp import WSMsgType
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.core.clock import Clock
 from hub.core.context import SCOPES, Authority, expand_scopes
@@ -221,7 +222,7 @@ class Handshake:
             verify(proof, _signed(params, auth), nonce, self._now_ms())
         if device is not None and auth.get("deviceToken") and not (auth.get("token") or auth.get("password")):
             return await self._known_device(asked)
-        paired = device is not None and self._devices.grant(said.device_id or "", said.role) is not None
+        paired = device is not None and self._grant_of(asked) is not None
         caller = await self._credential(client, auth, presented, paired=paired)
         if device is not None:
             return await self._with_device(asked, caller)
@@ -266,7 +267,7 @@ class Handshake:
 
     async def _known_device(self, asked: _Asked) -> Welcome:
         devices = self._devices_now()
-        grant = devices.grant(asked.said.device_id or "", asked.said.role)
+        grant = self._grant_of(asked)
         self._authenticator.reserve(asked.client)
         if grant is None or not devices.is_token_of(asked.params["auth"]["deviceToken"], grant):
             raise Unauthorized(
@@ -279,35 +280,51 @@ class Handshake:
             )
         self._authenticator.succeed(asked.client)
         if not _covers(grant, asked.params["scopes"]):
-            await self._ask(asked)
+            await self._ask(asked, frozenset({grant.link, *grant.made_by}))
         return self._welcome_device(asked, grant)
 
     async def _with_device(self, asked: _Asked, caller: Caller) -> Welcome:
         devices, said, params = self._devices_now(), asked.said, asked.params
-        grant = devices.grant(said.device_id or "", said.role)
+        grant = self._grant_of(asked)
         if grant is None or not _covers(grant, params["scopes"]):
             by_owner = caller.credential_id in SHARED and asked.client.local
             wanted = _known_scopes(params["scopes"])
             if not by_owner or not set(wanted) <= caller.authority.scopes:
-                await self._ask(asked)
+                await self._ask(asked, self._authenticator.links(caller))
             if grant is not None:
                 wanted = tuple({*wanted, *grant.scopes})
             grant = await devices.admit(
                 said.device_id or "", params["device"]["publicKey"], said.role, wanted, _about(said), owner=True
             )
-        return self._welcome_device(asked, await devices.refresh(grant))
+        return self._welcome_device(asked, await devices.refresh(grant), caller)
 
-    def _welcome_device(self, asked: _Asked, grant: Grant) -> Welcome:
+    def _grant_of(self, asked: _Asked) -> Grant | None:
+        """Return what the device may do in its role, unless a credential with which it was let in has ended."""
+        grant = self._devices_now().grant(asked.said.device_id or "", asked.said.role)
+        return grant if grant is not None and self._authenticator.all_valid(grant.made_by) else None
+
+    def _welcome_device(self, asked: _Asked, grant: Grant, beside: Caller | None = None) -> Welcome:
+        """Welcome a device that came with its own token, or `beside` another credential that bounds it.
+
+        Its own token is given only beside a credential that may do as much.
+        """
         devices = self._devices_now()
         devices.used(grant)
-        node = asked.said.role == "node"
-        scopes = frozenset() if node else expand_scopes(asked.params["scopes"]) & expand_scopes(grant.scopes)
-        person = self._authenticator.people.owners()[0].id if grant.owner else None
-        authority = Authority(f"device:{grant.device_id}", person, scopes, owner=grant.owner)
-        caller = Caller(authority, f"device:{grant.device_id}", asked.client.address, asked.client.local)
-        return Welcome(asked.request.id, asked.protocol, caller, asked.said, scopes, devices.token(grant))
+        approved = expand_scopes(grant.scopes)
+        scopes = frozenset() if asked.said.role == "node" else expand_scopes(asked.params["scopes"]) & approved
+        owner, came_from = grant.owner, grant.made_by
+        if beside is not None:
+            scopes &= beside.authority.scopes
+            owner = owner and beside.authority.owner
+            came_from |= {*beside.came_from, *(self._authenticator.links(beside) or {beside.credential_id})}
+        person = self._authenticator.people.owners()[0].id if owner else None
+        authority = Authority(f"device:{grant.device_id}", person, scopes, owner=owner)
+        caller = Caller(authority, grant.credential_id, asked.client.address, asked.client.local, came_from)
+        whole = beside is None or approved <= beside.authority.scopes
+        token = devices.token(grant) if whole else None
+        return Welcome(asked.request.id, asked.protocol, caller, asked.said, scopes, token)
 
-    async def _ask(self, asked: _Asked) -> None:
+    async def _ask(self, asked: _Asked, brought_by: frozenset[str]) -> None:
         said = asked.said
         request = await self._devices_now().ask(
             said.device_id or "",
@@ -316,6 +333,7 @@ class Handshake:
             _known_scopes(asked.params["scopes"]),
             _about(said),
             asked.client.address,
+            brought_by,
         )
         raise NotPaired(
             "this device must be approved first: `homarus call device.pair.approve`, or the dashboard",
@@ -353,7 +371,7 @@ def _without_device(requested: list[str], caller: Caller, client: CallClient) ->
 
 
 def _narrowed(caller: Caller, scopes: frozenset[str]) -> Caller:
-    return Caller(caller.authority.narrow(scopes=scopes), caller.credential_id, caller.address, caller.local)
+    return replace(caller, authority=caller.authority.narrow(scopes=scopes))
 
 
 def _covers(grant: Grant, requested: list[str]) -> bool:

@@ -52,6 +52,8 @@ BACKLOG = 512
 HEARTBEAT_S = 45.0
 STOP_LIMIT_S = 1.0
 """How long a stop waits for requests under way, and once more for them to end when they are cancelled."""
+EXPIRY_S = 0.8
+"""How often connections are looked through for credentials that have ended."""
 PRUNE_EVERY_S = 3_600.0
 PRESENCE_COALESCE_S = 0.1
 LOGIN_PATH = "/login"
@@ -181,6 +183,7 @@ class Gateway:
         self.authenticator.set_port(port)
         self._tell_plain_http()
         self._tasks.spawn(self._tick(), name="gateway ticks")
+        self._tasks.spawn(self._close_expired(), name="close expired connections")
 
     def attach(self, tokens: TokenStore, web_sessions: WebSessions, devices: Devices, idempotency: Idempotency) -> None:
         """Take in what stands only once the hub database is open; revocations close connections from here on."""
@@ -228,7 +231,7 @@ class Gateway:
         """Close every connection that used a credential: WebSockets with a reason, the others at once."""
         told: set[Socket] = set()
         for connection in list(self._connections.values()):
-            if connection.caller is not None and connection.caller.credential_id == credential_id:
+            if connection.caller is not None and credential_id in connection.caller.credentials:
                 told.add(connection.socket)
                 connection.close(CLOSE_POLICY, "credential revoked")
         for socket in self.guard.sockets_of(credential_id):
@@ -324,7 +327,15 @@ class Gateway:
             socket.abort()
 
         outlet = Outlet(socket, self.settings.limits.buffer_bytes, overflow)
-        connection = Connection(id, ws, socket, outlet, self.dispatcher, self._tasks)
+        connection = Connection(
+            id,
+            ws,
+            socket,
+            outlet,
+            dispatcher=self.dispatcher,
+            tasks=self._tasks,
+            all_valid=self.authenticator.all_valid,
+        )
         try:
             await self._converse(connection, request)
         finally:
@@ -342,10 +353,10 @@ class Gateway:
         connection.caller = welcome.caller
         connection.client = welcome.client
         connection.connected_ms = int(self.clock.time() * 1000)
-        if not self.authenticator.still_valid(welcome.caller.credential_id):
+        if not self.authenticator.all_valid({welcome.caller.credential_id, *welcome.caller.came_from}):
             connection.close(CLOSE_POLICY, "credential revoked")
             return
-        connection.socket.trust(welcome.caller.credential_id)
+        connection.socket.trust(welcome.caller.credentials)
         self._connections[connection.id] = connection
         self.presence.joined(connection)
         connection.send(encode_result(welcome.request_id, self.welcomer.hello(connection, welcome)))
@@ -379,14 +390,14 @@ class Gateway:
     async def _tick(self) -> None:
         while True:
             await self.clock.sleep(TICK_S)
-            for connection in list(self._connections.values()):
-                caller = connection.caller
-                if caller is not None and not self.authenticator.still_valid(caller.credential_id):
-                    connection.close(CLOSE_POLICY, "credential expired")
-            for credential_id in self.guard.credentials():  # of other sockets: the dashboard's, and long answers
+            self.push(Push("tick", {"ts": int(self.clock.time() * 1000)}, scope=None, droppable=True))
+
+    async def _close_expired(self) -> None:
+        while True:
+            await self.clock.sleep(EXPIRY_S)
+            for credential_id in self.guard.credentials():
                 if not self.authenticator.still_valid(credential_id):
                     self.close_credential(credential_id)
-            self.push(Push("tick", {"ts": int(self.clock.time() * 1000)}, scope=None, droppable=True))
 
     async def _prune(self, idempotency: Idempotency) -> None:
         while True:

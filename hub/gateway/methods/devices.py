@@ -7,6 +7,7 @@ from typing import Any
 
 from hub.core.errors import Forbidden, NotFound
 from hub.core.schema import All, In, Length, Optional, Required, Schema
+from hub.gateway.access.auth import Authenticator
 from hub.gateway.access.devices import ROLES, Devices, Grant
 from hub.gateway.calls.contract import Method, MethodCall
 
@@ -22,10 +23,12 @@ class DeviceMethods:
 
     Args:
         devices: Where they are kept.
+        authenticator: Knows which credentials a caller came with.
     """
 
-    def __init__(self, devices: Devices) -> None:
+    def __init__(self, devices: Devices, authenticator: Authenticator) -> None:
         self._devices = devices
+        self._authenticator = authenticator
 
     def methods(self) -> list[Method]:
         """Return the methods."""
@@ -47,7 +50,8 @@ class DeviceMethods:
         }
 
     async def _approve(self, call: MethodCall) -> Mapping[str, Any]:
-        grant = await self._devices.approve(call.params["requestId"], call.caller.authority)
+        made_by = self._authenticator.links(call.caller)
+        grant = await self._devices.approve(call.params["requestId"], call.caller.authority, made_by)
         return {"requestId": call.params["requestId"], "device": grant.as_dict()}
 
     async def _reject(self, call: MethodCall) -> Mapping[str, Any]:

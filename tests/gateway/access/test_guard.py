@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hub.core.schema import Schema
-from hub.gateway.calls.contract import READ, Method, MethodCall, Push
+from hub.gateway.calls.contract import LARGE_FRAME_BYTES, READ, Method, MethodCall, Push
 from hub.gateway.calls.settings import GatewayLimits, HttpSettings
 from tests.gateway.rig import Rig, client_of, connected, running, until
 
@@ -63,7 +63,7 @@ async def test_one_that_idles_after_a_public_answer_makes_room(tmp_path: Path) -
 
 
 async def test_a_large_body_of_an_authenticated_caller_passes(rig: Rig) -> None:
-    rig.gateway.methods.add(Method("who", _who, "test", Schema({"text": str}), READ))
+    rig.gateway.methods.add(Method("who", _who, "test", Schema({"text": str}), READ, frame_limit=LARGE_FRAME_BYTES))
     body = b'{"method":"who","params":{"text":"' + b"x" * 3_000_000 + b'"}}'
     head = (
         f"POST /api/rpc HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {rig.token}\r\n"
