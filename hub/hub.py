@@ -37,7 +37,8 @@ from hub.gateway.connection.server import Gateway, GatewayState
 from hub.gateway.log_tail import LogTail
 from hub.gateway.serve import CoreServices, HubServices, Served, serve
 from hub.host import IntegrationHost
-from hub.integration.catalog import find
+from hub.integration.catalog import find, model_apis
+from hub.integration.control import IntegrationControl
 from hub.integration.manager import IntegrationManager
 from hub.integration.schemas import IntegrationSchemas
 from hub.memory.registry import MemoryRegistry
@@ -52,7 +53,7 @@ from hub.messaging.queue import MessageQueue
 from hub.messaging.retention import prune_daily
 from hub.messaging.router import Router
 from hub.models.registry import ModelRegistry
-from hub.sections import all_sections, needed_domains
+from hub.sections import all_sections, needed_domains, offer_kinds
 from hub.security.egress import Egress
 from hub.security.hub_token import hub_token
 from hub.security.login_codes import LoginCodes
@@ -141,7 +142,7 @@ class Hub:
             redact=self.redactor.redact,
             wall_time=self.clock.time,
         )
-        self.models = ModelRegistry(section("models"), self.bus, self.clock, self.repairs)
+        self.models = ModelRegistry(section("models"), self.bus, self.clock, self.repairs, speakers=model_apis(catalog))
         self._register_secrets()
         self.tools = ToolRegistry(self.bus, rules_in_force(self.config.current, self.repairs), self.approvals.ask)
         self.memory = MemoryRegistry()
@@ -184,6 +185,9 @@ class Hub:
             partial(IntegrationHost, hub=self), catalog, self.repairs, self.bus, self.clock, self.tasks, schemas=schemas
         )
 
+        self.integration_control = IntegrationControl(
+            self.config, schemas, self.integrations, apply=self.apply, renew=self._renew_kinds
+        )
         self.egress = Egress(lambda: self.config.current.or_default("network")["allow_private"])
         self.automation = AutomationEngine(self._needs())
         self.inbox.answer_with(self.automation.spoken.hear)
@@ -342,7 +346,7 @@ class Hub:
 
     async def _start_integrations(self) -> None:
         """Set integrations up; those that take long go on beside a hub that is open already."""
-        work = self.integrations.start(self.config.current, needed_domains(self.config.current))
+        work = self.integrations.start(self.config.current, self._needed())
         task = self.tasks.spawn(work, name="set up integrations")
         done, _ = await asyncio.wait({task}, timeout=SETUP_WAIT_S)
         if done:
@@ -402,7 +406,7 @@ class Hub:
                 self.lanes.set_limits({MAIN: section("messages")["parallel_runs"]})
             self._register_secrets()
             self._messaging = self._messaging_settings()
-            await self.integrations.apply(changed, self.config.current, needed_domains(self.config.current))
+            await self.integrations.apply(changed, self.config.current, self._needed())
             await self.automation.apply(changed)
 
     # --- inside ---
@@ -425,6 +429,14 @@ class Hub:
 
     def _zone(self) -> tzinfo:
         return ZoneInfo(self.time_zone)
+
+    def _needed(self) -> set[str]:
+        return needed_domains(self.config.current, self.integrations.catalog)
+
+    async def _renew_kinds(self, schemas: IntegrationSchemas, kinds: frozenset[str]) -> None:
+        offer_kinds(schemas)
+        if kinds:
+            await self.automation.renew(kinds)
 
     def _register_secrets(self) -> None:
         for secret in (*self.config.current.secrets, *self.models.secrets()):
@@ -466,15 +478,9 @@ class Hub:
             zone=self._zone,
             language=self._language,
             reload=self._reload,
-            restart=self._restart,
-            stop=self._stop,
+            restart=lambda: self._on_restart(),  # noqa: PLW0108  set at start
+            stop=lambda: self._on_stop(),  # noqa: PLW0108
         )
-
-    def _restart(self) -> None:
-        self._on_restart()
-
-    def _stop(self) -> None:
-        self._on_stop()
 
     def _house(self) -> HubServices:
         return HubServices(
@@ -490,4 +496,5 @@ class Hub:
             self.automation,
             self.memory,
             self.remembering,
+            self.integration_control,
         )

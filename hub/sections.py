@@ -11,15 +11,17 @@ from types import ModuleType
 from typing import Any
 
 from hub.agent import schema as agent
-from hub.automation.definition import schema as automation
+from hub.automation.definition import kinds, schema as automation
 from hub.config import hub_section
 from hub.config.sections import CrossCheck, IntegrationSections, Section, Sections
 from hub.gateway.calls import schema as gateway
+from hub.integration.catalog import CatalogEntry, model_apis
+from hub.integration.schemas import IntegrationSchemas
 from hub.memory import schema as memory
 from hub.messaging import schema as messaging
 from hub.models import schema as models
 from hub.models.provider_config import read_providers
-from hub.models.vendors import OFFLINE_API, OPENAI_API
+from hub.models.vendors import LITELLM_API
 from hub.security.network_schema import NETWORK_SCHEMA
 from hub.security.people import PEOPLE_SCHEMA
 from hub.sessions import schema as sessions
@@ -39,8 +41,6 @@ _MODULES: tuple[ModuleType, ...] = (
     tools,
     automation,
 )
-_INTEGRATION_OF_API: Mapping[str, str] = {OPENAI_API: "openai_compatible", OFFLINE_API: "offline"}
-_ANY_OTHER_API = "litellm"
 
 
 def core_sections() -> list[Section]:
@@ -60,19 +60,36 @@ def cross_checks() -> dict[str, CrossCheck]:
 
 
 def all_sections(integrations: IntegrationSections | None = None) -> Sections:
-    """Return the registry of core sections, their second checks and the integrations' sections."""
+    """Return the registry of core sections, their cross checks and the integrations' sections.
+
+    The kinds of automations that the integrations declare can be used from now on.
+    """
+    if isinstance(integrations, IntegrationSchemas):
+        offer_kinds(integrations)
     return Sections(core_sections(), integrations, cross_checks())
 
 
-def needed_domains(config: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> set[str]:
+def offer_kinds(integrations: IntegrationSchemas) -> None:
+    """Let automations use the kinds that integrations declare, in place of those offered before."""
+    kinds.TRIGGERS.offer(integrations.kinds("trigger"))
+    kinds.CONDITIONS.offer(integrations.kinds("condition"))
+    kinds.ACTIONS.offer(integrations.kinds("action"))
+
+
+def needed_domains(
+    config: Mapping[str, Any], catalog: Mapping[str, CatalogEntry], environment: Mapping[str, str] | None = None
+) -> set[str]:
     """Return the integrations that sections need without naming them: those that speak the APIs of model providers.
 
     Args:
         config: The checked configuration.
+        catalog: The integrations there are.
         environment: Where keys may be; the process's own without it.
     """
     section = config.get("models")
     if not isinstance(section, Mapping):
         return set()
     providers = read_providers(section, os.environ if environment is None else environment)
-    return {_INTEGRATION_OF_API.get(provider.api, _ANY_OTHER_API) for provider in providers.values()}
+    speakers = model_apis(catalog)
+    needed = (speakers.get(provider.api, speakers.get(LITELLM_API)) for provider in providers.values())
+    return {domain for domain in needed if domain is not None}

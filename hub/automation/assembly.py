@@ -249,6 +249,12 @@ class AutomationEngine:
         await self.scripts.apply(config, again=True)
         await self.automations.apply(config, again=True)
 
+    async def renew(self, kinds: frozenset[str]) -> None:
+        """Make again what uses kinds that an integration has replaced."""
+        config = self._needs.config.current
+        await self.scripts.apply(config, again=True)
+        await self.automations.apply(config, kinds=kinds)
+
     # --- asking ---
 
     async def render(self, text: str, variables: Mapping[str, Any]) -> Any:

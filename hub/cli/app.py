@@ -37,6 +37,7 @@ COMMANDS = {
     "state": "hub.cli.state",
     "template": "hub.cli.template",
     "config": "hub.cli.config",
+    "integration": "hub.cli.integration",
     "cron": "hub.cli.cron",
     "doctor": "hub.cli.doctor",
 }

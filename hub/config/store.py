@@ -126,14 +126,16 @@ class ConfigStore:
         self._keep(checked)
         return checked
 
-    async def reload(self) -> ReloadResult:
+    async def reload(self, *, again: bool = False) -> ReloadResult:
         """Read the files again and put them into force, unless something in them broke that was good.
 
-        Files that say the same as before change nothing. Reading happens in a thread; cancelling the wait for it
-        changes nothing.
+        Files that say the same as before change nothing, unless `again` says that schemas changed. Reading happens
+        in a thread; cancelling the wait for it changes nothing.
         """
         async with self._reloading:
-            if not self.errors and await asyncio.to_thread(self._is_unchanged):
+            if again:
+                self._cache = CheckCache()
+            elif not self.errors and await asyncio.to_thread(self._is_unchanged):
                 return ReloadResult(warnings=self.warnings)
             return self._reloaded(await asyncio.to_thread(self._check_and_keep))
 

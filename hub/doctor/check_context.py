@@ -12,6 +12,7 @@ from hub.integration.catalog import CatalogEntry, find
 from hub.storage.homedir import Home
 from hub.storage.instance_lock import Running, read_running
 
+Needed = Callable[[Config, Mapping[str, CatalogEntry]], set[str]]
 Ask = Callable[[str], Mapping[str, Any]]
 
 
@@ -26,7 +27,11 @@ class CheckContext:
     """
 
     def __init__(
-        self, home: Home, check: Callable[[], Checked], needed: Callable[[Config], set[str]], ask: Ask
+        self,
+        home: Home,
+        check: Callable[[], Checked],
+        needed: Needed,
+        ask: Ask,
     ) -> None:
         self.home = home
         self.ask = ask
@@ -59,7 +64,7 @@ class CheckContext:
         defaults = {domain for domain, found in self.catalog.items() if found.manifest and found.manifest.default}
         configured = set(self.config.present & self.catalog.keys())
         hub = self.config.get("hub") or {}
-        return (defaults | configured | self._needed(self.config)) - set(hub.get("disabled", ()))
+        return (defaults | configured | self._needed(self.config, self.catalog)) - set(hub.get("disabled", ()))
 
     def command(self, text: str) -> str:
         """Return a `homarus` command as it is typed for this home."""

@@ -38,6 +38,7 @@ from hub.gateway.methods.cron import CronMethods
 from hub.gateway.methods.devices import DeviceMethods
 from hub.gateway.methods.events import EventMethods
 from hub.gateway.methods.hub_state import HubFacts, HubState
+from hub.gateway.methods.integrations import IntegrationMethods
 from hub.gateway.methods.memory import MemoryMethods
 from hub.gateway.methods.memory_door import MemoryApi
 from hub.gateway.methods.memory_files import MemoryFileMethods
@@ -53,6 +54,7 @@ from hub.gateway.push.approval_events import ApprovalEvents
 from hub.gateway.push.automation_events import AutomationEvents
 from hub.gateway.push.events import HubEvents, RunEvents
 from hub.gateway.push.schedule_events import ScheduleEvents
+from hub.integration.control import IntegrationControl
 from hub.memory.registry import MemoryRegistry
 from hub.messaging.inbox import Inbox
 from hub.messaging.outbox import Outbox
@@ -107,6 +109,7 @@ class HubServices(Struct, frozen=True):
     automation: AutomationEngine
     memory: MemoryRegistry
     remembering: AgentMemory | None = None
+    integrations: IntegrationControl | None = None
 
 
 class Served(Struct, frozen=True):
@@ -149,6 +152,8 @@ def serve(gateway: Gateway, ground: CoreServices, house: HubServices | None) -> 
         approvals = house.approvals
         closers.append(ApprovalEvents(gateway.bus, gateway.broadcast, gateway.clock, approvals).close)
         methods += [*catalog.methods(), *_conversation(gateway, ground, house, events)]
+        if house.integrations is not None:
+            methods += IntegrationMethods(house.integrations).methods()
         methods += ApprovalMethods(approvals).methods()
         routes += _openai(gateway, ground, house)
         closers.append(AutomationEvents(gateway.bus, gateway.broadcast, gateway.clock).close)

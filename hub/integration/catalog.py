@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -49,6 +50,11 @@ def find(home: str | os.PathLike[str] | None, *, built_in: Path | None = None) -
         for each in _custom(Path(home) / CUSTOM_FOLDER, frozenset(found)):
             found[each.domain] = each
     return found
+
+
+def model_apis(catalog: Mapping[str, CatalogEntry]) -> dict[str, str]:
+    """Return the domain of the integration that speaks each API of model providers, from the manifests."""
+    return {api: found.domain for found in catalog.values() if found.manifest for api in found.manifest.model_apis}
 
 
 def _built_in(root: Path) -> dict[str, CatalogEntry]:

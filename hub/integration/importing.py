@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import shutil
 import sys
 from types import ModuleType
 
@@ -59,8 +60,20 @@ def forget(found: CatalogEntry) -> None:
     """Forget a custom integration's modules, so that the next import reads its files again."""
     if not found.custom:
         return
+    clear_bytecode(found)
     for name in [each for each in sys.modules if each == found.package or each.startswith(f"{found.package}.")]:
         del sys.modules[name]
+
+
+def clear_bytecode(found: CatalogEntry) -> None:
+    """Remove the bytecode of a custom integration.
+
+    Python matches it with the source by second and size alone, so that an edit right after an import would be missed.
+    """
+    if found.custom:
+        for folder in found.path.rglob("__pycache__"):
+            shutil.rmtree(folder, ignore_errors=True)
+        importlib.invalidate_caches()
 
 
 def _parent_package(found: CatalogEntry) -> None:

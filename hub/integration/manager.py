@@ -105,11 +105,24 @@ class IntegrationManager:
             for domain in [*circle, *reversed(ordered)]:
                 await self._unload(self._statuses[domain], "the hub stops")
 
-    async def reload(self, domain: str) -> None:
+    @property
+    def catalog(self) -> Mapping[str, CatalogEntry]:
+        """Every integration that was found."""
+        return self._catalog
+
+    def use(self, catalog: Mapping[str, CatalogEntry]) -> None:
+        """Replace the catalog; an integration in use follows at its next reload."""
+        gone = {domain: self._catalog[domain] for domain in self._statuses if domain not in catalog}
+        self._catalog = {**gone, **catalog}
+
+    async def reload(self, domain: str, config: Config | None = None) -> None:
         """Unload an integration and set it up again, and with it those that depend on it.
 
+        A custom one is imported again, so that its changed code runs.
+
         Args:
-            domain: Which.
+            domain: The integration.
+            config: The configuration to use from now on; as before without it.
 
         Raises:
             NotFound: It is not in use.
@@ -117,7 +130,9 @@ class IntegrationManager:
         async with self._changing:
             if domain not in self._statuses:
                 raise NotFound(f"the integration {domain} is not in use")
-            await self._again({domain})
+            self._config = config if config is not None else self._config
+            if self._statuses[domain].state is not IntegrationState.DISABLED:
+                await self._again({domain})
 
     async def apply(
         self, changed: Iterable[str], config: Config | None = None, needed: Iterable[str] | None = None
@@ -179,7 +194,9 @@ class IntegrationManager:
         affected = changed | dependents(changed, self._statuses.keys(), self._catalog)
         ordered, circle = in_order(affected, self._catalog)
         for domain in [*circle, *reversed(ordered)]:
-            await self._unload(self._statuses[domain], "it is set up again")
+            status = self._statuses[domain]
+            await self._unload(status, "it is set up again")
+            status.found = self._catalog[domain]
         await self._set_up_all(affected | new)
 
     async def _set_up_all(self, domains: set[str]) -> None:

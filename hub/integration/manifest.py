@@ -43,6 +43,11 @@ MANIFEST_SCHEMA = Schema(
         Optional("after_dependencies", default=list, description="Domains to wait for, if they are used"): [slug],
         Optional("requirements", default=list, description="Python packages it needs"): [_text],
         Optional("default", default=False, description="Whether it is set up without being configured"): boolean,
+        Optional("triggers", default=list, description="Kinds of triggers in its trigger.py"): [slug],
+        Optional("conditions", default=list, description="Kinds of conditions in its condition.py"): [slug],
+        Optional("actions", default=list, description="Kinds of actions in its action.py"): [slug],
+        Optional("model_apis", default=list, description="The `api:` of model providers that it speaks"): [slug],
+        Optional("cli", default=list, description="Commands in its cli.py"): [slug],
         Optional("zeroconf", default=list, description="mDNS service types it finds"): [object],
         Optional("mqtt", default=list, description="MQTT topics by which it is found"): [_text],
         Optional("documentation", default=""): All(string, Length(max=TEXT_LIMIT)),
@@ -63,6 +68,11 @@ class Manifest(Struct, frozen=True):
     after_dependencies: tuple[str, ...] = ()
     requirements: tuple[str, ...] = ()
     default: bool = False
+    triggers: tuple[str, ...] = ()
+    conditions: tuple[str, ...] = ()
+    actions: tuple[str, ...] = ()
+    model_apis: tuple[str, ...] = ()
+    cli: tuple[str, ...] = ()
     zeroconf: tuple[Any, ...] = ()
     mqtt: tuple[str, ...] = ()
     documentation: str = ""

@@ -1,18 +1,23 @@
-"""The sections of integrations, from each one's `schema.py` alone: the integration itself is not imported."""
+"""What checks need of integrations, each from one module: `schema.py`, `trigger.py` and the like.
+
+The integration itself is not imported.
+"""
 
 from __future__ import annotations
 
 import importlib.util
 import sys
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from hub.config.sections import CrossCheck, SchemaProblem, Section
-from hub.core.schema import Schema
+from hub.core.schema import Invalid, Schema
 from hub.integration.catalog import CatalogEntry
+from hub.integration.importing import clear_bytecode
 
 SCHEMA_FILE = "schema.py"
 CONFIG_SCHEMA = "CONFIG_SCHEMA"
@@ -33,6 +38,7 @@ class IntegrationSchemas:
         self._catalog = catalog
         self._sections: dict[str, Section] = {}
         self._cross_checks: dict[str, CrossCheck] = {}
+        self._kinds: dict[tuple[str, str], Mapping[str, Any]] = {}
 
     @property
     def cross_checks(self) -> Mapping[str, CrossCheck]:
@@ -52,6 +58,39 @@ class IntegrationSchemas:
         if domain not in self._sections:
             self._sections[domain] = self._load(domain)
         return self._sections[domain]
+
+    def refresh(self, catalog: Mapping[str, CatalogEntry]) -> None:
+        """Use another catalog, and read every schema and kind again when it is next asked for."""
+        self._catalog = catalog
+        self._sections.clear()
+        self._cross_checks.clear()
+        self._kinds.clear()
+        for found in catalog.values():
+            clear_bytecode(found)
+
+    def kinds(self, sort: str) -> dict[str, Callable[[], Any]]:
+        """Return what loads each kind of automation that manifests declare.
+
+        Args:
+            sort: `trigger`, `condition` or `action`: the module beside `schema.py` that has them, as `KINDS` by name.
+        """
+        return {
+            name: partial(self._kind, found, sort, name)
+            for found in self._catalog.values()
+            if found.manifest is not None
+            for name in getattr(found.manifest, f"{sort}s")
+        }
+
+    def _kind(self, found: CatalogEntry, sort: str, name: str) -> Any:
+        key = (found.domain, sort)
+        if key not in self._kinds:
+            try:
+                self._kinds[key] = getattr(_execute(found.domain, found.path / f"{sort}.py"), "KINDS", {})
+            except SchemaProblem as problem:
+                raise Invalid(problem.message) from problem
+        if name not in self._kinds[key]:
+            raise Invalid(f"{found.domain}/{sort}.py has no {name!r} in KINDS")
+        return self._kinds[key][name]
 
     def _load(self, domain: str) -> Section:
         found = self._catalog.get(domain)
@@ -84,19 +123,17 @@ def schemas(catalog: Mapping[str, CatalogEntry]) -> IntegrationSchemas:
 
 
 def _execute(domain: str, path: Path) -> ModuleType:
-    """Run a `schema.py` by itself, under a name of its own, so that its package is not imported."""
-    name = f"homarus_schema_{domain}"
+    """Run one module of an integration by itself, under its own name, so that the package is not imported."""
+    name = f"homarus_{path.stem}_{domain}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise SchemaProblem(f"{domain}/{SCHEMA_FILE} cannot be loaded")
+        raise SchemaProblem(f"{domain}/{path.name} cannot be loaded")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses and the like look their module up
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # whatever a schema of somebody else does, the others are still checked
-        raise SchemaProblem(
-            f"{domain}/{SCHEMA_FILE}{_line_of(error, path)}: {type(error).__name__}: {error}"
-        ) from error
+        raise SchemaProblem(f"{domain}/{path.name}{_line_of(error, path)}: {type(error).__name__}: {error}") from error
     finally:
         sys.modules.pop(name, None)
     return module

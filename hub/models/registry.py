@@ -24,12 +24,11 @@ from hub.models.provider_config import KeyOrigin, ProviderConfig, read_providers
 from hub.models.resolved import Resolved
 from hub.models.schema import AUTO, MODELS_SCHEMA
 from hub.models.selection import Choice, Option, choose_auto, choose_named
-from hub.models.vendors import LITELLM_API, OFFLINE_API, OLLAMA, OPENAI_API
+from hub.models.vendors import BUILT_IN_APIS, LITELLM_API, OLLAMA
 
 EVENT_MODELS_CHANGED = "models_changed"
 """Fired with `{"reason": configuration | api | ollama | provider}` when other models may be meant than before."""
 
-INTEGRATIONS: Mapping[str, str] = {OPENAI_API: "openai_compatible", LITELLM_API: "litellm", OFFLINE_API: "offline"}
 WARM_UP = "warm_up"
 KNOWN = "known"
 
@@ -48,6 +47,7 @@ class ModelRegistry:
         clock: Time.
         repairs: Where refused keys are told.
         environment: Where keys are looked for; the process's own without it.
+        speakers: The integration that speaks each API, to name it when it is not set up.
     """
 
     def __init__(
@@ -58,11 +58,13 @@ class ModelRegistry:
         repairs: Repairs,
         *,
         environment: Mapping[str, str] | None = None,
+        speakers: Mapping[str, str] | None = None,
     ) -> None:
         self._bus = bus
         self._clock = clock
         self._repairs = repairs
         self._environment = os.environ if environment is None else environment
+        self._speakers = dict(speakers or {})
         self._tasks = TaskOwner("models")
         self._factories: dict[str, Factory] = {}
         self._managed: dict[str, ManagedProvider] = {}
@@ -232,13 +234,17 @@ class ModelRegistry:
         if config.lacks_key:
             return "it has no key"
         if self._factory(config) is None:
-            return f"the integration {_integration(config)} is not set up"
+            return f"the integration {self._speaker(config)} is not set up"
         if config.origin is KeyOrigin.LOCAL and not self._ollama_has_models():
             return f"no Ollama with a model answers at {config.base_url}"
         return None
 
     def _ollama_has_models(self) -> bool:
         return self._probe is not None and bool(self._probe.state.models)
+
+    def _speaker(self, config: ProviderConfig) -> str:
+        """Return the integration that speaks to a provider."""
+        return self._speakers.get(config.api) or self._speakers.get(LITELLM_API) or config.api
 
     def _factory(self, config: ProviderConfig) -> Factory | None:
         return self._factories.get(config.api) or self._factories.get(LITELLM_API)
@@ -253,8 +259,8 @@ class ModelRegistry:
                 details={"provider": config.name},
             )
         factory = self._factory(config)
-        if factory is None or (config.api in INTEGRATIONS and config.api not in self._factories):
-            raise _not_set_up(config)
+        if factory is None or (config.api in self._speakers and config.api not in self._factories):
+            raise _not_set_up(config, self._speaker(config))
         health = Health(self._clock, self._repairs, config)
         inner = factory(config.name, config)
         # A provider may know its models by itself, without being asked over the network.
@@ -376,16 +382,11 @@ class ModelRegistry:
             _log.warning("the default model is not ready: %s", error.message)
 
 
-def _integration(config: ProviderConfig) -> str:
-    return INTEGRATIONS.get(config.api, INTEGRATIONS[LITELLM_API])
-
-
-def _not_set_up(config: ProviderConfig) -> Unavailable:
-    name = _integration(config)
+def _not_set_up(config: ProviderConfig, name: str) -> Unavailable:
     mend = (
-        " Install what it needs with script/setup, or with: uv pip install 'homarus[litellm]'"
-        if name == INTEGRATIONS[LITELLM_API]
-        else ""
+        ""
+        if config.api in BUILT_IN_APIS
+        else " Install what it needs with script/setup, or with: uv pip install 'homarus[litellm]'"
     )
     return Unavailable(
         f"The provider {config.name} needs the integration {name}, which is not set up.{mend}",
@@ -393,4 +394,4 @@ def _not_set_up(config: ProviderConfig) -> Unavailable:
     )
 
 
-__all__ = ["AUTO", "EVENT_MODELS_CHANGED", "INTEGRATIONS", "Factory", "ModelRegistry"]
+__all__ = ["AUTO", "EVENT_MODELS_CHANGED", "Factory", "ModelRegistry"]

@@ -9,6 +9,8 @@ from msgspec import Struct
 OPENAI_API = "openai"
 LITELLM_API = "litellm"
 OFFLINE_API = "offline"
+BUILT_IN_APIS = frozenset({OPENAI_API, OFFLINE_API})
+"""The APIs whose integrations need no packages beyond the hub's own."""
 OFFLINE = "offline"
 OLLAMA = "ollama"
 

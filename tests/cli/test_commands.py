@@ -26,6 +26,7 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     ("blueprint", "import"): ["https://example.org/motion_light.yaml"],
     ("blueprint", "remove"): ["mine/ring.yaml"],
     ("blueprint", "update"): ["mine/ring.yaml"],
+    **{("integration", name): ["notes"] for name in ("reload", "enable", "disable")},
     ("call",): ["health"],
     ("chat",): ["hello"],
     ("cron", "edit"): ["morning", "--name", "Morning"],
@@ -60,7 +61,8 @@ NEEDS_HUB = {
     *(
         path
         for path in COMMANDS
-        if path[0] in {"automation", "blueprint", "cron", "event", "memory", "script", "service", "state"}
+        if path[0]
+        in {"automation", "blueprint", "cron", "event", "integration", "memory", "script", "service", "state"}
     ),
     ("call",),
     ("chat",),

@@ -113,6 +113,6 @@ def test_sections_are_known_without_the_network_stack() -> None:
 def test_providers_need_the_integrations_that_speak_their_api(tmp_path: Path) -> None:
     models = {"providers": {"mine": {"api": "openai", "base_url": "http://x/v1"}, "cloud": {"api": "bedrock"}}}
 
-    assert {"openai_compatible", "litellm"} <= needed_domains({"models": models}, {})
-    assert "litellm" not in needed_domains({"models": {"providers": {}}}, {})
-    assert needed_domains({}, {}) == set()
+    assert {"openai_compatible", "litellm"} <= needed_domains({"models": models}, find(None), {})
+    assert "litellm" not in needed_domains({"models": {"providers": {}}}, find(None), {})
+    assert needed_domains({}, find(None), {}) == set()

@@ -13,6 +13,7 @@ from hub.core.clock import ManualClock
 from hub.core.events import EventBus
 from hub.core.repairs import Repairs
 from hub.core.tasks import TaskOwner
+from hub.integration.catalog import find, model_apis
 from hub.models.contract import ModelEvent, ModelInfo, ModelRequest, StopEvent, StopReason, TextDelta
 from hub.models.provider_config import ProviderConfig
 from hub.models.registry import ModelRegistry
@@ -68,7 +69,10 @@ class World:
         *,
         apis: tuple[str, ...] = (OPENAI_API, LITELLM_API, OFFLINE_API),
     ) -> ModelRegistry:
-        registry = ModelRegistry(config, self.bus, self.clock, self.repairs, environment=environment or {})
+        speakers = model_apis(find(None))
+        registry = ModelRegistry(
+            config, self.bus, self.clock, self.repairs, environment=environment or {}, speakers=speakers
+        )
         for api in apis:
             registry.register_api(api, self.make)
         self.registries.append(registry)

@@ -22,11 +22,7 @@ from hub.automation.definition.values import is_template
 from hub.core.json_schema import to_json_schema
 
 TRIGGER, CONDITION, ACTION = "trigger", "condition", "action"
-KINDS: Mapping[str, tuple[str, ...]] = {
-    TRIGGER: tuple(TRIGGERS),
-    CONDITION: tuple(CONDITIONS),
-    ACTION: tuple(ACTIONS),
-}
+KINDS: Mapping[str, Mapping[str, str]] = {TRIGGER: TRIGGERS, CONDITION: CONDITIONS, ACTION: ACTIONS}
 LISTS: Mapping[str, tuple[str, str]] = {
     TRIGGER: ("triggers", "trigger"),
     CONDITION: ("conditions", "condition"),

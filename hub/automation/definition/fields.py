@@ -15,6 +15,7 @@ from hub.automation.definition.kinds import (
     SAME_TRIGGER,
     TRIGGERS,
     AnyKind,
+    KindTable,
     action_kind,
     condition_kind,
     step_key,
@@ -113,6 +114,7 @@ def _common_of(kind: AnyKind) -> str:
     return type(kind).__name__.removesuffix("Kind").lower()
 
 
+_TABLES: Mapping[str, KindTable] = {"trigger": TRIGGERS, "condition": CONDITIONS, "action": ACTIONS}
 _KIND_OF: Mapping[str, Callable[[str], AnyKind]] = {
     "trigger": trigger_kind,
     "condition": condition_kind,
@@ -120,8 +122,12 @@ _KIND_OF: Mapping[str, Callable[[str], AnyKind]] = {
 }
 
 
-@cache
 def _schema_of(what: str, name: str) -> Schema:
+    return _made_schema(what, name, _TABLES[what].version)
+
+
+@cache
+def _made_schema(what: str, name: str, version: int) -> Schema:
     return Schema({**_COMMON[what], **_KIND_OF[what](name).fields})
 
 

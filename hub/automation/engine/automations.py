@@ -38,6 +38,8 @@ Expand = Callable[[Mapping[str, Any]], dict[str, Any]]
 Makers = Mapping[str, tuple[Authority, str]]
 """Id → for whom an agent wrote it, and which."""
 
+_KIND_KEYS = frozenset({"trigger", "platform", "condition"})
+
 
 class AutomationStatus(Struct, frozen=True):
     """An automation as lists show it; times in seconds since the epoch.
@@ -150,19 +152,20 @@ class Automations:
         await self._parts.tasks.cancel_all()
         await self._desk.kept.close()
 
-    async def apply(self, config: Config, *, again: bool = False) -> list[str]:
+    async def apply(self, config: Config, *, again: bool = False, kinds: frozenset[str] = frozenset()) -> list[str]:
         """Put the section into force; only what changed is touched.
 
         Args:
-            again: Expand blueprints anew, though the section says the same.
+            again: Expand blueprints again, even if the section is unchanged.
+            kinds: Kinds that an integration has replaced; what uses them is made again.
 
         Returns:
             Ids of those that are new, different or gone.
         """
         async with self._applying:
-            return await self._apply(config, again=again)
+            return await self._apply(config, again=again, kinds=kinds)
 
-    async def _apply(self, config: Config, *, again: bool) -> list[str]:
+    async def _apply(self, config: Config, *, again: bool, kinds: frozenset[str] = frozenset()) -> list[str]:
         self._config = config
         authorities = await self._authorities()
         sources: dict[str, tuple[Any, dict[str, Any] | None]] = {}
@@ -175,7 +178,8 @@ class Automations:
             self._places[id] = int(kept[count]) if count < len(kept) else count
             before = self._sources.get(id)
             same = before is not None and (before[0] is item or before[0] == item)
-            if same and before is not None and not (again and "use_blueprint" in item):
+            renewed = bool(kinds) and before is not None and _uses(before[1] or item, kinds)
+            if same and before is not None and not renewed and not (again and "use_blueprint" in item):
                 sources[id] = before
                 continue
             self._sources[id] = (item, None)  # it can be asked for as soon as it is there
@@ -450,3 +454,13 @@ def _broken_id(item: Any, taken: set[str], index: int) -> str:
 
 def _iso(when: float | None) -> str | None:
     return None if when is None else datetime.fromtimestamp(when, UTC).isoformat(timespec="milliseconds")
+
+
+def _uses(value: Any, kinds: frozenset[str]) -> bool:
+    """Whether any part of an automation is of one of these kinds."""
+    if isinstance(value, Mapping):
+        return any(
+            key in kinds or (isinstance(each, str) and key in _KIND_KEYS and each in kinds) or _uses(each, kinds)
+            for key, each in value.items()
+        )
+    return isinstance(value, (list, tuple)) and any(_uses(each, kinds) for each in value)

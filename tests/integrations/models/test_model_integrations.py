@@ -15,6 +15,7 @@ from hub.core.errors import Unavailable
 from hub.core.events import EventBus
 from hub.core.repairs import Repairs
 from hub.core.tasks import TaskOwner
+from hub.integration.catalog import find, model_apis
 from hub.integration.manifest import read_manifest
 from hub.models.contract import AuthError, ModelRequest, TextDelta, UsageEvent, user_message
 from hub.models.failover import stream_with_failover
@@ -32,7 +33,9 @@ class Home:
     def __init__(self, bus: EventBus, config: dict[str, Any]) -> None:
         self.clock = Clock()
         self.repairs = Repairs(bus)
-        self.models = ModelRegistry(config, bus, self.clock, self.repairs, environment={})
+        self.models = ModelRegistry(
+            config, bus, self.clock, self.repairs, environment={}, speakers=model_apis(find(None))
+        )
         self.host, self.registrations = host_on(self, "models")
 
 

@@ -1,0 +1,130 @@
+"""What a person does with integrations while the hub runs: list, reload, enable and disable them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from hub.config.store import ConfigStore, ReloadResult
+from hub.config.suggest import did_you_mean
+from hub.core.errors import InvalidRequest, NotFound
+from hub.core.schema import as_list
+from hub.integration.catalog import CatalogEntry, find
+from hub.integration.manager import IntegrationManager
+from hub.integration.schemas import IntegrationSchemas
+
+AVAILABLE = "available"
+"""The state of an integration that nothing uses."""
+
+
+class IntegrationControl:
+    """Lists and changes integrations.
+
+    Args:
+        config: The configuration; `hub.disabled` is written into its files.
+        schemas: What checks know of integrations.
+        manager: The integrations in use.
+        apply: Puts a changed configuration into force.
+        renew: Called with the schemas, and the names of the kinds of automations that a reload has replaced.
+    """
+
+    def __init__(
+        self,
+        config: ConfigStore,
+        schemas: IntegrationSchemas,
+        manager: IntegrationManager,
+        *,
+        apply: Callable[[ReloadResult], Awaitable[None]],
+        renew: Callable[[IntegrationSchemas, frozenset[str]], Awaitable[None]],
+    ) -> None:
+        self._config = config
+        self._schemas = schemas
+        self._manager = manager
+        self._apply = apply
+        self._renew = renew
+        self._changing = asyncio.Lock()
+
+    def list(self) -> list[dict[str, Any]]:
+        """Return every integration there is, with its state and the reason for it."""
+        used = {each["domain"]: each for each in self._manager.statuses()}
+        return [used.get(domain) or _unused(found) for domain, found in sorted(self._manager.catalog.items())]
+
+    def get(self, domain: str) -> dict[str, Any]:
+        """Return one integration; see `list`.
+
+        Raises:
+            NotFound: There is none of that domain.
+        """
+        catalog = self._manager.catalog
+        if domain not in catalog:
+            hint = did_you_mean(domain, catalog)
+            raise NotFound(f"there is no integration {domain}" + (f"; {hint}" if hint else ""))
+        status = self._manager.status(domain)
+        return status.as_dict() if status is not None else _unused(catalog[domain])
+
+    async def reload(self, domain: str) -> dict[str, Any]:
+        """Read an integration's files again and set it up again; return what it is then.
+
+        A new one, one that has failed and one whose code, schema or manifest changed are all taken up.
+
+        Raises:
+            NotFound: There is none of that domain.
+            InvalidRequest: It is not in use, or the configuration does not fit its schema.
+        """
+        async with self._changing:
+            before = self._manager.catalog.get(domain)
+            catalog = await asyncio.to_thread(find, self._config.home)
+            self._manager.use(catalog)
+            self._schemas.refresh(catalog)
+            self.get(domain)
+            kinds = _kinds(before) | _kinds(catalog.get(domain))
+            await self._renew(self._schemas, frozenset())
+            result = await self._config.reload(again=True)
+            if not result.applied:
+                raise InvalidRequest(f"{domain} was not reloaded: {result.errors[0]}")
+            await self._apply(result)
+            await self._manager.apply((), self._config.current)
+            if self._manager.status(domain) is None:
+                raise InvalidRequest(f"{domain} is not in use: {_unused(catalog[domain])['reason']}")
+            await self._manager.reload(domain, self._config.current)
+            if kinds:
+                await self._renew(self._schemas, kinds)
+            return self.get(domain)
+
+    async def enable(self, domain: str) -> dict[str, Any]:
+        """Take an integration out of `hub: disabled`; return what it is then."""
+        return await self._set_disabled(domain, disabled=False)
+
+    async def disable(self, domain: str) -> dict[str, Any]:
+        """Unload an integration and name it in `hub: disabled`; return what it is then."""
+        return await self._set_disabled(domain, disabled=True)
+
+    async def _set_disabled(self, domain: str, *, disabled: bool) -> dict[str, Any]:
+        async with self._changing:
+            self.get(domain)
+            hub = self._config.current.get("hub")
+            names = as_list(hub.get("disabled", ())) if isinstance(hub, Mapping) else []
+            if disabled == (domain in names):
+                return self.get(domain)
+            kept = [*names, domain] if disabled else [each for each in names if each != domain]
+            editor = self._config.editor
+            if kept:
+                await asyncio.to_thread(editor.set_value, ("hub", "disabled"), kept)
+            else:
+                await asyncio.to_thread(editor.remove_value, ("hub", "disabled"))
+            await self._apply(await self._config.reload())
+            return self.get(domain)
+
+
+def _unused(found: CatalogEntry) -> dict[str, Any]:
+    from hub.integration.status import Status
+
+    reason = found.error or f"add {found.domain}: to the configuration to use it"
+    return {**Status(found).as_dict(), "state": AVAILABLE, "reason": reason}
+
+
+def _kinds(found: CatalogEntry | None) -> frozenset[str]:
+    if found is None or found.manifest is None:
+        return frozenset()
+    return frozenset((*found.manifest.triggers, *found.manifest.conditions, *found.manifest.actions))
