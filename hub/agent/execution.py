@@ -11,21 +11,20 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hub.agent.conversation import RunConversation
-from hub.agent.draft import AnswerDraft, DraftTurn
+from hub.agent.draft import DraftTurn
 from hub.agent.ephemeral import ephemeral_transcript
-from hub.agent.limits import RunLimits, RunSpent
+from hub.agent.limits import RunLimits
 from hub.agent.loop import Limited, ToolEnded, TurnBegun, TurnEnded, agent_loop
 from hub.agent.outcome import RunOutcome
 from hub.agent.parts import RunDependencies
-from hub.agent.ports import RunConfig, RunPorts
 from hub.agent.record import RunRecord
-from hub.agent.run_request import RunRequest, RunResult, RunStatus
+from hub.agent.run import AgentRun
+from hub.agent.run_ports import RunConfig, RunPorts
+from hub.agent.run_request import RunResult, RunStatus
 from hub.agent.whose_words import check_extra_prompt
-from hub.core.context import Context
-from hub.models.contract import StopReason, TextDelta, ThinkingDelta, ToolCallBlock, Usage
+from hub.models.contract import StopReason, TextDelta, ThinkingDelta, ToolCallBlock
 from hub.sessions.entry import TranscriptEntry
 from hub.sessions.repair import INTERRUPTED
-from hub.sessions.session import Session
 from hub.tools.contract import ToolResult
 from hub.tools.policy import belongs_here
 
@@ -42,35 +41,17 @@ class Prepared(Struct, frozen=True):
 
 
 class Execution:
-    """Does one run: `prepare`, `work`, `finish`.
+    """Does one run: `prepare`, `work`, `finish`. How far it has come is in the run itself.
 
     Args:
         parts: What it works with.
-        request: What is asked.
-        context: The run's own link in the chain of reasons.
-
-    Attributes:
-        model: `provider/id` of the model that is asked, once known.
-        session: The session, unless the run is ephemeral or has not come so far.
-        is_new: Whether the session was made by this run.
-        spent: What it has spent.
-        calls: Usage of each model call that ended, with the model.
+        run: The run.
     """
 
-    def __init__(self, parts: RunDependencies, request: RunRequest, context: Context) -> None:
-        self.model: str | None = None
-        self.session: Session | None = None
-        self.is_new = False
-        self.spent = RunSpent()
-        self.calls: list[tuple[str, Usage]] = []
+    def __init__(self, parts: RunDependencies, run: AgentRun) -> None:
         self._parts = parts
-        self._request = request
-        self._context = context
-        self._record: RunRecord | None = None
-        self._ports: RunPorts | None = None
-        self._draft: AnswerDraft | None = None
-        self._answer: DraftTurn | None = None
-        self._open: list[ToolCallBlock] = []
+        self._run = run
+        self._request = run.request
 
     async def prepare(self) -> Prepared:
         """Store the user's words, then decide on prompt, tools, model and limits.
@@ -78,28 +59,24 @@ class Execution:
         Raises:
             HubError: There is no such agent or model, or the transcript cannot be read.
         """
-        parts, request = self._parts, self._request
+        parts, request, run = self._parts, self._request, self._run
         check_extra_prompt(request)
         conversation = await self._conversation()
-        person = self.session.person if self.session is not None else None
-        self._record = RunRecord(parts, request, self._context, conversation.transcript, person)
-        if parts.before and not request.ephemeral and not self._record.has_heard:
-            await self._ask_before(self._record)
-        await self._record.hear()
+        person = run.session.person if run.session is not None else None
+        run.record = RunRecord(parts, request, run.context, conversation.transcript, person)
+        if parts.before and not request.ephemeral and not run.record.has_heard:
+            await self._ask_before(run.record)
+        await run.record.hear()
         agent = parts.agents.get(request.agent_id)
         if not parts.workspaces.is_ready(agent.id):
             await asyncio.to_thread(parts.workspaces.ensure, agent.id)
-        session, authority = self.session, request.context.authority
+        session, authority = run.session, request.context.authority
         candidates = await parts.models.candidates(request.model or (session and session.model) or agent.model)
         tools = parts.tools.available(authority, agent.tool_policies)
         files = parts.workspaces.prompt_files(agent.id, parts.workspaces.is_private(request.session_key, authority))
-        system = parts.prompts.of(agent.name, files, tools, request.extra_system_prompt)
+        prompt = parts.prompts.of(agent.name, files, tools, request.extra_system_prompt)
         thinking = request.thinking or (session and session.thinking) or agent.thinking
-        ports = RunPorts(
-            parts, request, self._context, conversation, RunConfig(agent, system, candidates, tools, thinking)
-        )
-        self._ports = ports
-        self.model = ports.model
+        ports = RunPorts(parts, run, conversation, RunConfig(agent, prompt, candidates, thinking))
         limits = agent.limits
         if request.timeout_s is not None and request.timeout_s < limits.seconds:
             limits = replace(limits, seconds=request.timeout_s)
@@ -117,9 +94,8 @@ class Execution:
 
         Cancelling it leaves what was said and done so far to `finish` or `leave`.
         """
-        bus, context, ports = self._parts.bus, self._context, prepared.ports
-        request = self._request
-        facts = {"run_id": request.run_id, "session_key": request.session_key, "agent_id": request.agent_id}
+        bus, run, ports = self._parts.bus, self._run, prepared.ports
+        context, facts = run.context, run.facts
         so_far = 0
         async with aclosing(agent_loop(ports, prepared.limits)) as events:
             async for event in events:
@@ -130,10 +106,10 @@ class Execution:
                     if event.text:
                         bus.fire("run_thinking", {**facts, "text": event.text}, context)
                 elif isinstance(event, TurnBegun):
-                    self._draft = event.draft
+                    run.draft = event.draft
                     so_far = 0
                 elif isinstance(event, TurnEnded):
-                    self._ended(event, ports.model)
+                    self._ended(event)
                     if not event.turn.calls:
                         return self._answered(event.turn)
                     if recorded is not None:
@@ -151,55 +127,36 @@ class Execution:
         Raises:
             HubError: The disk did not take it.
         """
-        if self._record is not None:
-            await self._record.store(self._last_entries(self._record, outcome), sync=True)
+        run = self._run
+        if run.record is not None:
+            await run.record.store(self._last_entries(run.record, outcome), sync=True)
         return self.result(outcome)
 
     def result(self, outcome: RunOutcome) -> RunResult:
         """Return the result of the run with this end."""
-        record = self._record
-        return RunResult(
-            self._request.run_id,
-            self._request.session_key,
-            outcome.status,
-            record.text if record is not None else "",
-            tuple(record.messages) if record is not None else (),
-            self.spent.usage,
-            outcome.stop,
-            self._parts.redactor.redact_data(outcome.error),
-            self.model,
-            self.heard_outside or self._request.context.authority.tainted,
-        )
+        return self._run.result(outcome, self._parts.redactor.redact_data(outcome.error))
 
     async def leave(self) -> None:
         """Make the transcript whole when the hub stops in the middle; the run stays open. Does not wait."""
-        if self._record is not None:
-            record = self._record
+        run = self._run
+        if run.record is not None:
+            record = run.record
             await record.transcript.append(
                 [*self._closed_calls(record, INTERRUPTED), *self._partial(record, "interrupted")]
             )
 
-    @property
-    def context_tokens(self) -> int | None:
-        """About how many tokens the model was last sent."""
-        return self._ports.estimated_tokens() if self._ports is not None else None
-
-    @property
-    def heard_outside(self) -> bool:
-        """Whether words from outside were before the model."""
-        return self._ports is not None and self._ports.heard_outside
-
     # -- below: in the order in which it happens -------------------------------------------------------------------
 
     async def _conversation(self) -> RunConversation:
+        run = self._run
         parts, request = self._parts, self._request
         authority = request.context.authority
         if request.history is not None:
             trusted = belongs_here(authority)
             history = ephemeral_transcript(request.history, parts.redactor.redact, trusted=trusted)
             return RunConversation(history, parts.zone())
-        self.is_new = parts.sessions.get(request.session_key) is None
-        session = self.session = await parts.sessions.ensure(request.session_key, person=authority.person)
+        run.is_new = parts.sessions.get(request.session_key) is None
+        session = run.session = await parts.sessions.ensure(request.session_key, person=authority.person)
         transcript = await parts.sessions.open_transcript(session)
         if not parts.conversations.knows(session.session_id, transcript):
             await transcript.repair(ts_ms=parts.now_ms())
@@ -212,48 +169,50 @@ class Execution:
             except Exception:  # what stands before the words helps; without it they are answered all the same
                 _log.exception("run %s goes on without what %r had for it", self._request.run_id, before)
 
-    def _ended(self, event: TurnEnded, model: str) -> None:
-        self.spent = event.spent
-        self.model = model
-        self._draft = None
-        self.calls.append((model, event.turn.usage))
+    def _ended(self, event: TurnEnded) -> None:
+        run = self._run
+        run.spent = event.spent
+        run.draft = None
+        run.calls.append((run.model or "", event.turn.usage))
 
     def _answered(self, turn: DraftTurn) -> RunOutcome:
+        run = self._run
         if turn.message.text.strip():
-            self._answer = turn
+            run.answer = turn
             return RunOutcome(stop=turn.stop.value)
         if turn.stop is StopReason.REFUSED:
-            return RunOutcome.broken(
-                "MODEL_REFUSED", f"{self.model} declined to answer. Ask in another way.", "refused"
-            )
+            return RunOutcome.broken("MODEL_REFUSED", f"{run.model} declined to answer. Ask in another way.", "refused")
         return RunOutcome.broken(
-            "MODEL_EMPTY", f"{self.model} answered with nothing. Ask again, or choose another model."
+            "MODEL_EMPTY", f"{run.model} answered with nothing. Ask again, or choose another model."
         )
 
     async def _asked(self, turn: DraftTurn) -> None:
         """Store what the model said together with the tool calls it asks for, before any of them begins."""
-        if self._record is None or self._ports is None:
+        run = self._run
+        if run.record is None:
             raise AssertionError("prepared first")
-        self._ports.results.clear()
-        said = self._record.said(turn.message, self.model, turn.usage, derived=self.heard_outside)
-        await self._record.store([said])
-        self._open = list(turn.calls)
+        run.results.clear()
+        said = run.record.said(turn.message, run.model, turn.usage, derived=run.heard_outside)
+        await run.record.store([said])
+        run.open_calls = list(turn.calls)
         if not self._request.ephemeral:
             # Once per turn, beside the tools: nobody waits for the disk until the answer is there.
-            sync = self._record.transcript.sync()
+            sync = run.record.transcript.sync()
             self._parts.tasks.spawn(sync, name=f"sync the transcript of run {self._request.run_id}")
 
     async def _done(self, call: ToolCallBlock, result: ToolResult) -> None:
-        if self._record is None:
+        run = self._run
+        if run.record is None:
             raise AssertionError("prepared first")
-        await self._record.store([self._record.answered(call, result)])
-        self._open.pop(0)
+        await run.record.store([run.record.answered(call, result)])
+        run.open_calls.pop(0)
 
     def _last_entries(self, record: RunRecord, outcome: RunOutcome) -> list[TranscriptEntry]:
-        answer = self._answer
+        run = self._run
+        answer = run.answer
         if outcome.status is RunStatus.OK and answer is not None:
             data = {"final": True, "status": "ok", "stop": outcome.stop}
-            return [record.said(answer.message, self.model, answer.usage, data, derived=self.heard_outside)]
+            return [record.said(answer.message, run.model, answer.usage, data, derived=run.heard_outside)]
         return [
             *self._closed_calls(record, STOPPED_CALL),
             *self._partial(record, outcome.status.value),
@@ -262,8 +221,8 @@ class Execution:
 
     def _closed_calls(self, record: RunRecord, why: str) -> list[TranscriptEntry]:
         """Return results for the calls that have none in the transcript: their own when they had ended."""
-        results = self._ports.results if self._ports is not None else {}
-        calls, self._open = self._open, []
+        run = self._run
+        results, calls, run.open_calls = run.results, run.open_calls, []
         return [
             record.answered(call, results[id(call)]) if id(call) in results else record.unanswered(call, why)
             for call in calls
@@ -271,12 +230,13 @@ class Execution:
 
     def _partial(self, record: RunRecord, status: str) -> list[TranscriptEntry]:
         """Return what the model had said when it was broken off, marked as such."""
-        draft, self._draft = self._draft, None
+        run = self._run
+        draft, run.draft = run.draft, None
         message = draft.partial() if draft is not None else None
         if draft is None or message is None:
             return []
         usage = draft.usage if draft.usage.total_tokens else None
-        if usage is not None and self.model is not None:
-            self.spent = self.spent.plus(usage, 0)
-            self.calls.append((self.model, usage))
-        return [record.said(message, self.model, usage, {"status": status}, derived=self.heard_outside)]
+        if usage is not None and run.model is not None:
+            run.spent = run.spent.plus(usage, 0)
+            run.calls.append((run.model, usage))
+        return [record.said(message, run.model, usage, {"status": status}, derived=run.heard_outside)]

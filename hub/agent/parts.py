@@ -12,11 +12,12 @@ from hub.agent.agents import Agents
 from hub.agent.conversation import RunConversation
 from hub.agent.prompt import PromptFile, system_prompt
 from hub.agent.run_request import RunRequest
+from hub.agent.window import estimate_text
 from hub.agent.workspace import Workspaces
 from hub.core.clock import Clock
 from hub.core.events import EventBus
 from hub.core.tasks import TaskOwner
-from hub.models.contract import Usage
+from hub.models.contract import ToolSpec, Usage
 from hub.models.registry import ModelRegistry
 from hub.security.redaction import Redactor
 from hub.sessions.entry import TranscriptEntry
@@ -31,6 +32,8 @@ Before = Callable[[RunRequest, Store], Awaitable[None]]
 
 CONVERSATIONS_KEPT = 256
 PROMPTS_KEPT = 32
+TOOL_TOKENS = 60
+"""What a tool costs beside its description, estimated once."""
 
 
 class UsageLog(Protocol):
@@ -88,18 +91,38 @@ class ConversationSource:
         return known is not None and known.transcript is transcript
 
 
+class Prompt(Struct, frozen=True):
+    """A system prompt with the tools that go with it, and about how many tokens both have."""
+
+    system: str
+    specs: tuple[ToolSpec, ...]
+    tokens: int
+
+
 class Prompts:
-    """System prompts that were made before; the same string, so that nothing of it is done twice."""
+    """The prompts made last; the same strings, so that nothing about them is done twice."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, tuple[PromptFile, ...], tuple[str, ...]], str] = {}
+        self._kept: dict[tuple[str, tuple[PromptFile, ...], tuple[int, ...]], tuple[list[Tool], Prompt]] = {}
 
-    def of(self, name: str, files: tuple[PromptFile, ...], tools: list[Tool], extra: str | None) -> str:
-        """Return the system prompt for an agent's name, files and tools; `extra` is put behind it."""
-        key = (name, files, tuple(tool.name for tool in tools))
+    def of(self, name: str, files: tuple[PromptFile, ...], tools: list[Tool], extra: str | None) -> Prompt:
+        """Return the prompt for an agent's name, files and tools; `extra` is put behind it."""
+        key = (name, files, tuple(map(id, tools)))
         known = self._kept.get(key)
         if known is None:
-            known = self._kept[key] = system_prompt(name, files, key[2])
+            # The tools are kept with it, so that no other tool gets one of their ids.
+            known = self._kept[key] = (tools, _prompt(name, files, tools))
             if len(self._kept) > PROMPTS_KEPT:
                 del self._kept[next(iter(self._kept))]
-        return f"{known}\n\n{extra.strip()}" if extra and extra.strip() else known
+        prompt = known[1]
+        if not extra or not extra.strip():
+            return prompt
+        system = f"{prompt.system}\n\n{extra.strip()}"
+        return Prompt(system, prompt.specs, prompt.tokens + estimate_text(extra))
+
+
+def _prompt(name: str, files: tuple[PromptFile, ...], tools: list[Tool]) -> Prompt:
+    specs = tuple(ToolSpec(tool.name, tool.description, tool.parameters.json_schema) for tool in tools)
+    system = system_prompt(name, files, tuple(tool.name for tool in tools))
+    tokens = estimate_text(system) + sum(estimate_text(spec.description) + TOOL_TOKENS for spec in specs)
+    return Prompt(system, specs, tokens)

@@ -11,21 +11,19 @@ import logging
 import sqlite3
 from collections import OrderedDict
 from contextlib import AsyncExitStack
-from typing import Any
 
 from msgspec.structs import replace
 
-from hub.agent.active import Active, Phase
 from hub.agent.agents import Agents
 from hub.agent.execution import Execution
 from hub.agent.outcome import RunOutcome
 from hub.agent.parts import Before, ConversationSource, Prompts, RunDependencies, UsageLog
+from hub.agent.run import AgentRun, Phase
 from hub.agent.run_request import ActiveRun, Recovered, RunRequest, RunResult, RunStatus
 from hub.agent.runs import RunState, RunStore
 from hub.agent.unfinished_runs import settle_left_open
 from hub.agent.workspace import Workspaces
 from hub.core.clock import Clock
-from hub.core.context import Context
 from hub.core.errors import HubError, NotFound
 from hub.core.events import EventBus
 from hub.core.ids import new_id
@@ -41,9 +39,8 @@ __all__ = ["ActiveRun", "AgentRunner", "Recovered", "RunRequest", "RunResult", "
 
 _log = logging.getLogger(__name__)
 
-ANNOUNCED_KEPT = 10_000
-RESULTS_KEPT = 200
-"""Results kept in memory, without their messages, for those who ask again; older ones are read from the database."""
+ENDED_KEPT = 1_000
+"""Runs that are remembered, without their messages, for those who ask again; of older ones the database knows."""
 
 
 class AgentRunner:
@@ -99,14 +96,14 @@ class AgentRunner:
         )
         self._runs = RunStore(db, self._parts.now_ms)
         self._asking = asyncio.Lock()
-        self._active: dict[str, Active] = {}
-        self._announced: OrderedDict[str, None] = OrderedDict()
-        self._results: OrderedDict[str, RunResult] = OrderedDict()
+        self._active: dict[str, AgentRun] = {}
+        # None: its row is written, and `run` is about to be called.
+        self._ended: OrderedDict[str, RunResult | None] = OrderedDict()
         self._undelivered: dict[str, RunResult] = {}
 
     @property
     def parts(self) -> RunDependencies:
-        """What its runs stand on."""
+        """What its runs work with."""
         return self._parts
 
     def on_begin(self, before: Before) -> None:
@@ -122,7 +119,7 @@ class AgentRunner:
     def insert_queued(self, connection: sqlite3.Connection, request: RunRequest) -> None:
         """Write the row of a run that `run` is about to be called for; in the caller's transaction and thread."""
         self._runs.insert(connection, request, request.context, RunState.QUEUED)
-        self._announced[request.run_id] = None
+        self._ended[request.run_id] = None
 
     async def run(self, request: RunRequest) -> RunResult:
         """Run once and return the result; errors, limits and aborts are results too.
@@ -177,7 +174,7 @@ class AgentRunner:
             active = self._active.get(run_id)
             if active is not None and active.task is not None:
                 return await asyncio.shield(active.task)
-            if (kept := self._results.get(run_id)) is not None:
+            if (kept := self._ended.get(run_id)) is not None:
                 return kept
             ended = asyncio.ensure_future(self._parts.bus.wait_for("run_queued", {"run_id": run_id}))
             try:
@@ -207,76 +204,70 @@ class AgentRunner:
     async def _known(self, request: RunRequest) -> RunResult | None:
         """Return the result of a run that has ended; delivers one that a crash had cut off from its end."""
         run_id = request.run_id
-        if run_id in self._announced:
-            del self._announced[run_id]
-            return None
-        if (kept := self._results.get(run_id)) is not None:
-            return kept
+        if run_id in self._ended:
+            return self._ended[run_id] or self._ended.pop(run_id)
         if (answered := self._undelivered.get(run_id)) is not None:
             await self._db.write(self._runs.ended(request, request.context, answered))
             self._undelivered.pop(run_id, None)
-            self._keep(answered)
+            self._remember(answered)
             return answered
         found = await self._runs.find(run_id)
         return found if isinstance(found, RunResult) else None
 
     def _start(self, request: RunRequest) -> asyncio.Task[RunResult]:
-        context = request.context.child()
-        active = Active(request, context, self._parts.now_ms())
-        self._active[request.run_id] = active
-        while len(self._announced) > ANNOUNCED_KEPT:
-            self._announced.popitem(last=False)
-        self._parts.bus.fire("run_queued", _facts(request), context)
-        active.task = self._tasks.spawn(self._perform(active), name=f"run {request.run_id}")
-        return active.task
+        run = AgentRun(request, request.context.child(), self._parts.now_ms())
+        self._active[request.run_id] = run
+        self._parts.bus.fire("run_queued", {**run.facts}, run.context)
+        run.task = self._tasks.spawn(self._perform(run), name=f"run {request.run_id}")
+        return run.task
 
-    async def _perform(self, active: Active) -> RunResult:
+    async def _perform(self, run: AgentRun) -> RunResult:
         """Do one run; only the hub's stop gets through as an exception."""
         try:
             async with AsyncExitStack() as lanes:
-                outcome = await self._queue(active, lanes) or await self._execute(active)
-                result = await self._end(active, outcome)
+                outcome = await self._queue(run, lanes) or await self._execute(run)
+                result = await self._end(run, outcome)
         finally:
-            del self._active[active.request.run_id]
-        self._tell_end(active, result)
+            del self._active[run.request.run_id]
+        self._tell_end(run, result)
         return result
 
-    async def _queue(self, active: Active, lanes: AsyncExitStack) -> RunOutcome | None:
+    async def _queue(self, run: AgentRun, lanes: AsyncExitStack) -> RunOutcome | None:
         """Wait for the run's turn; return how it ended when it never came."""
-        request = active.request
-        if (stopped := active.begin()) is not None:
-            active.phase = Phase.ENDING
+        request = run.request
+        if (stopped := run.begin()) is not None:
+            run.phase = Phase.ENDING
             return stopped
         names = [request.lane] if request.ephemeral else [f"session:{request.session_key}", request.lane]
         try:
             for name in names:
-                await lanes.enter_async_context(self._lanes.hold(name, active.context, request.priority))
+                await lanes.enter_async_context(self._lanes.hold(name, run.context, request.priority))
         except HubError as error:
-            active.phase = Phase.ENDING
+            run.phase = Phase.ENDING
             return RunOutcome.failed(error)
         except asyncio.CancelledError:
-            active.phase = Phase.ENDING
-            if (stopped := active.stopped()) is None:
+            run.phase = Phase.ENDING
+            if (stopped := run.stopped()) is None:
                 raise
             return stopped
         return None
 
-    async def _execute(self, active: Active) -> RunOutcome:
+    async def _execute(self, run: AgentRun) -> RunOutcome:
         """Do the work of a run and return how it ended."""
-        request, parts = active.request, self._parts
-        active.phase = Phase.RUNNING
-        active.started_ms = parts.now_ms()
-        execution = active.execution = Execution(parts, request, active.context)
+        request, parts = run.request, self._parts
+        run.phase = Phase.RUNNING
+        run.started_ms = parts.now_ms()
+        execution = Execution(parts, run)
         timer: asyncio.TimerHandle | None = None
         try:
             prepared = await execution.prepare()
             seconds = prepared.limits.seconds
             late = RunOutcome.timed_out(seconds, asked_for=seconds == request.timeout_s)
-            timer = asyncio.get_running_loop().call_later(seconds, active.stop, late)
-            parts.bus.fire("run_started", {**_facts(request), "model": execution.model}, active.context)
-            return await execution.work(prepared, self._record_start(request, execution, active.context))
+            timer = asyncio.get_running_loop().call_later(seconds, run.stop, late)
+            parts.bus.fire("run_started", {**run.facts, "model": run.model}, run.context)
+            return await execution.work(prepared, self._record_start(run))
         except asyncio.CancelledError:
-            if (stopped := active.stopped()) is None:
+            if (stopped := run.stopped()) is None:
                 await execution.leave()
                 raise
             return stopped
@@ -290,32 +281,32 @@ class AgentRunner:
                 "INTERNAL", f"Something went wrong inside the hub; its log has the reason under {reference}."
             )
         finally:
-            active.phase = Phase.ENDING
+            run.phase = Phase.ENDING
             if timer is not None:
                 timer.cancel()
 
-    def _record_start(self, request: RunRequest, execution: Execution, context: Context) -> asyncio.Task[None] | None:
+    def _record_start(self, run: AgentRun) -> asyncio.Task[None] | None:
         """Note in the database that a run has begun; return what to wait for before a tool is started.
 
         A message's row is on disk already; so is its session's, unless this run made it. Then nobody waits.
         """
-        session = execution.session
-        write = self._runs.started(request, context, session.session_id if session is not None else None)
-        if request.ephemeral or (request.kind == "message" and not execution.is_new):
+        request, session = run.request, run.session
+        write = self._runs.started(request, run.context, session.session_id if session is not None else None)
+        if request.ephemeral or (request.kind == "message" and not run.is_new):
             self._db.post(write)
             return None
         return self._tasks.spawn(self._db.write(write), name=f"record run {request.run_id}")
 
-    async def _end(self, active: Active, outcome: RunOutcome) -> RunResult:
+    async def _end(self, run: AgentRun, outcome: RunOutcome) -> RunResult:
         """Make the end durable: the transcript first, then row and `on_final` together."""
-        request = active.request
-        execution = active.execution or Execution(self._parts, request, active.context)
+        request = run.request
+        execution = Execution(self._parts, run)
         try:
             result = await execution.finish(outcome)
         except HubError as error:
             _log.error("run %s: its end cannot be written into the transcript: %s", request.run_id, error.message)
             result = execution.result(outcome if outcome.error is not None else RunOutcome.failed(error))
-        write = self._runs.ended(request, active.context, result)
+        write = self._runs.ended(request, run.context, result)
         try:
             if request.ephemeral and request.on_final is None:
                 self._db.post(write)
@@ -326,12 +317,12 @@ class AgentRunner:
             result = execution.result(RunOutcome.broken("STORAGE", f"The answer could not be kept: {error}"))
         return result
 
-    def _tell_end(self, active: Active, result: RunResult) -> None:
+    def _tell_end(self, run: AgentRun, result: RunResult) -> None:
         """Tell everybody that a run has ended, and then do what nobody waits for."""
-        request, parts = active.request, self._parts
-        self._keep(result)
+        request, parts = run.request, self._parts
+        self._remember(result)
         told = {
-            **_facts(request),
+            **run.facts,
             "status": result.status.value,
             "reply": result.reply,
             "usage": result.usage.as_dict(),
@@ -339,24 +330,21 @@ class AgentRunner:
             "stop": result.stop,
             "model": result.model,
         }
-        context = active.context
+        context = run.context
         if result.tainted and not context.authority.tainted:
             context = context.tainted()  # what it read goes on in what it answered
         parts.bus.fire("run_finished", told, context)
-        execution = active.execution
-        if execution is None:
-            return
         if parts.history is not None:
             now = parts.clock.time()
-            for model, usage in execution.calls:
+            for model, usage in run.calls:
                 parts.history.record_usage(request.agent_id, request.session_key, request.run_id, model, usage, now)
-        if execution.session is None or parts.sessions.get(request.session_key) is None:
+        if run.session is None or parts.sessions.get(request.session_key) is None:
             return
         parts.sessions.add_usage(
-            request.session_key, result.usage, turns=len(execution.calls), context_tokens=execution.context_tokens
+            request.session_key, result.usage, turns=len(run.calls), context_tokens=run.context_tokens or None
         )
-        if execution.session.tainted is not execution.heard_outside:
-            noting = self._note_taint(request.session_key, execution.heard_outside)
+        if run.session.tainted is not run.heard_outside:
+            noting = self._note_taint(request.session_key, run.heard_outside)
             self._tasks.spawn(noting, name="note a session's taint")
 
     async def _note_taint(self, session_key: str, tainted: bool) -> None:
@@ -365,11 +353,7 @@ class AgentRunner:
         except NotFound:
             _log.debug("session %s was deleted before its taint was noted", session_key)
 
-    def _keep(self, result: RunResult) -> None:
-        self._results[result.run_id] = replace(result, messages=())
-        if len(self._results) > RESULTS_KEPT:
-            self._results.popitem(last=False)
-
-
-def _facts(request: RunRequest) -> dict[str, Any]:
-    return {"run_id": request.run_id, "session_key": request.session_key, "agent_id": request.agent_id}
+    def _remember(self, result: RunResult) -> None:
+        self._ended[result.run_id] = replace(result, messages=())
+        while len(self._ended) > ENDED_KEPT:
+            self._ended.popitem(last=False)

@@ -1,0 +1,147 @@
+"""One run of an agent: what was asked, how far it has come, and how it is stopped from outside."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from hub.agent.draft import AnswerDraft, DraftTurn
+from hub.agent.limits import RunSpent
+from hub.agent.outcome import RunOutcome
+from hub.agent.record import RunRecord
+from hub.agent.run_request import ActiveRun, RunRequest, RunResult
+from hub.agent.window import Window
+from hub.core.context import Context
+from hub.models.contract import ToolCallBlock, Usage
+from hub.sessions.session import Session
+from hub.tools.contract import ToolResult
+
+
+class Phase(StrEnum):
+    """How far a run has come; one that is ending can no longer be stopped."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    ENDING = "ending"
+
+
+class AgentRun:
+    """The whole state of one run.
+
+    Attributes:
+        request: What is asked.
+        context: The run's own link in the chain of reasons.
+        facts: The ids of run, session and agent, as every event of the run tells them.
+        phase: How far it has come.
+        created_ms, started_ms: Milliseconds since the epoch.
+        task: The task that does it.
+        session: The session, unless the run is ephemeral or has not come so far.
+        is_new: Whether the session was made by this run.
+        record: Writes its transcript, once the session is open.
+        model: `provider/id` of the model that was asked last, once known.
+        window: What that model was sent.
+        fixed_tokens: Tokens of prompt and tools, which every window has before it.
+        heard_outside: Whether words from outside were before the model: what it says since may be theirs.
+        tainted: Whether they narrow what it may do; not while the owner has lifted that.
+        draft: What the model has said so far, while it speaks.
+        answer: The turn that ends the run.
+        open_calls: Tool calls that have no result in the transcript yet.
+        results: Results of tool calls that have ended, by the identity of the call.
+        spent: What it has spent.
+        calls: Usage of each model call that ended, with the model.
+    """
+
+    __slots__ = (
+        *("_begun", "_stopped", "answer", "calls", "context", "created_ms", "draft", "facts", "fixed_tokens"),
+        *("heard_outside", "is_new", "model", "open_calls", "phase", "record", "request", "results", "session"),
+        *("spent", "started_ms", "tainted", "task", "window"),
+    )
+
+    def __init__(self, request: RunRequest, context: Context, created_ms: int) -> None:
+        self.request = request
+        self.context = context
+        self.facts: Mapping[str, Any] = {
+            "run_id": request.run_id,
+            "session_key": request.session_key,
+            "agent_id": request.agent_id,
+        }
+        self.phase = Phase.QUEUED
+        self.created_ms = created_ms
+        self.started_ms: int | None = None
+        self.task: asyncio.Task[RunResult] | None = None
+        self.session: Session | None = None
+        self.is_new = False
+        self.record: RunRecord | None = None
+        self.model: str | None = None
+        self.window: Window | None = None
+        self.fixed_tokens = 0
+        self.heard_outside = False
+        self.tainted = False
+        self.draft: AnswerDraft | None = None
+        self.answer: DraftTurn | None = None
+        self.open_calls: list[ToolCallBlock] = []
+        self.results: dict[int, ToolResult] = {}
+        self.spent = RunSpent()
+        self.calls: list[tuple[str, Usage]] = []
+        self._begun = False
+        self._stopped: RunOutcome | None = None
+
+    @property
+    def context_tokens(self) -> int:
+        """About how many tokens the model was last sent."""
+        return self.fixed_tokens + (self.window.tokens if self.window is not None else 0)
+
+    def begin(self) -> RunOutcome | None:
+        """Take the first step; return the outcome that `stop` asked for before there was one."""
+        self._begun = True
+        return self._stopped
+
+    def stop(self, outcome: RunOutcome) -> bool:
+        """End the run with this outcome; return whether that was still possible."""
+        if self._stopped is not None or self.phase is Phase.ENDING:
+            return False
+        self._stopped = outcome
+        if self._begun and self.task is not None:  # a task that is cancelled before its first step never takes one
+            self.task.cancel()
+        return True
+
+    def stopped(self) -> RunOutcome | None:
+        """Return the outcome that `stop` asked for, and take its cancellation back; None when the hub itself stops.
+
+        Called in the run's task where it was cancelled.
+        """
+        task = asyncio.current_task()
+        if self._stopped is not None and task is not None:
+            task.uncancel()
+        return self._stopped
+
+    def shown(self) -> ActiveRun:
+        """Return the run as plain data."""
+        return ActiveRun(
+            self.request.run_id,
+            self.request.session_key,
+            self.request.agent_id,
+            self.request.kind,
+            "queued" if self.phase is Phase.QUEUED else "running",
+            self.created_ms,
+            self.started_ms,
+            self.model,
+        )
+
+    def result(self, outcome: RunOutcome, error: Mapping[str, Any] | None) -> RunResult:
+        """Return the result of the run with this end; `error` is the outcome's without secrets."""
+        record = self.record
+        return RunResult(
+            self.request.run_id,
+            self.request.session_key,
+            outcome.status,
+            record.text if record is not None else "",
+            tuple(record.messages) if record is not None else (),
+            self.spent.usage,
+            outcome.stop,
+            error,
+            self.model,
+            self.heard_outside or self.request.context.authority.tainted,
+        )

@@ -1,0 +1,123 @@
+"""What the loop acts through in a real run: the registry's models with failover, and the one way to invoke a tool."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from hub.agent.agents import Agent
+from hub.agent.conversation import RunConversation
+from hub.agent.parts import Prompt, RunDependencies
+from hub.agent.run import AgentRun
+from hub.agent.whose_words import speaker
+from hub.agent.window import budget_for
+from hub.models.contract import ModelEvent, ModelRequest, ToolCallBlock
+from hub.models.failover import Attempt, stream_with_failover
+from hub.models.resolved import Resolved
+from hub.tools.contract import ToolResult
+from hub.tools.invoke import ToolCallRequest, invoke_tool
+
+_log = logging.getLogger(__name__)
+
+
+class RunConfig(Struct, frozen=True):
+    """What a run goes by: who answers, with which prompt, models and tools.
+
+    Attributes:
+        agent: Who answers.
+        prompt: The system prompt, and the tools it is told of.
+        candidates: Models to try, in order.
+        thinking: How much it thinks.
+    """
+
+    agent: Agent
+    prompt: Prompt
+    candidates: Sequence[Resolved]
+    thinking: str | None
+
+
+class RunPorts:
+    """The ports of one run, which keep nothing themselves: what they find out is noted in the run."""
+
+    def __init__(self, parts: RunDependencies, run: AgentRun, conversation: RunConversation, config: RunConfig) -> None:
+        self._parts = parts
+        self._run = run
+        self._conversation = conversation
+        self._config = config
+        self._speaker = speaker(run.context.authority)
+        run.model = config.candidates[0].ref
+        run.fixed_tokens = config.prompt.tokens
+
+    def stream(self, *, halvings: int) -> AsyncIterator[ModelEvent]:
+        """See `Ports.stream`."""
+        return stream_with_failover(
+            self._config.candidates,
+            lambda resolved: self._model_request(resolved, halvings),
+            policy=self._parts.models.retry_policy,
+            on_attempt=self._attempted,
+            sleep=self._parts.clock.sleep,
+        )
+
+    def parallel_safe(self, call: ToolCallBlock) -> bool:
+        """See `Ports.parallel_safe`; what does not exist does no harm beside others."""
+        tool = self._parts.tools.get(call.name)
+        return tool is None or tool.annotations.parallel_safe
+
+    def estimated_tokens(self) -> int:
+        """See `Ports.estimated_tokens`."""
+        return self._run.context_tokens
+
+    async def invoke(self, call: ToolCallBlock) -> ToolResult:
+        """See `Ports.invoke`; tells the bus when a call begins and ends."""
+        parts, run = self._parts, self._run
+        authority = run.context.authority
+        if run.tainted and not authority.tainted:
+            authority = authority.narrow(tainted=True)
+        context = run.context.child(authority)
+        asked = ToolCallRequest.from_block(call, context, policies=self._config.agent.tool_policies, **run.facts)
+        facts: dict[str, Any] = {**run.facts, "call_id": call.id, "name": call.name}
+        arguments = call.arguments if call.malformed is None else call.malformed
+        parts.bus.fire("run_tool_started", {**facts, "arguments": arguments}, context)
+        begun = parts.clock.monotonic()
+        result = await invoke_tool(parts.tools, asked, redact=parts.redactor.redact)
+        run.results[id(call)] = result
+        told = {
+            "is_error": result.is_error,
+            "output": result.output,
+            "details": dict(result.details),
+            "duration_ms": round((parts.clock.monotonic() - begun) * 1_000, 3),
+        }
+        parts.bus.fire("run_tool_finished", {**facts, **told}, context)
+        return result
+
+    def _model_request(self, resolved: Resolved, halvings: int) -> ModelRequest:
+        run, config, info = self._run, self._config, resolved.info
+        window = run.window = self._conversation.window(budget_for(info, run.fixed_tokens), halvings=halvings)
+        taint = self._conversation.taint()
+        run.heard_outside = run.heard_outside or taint.is_heard(self._speaker)
+        run.tainted = run.tainted or taint.restricts(self._speaker, run.request.run_id)
+        return ModelRequest(
+            model=info.id,
+            system=config.prompt.system,
+            messages=window.messages,
+            tools=config.prompt.specs,
+            thinking=config.thinking,
+            session_key=None if run.request.ephemeral else run.request.session_key,
+            timeout_s=resolved.timeout_s,
+            extra={**resolved.params, **config.agent.params} if config.agent.params else resolved.params,
+        )
+
+    def _attempted(self, attempt: Attempt) -> None:
+        self._run.model = attempt.candidate.ref
+        if attempt.error is not None:
+            _log.warning(
+                "run %s: call %d goes to %s after %.1f s, since the one before failed: %s",
+                self._run.request.run_id,
+                attempt.number,
+                attempt.candidate.ref,
+                attempt.delay_s,
+                attempt.error.message,
+            )
