@@ -1,8 +1,9 @@
 """The guard in front of the HTTP parser: what a socket may do before it has shown a credential.
 
 At most a few such sockets at once, in all and per address, 64 KiB of raw bytes each, and a few seconds. A burst of
-honest clients (a hundred connect at once and each proves itself in a millisecond) waits in line, unread, for at most a
-second; who is not let in by then is closed. Once a request was authenticated its socket is admitted and the place free.
+honest clients (a hundred connect at once and each proves itself in a millisecond) waits in line, unread; for each that
+waits, the oldest unproved socket of the most crowded address is closed once it has had a quarter of a second. A socket
+whose request was authenticated is admitted, within the quota of its credential, and its place is free.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ import asyncio
 import ipaddress
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 from aiohttp.web_request import BaseRequest
 
+from hub.core.errors import LimitExceeded
 from hub.gateway.access.hosts import plain_address
 from hub.gateway.access.request import GatewayRequest
 from hub.gateway.calls.settings import GatewayLimits
@@ -26,11 +28,18 @@ _log = logging.getLogger(__name__)
 
 RAW_LIMIT_BYTES = 65_536
 """Raw bytes a socket may send before it is authenticated, counted in front of the parser."""
+HEADER_LIMIT_S = 2.0
+"""How long a socket may take to send its first complete header."""
 AUTH_LIMIT_S = 10.0
 HANDSHAKE_LIMIT_S = 15.0
 PUBLIC_ANSWER_LIMIT_S = 30.0
 """How long a public answer (a page, a script) may take to be fetched."""
-LINE_LIMIT_S = 1.0
+LINE_LIMIT_S = 5.0
+GRACE_S = 0.25
+"""How long an unproved socket keeps its place while others wait."""
+OWNER_PLACES = 50
+"""Connections that only credentials of the owner may use, as opposed to tokens and devices."""
+MADE_FOR_OTHERS = ("token:", "device:")
 KEEPALIVE_S = 75.0
 REVOKED_LIMIT_S = 0.5
 HELD_LIMIT_BYTES = 1_048_576
@@ -60,6 +69,7 @@ class Socket(RequestHandler):
         self.trusted = False
         self.group = ""
         self.deadline = 0.0
+        self.entered_s = 0.0
         self.idle = False
         """Nothing is under way: it has been answered and may be closed to make room."""
         self.credentials: frozenset[str] = frozenset()
@@ -129,7 +139,11 @@ class Socket(RequestHandler):
             self.on_writable()
 
     def trust(self, credentials: frozenset[str]) -> None:
-        """Lift the bounds: a request on this socket was authenticated with these credentials."""
+        """Lift the bounds: a request on this socket was authenticated with these credentials.
+
+        Raises:
+            LimitExceeded: A credential has too many connections already; this one is closed after the answer.
+        """
         if self.credentials != credentials:
             self._guard.bind(self, credentials)
         if self.trusted:
@@ -143,6 +157,11 @@ class Socket(RequestHandler):
             if not self._reading_paused and not self._buffer_paused:
                 super()._resume_transport_reading()
 
+    def begin_request(self) -> None:
+        """A complete header has arrived."""
+        if not self.trusted:
+            self.deadline = self._loop.time() + AUTH_LIMIT_S
+
     def begin_public(self) -> None:
         """A public request is being answered: it has time to be fetched."""
         if not self.trusted:
@@ -150,7 +169,7 @@ class Socket(RequestHandler):
             self.deadline = self._loop.time() + PUBLIC_ANSWER_LIMIT_S
 
     def end_public(self) -> None:
-        """It was answered: the count and the time begin anew."""
+        """It was answered: the count and the time start again."""
         if not self.trusted:
             self.idle = True
             self.seen_bytes = len(self._held)
@@ -163,7 +182,6 @@ class Socket(RequestHandler):
     def enter(self) -> None:
         """Leave the line: the socket may be read now."""
         self._waiting_in_line = False
-        self.deadline = self._loop.time() + AUTH_LIMIT_S
         self._resume_transport_reading()
 
     def stand_in_line(self) -> None:
@@ -209,6 +227,7 @@ class Guard:
         self._line: dict[Socket, None] = {}
         self._per_group: Counter[str] = Counter()
         self._by_credential: dict[str, set[Socket]] = {}
+        self._made_for_others: set[Socket] = set()
         self._sweep: asyncio.TimerHandle | None = None
         self.refused = 0
 
@@ -227,8 +246,8 @@ class Guard:
         return list(self._inside)
 
     def arrive(self, socket: Socket, transport: asyncio.Transport) -> bool:
-        """Take in a new socket, or have it stand in line; return False when it must go."""
-        if len(self._all) >= self._limits.connections:
+        """Take in a new socket, or put it in line; return False when it must go."""
+        if len(self._all) >= self._limits.connections and not self._evict(self._inside or self._line):
             self.refused += 1
             return False
         self._all.add(socket)
@@ -247,8 +266,23 @@ class Guard:
         self._free(socket)
 
     def bind(self, socket: Socket, credentials: frozenset[str]) -> None:
-        """Remember which credentials a socket used."""
+        """Remember which credentials a socket used.
+
+        Raises:
+            LimitExceeded: One of them has too many connections already.
+        """
         self._unbind(socket)
+        made = [each for each in credentials if each.startswith(MADE_FOR_OTHERS)]
+        quota = self._limits.connections_per_credential
+        if any(len(self._by_credential.get(each, ())) >= quota for each in made):
+            socket.last_answer = True
+            raise LimitExceeded(f"this credential has {quota} connections open already")
+        owner_places = min(OWNER_PLACES, self._limits.connections // 4)
+        if made and len(self._made_for_others) >= self._limits.connections - owner_places:
+            socket.last_answer = True
+            raise LimitExceeded("too many connections are open already")
+        if made:
+            self._made_for_others.add(socket)
         socket.credentials = credentials
         for credential_id in credentials:
             self._by_credential.setdefault(credential_id, set()).add(socket)
@@ -278,18 +312,27 @@ class Guard:
         return len(self._inside) < self._limits.sockets and self._per_group[group] < self._limits.sockets_per_address
 
     def _make_room(self, group: str) -> None:
-        """Close the one that has idled longest since a public answer; a newcomer has more to say."""
-        crowded = self._per_group[group] >= self._limits.sockets_per_address
-        for socket in self._inside:
-            if socket.idle and (not crowded or socket.group == group):
-                self._free(socket)
-                socket.abort()
-                return
+        """Close the unproved socket that is in the way of a newcomer from `group`, unless it has only just come."""
+        if self._per_group[group] < self._limits.sockets_per_address:
+            group = max(self._per_group, key=self._per_group.__getitem__)
+        latest_s = asyncio.get_running_loop().time() - GRACE_S
+        self._evict(each for each in self._inside if each.group == group and (each.idle or each.entered_s <= latest_s))
+
+    def _evict(self, sockets: Iterable[Socket]) -> bool:
+        """Close the first, and so the oldest, of some sockets; return whether there was one."""
+        oldest = next(iter(sockets), None)
+        if oldest is None:
+            return False
+        self.refused += 1
+        oldest.abort()
+        self.leave(oldest)
+        return True
 
     def _let_in(self, socket: Socket) -> None:
         self._inside[socket] = None
         self._per_group[socket.group] += 1
-        socket.deadline = asyncio.get_running_loop().time() + AUTH_LIMIT_S
+        socket.entered_s = asyncio.get_running_loop().time()
+        socket.deadline = socket.entered_s + HEADER_LIMIT_S
 
     def _free(self, socket: Socket) -> None:
         if socket not in self._inside:
@@ -316,6 +359,7 @@ class Guard:
             if not users:
                 del self._by_credential[credential_id]
         socket.credentials = frozenset()
+        self._made_for_others.discard(socket)
 
     def _arm(self) -> None:
         if self._sweep is None and (self._inside or self._line):
@@ -327,6 +371,10 @@ class Guard:
         for late in [each for each in (*self._line, *self._inside) if each.deadline <= now]:
             self.refused += 1
             late.abort()
+        for waiting in list(self._line):
+            if not self._has_room(waiting.group):
+                self._make_room(waiting.group)
+        self._advance()
         self._arm()
 
 

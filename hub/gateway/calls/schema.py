@@ -87,6 +87,9 @@ LIMITS_SCHEMA = Schema(
         Optional("connections", default=1000, description="Connections in all."): All(
             integer, Range(min=16, max=100_000)
         ),
+        Optional("connections_per_credential", default=64, description="Connections of one token or device."): All(
+            integer, Range(min=2, max=100_000)
+        ),
         Optional(
             "buffer_bytes",
             default=52_428_800,

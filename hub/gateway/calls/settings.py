@@ -34,11 +34,12 @@ class StartRefused(HubError):
 
 
 class GatewayLimits(Struct, frozen=True):
-    """Bounds; the first three count connections, the last bytes of output that may wait for one client."""
+    """Bounds; the last is bytes of output that may wait for one client, the others count connections."""
 
     sockets: int = 32
     sockets_per_address: int = 8
     connections: int = 1000
+    connections_per_credential: int = 64
     buffer_bytes: int = 52_428_800
 
 

@@ -14,7 +14,7 @@ import orjson
 from aiohttp import web
 
 from hub.core.clock import Clock
-from hub.core.errors import HubError, NotFound, Unauthorized, Unavailable
+from hub.core.errors import HubError, LimitExceeded, NotFound, Unauthorized, Unavailable
 from hub.core.events import EventBus
 from hub.core.ids import new_id
 from hub.core.repairs import Repairs, Severity
@@ -35,7 +35,7 @@ from hub.gateway.connection.connection import ENVELOPE_BYTES, Connection
 from hub.gateway.connection.handshake import Handshake
 from hub.gateway.connection.outlet import Outlet
 from hub.gateway.connection.presence import Presence
-from hub.gateway.connection.protocol import CLOSE_POLICY, CLOSE_RESTART, TICK_S, encode_result
+from hub.gateway.connection.protocol import CLOSE_POLICY, CLOSE_RESTART, TICK_S, encode_error, encode_result
 from hub.gateway.connection.welcome import Welcomer
 from hub.gateway.http_api.health import health_routes
 from hub.gateway.push.broadcast import Broadcast
@@ -262,6 +262,7 @@ class Gateway:
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         match: RouteMatch | None = None
+        cast(Socket, request.protocol).begin_request()
         try:
             match = self.ingress.route_of(request)
             if self.state in (GatewayState.STARTING, GatewayState.STOPPING) and not _always(match):
@@ -356,7 +357,13 @@ class Gateway:
         if not self.authenticator.all_valid({welcome.caller.credential_id, *welcome.caller.came_from}):
             connection.close(CLOSE_POLICY, "credential revoked")
             return
-        connection.socket.trust(welcome.caller.credentials)
+        try:
+            connection.socket.trust(welcome.caller.credentials)
+        except LimitExceeded as error:
+            connection.send(encode_error(welcome.request_id, error))
+            connection.close(CLOSE_POLICY, error.message)
+            await connection.closed()
+            return
         self._connections[connection.id] = connection
         self.presence.joined(connection)
         connection.send(encode_result(welcome.request_id, self.welcomer.hello(connection, welcome)))

@@ -10,7 +10,7 @@ import pytest
 from hub.core.schema import Schema
 from hub.gateway.calls.contract import LARGE_FRAME_BYTES, READ, Method, MethodCall, Push
 from hub.gateway.calls.settings import GatewayLimits, HttpSettings
-from tests.gateway.rig import Rig, client_of, connected, running, until
+from tests.gateway.rig import Rig, client_of, connected, running
 
 FEW = HttpSettings(port=0, limits=GatewayLimits(sockets=4, sockets_per_address=3))
 
@@ -19,17 +19,96 @@ async def _who(call: MethodCall) -> str:
     return call.caller.credential_id
 
 
-async def test_silent_sockets_beyond_the_bound_are_closed_and_those_within_it_later(tmp_path: Path) -> None:
-    async with running(tmp_path, FEW) as rig:
-        silent = [await asyncio.open_connection("127.0.0.1", rig.port) for _ in range(5)]
-        await until(lambda: rig.gateway.guard.unproved == 3)
+async def silent(rig: Rig, count: int, kept: list[object]) -> list[asyncio.StreamReader]:
+    opened = []
+    for _ in range(count):
+        reader, writer = await asyncio.open_connection("127.0.0.1", rig.port)
+        writer.write(b"GET /healthz HTTP/1.1\r\nHost: ")
+        kept.append(writer)
+        opened.append(reader)
+    return opened
 
-        ended = [reader.read() for reader, _ in silent[3:]]
-        assert await asyncio.wait_for(asyncio.gather(*ended), 20) == [b"", b""]
-        assert rig.gateway.guard.unproved == 3
-        for socket in rig.gateway.guard.unproved_sockets():
-            socket.deadline = 0.0
-        await until(lambda: rig.gateway.guard.connections == 0)
+
+async def test_sockets_that_send_no_complete_header_are_closed(tmp_path: Path) -> None:
+    async with running(tmp_path, FEW) as rig:
+        kept: list[object] = []
+        readers = await silent(rig, 5, kept)
+
+        assert await asyncio.wait_for(asyncio.gather(*(each.read() for each in readers)), 20) == [b""] * 5
+        assert rig.gateway.guard.connections == 0
+
+
+async def test_the_oldest_unproved_socket_of_the_most_crowded_address_makes_room(tmp_path: Path) -> None:
+    settings = HttpSettings(port=0, limits=GatewayLimits(sockets=4, sockets_per_address=4))
+    async with running(tmp_path, settings) as rig:
+        kept: list[object] = []
+        alone, kept_open = await asyncio.open_connection("127.0.0.1", rig.port, local_addr=("127.0.0.2", 0))
+        crowd = await silent(rig, 3, kept)
+
+        async with client_of(rig) as client:
+            answer = await client.connect(token=rig.token)
+
+        assert answer["ok"]
+        assert crowd[0].at_eof() or await crowd[0].read() == b""
+        assert not alone.at_eof()
+        assert not kept_open.is_closing()
+
+
+@pytest.mark.parametrize("count", [16, 40])
+async def test_the_owner_is_served_beside_idle_sockets_of_strangers(rig: Rig, count: int) -> None:
+    kept: list[object] = []
+    readers = await silent(rig, count, kept)
+
+    async with client_of(rig) as client:
+        answer = await client.connect(token=rig.token)
+
+    assert answer["ok"]
+    assert len(readers) == count
+
+
+async def open_by(rig: Rig, secret: str, kept: list[object]) -> int:
+    reader, writer = await asyncio.open_connection("127.0.0.1", rig.port)
+    kept += [reader, writer]
+    body = b'{"method":"who"}'
+    writer.write(
+        f"POST /api/rpc HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {secret}\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n".encode()
+        + body
+    )
+    return int((await reader.readline()).split()[1])
+
+
+async def test_a_credential_has_a_quota_of_connections(tmp_path: Path) -> None:
+    settings = HttpSettings(port=0, limits=GatewayLimits(connections_per_credential=3))
+    async with running(tmp_path, settings) as rig:
+        rig.gateway.methods.add(Method("who", _who, "test", Schema({}), READ))
+        tokens = [(await rig.tokens.create("program", ["operator.read"]))[1].reveal() for _ in range(2)]
+
+        kept: list[object] = []
+        by_one = [await open_by(rig, tokens[0], kept) for _ in range(5)]
+        by_another = await open_by(rig, tokens[1], kept)
+        by_owner = [await open_by(rig, rig.token, kept) for _ in range(5)]
+        async with client_of(rig) as client:
+            over = await client.connect(token=tokens[0], scopes=["operator.read"])
+
+    assert by_one == [200, 200, 200, 429, 429]
+    assert by_another == 200
+    assert by_owner == [200] * 5
+    assert over["error"]["code"] == "LIMIT_EXCEEDED"
+
+
+async def test_places_are_kept_for_the_owner(tmp_path: Path) -> None:
+    settings = HttpSettings(port=0, limits=GatewayLimits(connections=16, connections_per_credential=16))
+    async with running(tmp_path, settings) as rig:
+        rig.gateway.methods.add(Method("who", _who, "test", Schema({}), READ))
+        _, secret = await rig.tokens.create("program", ["operator.read"])
+
+        kept: list[object] = []
+        by_token = [await open_by(rig, secret.reveal(), kept) for _ in range(14)]
+        by_owner = [await open_by(rig, rig.token, kept) for _ in range(4)]
+
+    assert by_token == [200] * 12 + [429] * 2
+    assert by_owner == [200] * 4
 
 
 async def test_a_burst_of_honest_clients_all_get_in(tmp_path: Path) -> None:
