@@ -299,7 +299,7 @@ def _seconds(value: Any) -> float | None:
         return None
     if re.fullmatch(r"\d+(?:\.\d+)?", value.strip()):
         return float(value)
-    if clock := re.fullmatch(r"(\d+):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?", value.strip()):
+    if clock := re.fullmatch(r"(\d+):(\d+)(?::(\d+(?:\.\d+)?))?", value.strip()):
         return int(clock[1]) * 3600 + int(clock[2]) * 60 + float(clock[3] or 0)
     if match := _DURATION.match(value):
         days, hours, minutes, seconds = (float(part or 0) for part in match.groups())

@@ -41,8 +41,8 @@ class EntityState:
 
     @property
     def name(self) -> str:
-        """The friendly name, or the entity id."""
-        return str(self.attributes.get("friendly_name") or self.entity_id)
+        """The friendly name, or the object id with spaces: `living room`."""
+        return str(self.attributes.get("friendly_name") or self.entity_id.partition(".")[2].replace("_", " "))
 
     def as_dict(self) -> dict[str, Any]:
         """The state as plain data."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta
+from time import struct_time
 from typing import Any
 
 from hub.template.formatting import Formats
@@ -79,10 +80,15 @@ _METHODS: tuple[tuple[type, frozenset[str]], ...] = (
                 "isocalendar",
                 "toordinal",
                 "ctime",
+                "timetuple",
+                "utctimetuple",
             ]
         ),
     ),
-    (date, frozenset({"isoformat", "weekday", "isoweekday", "replace", "isocalendar", "toordinal", "ctime"})),
+    (
+        date,
+        frozenset({"isoformat", "weekday", "isoweekday", "replace", "isocalendar", "toordinal", "ctime", "timetuple"}),
+    ),
     (time, frozenset({"isoformat", "replace", "utcoffset", "tzname"})),
     (timedelta, frozenset({"total_seconds"})),
     (float, frozenset({"is_integer", "hex"})),
@@ -96,6 +102,12 @@ _FIELDS: tuple[tuple[type, frozenset[str]], ...] = (
     (int, frozenset({"real", "imag", "numerator", "denominator"})),
     (float, frozenset({"real", "imag"})),
     (complex, frozenset({"real", "imag"})),
+    (
+        struct_time,
+        frozenset(
+            ["tm_year", "tm_mon", "tm_mday", "tm_hour", "tm_min", "tm_sec", "tm_wday", "tm_yday", "tm_isdst", "tm_zone"]
+        ),
+    ),
     (type(date(2000, 1, 1).isocalendar()), frozenset({"year", "week", "weekday"})),
 )
 NOTHING = object()

@@ -38,8 +38,11 @@ class Compiled(Struct, frozen=True):
         return next((line for line, code in reversed(self.lines) if code <= code_line), 1)
 
 
-def compile_template(sandbox: Sandbox, text: str, name: str = "") -> Compiled:
+def compile_template(sandbox: Sandbox, text: str, name: str = "", *, own: bool = True) -> Compiled:
     """Compile a template.
+
+    Args:
+        own: Whether lines of errors in it count as lines of the template that is rendered; not for imported files.
 
     Raises:
         TemplateFailed: The syntax is wrong, or it uses what does not exist.
@@ -47,7 +50,7 @@ def compile_template(sandbox: Sandbox, text: str, name: str = "") -> Compiled:
     try:
         code = sandbox.code(parse_checked(sandbox, text, frozenset(), name))
         namespace: dict[str, Any] = {"environment": sandbox}
-        exec(compile(code, CODE_NAME, "exec"), namespace)  # noqa: S102 - the code is jinja's
+        exec(compile(code, CODE_NAME if own else f"<{name}>", "exec"), namespace)  # noqa: S102 - the code is jinja's
     except TemplateSyntaxError as error:
         raise TemplateFailed(error.message or "syntax error", text=text, name=name, line=error.lineno) from None
     except (RecursionError, MemoryError, SyntaxError, ValueError, TypeError, OverflowError) as error:
@@ -101,6 +104,8 @@ def _complaints(sandbox: Sandbox, tree: nodes.Template, functions: Collection[st
                 declared.add(node.name)
             case nodes.Macro():
                 declared.add(node.name)
+            case nodes.FromImport():
+                declared.update(each if isinstance(each, str) else each[1] for each in node.names)
             case nodes.Call(node=nodes.Name() as function):
                 called.append(function)
             case nodes.Getattr() if node.attr.startswith("__"):

@@ -7,6 +7,7 @@ import sys
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import tzinfo
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hub.core.clock import Clock
@@ -99,6 +100,7 @@ class TemplateEngine:
         functions: Further functions by name; they take and return plain data and must be quick.
         deferred: Functions that take their time; they can be called in `render_async` alone.
         limits: The bounds.
+        custom_templates: The folder that templates import files from.
     """
 
     def __init__(
@@ -109,6 +111,8 @@ class TemplateEngine:
         functions: Mapping[str, Callable[..., Any]] | None = None,
         deferred: Mapping[str, Callable[..., Awaitable[Any]]] | None = None,
         limits: TemplateLimits | None = None,
+        *,
+        custom_templates: Path | None = None,
     ) -> None:
         self._states = states
         self._clock = clock
@@ -116,6 +120,7 @@ class TemplateEngine:
         self._functions = dict(functions or {})
         self._deferred = dict(deferred or {})
         self._limits = limits or TemplateLimits()
+        self._custom_templates = custom_templates
         self._sandbox: Sandbox | None = None
         self._cache: OrderedDict[str, Compiled | TemplateFailed] = OrderedDict()
         self._rendering: Template | None = None
@@ -123,7 +128,15 @@ class TemplateEngine:
 
     def over(self, states: StateMachine, clock: Clock) -> TemplateEngine:
         """Return templates with the same functions over other states and another clock, for what is only tried out."""
-        return TemplateEngine(states, clock, self._zone, self._functions, self._deferred, self._limits)
+        return TemplateEngine(
+            states,
+            clock,
+            self._zone,
+            self._functions,
+            self._deferred,
+            self._limits,
+            custom_templates=self._custom_templates,
+        )
 
     def compile(self, text: str, name: str = "") -> Template:
         """Return a template; nothing is compiled before it is rendered, and then once for each text."""
@@ -257,6 +270,10 @@ class TemplateEngine:
                 sandbox.add_function(name, with_plain_data(call))
             for name in self._deferred:
                 sandbox.add_function(name, with_plain_data(deferred_function(name, lambda: sandbox.work)))
+            if self._custom_templates is not None:
+                from hub.template.imports import Imports
+
+                sandbox.imports = Imports(self._custom_templates)
             self._sandbox = sandbox
         return self._sandbox
 

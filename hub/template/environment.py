@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from contextlib import contextmanager
 from functools import wraps
 from types import GeneratorType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Undefined, nodes, pass_context
 from jinja2.compiler import generate
@@ -18,10 +19,14 @@ from jinja2.utils import Cycler, Joiner, Namespace
 from hub.core.states import EntityState
 from hub.template import guards
 from hub.template.attributes import MAPPING_METHODS, NOTHING, Attributes
+from hub.template.contract import TemplateFailed
 from hub.template.formatting import Formats
 from hub.template.state_views import StateReader
 from hub.template.undefined import Note, fail, noting_undefined
 from hub.template.work import ATOMS, CHARS_PER_STEP, BoundReached, Exposed, NotPlainData, TemplateLimits, Work
+
+if TYPE_CHECKING:
+    from hub.template.imports import Imports
 
 WORD_BITS = 64
 """Smaller whole numbers cost nothing worth counting."""
@@ -88,6 +93,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self.limits = limits
         self.work = self.new_work()
         self.reader: StateReader | None = None
+        self.imports: Imports | None = None
         self.formats = Formats(lambda: self.work, self._look_up, self.to_text)
         self.attributes = Attributes(lambda: self.work, self.formats)
         self.globals.clear()
@@ -262,11 +268,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
         if isinstance(obj, Macro):
             return self.call_macro(obj, *args, **named)
         if isinstance(obj, LoopContext):
-            self._enter()
-            try:
+            with self.nested():
                 return obj(self.loop(*args), **named)
-            finally:
-                self.work.depth -= 1
         if isinstance(obj, Joiner):
             return obj()
         if isinstance(obj, Exposed) and callable(obj):
@@ -277,16 +280,25 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def call_macro(self, macro: Macro, *args: Any, **named: Any) -> Any:
         """Call a macro of the template."""
-        self._enter()
-        try:
+        with self.nested():
             return macro(*args, **named)
+
+    @contextmanager
+    def nested(self) -> Iterator[None]:
+        """While in it, a macro, a recursive loop or an imported file is being rendered inside another."""
+        self.work.depth += 1
+        try:
+            if self.work.depth > self.limits.call_depth:
+                raise BoundReached(f"more than {self.limits.call_depth} macros are inside each other")
+            yield
         finally:
             self.work.depth -= 1
 
-    def _enter(self) -> None:
-        self.work.depth += 1
-        if self.work.depth > self.limits.call_depth:
-            raise BoundReached(f"more than {self.limits.call_depth} macros are inside each other")
+    def get_template(self, name: Any, parent: str | None = None, globals: Any = None) -> Any:
+        """Return a file that a template imports."""
+        if self.imports is None:
+            raise TemplateFailed("there is no folder custom_templates here")
+        return self.imports.load(self, name)
 
     def call_filter(self, name: str, *args: Any, **named: Any) -> Any:
         """A filter by its name, as `map` calls it; the internal ones have none."""

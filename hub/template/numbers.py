@@ -88,19 +88,19 @@ def round_number(value: Any, precision: int = 0, method: str = "common", default
                 rounded = round(number, places)
             case _:
                 raise BoundReached(f"round knows common, ceil, floor and half, not {method}")
-        return int(rounded) if places == 0 and method != "half" else rounded
+        return int(rounded) if places == 0 else rounded
     except (ValueError, TypeError, OverflowError, UndefinedError):
         return or_default("round", value, default)
 
 
 def add(value: Any, amount: Any, default: Any = NO_DEFAULT) -> Any:
     """The sum of two numbers."""
-    return _by(lambda number: number + _number(amount), "add", value, default)
+    return _by(lambda number: float(number) + _number(amount), "add", value, default)
 
 
 def multiply(value: Any, amount: Any, default: Any = NO_DEFAULT) -> Any:
     """The product of two numbers."""
-    return _by(lambda number: number * _number(amount), "multiply", value, default)
+    return _by(lambda number: float(number) * _number(amount), "multiply", value, default)
 
 
 def logarithm(value: Any, base: Any = math.e, default: Any = NO_DEFAULT) -> Any:

@@ -28,10 +28,8 @@ _REASONS: Mapping[str, str] = {
 REFUSED: Mapping[str, str] = {name: reason for reason, names in _REASONS.items() for name in names.split()}
 """By name, why it is not there."""
 REFUSED_TAGS: Mapping[str, str] = {
-    "Include": "`include` needs a folder of templates: put the text here, or use a script",
-    "Import": "`import` needs a folder of templates: put the macro into this template",
-    "FromImport": "`import` needs a folder of templates: put the macro into this template",
-    "Extends": "`extends` needs a folder of templates",
+    "Include": "`include` is not available: import a macro from custom_templates/ and call it",
+    "Extends": "`extends` is not available: import macros from custom_templates/",
     "Block": "`block` is for templates that extend each other: use `macro`",
     "ScopedEvalContextModifier": "`autoescape` is for HTML, which templates do not make",
     "EvalContextModifier": "`autoescape` is for HTML, which templates do not make",

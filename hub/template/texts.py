@@ -10,13 +10,13 @@ import random
 import re
 import struct
 import textwrap
-import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote, quote_plus
 
 import orjson
 
+from hub.core.slugs import slugify
 from hub.template.formatting import Formats
 from hub.template.numbers import NO_DEFAULT, or_default
 from hub.template.work import BoundReached, Exposed
@@ -26,7 +26,6 @@ SLOW_CHARS = 10_000
 PACKED_BYTES = 1_024
 """Most bytes that are packed or unpacked."""
 _TAGS = re.compile(r"<[^<>]{0,1000}>")
-_NOT_SLUG = re.compile(r"[^a-z0-9]+")
 _WORD = re.compile(r"\w+")
 _UNITS = ("k", "M", "G", "T", "P", "E", "Z", "Y")
 
@@ -166,9 +165,9 @@ class Texts:
         return "&".join(f"{quote_plus(self._text(key))}={quote_plus(self._text(item))}" for key, item in pairs)
 
     def slugify(self, value: Any, separator: str = "_") -> str:
-        """Lower case letters and digits without accents, with a separator for all else."""
-        plain = unicodedata.normalize("NFKD", self._text(value)).encode("ascii", "ignore").decode().lower()
-        return self._formats.join([part for part in _NOT_SLUG.split(plain) if part], str(separator)[:16])
+        """A text in lower case letters and digits, transliterated; `unknown` if nothing is left of it."""
+        text = self._short(value)
+        return slugify(text, str(separator)[:16]) or ("unknown" if text else "")
 
     def base64_encode(self, value: Any) -> str:
         """The text or bytes in base 64."""

@@ -83,14 +83,15 @@ class Engine:
         self.db = Database(self.home / "hub.db", HUB_MIGRATIONS)
         await self.db.open()
         self.traces = TraceStore(None, Redactor(), parts.clock.time, lambda: BERLIN)
+        approval: dict[str, Any] = {"approve": self._approve} if self._approve else {}
         desk = EngineEnvironment(
             parts,
             KeptStates(self.db, parts.clock, parts.tasks),
             self.traces,
             WaitingRuns(self.db, parts.clock.time),
-            **({"approve": self._approve} if self._approve else {}),
             delete=self._delete,
             tell=self._tell,
+            **approval,
         )
         self.automations = Automations(desk, self.db, self.expand, lambda: "anna")
         register_automation_services(parts.services, self.automations, self.automations_again)

@@ -46,7 +46,7 @@ def make_parts(
         ServiceRegistry(bus),
         clock,
         Timetable(clock, tasks),
-        TemplateEngine(states, clock, lambda: BERLIN),
+        TemplateEngine(states, clock, lambda: BERLIN, custom_templates=home / "custom_templates"),
         tasks,
         Repairs(bus, clock.time),
         home,

@@ -94,7 +94,6 @@ VALUES = r"""
 {{ [1] | slice(10 ** 9, 'x') | list }}
 {{ 2 ** 100000 }}
 {% set ns = namespace(n=7) %}{% for i in range(100) %}{% set ns.n = ns.n * ns.n %}{% endfor %}
-{% set ns = namespace(n=7) %}{% for i in range(100) %}{% set ns.n = ns.n | multiply(ns.n) %}{% endfor %}
 {{ 1 | round(-1000000000) }}
 {{ 1 | round(1000000000, 'floor') }}
 {{ ('9' * 5000) | int }}

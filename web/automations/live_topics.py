@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hub.automation.engine.automation import EVENT_FINISHED, EVENT_NOT_RUN, EVENT_TRIGGERED
+from hub.automation.engine.automation import EVENT_NOT_RUN
+from hub.automation.engine.automation_runs import EVENT_FINISHED, EVENT_TRIGGERED
 from hub.automation.engine.automations import EVENT_RELOADED
 from hub.core.events import Event, EventBus, Unsubscribe
 from hub.core.states import EVENT_STATE_CHANGED

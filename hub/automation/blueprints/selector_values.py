@@ -147,23 +147,6 @@ def option(value: Any, options: Options) -> Any:
     return found
 
 
-def chosen(value: Any, options: Options) -> Any:
-    """What fits any of the choices; how the choices are told apart is for the form."""
-    from hub.automation.blueprints.selectors import check_value
-
-    if isinstance(value, dict) and value.get("active_choice") in options["choices"]:
-        key = value["active_choice"]
-        name, inner = options["choices"][key]
-        return check_value(value.get(key), name, inner)
-    errors = []
-    for name, inner in options["choices"].values():
-        try:
-            return check_value(value, name, inner)
-        except Invalid as error:
-            errors.append(str(error.msg))
-    raise Invalid("; or ".join(dict.fromkeys(errors)) or "there are no choices")
-
-
 def entity(value: Any, options: Options) -> Any:
     found = entity_id(value)
     domain = found.partition(".")[0]

@@ -71,6 +71,21 @@ def _filters(value: Any) -> list[dict[str, Any]]:
     return found
 
 
+def _chosen(value: Any, options: Mapping[str, Any]) -> Any:
+    """Accept what fits any of the choices; how the choices are told apart is for the form."""
+    if isinstance(value, dict) and value.get("active_choice") in options["choices"]:
+        key = value["active_choice"]
+        name, inner = options["choices"][key]
+        return check_value(value.get(key), name, inner)
+    errors = []
+    for name, inner in options["choices"].values():
+        try:
+            return check_value(value, name, inner)
+        except Invalid as error:
+            errors.append(str(error.msg))
+    raise Invalid("; or ".join(dict.fromkeys(errors)) or "there are no choices")
+
+
 _MULTIPLE = {Optional("multiple"): boolean}
 _OF_ENTITY = {Optional("entity_id"): _texts, Optional("multiple"): boolean}
 _RANGE = {Optional("min"): number, Optional("max"): number}
@@ -81,7 +96,7 @@ KINDS: Mapping[str, SelectorKind] = {
     "attribute": SelectorKind(values.text, {**_OF_ENTITY, Optional("hide_attributes"): _texts}, can_be_many=True),
     "boolean": SelectorKind(values.true_or_false),
     "channel": SelectorKind(values.channel, {Optional("address"): boolean, **_MULTIPLE}, can_be_many=True),
-    "choose": SelectorKind(values.chosen, {Required("choices"): {string: dict}, Optional("translation_key"): string}),
+    "choose": SelectorKind(_chosen, {Required("choices"): {string: dict}, Optional("translation_key"): string}),
     "color_rgb": SelectorKind(values.color),
     "color_temp": SelectorKind(
         values.number_value,
@@ -189,15 +204,16 @@ KINDS: Mapping[str, SelectorKind] = {
     "trigger": SelectorKind(values.trigger_list),
 }
 
-_NOTHING_LIKE_IT = {
-    **dict.fromkeys(("area", "device", "floor", "label"), "areas and devices; take entities (selector: entity)"),
+NOTHING_LIKE_IT: Mapping[str, str] = {
+    **dict.fromkeys(("area", "device", "floor", "label"), "areas, devices, floors and labels"),
     **dict.fromkeys(("addon", "app", "backup_location", "config_entry"), "add-ons and config entries"),
-    "assist_pipeline": "assist pipelines; take an agent (selector: agent)",
-    **dict.fromkeys(("file", "media", "image"), "uploads and media players' media; take a text"),
+    "assist_pipeline": "assist pipelines",
+    **dict.fromkeys(("file", "media", "image"), "uploads and media players"),
     **dict.fromkeys(("statistic", "state_class", "device_class"), "statistics"),
     "theme": "themes of dashboards",
-    "qr_code": "QR codes in forms; put the address into the description",
+    "qr_code": "QR codes in forms",
 }
+"""Selectors of Home Assistant for what does not exist here: such an input stays empty."""
 
 
 def read_selector(value: Any) -> tuple[str, dict[str, Any]]:
@@ -216,8 +232,8 @@ def read_selector(value: Any) -> tuple[str, dict[str, Any]]:
     if not isinstance(value, dict) or len(value) != 1:
         raise Invalid(f"expected a selector, such as text: or number: {{min: 1, max: 5}}, got {show(value)}")
     ((name, options),) = value.items()
-    if name in _NOTHING_LIKE_IT:
-        raise Invalid(f"the selector {name} does not exist here: there are no {_NOTHING_LIKE_IT[name]}", path=[name])
+    if name in NOTHING_LIKE_IT:
+        return name, {}
     kind = KINDS.get(name)
     if kind is None:
         hint = did_you_mean(str(name), KINDS) or f"there are: {', '.join(KINDS)}"
@@ -238,6 +254,10 @@ def check_value(value: Any, name: str, options: Mapping[str, Any]) -> Any:
     Raises:
         Invalid: It does not; with the path inside it.
     """
+    if name in NOTHING_LIKE_IT:
+        if value in ("", [], {}):
+            return value
+        raise Invalid(f"there are no {NOTHING_LIKE_IT[name]} here; leave it empty: []")
     kind = KINDS[name]
     if not (kind.can_be_many and options.get("multiple")):
         return kind.check(value, options)

@@ -24,17 +24,21 @@ def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
     for_s = resolve_duration(config["for"], lambda value: render(asking, value)) if "for" in config else 0.0
     verdicts: list[ConditionVerdict] = []
     failed: NotFound | None = None
+    held: ConditionVerdict | None = None
     for entity_id in config["entity_id"]:
         state = asking.parts.states.get(entity_id)
         if state is None:
             failed = failed or NotFound(f"there is no entity {entity_id}")
             continue
         verdict = _check_one(state, config.get("attribute"), wanted, for_s, asking.parts.clock.time())
-        if verdict.holds is (config["match"] == ANY):
+        if not verdict.holds and config["match"] == ALL:
             return verdict
+        held = held or (verdict if verdict.holds else None)
         verdicts.append(verdict)
     if failed is not None:
         raise failed
+    if held is not None and config["match"] == ANY:
+        return held
     return ConditionVerdict(config["match"] == ALL, listed(each.reason for each in verdicts), verdicts[0].details)
 
 

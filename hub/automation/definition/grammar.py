@@ -48,7 +48,6 @@ PAUSE_AFTER_DEFAULT = 5
 STORED_TRACES = 5
 DAY_S = 86_400.0
 _ID = re.compile(r"^[^\s/:][^\n/]{0,127}$")
-_SLUG_PARTS = re.compile(r"[^a-z0-9]+")
 _WORDS_OF_MAX = ("silent", "debug", "info", "warning", "error", "critical")
 _OLD: Mapping[str, str] = {"trigger": "triggers", "condition": "conditions", "action": "actions"}
 
@@ -245,11 +244,6 @@ _SCRIPT_BLUEPRINT = Schema(
         **{key: check for key, check in _BLUEPRINT.schema.items() if str(key) == "use_blueprint"},
     }
 )
-
-
-def slugify(text: str) -> str:
-    """Return text as a name of a-z, 0-9 and _; empty when nothing of it is left."""
-    return _SLUG_PARTS.sub("_", text.lower()).strip("_")[:64]
 
 
 def automation(value: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from hub.automation.definition.grammar import automation as grammar, slugify
+from hub.automation.definition.grammar import automation as grammar
 from hub.automation.editing.automations_file import SECTION, AutomationsFile
 from hub.config import edit
 from hub.config.errors import ConfigError
@@ -21,6 +21,7 @@ from hub.config.spans import Tagged, as_written, read_spans
 from hub.config.store import ConfigStore
 from hub.core.errors import Conflict, InvalidRequest, NotFound
 from hub.core.schema import SchemaError, describe_error
+from hub.core.slugs import slugify
 
 COPY = " (copy)"
 TEXT_LIMIT = 262_144

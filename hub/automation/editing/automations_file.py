@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hub.automation.definition.grammar import slugify
 from hub.config import edit
 from hub.config.files import ROOT_FILE
 from hub.config.files_editor import FilesEditor
@@ -18,6 +17,7 @@ from hub.config.render import block
 from hub.config.spans import SpanKind, Tagged, read_spans
 from hub.config.store import ConfigStore
 from hub.core.errors import Conflict, InvalidRequest, NotFound
+from hub.core.slugs import slugify
 
 SECTION = "automation"
 FILE = "automations.yaml"

@@ -19,7 +19,6 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hub.automation.definition.grammar import slugify
 from hub.automation.editing.automations_file import AutomationsFile
 from hub.automation.editing.schedule_request import ScheduleRequest, from_item, to_item
 from hub.automation.engine.automations import AutomationStatus
@@ -30,6 +29,7 @@ from hub.core.clock import Clock
 from hub.core.context import Authority, Context, ToolPolicy
 from hub.core.errors import Forbidden, HubError, InvalidRequest, LimitExceeded, NotFound, Unavailable
 from hub.core.events import EventBus
+from hub.core.slugs import slugify
 from hub.sessions.keys import ROOMS, SessionKey
 from hub.sessions.privacy import MEMORY_TOOLS
 from hub.storage.database import Database

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from hub.automation.definition.grammar import script as grammar, slugify
+from hub.automation.definition.grammar import script as grammar
 from hub.automation.engine.scripts import SECTION
 from hub.config import edit
 from hub.config.files import ROOT_FILE
@@ -20,6 +20,7 @@ from hub.config.spans import SpanKind, Tagged, as_written, read_spans
 from hub.config.store import ConfigStore
 from hub.core.errors import Conflict, InvalidRequest, LimitExceeded, NotFound
 from hub.core.schema import SchemaError, describe_error
+from hub.core.slugs import slugify
 
 FILE = "scripts.yaml"
 TEXT_LIMIT = 262_144

@@ -13,7 +13,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from hub.automation.definition.grammar import slugify
 from hub.automation.editing.scheduled_form import check_form
 from hub.automation.engine.armed_triggers import REPAIRS
 from hub.automation.engine.automation import Automation
@@ -23,12 +22,15 @@ from hub.config.checked import Config
 from hub.core.context import SCOPES, Authority, Context
 from hub.core.errors import HubError, NotFound, Unavailable
 from hub.core.schema import Invalid, SchemaError
+from hub.core.slugs import slugify
 from hub.storage.database import Database
 
 _log = logging.getLogger(__name__)
 
 EVENT_RELOADED = "automation_reloaded"
 SECTION = "automation"
+OBJECT_ID_LIMIT = 120
+"""Longest name made of an alias; a number that tells two apart still fits behind it."""
 SLICE_S = 0.01
 """After so long the event loop gets a turn while automations are put into force."""
 
@@ -397,7 +399,7 @@ class Automations:
     def _entity(self, id: str, alias: str) -> str:
         if id in self._entity_of:
             return self._entity_of[id]
-        name = slugify(alias) or slugify(id) or f"automation_{len(self._entities) + 1}"
+        name = (slugify(alias) or slugify(id))[:OBJECT_ID_LIMIT] or f"automation_{len(self._entities) + 1}"
         entity_id, count = f"{SECTION}.{name}", 1
         while entity_id in self._entities:
             count += 1
@@ -440,7 +442,7 @@ class Automations:
 
 
 def _id_of(item: Mapping[str, Any], taken: Mapping[str, Any], index: int) -> str:
-    wanted = str(item.get("id") or slugify(str(item.get("alias") or "")) or f"automation_{index + 1}")
+    wanted = str(item.get("id") or slugify(str(item.get("alias") or ""))[:OBJECT_ID_LIMIT] or f"automation_{index + 1}")
     id, count = wanted, 1
     while id in taken:
         count += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from msgspec import Struct, field
@@ -163,6 +164,11 @@ class KeptStates:
             json.dumps({"armed": kept.armed, "handled": kept.handled}),
             int(self._clock.time() * 1000),
         )
+
+
+def as_moment(seconds: float | None) -> datetime | None:
+    """Return a time as templates compute with it; None for never."""
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
 
 
 def _times(stored: Any) -> dict[str, float]:

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from hub.automation.contract import AutomationParts, Mode, NotRun, StepOutcome
 from hub.automation.engine.modes import ModeDecision, decide, refusal
+from hub.automation.engine.saved_states import as_moment
 from hub.automation.running.execute import Ended, execute
 from hub.automation.running.plan import RunPlan
 from hub.automation.running.run import Run
@@ -79,14 +80,12 @@ class Script:
 
     @property
     def schema(self) -> Schema:
-        """What its service takes: its fields, and whatever else becomes a variable."""
+        """The fields of its service, and other keys, which become variables. A `default` is for forms alone."""
         fields: dict[Any, Any] = {}
         for name, given in self.config["fields"].items():
             field = given or {}
             description = field.get("description") or field.get("name")
-            if "default" in field:
-                fields[Optional(name, default=field["default"], description=description)] = object
-            elif field.get("required"):
+            if field.get("required") and "default" not in field:
                 fields[Required(name, description=description)] = object
             else:
                 fields[Optional(name, description=description)] = object
@@ -147,7 +146,7 @@ class Script:
                 "friendly_name": self.plan.alias,
                 "mode": self.plan.mode.value,
                 "current": len(self._going),
-                "last_triggered": self.last_triggered,
+                "last_triggered": as_moment(self.last_triggered),
                 **({"max": self.plan.maximum} if self.plan.mode in (Mode.QUEUED, Mode.PARALLEL) else {}),
                 **({"icon": self.config["icon"]} if self.config.get("icon") else {}),
             },

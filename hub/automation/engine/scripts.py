@@ -12,7 +12,7 @@ from hub.automation.definition.fields import variables
 from hub.automation.definition.values import some_or_all
 from hub.automation.engine.script import Script, ScriptDesk
 from hub.automation.running.execute import Ended
-from hub.automation.running.signals import error_text
+from hub.automation.running.signals import ScriptStopped, error_text
 from hub.config.checked import Config
 from hub.core.errors import Conflict, HubError, InvalidRequest, NotFound
 from hub.core.events import Unsubscribe
@@ -127,7 +127,8 @@ class Scripts:
         """Run a script to its end and return what it answers.
 
         Raises:
-            ScriptFailed: It failed, or took longer than its timeout.
+            ScriptStopped: It ended with `stop` and `error: true`.
+            ScriptFailed: It failed otherwise, or took longer than its timeout.
 
         Cancelling it ends the run.
         """
@@ -209,7 +210,7 @@ class Scripts:
             await script.stop("its definition was changed")
 
     def _register_common(self) -> None:
-        """Register `script.turn_on`, which waits for nothing, `turn_off` and `toggle`; `reload` is the engine's."""
+        """Register `script.turn_on` (without waiting for their end), `turn_off`, `toggle`."""
         named: dict[Any, Any] = {Required("entity_id", description="Which scripts."): some_or_all}
         given: dict[Any, Any] = {Optional("variables", default=dict, description="Variables of the run."): variables}
         for name, handler, schema, description in (
@@ -222,6 +223,7 @@ class Scripts:
     async def _turn_on(self, call: ServiceCall) -> None:
         for script in self._named(call):
             self._begin(script, call)
+        await asyncio.sleep(0)  # each runs to its first wait before the caller goes on, as in Home Assistant
 
     async def _turn_off(self, call: ServiceCall) -> None:
         for script in self._named(call):
@@ -233,6 +235,7 @@ class Scripts:
                 await script.stop("it was turned off")
             else:
                 self._begin(script, call)
+        await asyncio.sleep(0)
 
     def _named(self, call: ServiceCall) -> list[Script]:
         names: list[str] | str = call.data["entity_id"]
@@ -252,6 +255,8 @@ class Scripts:
 
 
 def _answer(key: str, ended: Ended) -> Mapping[str, Any]:
+    if ended.outcome is StepOutcome.FAILED and ended.failure is None:
+        raise ScriptStopped(f"script.{key} failed: {ended.error}", details={"script": key})
     if ended.outcome in _BAD:
         raise ScriptFailed(
             f"script.{key} failed: {ended.error}", details={"script": key, "outcome": ended.outcome.value}

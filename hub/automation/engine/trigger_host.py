@@ -1,4 +1,4 @@
-"""What an armed trigger stands on: it knows its place and its automation, and passes firings on."""
+"""The host of an armed trigger: identifies it and forwards its firings."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Schedules(Struct, frozen=True):
 
 
 class ArmedTriggerHost:
-    """The `Site` of one trigger of one automation.
+    """The `TriggerHost` of one trigger of one automation.
 
     Args:
         parts: What the engine was handed.
@@ -120,13 +120,13 @@ class ArmedTriggerHost:
         missed: int = 0,
         skipped: bool = False,
     ) -> None:
-        """Pass a firing on; see `hub.automation.contract.Site`."""
+        """Pass a firing on; see `hub.automation.contract.TriggerHost`."""
         told = {**self._told, **trigger}
         key = self._schedules.key if self._schedules.makes_up else ""
         firing = Firing(told, context, tainted, planned, missed, skipped, self._variables, key)
         try:
             self._on_firing(firing)
-        except Exception:  # whatever is wrong with one automation must not reach who told the trigger
+        except Exception:  # an error in one automation must not reach whoever fired the event
             _log.exception("automation %s: its trigger %s fired and was not handled", self.automation_id, self.index)
 
     def fail(self, message: str) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.automation.running.run import Run
-from hub.automation.running.signals import Interrupted
-from hub.core.errors import InvalidRequest, NotFound
+from hub.automation.running.signals import Interrupted, ScriptStopped, UnknownService
+from hub.core.errors import InvalidRequest
 from hub.core.services import TAINTED, ResponseMode, Service
 
 CALL_LIMIT_S = 86_400.0
@@ -33,7 +33,7 @@ async def call_service(run: Run, name: str, data: Mapping[str, Any], path: str, 
         return
     service = run.parts.services.get(domain, service_name)
     if service is None:
-        raise NotFound(f"there is no service {name}", details={"service": name})
+        raise UnknownService(f"there is no service {name}", details={"service": name})
     wants_response = response_variable is not None
     if response_variable is None and service.response is ResponseMode.ONLY:
         raise InvalidRequest(f"the service {name} does nothing but answer; say response_variable")
@@ -53,6 +53,9 @@ async def call_service(run: Run, name: str, data: Mapping[str, Any], path: str, 
             notes=notes,
             quoted=True,
         )
+    except ScriptStopped as stopped:
+        answer = None
+        run.tell(stopped=stopped.message)
     finally:
         run.root.effect = True
         if notes:

@@ -22,7 +22,7 @@ from hub.automation.running.plan import RunPlan, Step, Steps
 from hub.automation.running.position import Keeper, Position, TakenUp
 from hub.automation.running.rendering import truth
 from hub.automation.running.scope import RunScope
-from hub.automation.running.signals import Interrupted, SequenceEnded, Signal, StopRun, error_text
+from hub.automation.running.signals import Interrupted, SequenceEnded, Signal, StopRun, UnknownService, error_text
 from hub.automation.tracing.trace import StepTrace, TraceWriter, verdict_result
 from hub.core.clock import RECHECK_S
 from hub.core.context import Context
@@ -301,7 +301,8 @@ class Run:
                 self.entry.error(error_text(error))
             if not isinstance(error, (HubError, SchemaError)):
                 _log.exception("%s: %s failed", self.plan.trace_id, path)
-        goes_on = step.continue_on_error or (self.plan.on_error == "continue" and not isinstance(error, Interrupted))
+        covered = step.continue_on_error and not isinstance(error, UnknownService)
+        goes_on = covered or (self.plan.on_error == "continue" and not isinstance(error, Interrupted))
         if not goes_on:
             raise error
         self.tell(continued=True)

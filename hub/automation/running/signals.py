@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hub.core.errors import HubError
+from hub.core.errors import HubError, NotFound
 from hub.core.schema import SchemaError, describe_error
 
 
@@ -36,6 +36,16 @@ class Interrupted(HubError):
     """The hub stopped in the middle of something that must not be done twice."""
 
     code = "INTERRUPTED"
+
+
+class UnknownService(NotFound):
+    """There is no service of that name: a mistake in the automation, which `continue_on_error` does not cover."""
+
+
+class ScriptStopped(HubError):
+    """A script that was called ended with `stop` and `error: true`; its caller goes on, as in Home Assistant."""
+
+    code = "SCRIPT_FAILED"
 
 
 class StepFailed(HubError):

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from hub.automation.contract import StepOutcome
-from hub.automation.engine.automation import EVENT_FINISHED, EVENT_NOT_RUN
+from hub.automation.engine.automation import EVENT_NOT_RUN
+from hub.automation.engine.automation_runs import EVENT_FINISHED
 from hub.automation.sources.sentence_matcher import SentenceMatch, Sentences
 from hub.core.context import Context
 from hub.core.events import Event, EventBus

@@ -31,7 +31,7 @@ def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
         raise InvalidRequest(NO_LOCATION)
     facts = {
         "event": config["event"],
-        "offset": timedelta(seconds=config["offset"]) if "offset" in config else None,
+        "offset": timedelta(seconds=config.get("offset", 0.0)),
         "description": config["event"] + (" with offset" if config.get("offset") else ""),
     }
     return watch(site, schedule, facts, after=site.handled())

@@ -8,6 +8,7 @@ minute, as in Home Assistant.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -47,7 +48,7 @@ class _Watch:
         self._info: RenderInfo | None = None
         self._ends: list[Unsubscribe] = []
         self._later: asyncio.Task[None] | None = None
-        self._rendered_at = 0.0
+        self._rendered_at = -math.inf
         self._failed = False
         self._armed = self._render() is False
 
@@ -62,7 +63,6 @@ class _Watch:
     def _render(self) -> bool | None:
         """Return what it says now, None when it cannot be rendered, and listen to what it looked at."""
         parts = self._site.parts
-        self._rendered_at = parts.clock.monotonic()
         try:
             value, info = self._template.render_info(self._site.variables)
         except HubError as error:
@@ -122,6 +122,7 @@ class _Watch:
         self._judge(event)
 
     def _judge(self, event: Event | None) -> None:
+        self._rendered_at = self._site.parts.clock.monotonic()
         holds = self._render()
         if holds is None:
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hub.automation.editing.schedule_editor import EVENT_SCHEDULED
-from hub.automation.engine.automation import EVENT_FINISHED, EVENT_TRIGGERED
+from hub.automation.engine.automation_runs import EVENT_FINISHED, EVENT_TRIGGERED
 from hub.automation.heartbeat.heartbeats import EVENT_HEARTBEAT
 from hub.automation.services.delivery import EVENT_SESSION_SAID
 from hub.core.clock import Clock

@@ -86,7 +86,7 @@ def test_all_that_a_blueprint_says_of_itself_is_read() -> None:
             "b.yaml:5:27: blueprint.input.a.selector.entty: there is no",
         ),
         (HEAD + "  input:\n    a: {selector: {entty: {}}}", "did you mean entity?"),
-        (HEAD + "  input:\n    a: {selector: {area: {}}}", "the selector area does not exist here"),
+        (HEAD + "  input:\n    a: {selector: {aera: {}}}", "there is no selector"),
         (HEAD + "  input:\n    a: {selector: {number: {mni: 1}}}", "there is no key mni here"),
         (HEAD + "  input:\n    a: {defautl: 1}", "there is no key defautl here"),
         (HEAD + "  input:\n    s: {input: {a: }}\n    a:", "there are two inputs a"),

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from hub.automation.blueprints.errors import BlueprintInvalid
 from hub.core.schema import Invalid
 from tests.automation.blueprints.conftest import Shelf
 from tests.automation.blueprints.house import House
@@ -175,15 +174,15 @@ def test_zones_are_refused_by_name(shelf: Shelf) -> None:
 
 
 @pytest.mark.parametrize("selector", ["device", "area", "floor", "label", "addon"])
-def test_inputs_of_what_is_not_here_are_refused_by_name(shelf: Shelf, selector: str) -> None:
+def test_inputs_of_what_is_not_here_are_refused_only_when_filled_in(shelf: Shelf, selector: str) -> None:
     shelf.write(
         f"blueprint: {{name: A, domain: automation, input: {{x: {{selector: {{{selector}: {{}}}}}}}}}}\nactions: []\n"
     )
 
-    with pytest.raises(Invalid, match=f"the selector {selector} does not exist here"):
+    assert shelf.expand({"x": []})["actions"] == []
+    with pytest.raises(Invalid, match=r"there are no .* here; leave it empty") as caught:
         shelf.expand({"x": "y"})
-    with pytest.raises(BlueprintInvalid):
-        shelf.blueprints.find("me/test.yaml")
+    assert list(caught.value.path) == ["use_blueprint", "input", "x"]
 
 
 def test_a_device_of_a_target_is_refused_where_it_is_given(shelf: Shelf) -> None:

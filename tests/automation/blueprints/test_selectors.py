@@ -131,8 +131,11 @@ def test_each_kind_has_a_value_that_fits() -> None:
 
 @pytest.mark.parametrize("name", ["area", "device", "floor", "label", "addon", "assist_pipeline", "media", "theme"])
 def test_what_is_nothing_here_is_refused_by_name(name: str) -> None:
-    with pytest.raises(Invalid, match=f"the selector {name} does not exist here: there are no"):
-        read_selector({name: {}})
+    kind, options = read_selector({name: {"integration": "zha"}})
+
+    assert check_value([], kind, options) == []
+    with pytest.raises(Invalid, match=r"there are no .* here; leave it empty"):
+        check_value("abc", kind, options)
 
 
 @pytest.mark.parametrize(

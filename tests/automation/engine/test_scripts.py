@@ -84,12 +84,15 @@ async def test_a_script_is_a_service_that_waits_for_its_end(home: Home) -> None:
 
 async def test_what_it_is_given_becomes_variables(home: Home) -> None:
     fields = {"who": {"required": True}, "level": {"default": 3}, "note": None}
-    step = {**ON, "data": {"who": "{{ who }}", "level": "{{ level }}", "more": "{{ more }}", "own": "{{ own }}"}}
+    step = {
+        **ON,
+        "data": {"who": "{{ who }}", "level": "{{ level | default(7) }}", "more": "{{ more }}", "own": "{{ own }}"},
+    }
     await home.open(hello={"fields": fields, "variables": {"own": "{{ who }}!", "more": "no"}, "sequence": step})
 
     await home.call("script.hello", {"who": "anna", "more": "yes"})
 
-    assert home.bench.calls == [("light.turn_on", {"who": "anna", "level": 3, "more": "yes", "own": "anna!"})]
+    assert home.bench.calls == [("light.turn_on", {"who": "anna", "level": 7, "more": "yes", "own": "anna!"})]
 
 
 async def test_a_required_field_that_is_missing_is_refused(home: Home) -> None:
@@ -197,8 +200,8 @@ async def test_restart_ends_the_run_before(home: Home) -> None:
 async def test_restart_at_once_ends_the_run_that_has_not_begun(home: Home) -> None:
     await home.open(slow={"mode": "restart", "sequence": [{**ON, "data": {"n": "{{ n }}"}}]})
 
-    for n in (1, 2, 3):
-        await home.call("script.turn_on", {"entity_id": "script.slow", "variables": {"n": n}})
+    told = [{"entity_id": "script.slow", "variables": {"n": n}} for n in (1, 2, 3)]
+    await asyncio.gather(*(home.call("script.turn_on", each) for each in told))
     await home.bench.advance()
 
     assert home.bench.calls == [("light.turn_on", {"n": 3})]

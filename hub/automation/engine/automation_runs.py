@@ -1,0 +1,259 @@
+"""The runs of one automation: begun, queued, ended, counted and kept over a restart."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from hub.automation.contract import Firing, StepOutcome
+from hub.automation.engine.armed_triggers import REPAIRS
+from hub.automation.engine.environment import Begun, EngineEnvironment, StartOutcome
+from hub.automation.running.execute import Ended, execute
+from hub.automation.running.run import Run
+from hub.core.context import CHAIN_LIMIT, Context
+from hub.core.errors import HubError
+from hub.core.repairs import Severity
+
+EVENT_TRIGGERED = "automation_triggered"
+EVENT_FINISHED = "automation_finished"
+LOOP_LIMIT = 10
+"""How often an automation may occur in the chain of causes of its own run."""
+OWN_CONTEXTS_KEPT = 64
+BAD_OUTCOMES = frozenset({StepOutcome.FAILED, StepOutcome.TIMED_OUT})
+
+
+class _Going(Struct):
+    run: Run
+    task: asyncio.Task[Ended]
+
+
+class AutomationRuns:
+    """The runs of one automation.
+
+    Args:
+        config: The automation, validated.
+        entity_id: Of its state.
+        env: What all automations work with.
+        show: Sets its entity's state; given the run that changed it.
+    """
+
+    __slots__ = (
+        "_alias",
+        "_config",
+        "_entity_id",
+        "_env",
+        "_going",
+        "_id",
+        "_kept",
+        "_own",
+        "_parts",
+        "_queued",
+        "_show",
+    )
+
+    def __init__(
+        self, config: Mapping[str, Any], entity_id: str, env: EngineEnvironment, show: Callable[[Context | None], None]
+    ) -> None:
+        self._config = config
+        self._id: str = config["id"]
+        self._alias: str = config.get("alias") or self._id
+        self._entity_id = entity_id
+        self._env = env
+        self._parts = env.parts
+        self._kept = env.kept.of(self._id)
+        self._show = show
+        self._going: dict[str, _Going] = {}
+        # Lists, which hold nothing while they are empty: most automations of a large home sleep.
+        self._queued: list[tuple[Run, Firing | None]] = []
+        self._own: list[str] = []
+
+    @property
+    def current(self) -> int:
+        """How many runs go on."""
+        return len(self._going)
+
+    @property
+    def queued(self) -> int:
+        """How many runs wait for their turn."""
+        return len(self._queued)
+
+    def go(self, run: Run, firing: Firing | None = None, replaced: Sequence[asyncio.Task[Ended]] = ()) -> Begun:
+        """Begin a run.
+
+        Args:
+            firing: What set it off; None for one that is taken up again.
+            replaced: Runs that were cancelled for it, which end first.
+        """
+        task = self._parts.tasks.spawn(self._perform(run, firing, replaced), name=f"run of {self._entity_id}")
+        self._going[run.id] = _Going(run, task)
+        self._own.append(run.context.id)
+        del self._own[:-OWN_CONTEXTS_KEPT]
+        self._kept.last_triggered = self._parts.clock.time()
+        self._env.kept.changed(self._id)
+        self._show(run.context)
+        # Fired after the first action, which should not wait for it.
+        asyncio.get_running_loop().call_soon(self._tell_start, run)
+        return Begun(run.id, task=task)
+
+    def queue(self, run: Run, firing: Firing | None) -> Begun:
+        """Let a run wait for its turn; one that is kept is written down now, another makes up for itself."""
+        self._queued.append((run, firing))
+        if run.keeper is not None:
+            self._parts.tasks.spawn(self._keep(run, firing), name=f"keep a run of {self._entity_id}")
+        return Begun(run.id, text="it waits for its turn")
+
+    def cancel(self, reason: str) -> list[asyncio.Task[Ended]]:
+        """End all runs; return their tasks, which have still to be waited for."""
+        tasks = []
+        for going in self._going.values():
+            going.run.cancel(reason)
+            tasks.append(going.task)
+        return tasks
+
+    async def stop(self, reason: str) -> None:
+        """End all runs and forget what waits for its turn."""
+        for run, _ in self._queued:
+            run.cancel(reason)
+        self.cancel(reason)
+        current = asyncio.current_task()  # it may turn itself off
+        while tasks := [going.task for going in self._going.values() if going.task is not current]:
+            await asyncio.wait(tasks)
+
+    def mark(self, firing: Firing) -> bool:
+        """Remember that an occurrence of a schedule is handled; return whether there was anything to remember."""
+        if not firing.key or firing.planned is None:
+            return False
+        before = self._kept.handled.get(firing.key)
+        if before is None or firing.planned > before:
+            self._kept.handled[firing.key] = firing.planned
+        return True
+
+    def is_loop(self, cause: Context | None) -> bool:
+        """Return whether it set itself off again and again, maybe by others."""
+        if cause is None or not self._own:
+            return False
+        own = set(self._own)
+        again = sum(1 for id in (*cause.chain, cause.id) if id in own)
+        # A chain keeps so many causes and no more: in a wide ring of automations each stands in it only a few times.
+        return again >= LOOP_LIMIT or (again > 0 and len(cause.chain) >= CHAIN_LIMIT)
+
+    # --- inside ---
+
+    async def _perform(self, run: Run, firing: Firing | None, replaced: Sequence[asyncio.Task[Ended]]) -> Ended:
+        started = self._parts.clock.time()
+        run.task = asyncio.current_task()
+        try:
+            ended = await self._through(run, firing, replaced)
+        except asyncio.CancelledError:
+            if run.cancelled is None or self._parts.tasks.closed:
+                self._cut_off(run)
+                raise
+            ended = Ended(StepOutcome.CANCELLED, reason=run.cancelled)
+        except HubError as error:
+            ended = Ended(StepOutcome.FAILED, error.message, failure=error)
+        run.task = None
+        if self._parts.tasks.closed:
+            self._cut_off(run)
+        else:
+            await self._finish(run, ended, started)
+        return ended
+
+    async def _through(self, run: Run, firing: Firing | None, replaced: Sequence[asyncio.Task[Ended]]) -> Ended:
+        if replaced:
+            await asyncio.wait(replaced)
+        if run.cancelled is not None:
+            return Ended(StepOutcome.CANCELLED, reason=run.cancelled)
+        await self._keep(run, firing)
+        if self._config["approval"] == "required" and not await self._env.approve(run):
+            return Ended(StepOutcome.DENIED, "nobody approved it")
+        return await execute(run)
+
+    async def _keep(self, run: Run, firing: Firing | None) -> None:
+        """Write down, before anything is done, that this occurrence is handled and by which run: both or neither."""
+        is_marked = firing is not None and self.mark(firing)
+        if self._env.waiting is not None and run.keeper is not None and not run.saved:
+            await self._env.kept.write(self._id, self._env.waiting.saving(run))
+            run.saved = True
+        elif is_marked and run.keeper is None:
+            await self._env.kept.write(self._id)
+
+    def _cut_off(self, run: Run) -> None:
+        """The hub stops: what is kept goes on at the next start, the rest ends here."""
+        if run.keeper is not None:
+            if self._env.traces is not None:
+                self._env.traces.forget(run.id)
+            return
+        run.trace.end(StepOutcome.INTERRUPTED, "the hub stopped")
+        if self._env.traces is not None:
+            self._env.traces.add(run.trace, self._config["trace"]["stored_traces"])
+
+    async def _finish(self, run: Run, ended: Ended, started: float) -> None:
+        self._going.pop(run.id, None)
+        never_begun = not run.trace.finished
+        if never_begun:
+            run.trace.end(ended.outcome, ended.error or ended.reason or None)
+        if self._env.traces is not None:
+            self._env.traces.add(run.trace, self._config["trace"]["stored_traces"])
+        self._count(ended)
+        self._parts.bus.fire(
+            EVENT_FINISHED,
+            {
+                "automation_id": self._id,
+                "run_id": run.id,
+                "outcome": ended.outcome.value,
+                "error": ended.error,
+                "conversation_response": ended.conversation_response,
+            },
+            run.context,
+        )
+        self._show(run.context)
+        if self._queued:
+            self.go(*self._queued.pop(0))
+        if never_begun and run.keeper is not None:
+            await run.keeper.forget(run.id)
+        finished = self._parts.clock.time()
+        await self._env.tell(
+            StartOutcome(self._id, self._alias, run.id, ended.outcome, ended.error, started, finished, self._config)
+        )
+        if (
+            self._config["delete_after_run"]
+            and ended.outcome is not StepOutcome.CANCELLED
+            and self._env.delete is not None
+        ):
+            await self._env.delete(self._id)
+
+    def _count(self, ended: Ended) -> None:
+        if ended.outcome not in BAD_OUTCOMES:
+            if self._kept.failures:
+                self._kept.failures = 0
+                self._env.kept.changed(self._id)
+            return
+        self._kept.failures += 1
+        limit = self._config["pause_after"]
+        if limit and self._kept.failures >= limit and self._kept.paused_reason is None:
+            self._kept.paused_reason = f"it failed {self._kept.failures} times in a row: {ended.error}"
+            self._parts.repairs.raise_(
+                REPAIRS,
+                f"{self._id}:paused",
+                f"The automation {self._alias} has paused itself",
+                f"{self._kept.paused_reason} Mend it and turn it on again.",
+                severity=Severity.WARNING,
+                command=f"homarus automation on {self._id}",
+            )
+        self._env.kept.changed(self._id)
+
+    def _tell_start(self, run: Run) -> None:
+        self._parts.bus.fire(
+            EVENT_TRIGGERED,
+            {
+                "automation_id": self._id,
+                "name": self._alias,
+                "entity_id": self._entity_id,
+                "run_id": run.id,
+                "source": run.trace.trigger.get("description"),
+            },
+            run.context,
+        )

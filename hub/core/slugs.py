@@ -1,0 +1,20 @@
+"""Names of a-z, 0-9 and a separator made of any text, as Home Assistant makes entity ids of aliases."""
+
+from __future__ import annotations
+
+import re
+
+_PLAIN = re.compile(r"[A-Za-z0-9 _.-]*")
+_NOT_SLUG = re.compile(r"[^a-z0-9]+")
+_DIGIT_COMMA = re.compile(r"(?<=\d),(?=\d)")
+
+
+def slugify(text: str, separator: str = "_") -> str:
+    """Return text in lower case, transliterated ("Küche – Licht an!" is `kuche_licht_an`); empty if nothing is left."""
+    if not _PLAIN.fullmatch(text):
+        text = _DIGIT_COMMA.sub("", text.replace("'", " "))
+        if not text.isascii():
+            from text_unidecode import unidecode
+
+            text = unidecode(text).replace("'", "")
+    return separator.join(part for part in _NOT_SLUG.split(text.lower()) if part)
