@@ -62,7 +62,7 @@ def test_a_reminder_is_said_when_it_is_due_and_leaves_the_file_as_it_was(hub: Hu
     answer = chat(hub, "remind me in 1 second to take the cake out")
     wait_until_said(hub, "take the cake out")
 
-    assert answer.startswith("I'll remind you at ")
+    assert answer.startswith("I'll remind you today at ")
     wait_until_taken_out(hub)
     assert (hub.home / "automations.yaml").read_text(encoding="utf-8") == before
     assert chat(hub, "what reminders do I have?") == "No reminders or timers are set."

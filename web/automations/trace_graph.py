@@ -21,8 +21,8 @@ LABEL_LIMIT = 21
 NODES_LIMIT = 1_000
 """Boxes of one graph; what comes behind is left to the list of steps."""
 
-DONE, FAILED, REFUSED, UNREACHED = "done", "failed", "refused", "unreached"
-"""A box was reached and went well, went wrong, did not hold (a condition), or was not reached."""
+DONE, RUNNING, FAILED, REFUSED, UNREACHED = "done", "running", "failed", "refused", "unreached"
+"""A box was reached and went well, is being run, went wrong, did not hold (a condition), or was not reached."""
 
 Steps = Mapping[str, Sequence[Mapping[str, Any]]]
 
@@ -129,6 +129,11 @@ def step_id(path: str) -> str:
     return "step-" + path.replace("/", "-")
 
 
+def state_of(entries: Sequence[Mapping[str, Any]]) -> str:
+    """Return whether a step that did not go wrong is done or still running: then its last entry has no duration yet."""
+    return RUNNING if entries and entries[-1].get("duration_ms", 0) is None else DONE
+
+
 def verdict_of(entries: Sequence[Mapping[str, Any]]) -> bool | None:
     """Return whether the last entry of a condition held; None when it says nothing of it."""
     for entry in reversed(entries):
@@ -221,7 +226,7 @@ class _Drawing:
         state = UNREACHED
         if entries:
             failed = any(entry.get("error") for entry in entries)
-            state = FAILED if failed else REFUSED if verdict_of(entries) is False else DONE
+            state = FAILED if failed else REFUSED if verdict_of(entries) is False else state_of(entries)
         count = sum(1 + int(entry.get("skipped") or 0) for entry in entries)
         return Box(path, kind, label, state, count, depth)
 
@@ -247,7 +252,7 @@ class _Single:
         self._box = box
         self.width: float = WIDTH
         self.lit = box.state != UNREACHED
-        self.passed = box.state in (DONE, FAILED)
+        self.passed = box.state in (DONE, FAILED, RUNNING)
 
     def place(self, x: float, y: float, graph: Graph) -> float:
         self._box.x, self._box.y = x, y

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
-from web.automations.trace_graph import graph_of, step_id, verdict_of
+from web.automations.trace_graph import graph_of, state_of, step_id, verdict_of
 from web.core.render import Renderer
 from web.core.texts import NOT_RUN_REASONS, OUTCOMES
 
@@ -104,8 +104,8 @@ class TraceView:
         drawn = {box.path for box in graph.boxes}
         nodes += [
             {"path": path, "id": step_id(path), "label": path, "kind": "", "depth": path.count("/") - 1, "count": 1}
-            | self._node(path, "done", steps)
-            for path in steps
+            | self._node(path, state_of(entries), steps)
+            for path, entries in steps.items()
             if path not in drawn
         ]
         return self.run(trace) | {

@@ -131,6 +131,7 @@ NOT_RUN_REASONS = {
 }
 STEP_STATES = {
     "done": "done",
+    "running": "running",
     "failed": "failed",
     "refused": "did not hold",
     "unreached": "not reached",

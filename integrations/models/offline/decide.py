@@ -53,6 +53,7 @@ _TOOL_OF = {
     "TurnOff": "get_state",
     "Toggle": "get_state",
     "Remind": "schedule",
+    "WakeUp": "schedule",
     "Timer": "schedule",
     "ListSchedules": "schedule",
     "CancelSchedule": "schedule",
@@ -106,7 +107,7 @@ def decide(intent: RecognizedIntent | None, results: Sequence[StepResult], turn:
             return about_standing(intent, results, language, now.date())
         case "ListSchedules" | "CancelSchedule" if STANDING in turn.tools:
             return _about_both(intent, results, turn)
-        case "Remind" | "Timer" | "ListSchedules" | "CancelSchedule":
+        case "Remind" | "WakeUp" | "Timer" | "ListSchedules" | "CancelSchedule":
             return about_schedules(intent, results, language, now)
         case "Status":
             if not results:

@@ -10,12 +10,15 @@ from typing import Any
 from integrations.models.offline.recognizer import RecognizedIntent
 from integrations.models.offline.replies import reply, tell_date
 from integrations.models.offline.steps import Call, Say, Step, StepResult, read_items, read_json
+from integrations.models.offline.time_phrase import When
 from integrations.models.offline.when import amount_of, find_when
 
 TOOL = "schedule"
 TOLD_LIMIT = 20
 
 _WORD = re.compile(r"[a-z0-9]+|[\u3400-\u9fff]")
+_RISING = re.compile(r"\b(?:get|getting|wake|waking)\b(?: \w+)? up\b|起床|醒", re.IGNORECASE)
+"""What people do in the morning, when "at 7" means the morning."""
 _LITTLE_WORDS = {"the", "a", "an", "my", "to", "for", "about", "of", "的", "了"}
 
 
@@ -42,6 +45,8 @@ def _remind(intent: RecognizedIntent, results: Sequence[StepResult], language: s
         if found is None:
             return Say(reply("when_missing", language, text=_wished(wish)))
         when, text = found
+        if when.morning is not None and (intent.name == "WakeUp" or _RISING.search(text)):
+            when = When(when.kind, when.morning)
         if not text:
             text = reply("wake_text", language)
     if when is None:
@@ -80,7 +85,7 @@ def _cancel(intent: RecognizedIntent, results: Sequence[StepResult], language: s
 
 
 def tell_next(entry: dict[str, Any], now: datetime, language: str) -> str:
-    """Return when something is due next, as people say it: "tomorrow at 09:00"."""
+    """Return when something is due next, as people say it, with its day: "tomorrow at 09:00"."""
     try:
         due = datetime.fromisoformat(str(entry.get("next"))).replace(tzinfo=None)
     except ValueError:

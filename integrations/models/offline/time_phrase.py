@@ -19,10 +19,12 @@ class When(Struct, frozen=True):
         kind: `at`, `every` or `cron`, as the tool `schedule` calls them.
         value: For `at` a delay such as `90s`, or a local time without zone; for `every` seconds as `7200s`; for `cron`
             an expression.
+        morning: The next morning at that clock, where "at 7" was taken for seven in the evening.
     """
 
     kind: str
     value: str
+    morning: str | None = None
 
 
 Reading = Callable[[re.Match[str], datetime], When | None]
@@ -38,9 +40,12 @@ def next_clock(clock: tuple[int, int], now: datetime, *, vague: bool) -> When:
     """Return the next time a clock shows this; "at 5" in the afternoon is five in the afternoon."""
     found = datetime.combine(now.date(), time(*clock))
     here = now.replace(tzinfo=None)
-    if found <= here and vague and clock[0] < 12 and found + timedelta(hours=12) > here:
-        found += timedelta(hours=12)
-    return at(found if found > here else found + timedelta(days=1))
+    if found > here:
+        return at(found)
+    morning = at(found + timedelta(days=1))
+    if vague and clock[0] < 12 and found + timedelta(hours=12) > here:
+        return When("at", at(found + timedelta(hours=12)).value, morning.value)
+    return morning
 
 
 def on_month_day(month: int, day: int, clock: tuple[int, int] | None, now: datetime) -> When | None:

@@ -145,3 +145,11 @@ def test_a_way_that_was_refused_does_not_lead_on() -> None:
     leaving = {line.x1: line.lit for line in graph.lines if line.y1 in (refused.y + HEIGHT, taken.y + HEIGHT)}
     assert leaving[refused.x + WIDTH / 2] is False
     assert leaving[taken.x + WIDTH / 2] is True
+
+
+def test_a_step_that_still_runs_is_not_shown_as_done() -> None:
+    steps = {"action/0": entry(), "action/1": entry(duration_ms=None), "action/2": entry(duration_ms=None, error="no")}
+
+    found = states(graph_of({"actions": [{"event": "one"}, {"delay": 1}, {"delay": 2}]}, steps, None))
+
+    assert found == {"action/0": "done", "action/1": "running", "action/2": "failed"}

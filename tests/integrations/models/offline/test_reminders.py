@@ -23,7 +23,7 @@ async def test_a_reminder_is_set_through_the_tool_and_told_with_its_time() -> No
     answer = await conversation.say("remind me in 20 minutes to take the cake out")
 
     assert conversation.calls == [("schedule", {"action": "add", "at": "1200s", "text": "take the cake out"})]
-    assert answer == "I'll remind you at 15:40: take the cake out"
+    assert answer == "I'll remind you today at 15:40: take the cake out"
 
 
 async def test_a_reminder_is_set_in_chinese() -> None:
@@ -61,6 +61,31 @@ async def test_timers_and_alarms_are_reminders_too(sentence: str, arguments: dic
     assert conversation.calls == [("schedule", {"action": "add", **arguments})]
 
 
+@pytest.mark.parametrize(
+    ("sentence", "at", "text"),
+    [
+        ("wake me at 7", "2026-11-22T07:00", "It is time."),
+        ("please wake us up at 7:30", "2026-11-22T07:30", "It is time."),
+        ("remind me at 7 to get up", "2026-11-22T07:00", "get up"),
+        ("wake me at 7 in the evening", "2026-11-21T19:00", "It is time."),
+        ("wake me at 5 pm", "2026-11-21T17:00", "It is time."),
+        ("remind me at 7 to feed the cat", "2026-11-21T19:00", "feed the cat"),
+        ("7点叫醒我", "2026-11-22T07:00", "时间到了。"),
+        ("七点叫我起床", "2026-11-22T07:00", "起床"),
+        ("晚上七点叫醒我", "2026-11-21T19:00", "时间到了。"),
+    ],
+)
+async def test_who_is_woken_in_the_afternoon_is_woken_the_next_morning(sentence: str, at: str, text: str) -> None:
+    conversation = talk(schedule={"added": {"text": text, "next": f"{at}:00+00:00"}})
+
+    answer = await conversation.say(sentence)
+
+    assert conversation.calls == [("schedule", {"action": "add", "at": at, "text": text})]
+    day = ("tomorrow", "明天") if at.startswith("2026-11-22") else ("today", "今天")
+    assert any(each in answer for each in day)
+    assert at[11:] in answer
+
+
 async def test_a_reminder_without_a_time_is_asked_back() -> None:
     conversation = talk()
 
@@ -73,7 +98,7 @@ async def test_what_is_set_is_listed() -> None:
 
     answer = await conversation.say("what reminders do I have?")
 
-    assert answer == "This is set:\n- take the cake out: at 15:40\n- call Anna: tomorrow at 09:00"
+    assert answer == "This is set:\n- take the cake out: today at 15:40\n- call Anna: tomorrow at 09:00"
     assert await talk(schedule={"schedules": []}).say("list my timers") == "No reminders or timers are set."
 
 
