@@ -37,9 +37,6 @@ PRIVATE = (CURATED, FOLDER)
 OTHERS = (PEOPLE, GROUPS)
 """The memory of each person and of each group: nobody sees it as files, each sees their own through its tools."""
 
-PROTECTED = (*SEEDED, BOOTSTRAP, *PRIVATE)
-"""What a model may be led by later: to write it where words from outside are about, the owner is asked."""
-
 READ_BYTES = 4 * FILE_LIMIT
 DAYS = 2
 QUARTER_S = 900.0

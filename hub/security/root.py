@@ -162,12 +162,15 @@ class Root:
                 f"{rel} is not UTF-8 text (byte {error.start})", details={"path": rel, "byte": error.start}
             ) from error
 
-    def write_bytes(self, rel: str, data: bytes, mode: int = 0o600, *, parents: bool = False) -> None:
+    def write_bytes(
+        self, rel: str, data: bytes, mode: int = 0o600, *, parents: bool = False, executable: bool = True
+    ) -> None:
         """Replace the contents of a file, whole or not at all; they are on the disk when this returns.
 
         Args:
             mode: Permissions of a new file; an existing one keeps its own.
             parents: Whether to make the directories that lead to it.
+            executable: Whether an executable file may stay one.
         """
         names = self._names(rel, making=True)
         if parents and len(names) > 1:
@@ -176,7 +179,7 @@ class Root:
             found = stat_at(parent, name)
             if found is not None:
                 refuse_special(found, rel)
-                mode = found.st_mode & 0o777
+                mode = found.st_mode & (0o777 if executable else 0o666)
             temporary = f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}{TEMPORARY_SUFFIX}"
             try:
                 write_new(temporary, data, mode, parent=parent)

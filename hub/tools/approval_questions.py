@@ -15,12 +15,12 @@ CALL_TIMEOUT_S = 300.0
 """A run that waits for an answer holds its conversation's lane."""
 
 
-def tool_question(call: ToolCall) -> Ask:
-    """Return the question about a tool that a turn with words from outside may not use alone."""
+def tool_question(call: ToolCall, reason: str) -> Ask:
+    """Return the question about a call that needs the owner's word, and why."""
     return Ask(
         kind="tool",
         title=call.name,
-        text="Words from outside are in this conversation, so the assistant does not do this without you.",
+        text=f"The assistant does not do this without you: {reason}.",
         details={"tool": call.name, "arguments": _plain(call.arguments), "agent": call.agent_id},
         context=call.context,
         session_key=call.session_key,

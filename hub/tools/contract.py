@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from hub.core.context import Context
+from hub.core.context import Authority, Context
 from hub.models.contract import Image
 
 
@@ -21,6 +21,7 @@ class Annotations(Struct, frozen=True):
         open_world: It reaches beyond this home (so its output is untrusted).
         owner_only: Only an owner's authority may use it.
         parallel_safe: It may run beside other calls of the same turn.
+        egress: It can carry data out of this home: by a request, a query, a message to a new target.
     """
 
     read_only: bool = False
@@ -29,10 +30,17 @@ class Annotations(Struct, frozen=True):
     open_world: bool = True
     owner_only: bool = True
     parallel_safe: bool = False
+    egress: bool = True
 
 
 READS_HOME = Annotations(
-    read_only=True, destructive=False, idempotent=True, open_world=False, owner_only=False, parallel_safe=True
+    read_only=True,
+    destructive=False,
+    idempotent=True,
+    open_world=False,
+    owner_only=False,
+    parallel_safe=True,
+    egress=False,
 )
 """The safest: it looks at what this home has, and anyone with a session may use it at any time."""
 
@@ -93,6 +101,8 @@ class Tool(Struct, frozen=True):
         run: Does it. Errors a model should read are raised as `HubError` or returned with `is_error`.
         group: For policies: files, memory, home, session, web, …
         annotations: How risky it is.
+        approval: Why the owner has to approve a call with these arguments, None when nobody has to; instead of the rule
+            that in a session with words from outside all is asked about but reading what cannot carry data out.
         timeout_s: Bound on one call.
         output_limit: Characters of `output` given to the model; the rest is cut with a mark.
     """
@@ -103,5 +113,6 @@ class Tool(Struct, frozen=True):
     run: Callable[[ToolCall], Awaitable[ToolResult]]
     group: str
     annotations: Annotations = Annotations()
+    approval: Callable[[Mapping[str, Any], Authority], str | None] | None = None
     timeout_s: float = 60.0
     output_limit: int = 30_000

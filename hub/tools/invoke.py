@@ -20,7 +20,7 @@ from hub.core.ids import new_id
 from hub.models.contract import Image, ToolCallBlock
 from hub.tools.approval_questions import tool_question, why_not
 from hub.tools.contract import Tool, ToolCall, ToolResult
-from hub.tools.policy import listed, never, refusal
+from hub.tools.policy import belongs_here, listed, needs_approval, refusal
 from hub.tools.quoting import quote_untrusted
 from hub.tools.registry import ToolRegistry
 from hub.tools.schema import MEDIA_LIMIT_BYTES
@@ -124,9 +124,7 @@ async def _attempt(registry: ToolRegistry, request: ToolCallRequest, redact: Red
     if tool is None:
         return _unknown(registry, request)
     authority = request.context.authority
-    needs_approval = refusal(tool, authority, request.policies, registry.rules)
-    refused = never(tool, authority, request.policies, registry.rules) if registry.ask is not None else needs_approval
-    if refused is not None:
+    if (refused := refusal(tool, authority, request.policies, registry.rules)) is not None:
         return _failed("FORBIDDEN", refused)
     if request.malformed is not None:
         return _failed(
@@ -145,8 +143,8 @@ async def _attempt(registry: ToolRegistry, request: ToolCallRequest, redact: Red
             request.session_key,
             request.run_id,
         )
-        if needs_approval is not None:
-            await _be_approved(registry, request, tool, call)
+        if (reason := needs_approval(tool, arguments, authority)) is not None:
+            await _be_approved(registry, request, tool, call, reason)
         result = await _run(tool, call, _least(tool.timeout_s, registry.rules.timeout_s))
     except HubError as error:
         result = ToolResult(f"error: {error.message}", details=error.as_dict(), is_error=True)
@@ -157,20 +155,25 @@ async def _attempt(registry: ToolRegistry, request: ToolCallRequest, redact: Red
     return _bounded(tool, result, _least(tool.output_limit, registry.rules.output_limit), redact)
 
 
-async def _be_approved(registry: ToolRegistry, request: ToolCallRequest, tool: Tool, call: ToolCall) -> None:
-    """Ask the owner about exactly this call.
+async def _be_approved(
+    registry: ToolRegistry, request: ToolCallRequest, tool: Tool, call: ToolCall, reason: str
+) -> None:
+    """Ask the owner about exactly this call; whoever does not belong to this home asks for nothing.
 
     Raises:
         Forbidden: Nobody said yes, or something of it changed meanwhile.
     """
-    if registry.ask is None:
-        raise Forbidden(f"{tool.name} needs the owner's approval, and there is nobody to ask")
-    question = tool_question(call)
+    if registry.ask is None or not belongs_here(call.context.authority):
+        raise Forbidden(
+            f"{tool.name} needs the owner's approval, and there is nobody to ask: {reason}. Tell the owner what you "
+            "wanted to do; they can do it in a new conversation (/new), or allow it here (/trust)."
+        )
+    question = tool_question(call, reason)
     decision = await registry.ask(question)
     if not decision.approved:
         raise Forbidden(f"{tool.name} needs the owner's approval: {why_not(decision)}")
-    same = tool_question(call).details == question.details and registry.get(tool.name) is tool
-    if not same or never(tool, call.context.authority, request.policies, registry.rules) is not None:
+    same = tool_question(call, reason).details == question.details and registry.get(tool.name) is tool
+    if not same or refusal(tool, call.context.authority, request.policies, registry.rules) is not None:
         raise Forbidden(f"{tool.name} was approved, but something of it changed meanwhile; it was not done")
 
 

@@ -11,9 +11,6 @@ from hub.core.context import Authority, ToolPolicy
 from hub.tools.contract import Tool
 from hub.tools.profiles import PROFILES
 
-GUARDED_GROUPS = frozenset({"memory", "shell", "schedule", "skills", "config"})
-"""Groups whose changing tools reach what is protected while words from outside are in the window."""
-
 _ANYTHING = ToolPolicy()
 _MINIMAL = ToolPolicy(allow=PROFILES["minimal"])
 
@@ -83,25 +80,24 @@ def listed(tool: Tool, authority: Authority, policies: Iterable[ToolPolicy], rul
 
 
 def refusal(tool: Tool, authority: Authority, policies: Iterable[ToolPolicy], rules: ToolRules) -> str | None:
-    """Return why an authority may not simply use a tool now, in words for the model and for people; None when it may.
-
-    What `never` says nothing of, the owner may approve.
-    """
-    return never(tool, authority, policies, rules) or _needs_approval(tool, authority)
-
-
-def never(tool: Tool, authority: Authority, policies: Iterable[ToolPolicy], rules: ToolRules) -> str | None:
-    """Return why an authority may not use a tool now, whatever anybody approves; None when it may, or may ask.
-
-    Whoever does not belong to this home asks the owner nothing: a stranger must not be able to keep them busy.
-    """
+    """Return why an authority may not use a tool now, whatever anybody approves; None when it may, or may ask."""
     why_not = _hidden(tool, authority, policies, rules)
-    if why_not is not None or not authority.tainted:
-        return why_not
-    if not rules.tainted.permits(tool.name, tool.group):
+    if why_not is None and authority.tainted and not rules.tainted.permits(tool.name, tool.group):
         return f"{tool.name} is switched off while words from outside are in this conversation (tools.tainted)"
-    needed = _needs_approval(tool, authority)
-    return needed if needed is not None and not belongs_here(authority) else None
+    return why_not
+
+
+def needs_approval(tool: Tool, arguments: Mapping[str, Any], authority: Authority) -> str | None:
+    """Return why the owner has to approve a call; None when nobody has to.
+
+    An allow-list: in a session with words from outside, only what reads and cannot carry data out is not asked about,
+    and what the tool itself lets through.
+    """
+    if tool.approval is not None:
+        return tool.approval(arguments, authority)
+    if not authority.tainted or (tool.annotations.read_only and not tool.annotations.egress):
+        return None
+    return f"words from outside are in this conversation, and {tool.name} may do what they say"
 
 
 def _hidden(tool: Tool, authority: Authority, policies: Iterable[ToolPolicy], rules: ToolRules) -> str | None:
@@ -113,18 +109,6 @@ def _hidden(tool: Tool, authority: Authority, policies: Iterable[ToolPolicy], ru
         return f"{tool.name} is switched off in the configuration (tools)"
     if not belongs_here(authority) and not rules.strangers.permits(tool.name, tool.group):
         return f"{tool.name} is for the people of this home only"
-    return None
-
-
-def _needs_approval(tool: Tool, authority: Authority) -> str | None:
-    if not authority.tainted:
-        return None
-    changes = not tool.annotations.read_only
-    if changes and (tool.annotations.open_world or tool.group in GUARDED_GROUPS):
-        return (
-            f"{tool.name} needs the owner's approval while words from outside are in this conversation, and there is "
-            "nobody to ask. Tell the owner what you wanted to do; they can do it in a new conversation (/new)."
-        )
     return None
 
 

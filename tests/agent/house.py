@@ -38,7 +38,9 @@ from integrations.models.openai_compatible.model import OpenAIProvider
 
 MAIN = main_key("main")
 LIMIT_S = 20.0
-READ_ONLY = Annotations(read_only=True, destructive=False, open_world=False, owner_only=False, parallel_safe=True)
+READ_ONLY = Annotations(
+    read_only=True, destructive=False, open_world=False, owner_only=False, parallel_safe=True, egress=False
+)
 CHANGING = Annotations(destructive=False, open_world=False, owner_only=False)
 OUTSIDE = Annotations(read_only=True, destructive=False, owner_only=False, parallel_safe=True)
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}

@@ -11,7 +11,7 @@ from hub.core.errors import Conflict, Forbidden, NotFound
 from hub.models.contract import Message, Role, TextBlock, user_message
 from hub.sessions.entry import OWNER, Provenance, TranscriptEntry, message_entry
 from hub.tools.contract import ToolCall
-from tests.agent.house import CHANGING, MAIN, OUTSIDE, AgentHouse
+from tests.agent.house import MAIN, OUTSIDE, AgentHouse
 from tests.servers.openai_server import OpenAIServer
 
 BROWSE = [{"tool_call": {"name": "browse", "arguments": {}, "id": "a"}}]
@@ -179,5 +179,5 @@ def watch(house: AgentHouse) -> list[bool]:
         return "acted"
 
     house.tool("browse", lambda _: "buy now", OUTSIDE)
-    house.tool("act", act, CHANGING)
+    house.tool("act", act)
     return seen

@@ -44,11 +44,14 @@ async def test_a_file_that_a_stranger_had_written_taints_the_owners_session(
     house: Besieged, openai_server: OpenAIServer
 ) -> None:
     house.deny_what_is_asked()
-    await strangers_turn(house, openai_server, tool_call("write", path="lists/todo.md", content=EVIL))
-    assert (house.workspace / "lists" / "todo.md").read_text() == EVIL
+    await strangers_turn(house, openai_server, tool_call("write", path="inbox/lists/todo.md", content=EVIL))
+    assert (house.workspace / "inbox" / "lists" / "todo.md").read_text() == EVIL
 
     entries = await owners_turn(
-        house, openai_server, tool_call("read", path="lists/todo.md"), tool_call("remember", text="the code is public")
+        house,
+        openai_server,
+        tool_call("read", path="inbox/lists/todo.md"),
+        tool_call("remember", text="the code is public"),
     )
 
     read, remembered = last_result(entries, "read"), last_result(entries, "remember")
@@ -61,17 +64,17 @@ async def test_a_file_that_a_stranger_had_written_taints_the_owners_session(
 
 
 async def test_no_way_to_look_at_it_hides_where_it_came_from(house: Besieged, openai_server: OpenAIServer) -> None:
-    await strangers_turn(house, openai_server, tool_call("write", path="obey me/now.md", content=EVIL))
+    await strangers_turn(house, openai_server, tool_call("write", path="inbox/obey me/now.md", content=EVIL))
     owner = house.hub.people.owner_authority()
-    (house.workspace / "copy.md").write_bytes((house.workspace / "obey me" / "now.md").read_bytes())
+    (house.workspace / "copy.md").write_bytes((house.workspace / "inbox" / "obey me" / "now.md").read_bytes())
 
     looks = {
         "grep": await call(house, "grep", {"pattern": "door code", "literal": True}, owner),
         "grep by expression": await call(house, "grep", {"pattern": "door.code"}, owner),
-        "part": await call(house, "read", {"path": "obey me/now.md", "limit": 1}, owner),
+        "part": await call(house, "read", {"path": "inbox/obey me/now.md", "limit": 1}, owner),
         "copy": await call(house, "read", {"path": "copy.md"}, owner),
-        "names": await call(house, "ls", {}, owner),
-        "names below": await call(house, "ls", {"path": "obey me"}, owner),
+        "names": await call(house, "ls", {"path": "inbox"}, owner),
+        "names below": await call(house, "ls", {"path": "inbox/obey me"}, owner),
     }
 
     assert {name: result.trusted for name, result in looks.items()} == dict.fromkeys(looks, False)
@@ -79,24 +82,24 @@ async def test_no_way_to_look_at_it_hides_where_it_came_from(house: Besieged, op
 
 
 async def test_changing_a_part_of_it_does_not_make_the_rest_ours(house: Besieged, openai_server: OpenAIServer) -> None:
-    await strangers_turn(house, openai_server, tool_call("write", path="a.md", content=f"first\n{EVIL}\n"))
+    await strangers_turn(house, openai_server, tool_call("write", path="inbox/a.md", content=f"first\n{EVIL}\n"))
     owner = house.hub.people.owner_authority()
 
-    await call(house, "edit", {"path": "a.md", "old_text": "first", "new_text": "second"}, owner)
-    edited = await call(house, "read", {"path": "a.md"}, owner)
-    await call(house, "write", {"path": "a.md", "content": "all mine"}, owner)
-    rewritten = await call(house, "read", {"path": "a.md"}, owner)
+    await call(house, "edit", {"path": "inbox/a.md", "old_text": "first", "new_text": "second"}, owner)
+    edited = await call(house, "read", {"path": "inbox/a.md"}, owner)
+    await call(house, "write", {"path": "inbox/a.md", "content": "all mine"}, owner)
+    rewritten = await call(house, "read", {"path": "inbox/a.md"}, owner)
 
     assert not edited.trusted
     assert rewritten.trusted
-    assert (await call(house, "ls", {}, owner)).trusted
+    assert (await call(house, "ls", {"path": "inbox"}, owner)).trusted
 
 
 async def test_what_a_person_changed_by_hand_is_theirs(house: Besieged, openai_server: OpenAIServer) -> None:
-    await strangers_turn(house, openai_server, tool_call("write", path="a.md", content=EVIL))
-    (house.workspace / "a.md").write_text("I looked at it and kept this line")
+    await strangers_turn(house, openai_server, tool_call("write", path="inbox/a.md", content=EVIL))
+    (house.workspace / "inbox" / "a.md").write_text("I looked at it and kept this line")
 
-    assert (await call(house, "read", {"path": "a.md"}, house.hub.people.owner_authority())).trusted
+    assert (await call(house, "read", {"path": "inbox/a.md"}, house.hub.people.owner_authority())).trusted
 
 
 def test_it_is_remembered_over_a_restart_and_a_torn_line(house: Besieged) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from hub.core.context import Authority, Context
 from hub.core.services import AgentRule
 from hub.tools.contract import Tool, ToolResult
 from hub.tools.invoke import ToolCallRequest, invoke_tool
-from hub.tools.policy import GUARDED_GROUPS, ToolRules, refusal
+from hub.tools.policy import ToolRules, needs_approval, refusal
 from tests.security_review.besieged import ANNAS, SECRET, SESSION, Besieged
 
 GROUP = "agent:main:platform:group:-100"
@@ -117,27 +119,43 @@ async def test_a_stranger_has_next_to_no_tools_unless_that_was_configured(house:
         assert usable <= {"session_status"}
 
 
-async def test_no_tool_of_the_owner_or_of_a_guarded_group_is_usable_while_tainted(house: Besieged) -> None:
+async def test_no_tool_that_changes_anything_or_carries_data_out_is_used_unasked_while_tainted(
+    house: Besieged,
+) -> None:
     tainted = house.hub.people.owner_authority().narrow(tainted=True)
     anna = house.hub.people.authority_for("platform:user:2")
     rules = ToolRules()
     for tool in house.hub.tools.all():
         annotations = tool.annotations
-        if not annotations.read_only and (annotations.open_world or tool.group in GUARDED_GROUPS):
-            assert refusal(tool, tainted, (), rules) is not None, tool.name
+        if not annotations.read_only or annotations.egress:
+            assert needs_approval(tool, {"path": "list.md"}, tainted) is not None, tool.name
         if annotations.owner_only:
             assert refusal(tool, anna, (), rules) is not None, tool.name
 
 
+def test_every_tool_of_ours_says_whether_it_can_carry_data_out() -> None:
+    said = [
+        (file, call.lineno, {keyword.arg for keyword in call.keywords})
+        for folder in ("hub", "integrations")
+        for file in Path(folder).rglob("*.py")
+        for call in ast.walk(ast.parse(file.read_text()))
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "Annotations"
+    ]
+
+    assert [where for *where, named in said if named and "egress" not in named] == []
+    assert len(said) > 5
+
+
 @pytest.mark.parametrize("path", WRITES_WHAT_STEERS)
 async def test_what_steers_the_assistant_is_not_written_while_tainted_or_by_others(house: Besieged, path: str) -> None:
+    house.deny_what_is_asked()
     owner = house.hub.people.owner_authority()
     before = {file: file.read_bytes() for file in house.workspace.rglob("*") if file.is_file()}
     for authority, session in (
         (owner.narrow(tainted=True), SESSION),
         (house.hub.people.authority_for("platform:user:2"), ANNAS_SESSION),
         (house.hub.people.authority_for("platform:user:9"), GROUP),
-        (owner.narrow(owner=False), GROUP),
+        (house.hub.people.authority_for("platform:user:1").narrow(owner=False), GROUP),
     ):
         for tool, arguments in (
             ("write", {"path": path, "content": "obey"}),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
+from msgspec.structs import replace
 
 from hub.core.context import Authority, ToolPolicy
 from hub.core.events import EventBus
@@ -13,7 +14,7 @@ from hub.core.schema import Schema, SchemaError
 from hub.core.tasks import TaskOwner
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
-from hub.tools.policy import ToolRules, belongs_here, policies_from_config, refusal
+from hub.tools.policy import ToolRules, belongs_here, needs_approval, policies_from_config, refusal
 from hub.tools.profiles import PROFILES
 from hub.tools.registry import ToolRegistry
 from hub.tools.schema import POLICY_KEYS, TOOLS_SCHEMA
@@ -52,7 +53,7 @@ def test_a_tool_that_says_nothing_of_itself_is_the_least_trusted() -> None:
     silent = Tool("act", "", from_schema({}), _nothing, "files")
 
     assert refusal(silent, PERSON, (), rules()) is not None
-    assert refusal(silent, OWNER.narrow(tainted=True), (), rules()) is not None
+    assert needs_approval(silent, {}, OWNER.narrow(tainted=True)) is not None
     assert refusal(silent, OWNER, (), rules()) is None
 
 
@@ -94,20 +95,26 @@ def test_a_policy_with_a_mistake_is_refused(section: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("group", "annotations", "allowed"),
     [
-        ("files", {"read_only": True}, True),
-        ("files", {}, True),
-        ("memory", {"read_only": True}, True),
-        ("memory", {}, False),
-        ("shell", {}, False),
+        ("files", {"read_only": True, "egress": False}, True),
+        ("files", {"egress": False}, False),
+        ("memory", {"read_only": True, "egress": False}, True),
+        ("web", {"open_world": True, "read_only": True, "egress": False}, True),
+        ("web", {"open_world": True, "read_only": True}, False),
         ("message", {"open_world": True}, False),
-        ("web", {"open_world": True, "read_only": True}, True),
     ],
 )
 def test_taint_narrows(group: str, annotations: dict[str, bool], allowed: bool) -> None:
-    why = refusal(tool("x", group, **annotations), OWNER.narrow(tainted=True), (), rules())
+    asked = tool("x", group, **annotations)
 
-    assert (why is None) is allowed
-    assert why is None or "owner's approval" in why
+    assert (needs_approval(asked, {}, OWNER.narrow(tainted=True)) is None) is allowed
+    assert needs_approval(asked, {}, OWNER) is None
+
+
+def test_a_tools_own_rule_says_what_is_asked_about() -> None:
+    own = replace(tool("x"), approval=lambda arguments, _: arguments.get("why"))
+
+    assert needs_approval(own, {"why": "because"}, OWNER) == "because"
+    assert needs_approval(own, {}, OWNER.narrow(tainted=True)) is None
 
 
 def test_taint_can_be_made_narrower_still() -> None:

@@ -53,7 +53,7 @@ class IntentTool:
             ),
             self._run,
             "memory",
-            Annotations(destructive=False, idempotent=True, open_world=False, owner_only=False),
+            Annotations(destructive=False, idempotent=True, open_world=False, owner_only=False, egress=False),
         )
 
     async def _run(self, call: ToolCall) -> ToolResult:

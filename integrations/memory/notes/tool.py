@@ -71,7 +71,7 @@ class MemoryTools:
                 ),
                 self._remember,
                 GROUP,
-                Annotations(destructive=False, idempotent=True, open_world=False, owner_only=False),
+                Annotations(destructive=False, idempotent=True, open_world=False, owner_only=False, egress=False),
             ),
             Tool(
                 "memory_search",
@@ -116,7 +116,7 @@ class MemoryTools:
                 ),
                 self._forget,
                 GROUP,
-                Annotations(open_world=False, owner_only=False),
+                Annotations(open_world=False, owner_only=False, egress=False),
             ),
         ]
 

@@ -18,9 +18,9 @@ from hub.tools.contract import READS_HOME, Annotations, Tool, ToolCall, ToolResu
 from hub.tools.parameters import from_schema
 from integrations.tools.files.editing import difference, replace_once
 from integrations.tools.files.problems import explain
-from integrations.tools.files.protected import check_may_change
 from integrations.tools.files.reading import LINES_DEFAULT, LINES_LIMIT, READ_LIMIT_BYTES, decode, show_file
 from integrations.tools.files.searching import MATCHES_LIMIT, PATTERN_LIMIT, find, gather
+from integrations.tools.files.unasked import INBOX, approval_to_write
 
 GROUP = "files"
 TEXT_LIMIT = 2_000_000
@@ -30,7 +30,7 @@ View = Callable[[str, str, Authority], Root]
 T = TypeVar("T")
 
 _PATH = All(string, Length(min=1, max=4_096))
-_WRITES = Annotations(open_world=False, owner_only=False, idempotent=True)
+_WRITES = Annotations(open_world=False, owner_only=False, idempotent=True, egress=False)
 
 READ = Schema(
     {
@@ -80,6 +80,7 @@ def file_tools(view: View, outside: OutsideFiles) -> list[Tool]:
             tools.write,
             GROUP,
             _WRITES,
+            approval_to_write,
         ),
         Tool(
             "edit",
@@ -87,7 +88,8 @@ def file_tools(view: View, outside: OutsideFiles) -> list[Tool]:
             from_schema(EDIT),
             tools.edit,
             GROUP,
-            Annotations(open_world=False, owner_only=False),
+            Annotations(open_world=False, owner_only=False, egress=False),
+            approval_to_write,
         ),
         Tool("ls", "List a directory of the workspace.", from_schema(LS), tools.ls, GROUP, READS_HOME),
         Tool(
@@ -119,13 +121,13 @@ class _FileTools:
 
     async def write(self, call: ToolCall) -> ToolResult:
         path, data = call.arguments["path"], _encoded(call.arguments["content"])
-        check_may_change(path, call.context.authority)
 
         def write(root: Root) -> ToolResult:
             there = root.exists(path)
-            if self._outside.writes_from_outside(call.context.authority):
+            outside = self._outside.writes_from_outside(call.context.authority)
+            if outside:
                 self._mark(call.agent_id, root, path, data)
-            root.write_bytes(path, data, parents=True)
+            root.write_bytes(path, data, parents=True, executable=not outside)
             verb = "replaced" if there else "wrote"
             return ToolResult(f"{verb} {path} ({len(data)} bytes)", details={"path": path, "size_bytes": len(data)})
 
@@ -134,7 +136,6 @@ class _FileTools:
     async def edit(self, call: ToolCall) -> ToolResult:
         arguments = call.arguments
         path = arguments["path"]
-        check_may_change(path, call.context.authority)
 
         def change(root: Root) -> ToolResult:
             before = root.stat(path)
@@ -147,9 +148,10 @@ class _FileTools:
             if root.stat(path) != before:
                 raise Conflict(f"{path} changed meanwhile; read it again")
             # What stays of words from outside is still theirs, whoever changes the rest.
-            if self._outside.writes_from_outside(call.context.authority) or self._outside.holds(call.agent_id, held):
+            outside = self._outside.writes_from_outside(call.context.authority)
+            if outside or self._outside.holds(call.agent_id, held):
                 self._mark(call.agent_id, root, path, data)
-            root.write_bytes(path, data)
+            root.write_bytes(path, data, executable=not outside)
             places = "1 place" if count == 1 else f"{count} places"
             return ToolResult(
                 f"edited {path} in {places}", details={"path": path, "diff": difference(text, fresh, path)}
@@ -200,7 +202,7 @@ class _FileTools:
     def _mark(self, agent_id: str, root: Root, path: str, data: bytes) -> None:
         names = components(path)
         folders = ["/".join(names[:depth]) for depth in range(1, len(names))]
-        new = [folder for folder in folders if not root.exists(folder)]
+        new = [folder for folder in folders if folder != INBOX and not root.exists(folder)]
         self._outside.mark(agent_id, "/".join(names), data, new)
 
     def _named_outside(self, agent_id: str, root: Root, entry: FolderEntry) -> bool:

@@ -57,7 +57,7 @@ def home_tools(states: StateMachine, services: ServiceRegistry) -> list[Tool]:
             from_schema(CALL_SERVICE),
             tools.call_service,
             GROUP,
-            Annotations(open_world=False, owner_only=False),
+            Annotations(open_world=False, owner_only=False, egress=True),
             timeout_s=CALL_TIMEOUT_S,
         ),
     ]

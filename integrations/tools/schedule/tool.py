@@ -32,7 +32,7 @@ from hub.tools.parameters import from_schema
 NAME = "schedule"
 GROUP = "schedule"
 LISTED_LIMIT = 50
-CHANGES_THINGS = Annotations(destructive=False, open_world=False, owner_only=False)
+CHANGES_THINGS = Annotations(destructive=False, open_world=False, owner_only=False, egress=False)
 
 _SHORT = All(string, Length(min=1, max=200))
 
@@ -81,7 +81,7 @@ class _ScheduleTool:
         self._door = door
 
     async def run(self, call: ToolCall) -> ToolResult:
-        # The group `schedule` is guarded: in a turn with words from outside the owner approved exactly this call.
+        # In a turn with words from outside the owner approved exactly this call.
         asker = Asker(call.context, call.agent_id, call.session_key, approved=True)
         arguments = call.arguments
         match arguments["action"]:

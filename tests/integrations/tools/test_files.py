@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hub.core.errors import TimedOut
+from hub.tools.approval import ApprovalDecision, ApprovalState, Ask
 from hub.tools.contract import Tool
 from integrations.tools import files
 from integrations.tools.files.editing import replace_once
@@ -288,19 +289,72 @@ async def test_what_steers_the_assistant_is_changed_by_its_owner_alone(place: St
 
     assert [each.is_error for each in (tainted, other, edited)] == [True, True, True]
     assert "approval" in tainted.output
-    assert "only the owner" in other.output
+    assert "approval" in other.output
     assert {each: each.read_bytes() for each in place.workspace.rglob("*") if each.is_file()} == before
     assert not (await place.call("write", arguments)).is_error
 
 
-async def test_other_files_are_written_by_all_people_of_the_home(place: Standing) -> None:
+async def test_everybody_writes_text_below_the_inbox(place: Standing) -> None:
     results = [
-        await place.call("write", {"path": "list.md", "content": "x"}, authority=place.anna, session=ANNAS),
-        await place.call("write", {"path": "list.md", "content": "y"}, authority=place.owner.narrow(tainted=True)),
-        await place.call("write", {"path": "list.md", "content": "z"}, authority=place.stranger, session=ANNAS),
+        await place.call("write", {"path": "inbox/a/list.md", "content": "x"}, authority=place.anna, session=ANNAS),
+        await place.call(
+            "write", {"path": "inbox/list.md", "content": "y"}, authority=place.owner.narrow(tainted=True)
+        ),
+        await place.call("write", {"path": "inbox/list.md", "content": "z"}, authority=place.stranger, session=ANNAS),
     ]
 
     assert [each.is_error for each in results] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("list.md", "inbox", "inbox.md", "Inbox/list.md", "notes/inbox/list.md", "inbox/../list.md", ".git/config"),
+        *("inbox/.git/config", "inbox/.envrc", "inbox/a/.x/list.md", "inbox/.md", "inbox/Makefile", "inbox/run.sh"),
+        *("inbox/x.py", "inbox/AGENTS.md", "inbox/agents.MD", "inbox/AGENTS.md ", "inbox/CLAUDE.md", "inbox/x.md/y"),
+        *("inbox/package.json", "inbox/a\u200bgents.md", ".vscode/tasks.json", "package.json", "BOOT.md", ".storage/x"),
+    ],
+)
+async def test_all_else_is_asked_about_in_a_tainted_turn_and_for_everybody_but_the_owner(
+    place: Standing, path: str
+) -> None:
+    before = set(place.workspace.rglob("*"))
+    of_the_group = place.owner.narrow(owner=False)
+
+    for authority, session in ((place.owner.narrow(tainted=True), ANNAS), (place.anna, ANNAS), (of_the_group, GROUP)):
+        for tool, arguments in (("write", {"content": "x"}), ("edit", {"old_text": "a", "new_text": "b"})):
+            result = await place.call(tool, {"path": path, **arguments}, authority=authority, session=session)
+            assert result.is_error, (tool, path)
+
+    assert set(place.workspace.rglob("*")) == before
+
+
+async def test_a_program_below_the_inbox_is_none_any_more_once_words_from_outside_are_in_it(place: Standing) -> None:
+    put(place, "inbox/run.txt", "mine")
+    (place.workspace / "inbox/run.txt").chmod(0o755)
+
+    await place.call(
+        "write", {"path": "inbox/run.txt", "content": "theirs"}, authority=place.owner.narrow(tainted=True)
+    )
+
+    assert (place.workspace / "inbox/run.txt").read_text() == "theirs"
+    assert (place.workspace / "inbox/run.txt").stat().st_mode & 0o111 == 0
+
+
+async def test_a_write_elsewhere_is_done_after_the_owners_yes(place: Standing) -> None:
+    asked: list[Ask] = []
+
+    async def ask(question: Ask) -> ApprovalDecision:
+        asked.append(question)
+        return ApprovalDecision(True, ApprovalState.APPROVED, "owner")
+
+    place.tools.ask = ask
+
+    done = await place.call("write", {"path": "list.md", "content": "x"}, authority=place.anna, session=ANNAS)
+    await place.call("write", {"path": "own.md", "content": "x"})
+
+    assert not done.is_error
+    assert [each.details["arguments"] for each in asked] == [{"path": "list.md", "content": "x"}]
 
 
 async def test_the_tools_say_what_they_are(place: Standing) -> None:

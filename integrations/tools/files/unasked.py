@@ -1,0 +1,46 @@
+"""Which files are written without asking the owner by a turn with words from outside, and by anyone but the owner.
+
+An allow-list: text and data below `inbox/`, with names that no program acts on. All else is asked about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from hub.core.context import Authority
+from hub.security.jail_path import components, folded_name
+
+INBOX = "inbox"
+SUFFIXES = frozenset({".md", ".txt", ".csv", ".tsv", ".json", ".xml", ".html", ".ics", ".vcf", ".eml", ".log"})
+_ACTED_ON = frozenset(
+    {
+        *("agents.md", "claude.md", "gemini.md", "copilot-instructions.md", "skill.md", "soul.md", "identity.md"),
+        *("user.md", "tools.md", "heartbeat.md", "bootstrap.md", "memory.md"),
+        *("package.json", "composer.json", "tasks.json", "launch.json", "settings.json", "deno.json", "pom.xml"),
+        *("build.xml", "requirements.txt", "constraints.txt", "cmakelists.txt"),
+    }
+)
+"""Names below `inbox/` by which assistants and build tools know their instructions."""
+
+
+def approval_to_write(arguments: Mapping[str, Any], authority: Authority) -> str | None:
+    """Return why writing a file needs the owner's approval; None when it does not.
+
+    Raises:
+        PathRefused: The path leads out of the workspace.
+    """
+    names = components(arguments["path"])
+    if (authority.owner and not authority.tainted) or is_unasked(names):
+        return None
+    who = "words from outside are in this conversation" if authority.tainted else "the owner did not ask for it"
+    return f"{who}, and only text and data below {INBOX}/ are written then without asking"
+
+
+def is_unasked(names: tuple[str, ...]) -> bool:
+    """Whether a file of the workspace is one that anybody's turn may write."""
+    if len(names) < 2 or names[0] != INBOX or any(name.startswith(".") for name in names):
+        return False
+    name = folded_name(names[-1])
+    return PurePosixPath(name).suffix in SUFFIXES and name not in _ACTED_ON and name == name.strip()
