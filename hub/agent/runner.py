@@ -121,11 +121,15 @@ class AgentRunner:
         self._runs.insert(connection, request, request.context, RunState.QUEUED)
         self._ended[request.run_id] = None
 
-    async def run(self, request: RunRequest) -> RunResult:
+    async def run(self, request: RunRequest, *, fresh: bool = False) -> RunResult:
         """Run once and return the result; errors, limits and aborts are results too.
 
         A run id that is known already is not run again: a caller joins the run that goes on, or gets the result that
         there was.
+
+        Args:
+            request: What is asked.
+            fresh: Whether its id was made for it, so that no run can have it yet.
 
         Raises:
             HubError: The database could not be asked whether the run is known.
@@ -135,7 +139,7 @@ class AgentRunner:
         # One after the other, so that those who ask at the same time get their turns in the order in which they asked.
         async with self._asking:
             active = self._active.get(request.run_id)
-            if active is None and (known := await self._known(request)) is not None:
+            if active is None and not fresh and (known := await self._known(request)) is not None:
                 return known
             task = active.task if active is not None and active.task is not None else self._start(request)
         return await asyncio.shield(task)

@@ -90,7 +90,7 @@ def _add_user(messages: list[dict[str, Any]], parts: list[dict[str, Any]]) -> No
         parts = [*earlier, *parts]
         messages.pop()
     if all(part["type"] == "text" for part in parts):
-        messages.append({"role": "user", "content": "\n\n".join(part["text"] for part in parts)})
+        messages.append({"role": "user", "content": "\n\n".join([part["text"] for part in parts])})
         return
     messages.append({"role": "user", "content": parts})
 

@@ -88,12 +88,14 @@ class Message(Struct, frozen=True):
     @property
     def text(self) -> str:
         """All its text blocks, joined."""
+        if len(self.content) == 1 and type(self.content[0]) is TextBlock:
+            return self.content[0].text
         return "".join(block.text for block in self.content if isinstance(block, TextBlock))
 
     @property
     def tool_calls(self) -> tuple[ToolCallBlock, ...]:
         """Its tool calls, in order."""
-        return tuple(block for block in self.content if isinstance(block, ToolCallBlock))
+        return tuple([block for block in self.content if type(block) is ToolCallBlock])
 
     def as_dict(self) -> dict[str, Any]:
         """The message in the gateway's wire shape, which is also how transcripts store it."""

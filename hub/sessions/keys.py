@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from functools import lru_cache
 from urllib.parse import quote, unquote_to_bytes
 
 from msgspec import Struct
@@ -124,16 +125,21 @@ class SessionKey(Struct, frozen=True):
         Raises:
             InvalidRequest: It is not a key, or not in its one spelling; the message says what was expected.
         """
-        if not text or len(text) > KEY_LIMIT:
-            raise InvalidRequest(f"a session key is a text of 1 to {KEY_LIMIT} characters")
-        full = _expand(text, default_agent)
-        parts = full.split(":")
-        if len(parts) < 3 or parts[0] != "agent":
-            raise _malformed(text)
-        key = _assemble(text, parts[1], parts[2:])
-        if str(key) != full:
-            raise InvalidRequest(f"the session key {text!r} must be spelled {str(key)!r}")
-        return key
+        return _parsed(text, default_agent)
+
+
+@lru_cache(maxsize=1_024)
+def _parsed(text: str, default_agent: str) -> SessionKey:
+    if not text or len(text) > KEY_LIMIT:
+        raise InvalidRequest(f"a session key is a text of 1 to {KEY_LIMIT} characters")
+    full = _expand(text, default_agent)
+    parts = full.split(":")
+    if len(parts) < 3 or parts[0] != "agent":
+        raise _malformed(text)
+    key = _assemble(text, parts[1], parts[2:])
+    if str(key) != full:
+        raise InvalidRequest(f"the session key {text!r} must be spelled {str(key)!r}")
+    return key
 
 
 def main_key(agent: str) -> str:

@@ -11,10 +11,11 @@ from hub.core.errors import Conflict, InvalidRequest, LimitExceeded
 from hub.core.events import EventBus
 from hub.tools.approval import AskOwner
 from hub.tools.contract import Tool
-from hub.tools.policy import ToolRules, listed
+from hub.tools.policy import ToolRules, belongs_here, listed
 
 EVENT_TOOLS_CHANGED = "tools_changed"
 TOOL_LIMIT = 2_000
+AVAILABLE_KEPT = 64
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
@@ -33,10 +34,12 @@ class ToolRegistry:
         self.rules = rules or ToolRules()
         self.ask = ask
         self._tools: dict[str, Tool] = {}
+        self._available: dict[tuple[bool, bool, tuple[ToolPolicy, ...], tuple[ToolPolicy, ...]], tuple[Tool, ...]] = {}
 
     def configure(self, rules: ToolRules) -> None:
         """Take other rules; they hold from the next call on."""
         self.rules = rules
+        self._available.clear()
 
     def register(self, tool: Tool) -> Callable[[], None]:
         """Add a tool.
@@ -56,11 +59,13 @@ class ToolRegistry:
         if len(self._tools) >= TOOL_LIMIT:
             raise LimitExceeded(f"there are already {TOOL_LIMIT} tools; {tool.name} was not added")
         self._tools[tool.name] = tool
+        self._available.clear()
         self.bus.fire(EVENT_TOOLS_CHANGED, {"name": tool.name, "registered": True})
 
         def remove() -> None:
             if self._tools.get(tool.name) is tool:
                 del self._tools[tool.name]
+                self._available.clear()
                 self.bus.fire(EVENT_TOOLS_CHANGED, {"name": tool.name, "registered": False})
 
         return remove
@@ -81,8 +86,15 @@ class ToolRegistry:
             policy: Further policies, all of which must permit a tool.
         """
         policies = (policy,) if isinstance(policy, ToolPolicy) else tuple(policy)
-        shown = (tool for tool in self._tools.values() if listed(tool, authority, policies, self.rules))
-        return sorted(shown, key=lambda tool: (tool.group, tool.name))
+        # All that `listed` looks at, besides the tools; the same few ask again and again.
+        key = (authority.owner, belongs_here(authority), authority.tool_policies, policies)
+        found = self._available.get(key)
+        if found is None:
+            if len(self._available) >= AVAILABLE_KEPT:
+                self._available.clear()
+            shown = [tool for tool in self._tools.values() if listed(tool, authority, policies, self.rules)]
+            found = self._available[key] = tuple(sorted(shown, key=lambda tool: (tool.group, tool.name)))
+        return list(found)
 
     def catalog(self) -> list[dict[str, Any]]:
         """Return every tool as plain data, by group and name."""

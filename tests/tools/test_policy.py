@@ -156,3 +156,20 @@ def test_another_policy_never_gives_more(
 def test_every_profile_lets_a_session_say_how_it_is() -> None:
     for allowed in PROFILES.values():
         assert ToolPolicy(allow=allowed).permits("session_status", "session")
+
+
+async def test_the_tools_somebody_is_shown_follow_what_is_registered_and_configured() -> None:
+    registry = ToolRegistry(EventBus(TaskOwner("test")))
+    remove = registry.register(tool())
+    shown = [registry.available(PERSON)]
+
+    registry.register(tool("owners", owner_only=True))
+    registry.register(tool("second"))
+    shown += [registry.available(PERSON), registry.available(OWNER), registry.available(STRANGER)]
+    remove()
+    shown.append(registry.available(PERSON))
+    registry.configure(rules(deny=["second"]))
+    shown.append(registry.available(PERSON))
+
+    names = [[each.name for each in tools] for tools in shown]
+    assert names == [["look"], ["look", "second"], ["look", "owners", "second"], [], ["second"], []]

@@ -215,11 +215,12 @@ class LiveChat:
         }
         key = event.data["session_key"]
         session = self._sessions.get(key)
-        named = SessionKey.parse(key).kind is SessionKind.MAIN or (session is not None and session.title is not None)
-        if session is not None and not named and (title := title_of([entry])) is not None:
+        unnamed = session is not None and session.title is None and SessionKey.parse(key).kind is not SessionKind.MAIN
+        if unnamed and (title := title_of([entry])) is not None:
             self._tasks.spawn(self._name(key, title), name="name a conversation")
-        for turn in turns_of([entry]):
-            self._send_turn(key, turn)
+        if self._live.watched(_topic(key)):
+            for turn in turns_of([entry]):
+                self._send_turn(key, turn)
 
     def _finished(self, event: Event) -> None:
         run_id, key = event.data["run_id"], event.data["session_key"]

@@ -86,7 +86,7 @@ class RunStream:
 
     async def _run(self) -> RunResult:
         try:
-            return await self._runner.run(self._request)
+            return await self._runner.run(self._request, fresh=True)
         except HubError as error:
             request = self._request
             return RunResult(request.run_id, request.session_key, RunStatus.ERROR, stop="error", error=error.as_dict())
