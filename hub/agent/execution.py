@@ -192,7 +192,8 @@ class Execution:
         if run.record is None:
             raise AssertionError("prepared first")
         run.results.clear()
-        said = run.record.said(turn.message, run.model, turn.usage, derived=run.heard_outside)
+        data = run.take_failed_models()
+        said = run.record.said(turn.message, run.model, turn.usage, data, derived=run.heard_outside)
         await run.record.store([said])
         run.open_calls = list(turn.calls)
         if not self._request.ephemeral:
@@ -211,7 +212,7 @@ class Execution:
         run = self._run
         answer = run.answer
         if outcome.status is RunStatus.OK and answer is not None:
-            data = {"final": True, "status": "ok", "stop": outcome.stop}
+            data = {"final": True, "status": "ok", "stop": outcome.stop, **run.take_failed_models()}
             return [record.said(answer.message, run.model, answer.usage, data, derived=run.heard_outside)]
         return [
             *self._closed_calls(record, STOPPED_CALL),

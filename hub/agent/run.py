@@ -41,6 +41,7 @@ class AgentRun:
         is_new: Whether the session was made by this run.
         record: Writes its transcript, once the session is open.
         model: `provider/id` of the model that was asked last, once known.
+        failed_models: The models that failed before the next answer: `{model, reason}`.
         window: What that model was sent.
         fixed_tokens: Tokens of prompt and tools, which every window has before it.
         heard_outside: Whether words from outside were before the model: what it says since may be theirs.
@@ -54,7 +55,8 @@ class AgentRun:
     """
 
     __slots__ = (
-        *("_begun", "_stopped", "answer", "calls", "context", "created_ms", "draft", "facts", "fixed_tokens"),
+        *("_begun", "_stopped", "answer", "calls", "context", "created_ms", "draft", "facts"),
+        *("failed_models", "fixed_tokens"),
         *("heard_outside", "is_new", "model", "open_calls", "phase", "record", "request", "results", "session"),
         *("spent", "started_ms", "tainted", "task", "window"),
     )
@@ -75,6 +77,7 @@ class AgentRun:
         self.is_new = False
         self.record: RunRecord | None = None
         self.model: str | None = None
+        self.failed_models: list[dict[str, str]] = []
         self.window: Window | None = None
         self.fixed_tokens = 0
         self.heard_outside = False
@@ -87,6 +90,11 @@ class AgentRun:
         self.calls: list[tuple[str, Usage]] = []
         self._begun = False
         self._stopped: RunOutcome | None = None
+
+    def take_failed_models(self) -> dict[str, Any]:
+        """Return the data of an answer's entry that names the models that failed before it."""
+        failed, self.failed_models = self.failed_models, []
+        return {"failed_models": failed} if failed else {}
 
     @property
     def context_tokens(self) -> int:

@@ -111,8 +111,11 @@ class RunPorts:
         )
 
     def _attempted(self, attempt: Attempt) -> None:
-        self._run.model = attempt.candidate.ref
+        failed, self._run.model = self._run.model, attempt.candidate.ref
         if attempt.error is not None:
+            if failed is not None and failed != self._run.model:
+                reason = str(attempt.error.details.get("status") or attempt.error.code)
+                self._run.failed_models.append({"model": failed, "reason": reason})
             _log.warning(
                 "run %s: call %d goes to %s after %.1f s, since the one before failed: %s",
                 self._run.request.run_id,

@@ -26,7 +26,7 @@ FAILURES_UNTIL_ASIDE = 3
 
 
 class Health(Struct):
-    """What is remembered of one provider's calls; a provider that is set aside is tried after the others."""
+    """The outcome of one provider's latest calls; a provider that is set aside is tried after the others."""
 
     clock: Clock
     repairs: Repairs
@@ -66,13 +66,16 @@ class Health(Struct):
                 if self.failures >= FAILURES_UNTIL_ASIDE:
                     wait_s = max(error.retry_after_s or 0.0, FAILING_ASIDE_S)
                     self.aside_until = now + min(wait_s, ASIDE_LIMIT_S)
+                    self._tell(
+                        "failing", f"{self.config.name} does not answer", "Other models answer meanwhile.", error
+                    )
             case _:
                 return
         self.error = error
 
     def forget(self) -> None:
         """Clear the repairs of this provider, because it works again or is gone."""
-        for kind in ("auth", "billing"):
+        for kind in ("auth", "billing", "failing"):
             self.repairs.clear(REPAIR_SOURCE, f"{self.config.name}-{kind}")
 
     def as_dict(self) -> dict[str, Any]:

@@ -235,7 +235,7 @@ async def test_a_refused_key_raises_a_repair_sets_aside_and_is_cleared_by_succes
     assert [each.ref for each in await registry.candidates()] == ["mine/qwen3", "other/qwen3"]
 
 
-async def test_a_provider_that_fails_again_and_again_is_set_aside_for_a_while(world: World) -> None:
+async def test_a_provider_that_fails_three_times_is_set_aside_for_a_while_and_raises_a_repair(world: World) -> None:
     registry = world.registry({"default": "mine", "providers": {"mine": MINE, "other": MINE}, "fallbacks": ["other"]})
     first = (await registry.candidates())[0]
     world.made["mine"].plays.extend([[Overloaded("down")]] * 3)
@@ -245,6 +245,7 @@ async def test_a_provider_that_fails_again_and_again_is_set_aside_for_a_while(wo
             assert not [event async for event in first.provider.stream(request())]
 
     assert [each.ref for each in await registry.candidates()] == ["other/qwen3", "mine/qwen3"]
+    assert [repair.title for repair in world.repairs.all()] == ["mine does not answer"]
     await world.clock.advance(31)
     assert [each.ref for each in await registry.candidates()] == ["mine/qwen3", "other/qwen3"]
 

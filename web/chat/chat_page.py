@@ -198,7 +198,7 @@ class ChatPage:
         }
 
     def _shown(self, turn: ShownTurn, key: str) -> dict[str, Any]:
-        return self._live_chat.shown(turn) | {"author": self._author(key)}
+        return self._live_chat.shown(turn, key) | {"author": self._author(key)}
 
     def _author(self, key: str) -> str | None:
         try:

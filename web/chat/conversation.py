@@ -81,6 +81,9 @@ class ShownTurn(Struct):
         run_id: The run it belongs to.
         state: done | running | aborted | error.
         error: What went wrong, for people.
+        asked: The words that an assistant's turn answers.
+        model: The model that answered last.
+        failed_models: Those that were asked before and failed: `{model, reason}`.
     """
 
     id: str
@@ -90,6 +93,9 @@ class ShownTurn(Struct):
     run_id: str | None = None
     state: str = "done"
     error: str | None = None
+    asked: str = ""
+    model: str = ""
+    failed_models: list[Mapping[str, str]] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         """The turn as plain data."""
@@ -101,6 +107,9 @@ class ShownTurn(Struct):
             "run_id": self.run_id,
             "state": self.state,
             "error": self.error,
+            "asked": self.asked,
+            "model": self.model,
+            "failed_models": self.failed_models,
         }
 
 
@@ -126,6 +135,8 @@ def turns_of(entries: Iterable[Mapping[str, Any]]) -> list[ShownTurn]:
         if role not in {"user", "assistant"}:
             continue
         turn = _turn_for(turns, taken, entry, "note" if _is_note(entry) else str(role))
+        turn.model = str(entry.get("model") or turn.model)
+        turn.failed_models += (entry.get("data") or {}).get("failed_models") or []
         for block in _blocks(message.get("content")):
             part = _part(turn, block)
             if part is not None and part.kind == "tool":
@@ -133,7 +144,15 @@ def turns_of(entries: Iterable[Mapping[str, Any]]) -> list[ShownTurn]:
     for part in calls.values():
         if part.state == "running":
             part.state = "interrupted"
+    asked = {turn.run_id: _text_of(turn) for turn in turns if turn.role == "user" and turn.run_id}
+    for turn in turns:
+        if turn.role == "assistant":
+            turn.asked = asked.get(turn.run_id or "", "")
     return [turn for turn in turns if turn.parts or turn.state != "done"]
+
+
+def _text_of(turn: ShownTurn) -> str:
+    return "\n".join(part.text for part in turn.parts if part.kind == "text")
 
 
 def texts_of(turns: Iterable[ShownTurn]) -> list[str]:

@@ -143,13 +143,15 @@ class LiveChat:
         """Render the texts of turns without holding the loop; return whether that took time: then ask for them anew."""
         return await self._markdown.prepare(texts_of(turns))
 
-    def shown(self, turn: ShownTurn) -> dict[str, Any]:
-        """Return a turn as templates want it; see `prepare`."""
+    def shown(self, turn: ShownTurn, session_key: str) -> dict[str, Any]:
+        """Return a turn as templates read it; see `prepare`."""
         render_turns([turn], self._markdown.render_kept)
         return turn.as_dict() | {
             "when": self._renderer.when(turn.ts_ms),
             "iso": self._renderer.iso(turn.ts_ms),
             "author": None,
+            "session": session_key,
+            "retry_key": f"web-{new_id()}",
         }
 
     def run_state(self, session_key: str, language: str) -> str:
@@ -296,7 +298,7 @@ class LiveChat:
         topic = _topic(key)
         if not self._live.watched(topic):
             return
-        shown = self.shown(turn)
+        shown = self.shown(turn, key)
 
         def frame(language: str) -> dict[str, Any]:
             html = self._renderer.fragment("turn", language, turn=shown)

@@ -231,11 +231,16 @@ live.on("html", (frame) => {
 });
 live.on("hello", () => flush());
 
-/** Mark the conversation that is open: the list is the same for all tabs. */
+/** Mark the conversation that is open, and show its name: the list is the same for all tabs. */
 function markSession() {
   for (const link of document.querySelectorAll("#sessions a")) {
-    if (new URL(link.href).searchParams.get("session") === session) link.setAttribute("aria-current", "true");
-    else link.removeAttribute("aria-current");
+    const open = new URL(link.href).searchParams.get("session") === session;
+    if (!open) { link.removeAttribute("aria-current"); continue; }
+    link.setAttribute("aria-current", "true");
+    const title = document.getElementById("chat-title");
+    const name = link.querySelector(".name").textContent.trim();
+    if (title.textContent !== name) document.title = document.title.replace(/^.*(?= · )/, name);
+    title.textContent = name;
   }
 }
 

@@ -113,12 +113,17 @@ async def test_a_page_opened_in_the_middle_of_a_run_shows_it_and_goes_on(
     await expect(page.get_by_role("log").get_by_text("Half of it, and the rest.")).to_be_visible()
 
 
-async def test_an_error_of_the_model_is_told(page: Page, model_server: OpenAIServer) -> None:
+async def test_an_error_of_the_model_is_shown_and_can_be_retried(page: Page, model_server: OpenAIServer) -> None:
     model_server.set_default({"status": 401, "body": {"error": {"message": "Incorrect API key provided."}}})
 
     await say(page, "hello?")
 
     await expect(page.get_by_role("log").locator(".outcome.error")).to_be_visible()
+    model_server.set_default("Now I hear you.")
+    await page.get_by_role("button", name="Retry").click()
+    await expect(page.get_by_role("log").get_by_text("Now I hear you.")).to_be_visible()
+    await expect(page.get_by_role("log").get_by_text("hello?")).to_have_count(2)
+    await expect(page.get_by_role("log").get_by_text("my_server/scripted", exact=True)).to_be_visible()
 
 
 async def test_hostile_words_of_a_model_stay_words(page: Page, model_server: OpenAIServer) -> None:
@@ -137,6 +142,7 @@ async def test_a_conversation_is_named_by_its_first_words_and_can_be_renamed_and
     await say(page, "Is the boiler on?")
     sessions = page.get_by_role("complementary", name="Conversations")
     await expect(sessions.get_by_role("link", name="Is the boiler on?")).to_be_visible()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Is the boiler on?")
 
     await page.get_by_label("Conversation settings").click()
     await page.get_by_label("Name").fill("Boiler")

@@ -40,6 +40,21 @@ def test_the_messages_of_one_run_are_one_turn_with_the_result_in_its_call() -> N
     assert turns[1].parts[1].brief == "notes.md"
 
 
+def test_an_answer_names_its_model_those_that_failed_and_what_was_asked() -> None:
+    failed = {"model": "mock/one", "reason": "500"}
+    answer = entry("2", "r", said("assistant", text("Noon.")))
+
+    turns = turns_of(
+        [
+            entry("1", "r", said("user", text("What time is it?"))),
+            answer | {"model": "offline/homarus", "data": {"failed_models": [failed]}},
+        ]
+    )
+
+    assert (turns[1].model, turns[1].failed_models) == ("offline/homarus", [failed])
+    assert turns[1].asked == "What time is it?"
+
+
 def test_a_call_without_a_result_is_shown_as_interrupted() -> None:
     turns = turns_of([entry("1", "r", said("assistant", CALL))])
 
