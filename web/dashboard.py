@@ -20,6 +20,7 @@ from web.chat.approvals_page import ApprovalsPage
 from web.chat.chat_page import ChatPage
 from web.chat.live_chat import LiveChat
 from web.chat.markdown import Markdown
+from web.chat.session_titles import session_title
 from web.core.assets import Assets
 from web.core.i18n import LANGUAGES
 from web.core.lazy_pages import LazyPages
@@ -30,6 +31,7 @@ from web.core.texts import ACTIVITY
 from web.developer import live_topics as developer_topics, routes as developer_routes
 from web.developer.event_log import EventLog
 from web.home import routes as home_routes
+from web.home.find_page import FindPage
 from web.home.login_page import LoginPage
 from web.home.overview_data import OverviewData
 from web.home.overview_page import OverviewPage
@@ -106,7 +108,7 @@ class Dashboard:
         front = "/overview" if self._live_chat is None else "/chat"
         routes = [
             *frame_routes(renderer, self._assets, self._live, front),
-            *home_routes.routes(self._make_login(), self._make_overview()),
+            *home_routes.routes(self._make_login(), self._make_overview(), self._make_find()),
             *settings_routes.routes(ConfigurationPage(renderer, hub.config, self._put_into_force)),
         ]
         if self._live_chat is None:
@@ -135,6 +137,11 @@ class Dashboard:
         overview = OverviewPage(self._renderer, self._overview.overview, self._approvals.data)
         self._live.add_topic("overview", overview.state)
         return overview
+
+    def _make_find(self) -> FindPage | None:
+        if self._overview.recovery:
+            return None
+        return FindPage(self._client, self._hub.sessions.list, lambda each: session_title(each, each.key))
 
     def _make_live_chat(self) -> LiveChat:
         hub = self._hub

@@ -288,6 +288,27 @@ async def test_an_error_of_a_page_is_a_page(owner: ClientSession) -> None:
     assert "There is no agent" in await answer.text()
 
 
+async def test_the_palette_finds_blueprints_memory_and_conversations_by_name(owner: ClientSession) -> None:
+    await owner.post("/memory/remember", json={"text": "The stopcock is behind the boiler"})
+    key = "agent:main:webchat:direct:garden"
+    await owner.post("/chat/rename", json={"session": key, "name": "Plans for the garden"})
+
+    async def found(query: str) -> list[tuple[str, str]]:
+        answer = await (await owner.get("/find", params={"q": query})).json()
+        return [(each["kind"], each["name"]) for each in answer["found"]]
+
+    assert ("blueprint", "Morning briefing") in await found("morning")
+    assert ("conversation", "Plans for the garden") in await found("plan gard")
+    assert any(kind == "memory" and "stopcock" in name for kind, name in await found("stopcock"))
+    assert await found("  ") == []
+
+
+async def test_the_configuration_is_reloaded_on_command(owner: ClientSession) -> None:
+    answer = await owner.post("/config/reload", headers={"Accept": "application/json"})
+
+    assert await answer.json() == {"applied": True}
+
+
 async def test_an_unknown_address_is_a_page_with_a_way_back(stranger: ClientSession) -> None:
     answer = await stranger.get("/no/such/page", headers={"Accept": "text/html", "Accept-Language": "zh-CN"})
 

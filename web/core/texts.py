@@ -224,6 +224,17 @@ MEMORY_TOLD = {
 }
 
 SCRIPT_TEXTS = (
+    "Automation",
+    "Blueprint",
+    "Conversation",
+    "Memory",
+    "Memory file",
+    "New automation",
+    "New script",
+    "Reload the configuration",
+    "Remember something",
+    "Script",
+    "Sign out",
     "Close",
     "Discard it",
     "Find",

@@ -108,6 +108,13 @@ class ConfigurationPage:
         text = self._config.editor.history.read(fields["file"], fields["version"]).decode("utf-8", "replace")
         return await self._write(call, fields["file"], text, fields["base_hash"])
 
+    async def reload(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /config/reload`: read the files again and apply what changed."""
+        result = await self._put_into_force()
+        if wants_json(call.request):
+            return json_response({"applied": result is not None and result.applied})
+        return see_other("/config")
+
     # -- inside --------------------------------------------------------------------------------------------------------
 
     async def _write(self, call: HttpCall, name: str, text: str, base_hash: str) -> web.StreamResponse:

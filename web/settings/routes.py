@@ -16,4 +16,5 @@ def routes(configuration: ConfigurationPage) -> list[Route]:
         form("/config/complete", configuration.complete, ADMIN, TEXT_LIMIT_BYTES),
         form("/config/save", configuration.save, ADMIN, TEXT_LIMIT_BYTES),
         form("/config/restore", configuration.restore, ADMIN),
+        form("/config/reload", configuration.reload, ADMIN),
     ]

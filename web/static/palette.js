@@ -1,17 +1,24 @@
-// ⌘K: go to a page or a conversation, or do something. `?`: the sheet of shortcuts.
+// ⌘K: go to a page, or to anything the hub knows by name, or do something. `?`: the sheet of shortcuts.
 import { html, LitElement } from "./vendor/lit.js";
 import { t } from "./texts.js";
+
+const WAIT_MS = 150;
+const KINDS = {
+  conversation: t("Conversation"), automation: t("Automation"), script: t("Script"), blueprint: t("Blueprint"),
+  file: t("Memory file"), memory: t("Memory"),
+};
 
 const command = /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘" : "Ctrl";
 
 class Palette extends LitElement {
-  static properties = { query: { state: true }, at: { state: true }, mode: { state: true } };
+  static properties = { query: { state: true }, at: { state: true }, mode: { state: true }, found: { state: true } };
 
   constructor() {
     super();
     this.query = "";
     this.at = 0;
     this.mode = "";
+    this.found = [];
   }
 
   createRenderRoot() {
@@ -21,12 +28,24 @@ class Palette extends LitElement {
   open(mode) {
     this.mode = mode;
     this.query = "";
+    this.found = [];
     this.at = 0;
     this.updateComplete.then(() => {
       const dialog = this.querySelector("dialog");
       if (!dialog.open) dialog.showModal();
       dialog.querySelector("input, button")?.focus();
     });
+  }
+
+  /** Ask the hub for what is called so: conversations, automations, scripts, blueprints and memory. */
+  async ask(query) {
+    clearTimeout(this.timer);
+    if (!query.trim()) { this.found = []; return; }
+    this.timer = setTimeout(async () => {
+      const answer = await fetch(`/find?q=${encodeURIComponent(query)}`, { headers: { Accept: "application/json" } }).catch(() => null);
+      const { found } = answer?.ok ? await answer.json() : { found: [] };
+      if (query === this.query) this.found = found;
+    }, WAIT_MS);
   }
 
   get choices() {
@@ -38,9 +57,19 @@ class Palette extends LitElement {
       name: button.textContent.trim(),
       run: () => button.click(),
     }));
-    const own = [{ name: t("Keyboard shortcuts"), run: () => this.open("sheet") }];
+    const own = [
+      { name: t("New conversation"), run: () => post("/chat/new") },
+      { name: t("New automation"), run: () => location.assign("/automations/new") },
+      { name: t("New script"), run: () => location.assign("/scripts/new") },
+      { name: t("Remember something"), run: () => location.assign("/memory#remember-text") },
+      { name: t("Reload the configuration"), run: () => post("/config/reload") },
+      { name: t("Keyboard shortcuts"), run: () => this.open("sheet") },
+      { name: t("Sign out"), run: () => post("/logout") },
+    ].filter(({ name }) => !acts.some((act) => act.name === name));
+    const found = this.found.map(({ kind, name, path }) => ({ name, kind: KINDS[kind], run: () => location.assign(path) }));
     const wanted = this.query.toLowerCase().split(/\s+/);
-    return [...places, ...acts, ...own].filter(({ name }) => wanted.every((word) => name.toLowerCase().includes(word)));
+    const here = [...places, ...acts, ...own].filter(({ name }) => wanted.every((word) => name.toLowerCase().includes(word)));
+    return [...here, ...found.filter(({ name }) => !here.some((each) => each.name === name))];
   }
 
   keydown(event) {
@@ -70,10 +99,10 @@ class Palette extends LitElement {
     return html`<input type="text" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list"
         aria-label=${t("Go to or do")} placeholder=${t("Go to or do")} autocomplete="off" .value=${this.query}
         aria-activedescendant=${choices.length ? `palette-${this.at}` : ""}
-        @input=${(event) => { this.query = event.target.value; this.at = 0; }} @keydown=${this.keydown}>
+        @input=${(event) => { this.query = event.target.value; this.at = 0; this.ask(this.query); }} @keydown=${this.keydown}>
       ${choices.length ? html`<div role="listbox" id="palette-list" aria-label=${t("Go to or do")}>
         ${choices.map((choice, index) => html`<div role="option" id="palette-${index}" aria-selected=${index === this.at}
-          @click=${() => this.choose(choice)}>${choice.name}</div>`)}
+          @click=${() => this.choose(choice)}><span dir="auto">${choice.name}</span>${choice.kind ? html` <small>${choice.kind}</small>` : ""}</div>`)}
       </div>` : html`<p id="palette-list" class="empty">${t("Nothing is called that.")}</p>`}`;
   }
 
@@ -88,6 +117,15 @@ class Palette extends LitElement {
       <table><tbody>${rows.map(([key, words]) => html`<tr><td><kbd>${key}</kbd></td><td>${words}</td></tr>`)}</tbody></table>
       <form method="dialog"><button>${t("Close")}</button></form>`;
   }
+}
+
+/** Post a form without fields, as its button on a page would. */
+function post(path) {
+  const form = document.createElement("form");
+  form.method = "post";
+  form.action = path;
+  document.body.append(form);
+  form.submit();
 }
 
 customElements.define("hm-palette", Palette);

@@ -1,0 +1,107 @@
+"""Find by name: what the command palette shows while one types, beside the pages that it knows by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from aiohttp import web
+
+from hub.core.errors import HubError
+from hub.gateway.calls.contract import HttpCall
+from hub.sessions.session import Session
+from web.core.method_client import MethodClient
+from web.core.render import json_response
+from web.core.urls import blueprint_place, memory_place, script_place
+
+QUERY_LIMIT = 100
+PER_KIND = 6
+MEMORY_FROM = 3
+"""Characters from which on memory is searched."""
+EXCERPT_LIMIT = 80
+
+Found = dict[str, str]
+
+
+class FindPage:
+    """Finds conversations, automations, scripts, blueprints, and files and entries of memory.
+
+    Args:
+        client: Asks for what the one who types may see.
+        sessions: Returns the conversations.
+        title: Returns the name of a conversation, or None.
+    """
+
+    def __init__(
+        self,
+        client: MethodClient,
+        sessions: Callable[[], Iterable[Session]],
+        title: Callable[[Session], str | None],
+    ) -> None:
+        self._client = client
+        self._sessions = sessions
+        self._title = title
+
+    async def find(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /find?q=…`: JSON for the palette: `{found: [{kind, name, path}]}`."""
+        query = call.request.query.get("q", "").strip()[:QUERY_LIMIT]
+        words = query.lower().split()
+        if not words:
+            return json_response({"found": []})
+        found = [
+            *_fitting(self._conversations(), words),
+            *_fitting([_automation(each) for each in await self._ask(call, "automation.list", "automations")], words),
+            *_fitting([_script(each) for each in await self._ask(call, "script.list", "scripts")], words),
+            *_fitting([_blueprint(each) for each in await self._ask(call, "blueprint.list", "blueprints")], words),
+            *_fitting([_file(each) for each in await self._ask(call, "memory.list", "files")], words),
+        ]
+        if len(query) >= MEMORY_FROM:
+            params = {"query": query, "limit": PER_KIND}
+            found += [_hit(each) for each in await self._ask(call, "memory.search", "hits", params)]
+        return json_response({"found": found})
+
+    def _conversations(self) -> Iterable[Found]:
+        for session in self._sessions():
+            if title := self._title(session):
+                yield {"kind": "conversation", "name": title, "path": f"/chat?session={quote(session.key, safe='')}"}
+
+    async def _ask(
+        self, call: HttpCall, method: str, key: str, params: Mapping[str, Any] | None = None
+    ) -> list[Mapping[str, Any]]:
+        """Return what a method lists; nothing when this caller may not ask or memory is not ready."""
+        try:
+            answer = await self._client.ask(call, method, params)
+        except HubError:
+            return []
+        return list(answer[key])
+
+
+def _fitting(each: Iterable[Found], words: list[str]) -> list[Found]:
+    found = [item for item in each if all(word in f"{item['name']} {item['path']}".lower() for word in words)]
+    return found[:PER_KIND]
+
+
+def _automation(each: Mapping[str, Any]) -> Found:
+    name = each.get("alias") or each["id"]
+    return {"kind": "automation", "name": str(name), "path": f"/automations/{quote(str(each['id']), safe='')}"}
+
+
+def _script(each: Mapping[str, Any]) -> Found:
+    return {"kind": "script", "name": str(each.get("alias") or each["id"]), "path": script_place(str(each["id"]))}
+
+
+def _blueprint(each: Mapping[str, Any]) -> Found:
+    path, domain = str(each["path"]), str(each.get("domain") or "automation")
+    return {"kind": "blueprint", "name": str(each.get("name") or path), "path": blueprint_place("use", path, domain)}
+
+
+def _file(each: Mapping[str, Any]) -> Found:
+    return {"kind": "file", "name": str(each["path"]), "path": memory_place("file", path=each["path"])}
+
+
+def _hit(each: Mapping[str, Any]) -> Found:
+    text = " ".join(str(each["text"]).split())
+    name = text if len(text) <= EXCERPT_LIMIT else f"{text[: EXCERPT_LIMIT - 1]}…"
+    path = memory_place("file", path=each["path"], line=each["start_line"])
+    return {"kind": "memory", "name": name, "path": f"{path}#hit"}
