@@ -141,7 +141,11 @@ class Dashboard:
     def _make_find(self) -> FindPage | None:
         if self._overview.recovery:
             return None
-        return FindPage(self._client, self._hub.sessions.list, lambda each: session_title(each, each.key))
+        return FindPage(
+            self._client,
+            self._hub.sessions.list,
+            lambda each: session_title(each, each.key, self._hub.channels.is_home),
+        )
 
     def _make_live_chat(self) -> LiveChat:
         hub = self._hub
