@@ -12,6 +12,7 @@ from typing import Any
 
 from hub.agent import schema as agent
 from hub.automation.definition import kinds, schema as automation
+from hub.automation.editing.unknown_names import check_names
 from hub.config import hub_section
 from hub.config.sections import CrossCheck, IntegrationSections, Section, Sections
 from hub.gateway.calls import schema as gateway
@@ -56,7 +57,7 @@ def cross_checks() -> dict[str, CrossCheck]:
     for module in _MODULES:
         checks: Mapping[str, CrossCheck] = getattr(module, "CROSS_CHECKS", {})
         found.update(checks)
-    return found
+    return {**found, "names in automations": check_names}
 
 
 def all_sections(integrations: IntegrationSections | None = None) -> Sections:

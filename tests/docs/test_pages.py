@@ -93,6 +93,10 @@ def examples() -> Iterator[tuple[str, str, dict[str, str]]]:
                 yield f"{name_of(page)}-{number}", text, beside
 
 
+UNKNOWN = re.compile(r"^no service .* is known$|^nothing here fires")
+"""Examples call lights and the like, which nothing here brings."""
+
+
 @pytest.mark.parametrize(("place", "text", "beside"), [pytest.param(*each, id=each[0]) for each in examples()])
 def test_an_example_of_a_configuration_is_valid(tmp_path: Path, place: str, text: str, beside: dict[str, str]) -> None:
     secrets = sorted(set(re.findall(r"!secret (\w+)", text)))
@@ -104,7 +108,8 @@ def test_an_example_of_a_configuration_is_valid(tmp_path: Path, place: str, text
 
     checked = checked_home(tmp_path)
 
-    assert [str(each) for each in [*checked.errors, *checked.warnings]] == []
+    warnings = [str(each) for each in checked.warnings if not UNKNOWN.search(each.message)]
+    assert [*(str(each) for each in checked.errors), *warnings] == []
 
 
 def typed_commands() -> Iterator[tuple[str, list[str]]]:

@@ -1,0 +1,178 @@
+"""Warnings about names that nothing here knows: services, keys of their data, and events.
+
+What an integration registers while it runs cannot be known from the files: an unknown name is a warning, not an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
+from functools import cache, lru_cache
+from itertools import islice
+from typing import Any
+
+from hub.automation.definition.values import is_template
+from hub.automation.engine.own_events import OWN_EVENTS, TRIED_EVENTS
+from hub.config.sections import CheckReport
+from hub.config.suggest import did_you_mean, nearest
+
+Keys = tuple[str | int, ...]
+UnknownName = tuple[Keys, str, str]
+
+WARNINGS_LIMIT = 100
+
+SERVICES: Mapping[str, frozenset[str]] = {
+    name: frozenset(keys.split())
+    for name, keys in {
+        "agent.heartbeat": "ack_max_chars agent checks model prompt session target timeout",
+        "agent.heartbeat_due": "agent skip_unchanged",
+        "agent.run": "agent announce message model name session silent silent_unless thinking timeout tools",
+        "agent.system_event": "agent mode session text",
+        "automation.reload": "",
+        "automation.toggle": "entity_id",
+        "automation.trigger": "entity_id skip_condition variables",
+        "automation.turn_off": "entity_id stop_actions",
+        "automation.turn_on": "entity_id",
+        "hub.check": "",
+        "hub.reload": "",
+        "hub.restart": "",
+        "hub.stop": "",
+        "memory.add": "agent kind replaces shared text",
+        "memory.flush": "agent session_key",
+        "memory.forget": "agent dry_run person query session",
+        "memory.get": "agent lines path start",
+        "memory.index": "agent force",
+        "memory.search": "agent kind limit person query session trusted",
+        "memory.tidy": "agent cost_usd dry_run",
+        "message.send": "account agent channel message session_key text thread to",
+        "notify.notify": "data message target text title",
+        "notify.send": "data message target text title",
+        "persistent_notification.create": "message notification_id title",
+        "persistent_notification.dismiss": "notification_id",
+        "persistent_notification.dismiss_all": "",
+        "script.reload": "",
+        "script.toggle": "entity_id variables",
+        "script.turn_off": "entity_id",
+        "script.turn_on": "entity_id variables",
+        "tool.invoke": "agent arguments tool",
+        "web.fetch": "body headers length method remember url",
+    }.items()
+}
+"""Services of the hub and the keys of their data; a test compares them with those of a running hub."""
+
+PERSON_KEYS = frozenset({"data", "message", "text", "title"})
+"""Keys of the data of `notify.<person>`."""
+
+FOREIGN_EVENTS: Mapping[str, str] = {
+    "call_service": "service_called",
+    "homeassistant_start": "hub_started",
+    "homeassistant_started": "hub_started",
+    "homeassistant_stop": "hub_stopping",
+    "telegram_text": "message_received",
+    "telegram_command": "message_received",
+    **dict.fromkeys(("timer.started", "timer.finished", "timer.cancelled", "timer.paused", "timer.restarted"), ""),
+    **dict.fromkeys(("zha_event", "deconz_event", "hue_event", "knx_event", "shelly.click", "tag_scanned"), ""),
+    **dict.fromkeys(("zwave_js_value_notification", "zwave_js_notification", "lutron_caseta_button_event"), ""),
+    **dict.fromkeys(("mobile_app_notification_action", "ios.action_fired", "telegram_callback", "imap_content"), ""),
+}
+"""Events of Home Assistant that nothing here fires, and what is fired instead."""
+
+
+def check_names(config: Mapping[str, Any], report: CheckReport) -> None:
+    """Report each service, data key and event of the automations and scripts that is not known."""
+    scripts: Mapping[str, Any] = config.get("script") or {}
+    known: dict[str, frozenset[str] | None] = {
+        **SERVICES,
+        **{f"script.{key}": None for key in scripts},
+        **{f"notify.{person['id'].replace('-', '_')}": PERSON_KEYS for person in config.get("people") or ()},
+    }
+    known.setdefault("notify.owner", PERSON_KEYS)
+    items: list[tuple[Keys, Any]] = [
+        (("automation", index), item) for index, item in enumerate(config.get("automation") or ())
+    ]
+    items += [(("script", key), item) for key, item in scripts.items()]
+
+    @cache
+    def fired() -> set[str]:
+        return {event for _, item in items for event in _fired(item)}
+
+    unknown = (each for keys, item in items for each in _unknown(item, keys, known, fired))
+    for path, message, hint in islice(unknown, WARNINGS_LIMIT):
+        report.warning(path, message, hint)
+
+
+def _unknown(
+    value: Any, keys: Keys, known: Mapping[str, frozenset[str] | None], fired: Callable[[], set[str]]
+) -> Iterator[UnknownName]:
+    if isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _unknown(each, (*keys, index), known, fired)
+    if not isinstance(value, dict):
+        return
+    name = value.get("action")
+    if isinstance(name, str) and not is_template(name):
+        yield from _service(name, value, keys, known)
+        return
+    if value.get("trigger") == "event":
+        yield from _events(value.get("event_type"), keys, fired)
+    for key, each in value.items():
+        if isinstance(each, (dict, list)):
+            yield from _unknown(each, (*keys, key), known, fired)
+
+
+def _service(
+    name: str, step: Mapping[str, Any], keys: Keys, known: Mapping[str, frozenset[str] | None]
+) -> Iterator[UnknownName]:
+    if name not in known:
+        yield (*keys, "action"), f"no service {name} is known", _similar(name, frozenset(known))
+        return
+    takes = known[name]
+    if takes is None:
+        return
+    for place in ("data", "data_template"):
+        data = step.get(place)
+        for key in data if isinstance(data, dict) else ():
+            if key not in takes:
+                hint = did_you_mean(key, takes, known="it takes")
+                yield (*keys, place, key), f"the service {name} takes no {key}", hint
+
+
+@lru_cache(maxsize=256)
+def _similar(name: str, known: frozenset[str]) -> str:
+    """Return a hint: the nearest service of that domain, or of one that is spelt nearly so."""
+    domain, _, service = name.partition(".")
+    meant = nearest(domain, {each.partition(".")[0] for each in known})
+    hint = did_you_mean(f"{meant}.{service}", [each for each in known if each.startswith(f"{meant}.")])
+    return hint or "An integration may bring it while the hub runs."
+
+
+def _events(types: Any, keys: Keys, fired: Callable[[], set[str]]) -> Iterator[UnknownName]:
+    own = OWN_EVENTS | TRIED_EVENTS
+    for index, type in enumerate(types if isinstance(types, list) else ()):
+        if type in own or is_template(type):
+            continue
+        path = (*keys, "event_type", index) if len(types) > 1 else (*keys, "event_type")
+        if type in FOREIGN_EVENTS and type not in fired():
+            instead = FOREIGN_EVENTS[type]
+            yield path, f"nothing here fires the event {type}", f"did you mean {instead}?" if instead else ""
+        elif (near := _misspelt(type)) is not None and type not in fired():
+            yield path, f"nothing here is known to fire the event {type}", f"did you mean {near}?"
+
+
+def _misspelt(type: str) -> str | None:
+    """Return the event of the hub that a type is almost spelt like."""
+    alike = [each for each in OWN_EVENTS | TRIED_EVENTS if each[0] == type[:1] and abs(len(each) - len(type)) <= 1]
+    return next(iter(get_close_matches(type, alike, n=1, cutoff=0.9)), None)
+
+
+def _fired(value: Any) -> Iterator[str]:
+    """Yield the events that steps of an item fire."""
+    if isinstance(value, list):
+        for each in value:
+            yield from _fired(each)
+    elif isinstance(value, dict):
+        if isinstance(value.get("event"), str):
+            yield value["event"]
+        for each in value.values():
+            if isinstance(each, (dict, list)):
+                yield from _fired(each)

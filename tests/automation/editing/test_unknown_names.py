@@ -1,0 +1,80 @@
+"""Warnings about services, data keys and events that nothing here knows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hub.automation.editing.unknown_names import SERVICES
+from hub.cli.configured import checked_home
+from hub.core.json_schema import to_json_schema
+from hub.hub import Hub
+from hub.storage.homedir import Home
+
+ROOT = "people: [{id: me, owner: true}]\nautomation: !include automations.yaml\nscript: {tea: {sequence: []}}\n"
+
+
+def warnings(home: Path, automations: str) -> list[str]:
+    (home / "configuration.yaml").write_text(ROOT, encoding="utf-8")
+    (home / "automations.yaml").write_text(automations, encoding="utf-8")
+    checked = checked_home(home)
+    assert checked.errors == []
+    return [f"{each.line}: {each.message} ({each.hint})" for each in checked.warnings]
+
+
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [
+        ("{action: agent.runn, data: {message: hi}}", ["3: no service agent.runn is known (did you mean agent.run?)"]),
+        (
+            "{action: notify.notify, data: {mesage: hi}}",
+            ["3: the service notify.notify takes no mesage (did you mean message?)"],
+        ),
+        (
+            "{action: light.turn_on, target: {entity_id: light.a}}",
+            ["3: no service light.turn_on is known (An integration may bring it while the hub runs.)"],
+        ),
+        (
+            "{if: [], then: [{service: notify.notif}]}",
+            ["3: no service notify.notif is known (did you mean notify.notify?)"],
+        ),
+        ("{action: 'notify.{{ who }}', data: {x: 1}}", []),
+        ("{action: notify.me, data: {message: hi}}", []),
+        ("{action: script.tea, data: {any: 1}}", []),
+        ("{action: agent.run, data: {message: hi}}", []),
+    ],
+)
+def test_a_name_in_a_step_that_nothing_knows_is_a_warning(tmp_path: Path, step: str, told: list[str]) -> None:
+    assert warnings(tmp_path, f"- triggers: []\n  actions:\n    - {step}\n") == told
+
+
+@pytest.mark.parametrize(
+    ("event", "told"),
+    [
+        ("call_service", ["1: nothing here fires the event call_service (did you mean service_called?)"]),
+        ("zha_event", ["1: nothing here fires the event zha_event ()"]),
+        ("[mine, timer.finished]", ["1: nothing here fires the event timer.finished ()"]),
+        ("stat_changed", ["1: nothing here is known to fire the event stat_changed (did you mean state_changed?)"]),
+        ("state_changed", []),
+        ("my_button", []),
+    ],
+)
+def test_an_event_that_nothing_fires_is_a_warning(tmp_path: Path, event: str, told: list[str]) -> None:
+    text = f"- {{triggers: {{trigger: event, event_type: {event}}}, actions: [{{event: mine}}]}}\n"
+
+    assert warnings(tmp_path, text) == told
+
+
+async def test_the_table_of_services_is_that_of_a_running_hub(tmp_path: Path) -> None:
+    (tmp_path / "configuration.yaml").write_text("memory: {}\n", encoding="utf-8")
+    hub = Hub(Home(tmp_path), host="127.0.0.1", port=0)
+    await hub.start()
+    try:
+        found = {each.id: set(to_json_schema(each.schema).get("properties", {})) for each in hub.services.all()}
+    finally:
+        await hub.stop()
+
+    assert {name: set(keys) for name, keys in SERVICES.items()} == {
+        name: keys for name, keys in found.items() if name != "notify.owner"
+    }
