@@ -66,9 +66,15 @@ async def test_the_same_key_sends_once(desk: Desk) -> None:
 
 
 async def test_what_is_said_waits_for_a_turn_that_goes_on(desk: Desk) -> None:
+    await desk.post.said("hello")
+    await desk.post.until(lambda: len(desk.pigeons.sent) == 1)
     async with desk.house.lanes.hold("session:agent:main:main", Context(AUTOMATION)):
-        await desk.call("message.send", {"text": "x", "channel": "test", "to": "42"})
-        await desk.post.until(lambda: desk.pigeons.texts("42") == ["x"])
+        await desk.call("message.send", {"text": "news"})
+        await desk.post.until(lambda: desk.pigeons.sent[-1].text == "news")
+        said_meanwhile = desk.said()
+
+    await desk.post.until(lambda: desk.said()[-1] == ("assistant", "news"))
+    assert ("assistant", "news") not in said_meanwhile
 
 
 async def test_a_run_may_send_into_the_conversation_it_belongs_to(desk: Desk) -> None:
