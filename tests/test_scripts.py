@@ -370,3 +370,16 @@ def test_long_tests_are_run_when_they_are_asked_for(machine: Machine, arguments:
 
     assert machine.calls()[-1] == f"PYTHONDONTWRITEBYTECODE= HOMARUS_TESTS={length}"
     assert machine.calls()[-2].endswith("--ignore tests/benchmarks tests/core")
+
+
+def test_the_lighter_browser_is_installed_where_there_is_a_package_of_it(machine: Machine) -> None:
+    machine.install_python()
+    for name in ("chromium", "curl", "apt-cache"):
+        machine.install(name, "#!{bash}\n")
+    machine.install("id", "#!{bash}\necho 0\n")
+    machine.install("apt-get", '#!{bash}\necho "apt-get $*" >> {log}\n')
+
+    machine.run("test")
+
+    (installed,) = (call for call in machine.calls() if call.startswith("apt-get"))
+    assert installed.endswith("install -y --no-install-recommends chromium-headless-shell")

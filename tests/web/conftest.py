@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, Page
+from playwright.async_api import Browser, BrowserContext, Page, StorageState
 
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
@@ -63,9 +63,18 @@ async def chromium(browser: Browser, hub: HubProcess, model_server: OpenAIServer
     assert profiles.unexpected() == []
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def cookies(browser: Browser, hub: HubProcess) -> StorageState:
+    """What a browser keeps that has signed in."""
+    async with Chromium(browser, hub.url) as profiles:
+        context = await sign_in(profiles, hub)
+        return await context.storage_state()
+
+
 @pytest_asyncio.fixture(loop_scope="session")
-async def signed_in(chromium: Chromium, hub: HubProcess) -> BrowserContext:
-    return await sign_in(chromium, hub)
+async def signed_in(chromium: Chromium, cookies: StorageState) -> BrowserContext:
+    """A profile that has signed in before."""
+    return await chromium.context(storage_state=cookies)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
