@@ -205,18 +205,21 @@ async def _first_of(*events: asyncio.Event) -> None:
 
 
 async def _tell(hub: Hub, options: StartOptions) -> None:
-    """Say where the dashboard is; not through the log, because the code signs in."""
-    link = await hub.login_link()
-    if options.on_ready is not None:
+    """Say where the dashboard is; a code that signs in is shown on a terminal only, never in a log."""
+    link = await hub.login_link() if options.on_ready is not None or sys.stderr.isatty() else None
+    if link is not None and options.on_ready is not None:
         state = "recovery" if hub.config.current.recovery else "running"
         told = {"pid": os.getpid(), "address": hub.gateway.url, "state": state, "url": link.url, "code": link.code}
         options.on_ready(told)
     _say(f"\nHomarus {__version__} runs on {hub.home}  (process {os.getpid()})")
     if hub.config.current.recovery:
-        _say("RECOVERY MODE: the configuration is broken. Mend it in the dashboard, or see: homarus check")
-    _say(f"Dashboard: {link.url}")
-    _say(f"The link signs in once, within {int(link.valid_s // 60)} minutes; or type the code {link.code} there.")
-    _say("Another link: homarus dashboard · talk here: homarus chat · stop: Ctrl+C\n")
+        _say("RECOVERY MODE: the configuration is broken. Fix it in the dashboard, or see: homarus check")
+    if link is not None and sys.stderr.isatty():
+        _say(f"Dashboard: {link.url}")
+        _say(f"The link signs in once, within {int(link.valid_s // 60)} minutes; or type the code {link.code} there.")
+    else:
+        _say(f"Dashboard: {hub.gateway.url}")
+    _say("A link that signs in: homarus dashboard · talk here: homarus chat · stop: Ctrl+C\n")
 
 
 def _say(text: str) -> None:

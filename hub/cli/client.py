@@ -1,9 +1,13 @@
-"""Asking the running hub, over plain HTTP from the standard library: importing more would cost more than the answer."""
+"""Calls to the running hub, over plain HTTP from the standard library: importing more would cost more than the answer.
+
+They go over the hub's Unix socket, which needs no token; where it cannot be reached, over TCP with the hub token.
+"""
 
 from __future__ import annotations
 
 import http.client
 import json
+import socket
 import ssl
 import time
 from collections.abc import Generator, Mapping
@@ -15,6 +19,7 @@ from hub.cli.options import command_on
 from hub.security.hub_token import hub_token
 from hub.storage.instance_lock import Running, read_running
 
+SOCKET = Path(".storage/run/hub.sock")
 CALL_LIMIT_S = 60.0
 START_LIMIT_S = 15.0
 """How long a hub that has only just begun may take until it says where it listens."""
@@ -51,6 +56,24 @@ def _exit_of(error: Mapping[str, Any], status: int) -> Exit:
     return _EXITS.get(str(error.get("code")), Exit.FINDINGS)
 
 
+class _UnixConnection(http.client.HTTPConnection):
+    """HTTP over a Unix socket."""
+
+    def __init__(self, path: Path, timeout_s: float) -> None:
+        super().__init__("localhost", timeout=timeout_s)
+        self._path = path
+
+    def connect(self) -> None:
+        """Connect.
+
+        Raises:
+            OSError: There is no such socket, or nobody listens on it.
+        """
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self._path))
+
+
 class HubClient:
     """Speaks to the hub that runs on a home directory.
 
@@ -64,7 +87,6 @@ class HubClient:
     def __init__(self, home: Path) -> None:
         self._home = home
         self._running = _listening(home)
-        self._token = hub_token(home).reveal()
 
     def call(self, method: str, params: Mapping[str, Any] | None = None, *, timeout_s: float = CALL_LIMIT_S) -> Any:
         """Call a gateway method and return its payload.
@@ -109,15 +131,6 @@ class HubClient:
     def _post(
         self, path: str, body: Mapping[str, Any], headers: Mapping[str, str], timeout_s: float
     ) -> http.client.HTTPResponse:
-        host = _EVERYWHERE.get(self._running.host) or str(self._running.host)
-        if self._running.tls:
-            # The certificate is this machine's own and names it by its LAN name, not by its loopback address.
-            context = ssl._create_unverified_context()  # noqa: S323
-            self._connection: http.client.HTTPConnection = http.client.HTTPSConnection(
-                host, self._running.port, timeout=timeout_s, context=context
-            )
-        else:
-            self._connection = http.client.HTTPConnection(host, self._running.port, timeout=timeout_s)
         try:
             data = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
         except UnicodeEncodeError as error:
@@ -128,15 +141,28 @@ class HubClient:
         except ValueError as error:
             raise CommandFailed("A number that was typed is none (nan, inf) and cannot be sent.", Exit.USAGE) from error
         try:
-            self._connection.request(
-                "POST",
-                path,
-                data,
-                {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json", **headers},
-            )
+            self._connection, credential = self._connected(timeout_s)
+            self._connection.request("POST", path, data, {"Content-Type": "application/json", **credential, **headers})
             return self._connection.getresponse()
         except (OSError, http.client.HTTPException) as error:
             raise self._unreachable(error, timeout_s) from error
+
+    def _connected(self, timeout_s: float) -> tuple[http.client.HTTPConnection, dict[str, str]]:
+        """Return a connection and the headers that authenticate on it."""
+        local = _UnixConnection(self._home / SOCKET, timeout_s)
+        try:
+            local.connect()
+        except OSError:
+            local.close()
+        else:
+            return local, {}
+        host = _EVERYWHERE.get(self._running.host) or str(self._running.host)
+        credential = {"Authorization": f"Bearer {hub_token(self._home).reveal()}"}
+        if not self._running.tls:
+            return http.client.HTTPConnection(host, self._running.port, timeout=timeout_s), credential
+        # The certificate is this machine's own and names it by its LAN name, not by its loopback address.
+        context = ssl._create_unverified_context()  # noqa: S323
+        return http.client.HTTPSConnection(host, self._running.port, timeout=timeout_s, context=context), credential
 
     def _unreachable(self, error: Exception, timeout_s: float) -> CommandFailed:
         if isinstance(error, TimeoutError):

@@ -77,6 +77,11 @@ class Home:
         return self.storage / "hub_token"
 
     @property
+    def socket(self) -> Path:
+        """The Unix socket on which the hub serves its own user."""
+        return self.storage / "run" / "hub.sock"
+
+    @property
     def lock(self) -> Path:
         """Held by the hub that runs on this directory."""
         return self.storage / "hub.lock"

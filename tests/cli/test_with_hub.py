@@ -321,12 +321,15 @@ def test_recovery_mode_is_told_and_left_from_the_command_line(
 
 @pytest.fixture
 def wrong_token(hub: HubProcess) -> Iterator[None]:
-    """Another token in the file than the one the hub took from it."""
+    """No Unix socket, and another token in the file than the one the hub took from it."""
     file = hub.home / ".storage" / "hub_token"
+    socket = hub.home / ".storage" / "run" / "hub.sock"
+    socket.rename(socket.with_name("away"))
     right = file.read_text(encoding="utf-8")
     file.write_text(right.strip()[:-8] + "AbCdEfGh\n", encoding="utf-8")
     yield
     file.write_text(right, encoding="utf-8")
+    socket.with_name("away").rename(socket)
 
 
 @pytest.mark.usefixtures("wrong_token")

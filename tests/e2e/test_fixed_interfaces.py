@@ -152,12 +152,15 @@ def test_exit_codes_say_what_kind_of_failure_it_was(hub: HubProcess, arguments: 
 
 def test_a_token_that_is_not_the_hubs_exits_5(hub: HubProcess) -> None:
     token = hub.home / ".storage" / "hub_token"
+    socket = hub.home / ".storage" / "run" / "hub.sock"
+    socket.rename(socket.with_name("away"))
     right = token.read_text()
     token.write_text("A" * len(right.strip()[:-4]) + "BCde" + "\n")
     try:
         ran = homarus("status", home=hub.home)
     finally:
         token.write_text(right)
+        socket.with_name("away").rename(socket)
 
     assert ran.returncode in (1, 5), ran.stderr
     assert "Traceback" not in ran.stderr

@@ -25,11 +25,13 @@ from tests.gateway.house import FullRig
 from tests.gateway.rig import connected
 
 FOREIGN = "https://evil.example"
-FORWARDING = (
-    {"X-Forwarded-For": "127.0.0.1"},
-    {"Forwarded": "for=127.0.0.1"},
-    {"X-Real-IP": "127.0.0.1"},
-    {"X-Forwarded-Host": "localhost"},
+FORWARDING = tuple(
+    {name: "127.0.0.1"}
+    for name in (
+        *("X-Forwarded-For", "Forwarded", "X-Real-IP", "X-Forwarded-Host", "X-Forwarded-Port", "X-Forwarded-Scheme"),
+        *("X-Forwarded", "X-Original-Host", "X-Original-Forwarded-For", "X-Envoy-External-Address", "Via", "CF-Ray"),
+        *("X-Cluster-Client-IP", "Fly-Client-IP", "Fastly-Client-IP", "Cdn-Loop", "Tailscale-User-Login"),
+    )
 )
 
 

@@ -37,7 +37,8 @@ async def test_a_device_that_a_token_lets_in_does_not_act_for_the_owner(house: B
     device = Device()
     _, refused = await socket(house, token, device, [WRITE])
     request = refused["error"]["details"]["requestId"]  # type: ignore[index]
-    await house.rpc("device.pair.approve", {"requestId": request, "idempotencyKey": "k"}, header)
+    _, approver = await house.token(WRITE, "operator.pairing")
+    await house.rpc("device.pair.approve", {"requestId": request, "idempotencyKey": "k"}, approver)
 
     client, hello = await socket(house, token, device, [WRITE])
 
@@ -104,9 +105,9 @@ async def test_a_removed_device_is_valid_no_longer(house: Besieged) -> None:
     client, hello = await socket(house, token, device, [READ])
     assert hello["ok"]
     authenticator = house.hub.gateway.authenticator
-    assert authenticator.still_valid(f"device:{device.id}")
+    assert authenticator.still_valid(f"device:{device.id}/operator")
 
     await house.rpc("device.pair.remove", {"deviceId": device.id, "idempotencyKey": "k"})
 
-    assert not authenticator.still_valid(f"device:{device.id}")
+    assert not authenticator.still_valid(f"device:{device.id}/operator")
     await until_closed(client.ws)

@@ -32,6 +32,8 @@ CREDENTIAL_LIMIT = 512
 HUB_CREDENTIAL = "hub"
 PASSWORD_CREDENTIAL = "password"  # noqa: S105  the name of a credential
 NO_CREDENTIAL = "none"
+SOCKET_CREDENTIAL = "socket"
+PROXY_SECRET_HEADER = "X-Homarus-Proxy-Secret"  # noqa: S105  the name of a header
 COOKIE_PREFIX = "homarus_"
 MADE_KINDS = ("token", "device")
 """Kinds of credentials that are made for programs and devices; what is made with one depends on it."""
@@ -49,6 +51,8 @@ class CallClient(Struct, frozen=True):
         fetched_same_origin: Whether the browser says so in Sec-Fetch-Site.
         scheme: As the browser used it.
         by_trusted_proxy: Whether the peer is one of `http.trusted_proxies`.
+        by_browser: Whether a browser sent it, by its headers.
+        unix: Whether it came directly over the hub's Unix socket, from a process of the hub's own user.
     """
 
     address: str
@@ -58,6 +62,8 @@ class CallClient(Struct, frozen=True):
     fetched_same_origin: bool
     scheme: str
     by_trusted_proxy: bool
+    by_browser: bool = False
+    unix: bool = False
 
     @property
     def from_own_page(self) -> bool:
@@ -66,8 +72,8 @@ class CallClient(Struct, frozen=True):
 
     @property
     def limiter_key(self) -> str:
-        """Who is counted; a browser never shares the count of the programs on its machine."""
-        return self.address if self.origin is None else f"browser:{client_key(self.address)}"
+        """Whose attempts are counted together."""
+        return self.address
 
 
 class Presented(Struct, frozen=True):
@@ -76,10 +82,7 @@ class Presented(Struct, frozen=True):
     bearer: str | None = None
     cookie: str | None = None
     user: str | None = None
-
-    def is_cookie(self, caller: Caller) -> bool:
-        """Whether it was the cookie that authenticated."""
-        return caller.credential_id.startswith("cookie:")
+    proxy_secret: str | None = None
 
 
 class WrongCredential(Unauthorized):
@@ -133,7 +136,8 @@ class Authenticator:
         bearer = bearer.strip() if scheme.lower() == "bearer" else ""
         cookie = request.cookies.get(self.cookie_name) if with_cookie and "Cookie" in request.headers else None
         user = request.headers.get(self._settings.user_header) if self.mode is AuthMode.TRUSTED_PROXY else None
-        return Presented(bearer or None, cookie or None, user or None)
+        proxy_secret = request.headers.get(PROXY_SECRET_HEADER) if user else None
+        return Presented(bearer or None, cookie or None, user or None, proxy_secret)
 
     def judge_rate(self, client: CallClient, presented: Presented) -> None:
         """Refuse a locked client that shows a secret, before anything else is looked at.
@@ -157,6 +161,8 @@ class Authenticator:
             Unauthorized: No credential, or none that is valid.
             LimitExceeded: Too many failures.
         """
+        if client.unix and presented.bearer is None:
+            return self._owner(SOCKET_CREDENTIAL, client)
         if self.mode is AuthMode.NONE and client.local:
             return self._owner(NO_CREDENTIAL, client)
         if presented.bearer is not None:
@@ -166,7 +172,8 @@ class Authenticator:
         if presented.cookie is not None:
             return self._check_cookie(presented.cookie, client)
         if presented.user is not None:
-            return self._check_proxy_user(presented.user, client)
+            self.reserve(client)
+            return self._good(self._check_proxy_user(presented.user, presented.proxy_secret, client), client)
         raise Unauthorized("this needs a credential: sign in, or send a token as `Authorization: Bearer TOKEN`")
 
     async def try_authenticate(self, client: CallClient, presented: Presented) -> Caller | None:
@@ -284,9 +291,12 @@ class Authenticator:
         authority = self.people.owner_authority().narrow(scopes=scopes, owner="operator.admin" in scopes)
         return Caller(authority, f"cookie:{session.id}", client.address, client.local)
 
-    def _check_proxy_user(self, user: str, client: CallClient) -> Caller:
+    def _check_proxy_user(self, user: str, proxy_secret: str | None, client: CallClient) -> Caller:
         if not client.by_trusted_proxy:
             raise WrongCredential("only a proxy in `http: trusted_proxies:` may name the person")
+        expected = self._settings.proxy_secret
+        if expected is None or not hmac.compare_digest(_digest(proxy_secret or ""), _digest(expected.reveal())):
+            raise WrongCredential(f"the proxy must send `http: auth: proxy_secret:` in {PROXY_SECRET_HEADER}")
         person = self.people.by_id(user)
         if person is None or not person.owner:
             raise WrongCredential(f"{user[:64]!r} is not an owner in `people:`")
@@ -312,6 +322,12 @@ class Authenticator:
         if self.mode is not AuthMode.PASSWORD or self._settings.password is None:
             return False
         return await asyncio.to_thread(verify_password, self._settings.password, plain)
+
+
+def is_ambient(caller: Caller, client: CallClient) -> bool:
+    """Whether a browser may have sent the identity by itself, for a page of another site."""
+    kind = caller.credential_id.partition(":")[0]
+    return kind in ("cookie", "proxy") or (kind == NO_CREDENTIAL and client.by_browser)
 
 
 def _digest(plain: str) -> bytes:

@@ -22,6 +22,7 @@ from aiohttp.web_request import BaseRequest
 from hub.core.errors import LimitExceeded
 from hub.gateway.access.hosts import plain_address
 from hub.gateway.access.request import GatewayRequest
+from hub.gateway.access.unix_socket import is_own_user, is_unix
 from hub.gateway.calls.settings import GatewayLimits
 
 _log = logging.getLogger(__name__)
@@ -67,6 +68,8 @@ class Socket(RequestHandler):
         self._held = bytearray()
         self._waiting_in_line = False
         self.trusted = False
+        self.unix = False
+        """Whether it came over the Unix socket, from a process of the hub's own user."""
         self.group = ""
         self.deadline = 0.0
         self.entered_s = 0.0
@@ -79,6 +82,14 @@ class Socket(RequestHandler):
         """What it used was revoked: the answer under way is the last."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        if is_unix(transport):
+            self.unix = self.trusted = is_own_user(transport)
+            self._guard.arrive_locally(self)
+            if not self.unix:
+                cast(asyncio.Transport, transport).abort()
+                return
+            super().connection_made(transport)
+            return
         peer = transport.get_extra_info("peername")
         self.group = address_group(peer[0] if peer else "local")
         if not self._guard.arrive(self, cast(asyncio.Transport, transport)):
@@ -223,6 +234,7 @@ class Guard:
     def __init__(self, limits: GatewayLimits) -> None:
         self._limits = limits
         self._all: set[Socket] = set()
+        self._local: set[Socket] = set()
         self._inside: dict[Socket, None] = {}
         self._line: dict[Socket, None] = {}
         self._per_group: Counter[str] = Counter()
@@ -261,6 +273,10 @@ class Guard:
         self._arm()
         return True
 
+    def arrive_locally(self, socket: Socket) -> None:
+        """Take in a socket of the hub's own user, which needs no place."""
+        self._local.add(socket)
+
     def admit(self, socket: Socket) -> None:
         """Free the place of a socket that proved itself."""
         self._free(socket)
@@ -290,6 +306,7 @@ class Guard:
     def leave(self, socket: Socket) -> None:
         """Forget a socket that was closed."""
         self._all.discard(socket)
+        self._local.discard(socket)
         self._line.pop(socket, None)
         self._unbind(socket)
         self._free(socket)

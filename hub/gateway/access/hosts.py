@@ -10,19 +10,11 @@ from functools import lru_cache
 from hub.gateway.calls.settings import Network
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-FORWARDING_HEADERS = (
-    "Forwarded",
-    "X-Forwarded-For",
-    "X-Forwarded-Host",
-    "X-Forwarded-Proto",
-    "X-Forwarded-Server",
-    "X-Forwarded-User",
-    "X-Real-IP",
-    "X-Client-IP",
-    "True-Client-IP",
-    "CF-Connecting-IP",
-    "Via",
+FORWARDING_PREFIXES = (
+    *("x-forwarded", "x-real", "x-original", "forwarded", "via", "cf-", "tailscale-"),
+    *("x-client-ip", "x-cluster-client-ip", "x-envoy-", "true-client-ip", "fly-", "fastly-", "cdn-loop"),
 )
+"""What the headers begin with, in lower case, by which proxies show themselves."""
 FORWARDED_HOPS_LIMIT = 32
 
 _HOST = re.compile(r"^(?:\[([0-9A-Fa-f:.]{2,45})\]|([A-Za-z0-9._-]{1,255}))(?::(\d{1,5}))?$")
@@ -42,6 +34,8 @@ def split_host(value: str) -> tuple[str, int | None] | None:
         except ValueError:
             return None
     port = int(match[3]) if match[3] else None
+    if port is not None and port > 65_535:
+        return None
     return name.removesuffix("."), port
 
 
@@ -101,8 +95,8 @@ def is_trusted_proxy(address: str, proxies: Sequence[Network]) -> bool:
 
 
 def has_forwarding(headers: Mapping[str, str]) -> bool:
-    """Whether somebody forwarded the request, or says so."""
-    return any(name in headers for name in FORWARDING_HEADERS)
+    """Whether a proxy forwarded the request, or a header says so."""
+    return any(name.lower().startswith(FORWARDING_PREFIXES) for name in headers)
 
 
 def client_address(peer: str, forwarded_for: str, proxies: Sequence[Network]) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 from aiohttp import web
 from msgspec import Struct
 
 from hub.core.errors import Forbidden, HubError, InvalidRequest, NotFound
 from hub.core.schema import Schema, SchemaError, describe_error
-from hub.gateway.access.auth import Authenticator, CallClient, Presented
+from hub.gateway.access.auth import PROXY_SECRET_HEADER, Authenticator, CallClient, Presented, is_ambient
 from hub.gateway.access.guard import RAW_LIMIT_BYTES, Socket
 from hub.gateway.access.hosts import (
     client_address,
@@ -22,13 +23,17 @@ from hub.gateway.access.hosts import (
     is_trusted_proxy,
     plain_address,
     same_origin,
+    split_host,
 )
 from hub.gateway.calls.contract import Caller, HttpCall, Open, Route, TooLarge
 from hub.gateway.calls.json_data import read_json
 from hub.gateway.calls.routes import RouteMatch, RouteTable
 from hub.gateway.calls.settings import HttpSettings
 
-SINGLE_HEADERS = ("Host", "Origin", "Authorization", "Content-Length", "Content-Type")
+SINGLE_HEADERS = (
+    *("Host", "Origin", "Sec-Fetch-Site", "Authorization", "Cookie", "Content-Length", "Content-Type", "Upgrade"),
+    *("X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", PROXY_SECRET_HEADER),
+)
 """Headers of which there may be one: two parsers that pick different ones see different requests."""
 
 
@@ -117,19 +122,22 @@ class Ingress:
         settings = self._settings
         scheme = forwarded_scheme(peer, headers, settings.trusted_proxies, self._scheme)
         same = origin is not None and same_origin(origin, scheme, host)
-        direct = is_loopback(peer) and not has_forwarding(headers) and is_loopback_host(host)
+        proxied = has_forwarding(headers) or is_trusted_proxy(peer, settings.trusted_proxies)
+        direct = (socket.unix or is_loopback(peer)) and not proxied and is_loopback_host(host)
         return CallClient(
-            address=client_address(peer, ",".join(headers.getall("X-Forwarded-For", ())), settings.trusted_proxies),
+            address=client_address(peer, headers.get("X-Forwarded-For", ""), settings.trusted_proxies),
             local=direct and (origin is None or same),
             origin=origin,
             same_origin=same,
             fetched_same_origin=headers.get("Sec-Fetch-Site") == "same-origin",
             scheme=scheme,
             by_trusted_proxy=is_trusted_proxy(peer, settings.trusted_proxies),
+            by_browser=origin is not None or any(name.lower().startswith("sec-fetch-") for name in headers),
+            unix=socket.unix and direct and origin is None,
         )
 
     def _judge_size(self, request: web.Request, route: Route | None) -> None:
-        for name in SINGLE_HEADERS:
+        for name in (*SINGLE_HEADERS, self._settings.user_header):
             if len(request.headers.getall(name, ())) > 1:
                 raise InvalidRequest(f"there is more than one {name} header")
         length = request.content_length
@@ -143,6 +151,9 @@ class Ingress:
         socket = cast(Socket, request.protocol)
         own = plain_address(socket.sockname[0]) if socket.sockname else ""
         host = request.headers.get("Host", "")
+        target = request.raw_path
+        if not target.startswith("/") and split_host(urlsplit(target).netloc) != split_host(host):
+            raise InvalidRequest("the request names one host in its first line and another in its Host header")
         if not host_allowed(host, own, self._names):
             raise Forbidden(
                 f"this hub does not answer to the name {host[:80]!r}; "
@@ -168,7 +179,7 @@ class Ingress:
         if caller is None:
             return None
         acts = request.method not in ("GET", "HEAD") or route.websocket
-        if presented.is_cookie(caller) and acts and not client.from_own_page:
+        if acts and is_ambient(caller, client) and not client.from_own_page:
             raise Forbidden("this needs to come from the dashboard's own page", details={"reason": "origin"})
         cast(Socket, request.protocol).trust(caller.credentials)
         return caller

@@ -73,6 +73,11 @@ AUTH_SCHEMA = Schema(
             default="X-Forwarded-User",
             description="For mode trusted_proxy: the header with the person's id.",
         ): header_name,
+        Optional(
+            "proxy_secret",
+            description="For mode trusted_proxy: what the proxy sends in X-Homarus-Proxy-Secret, so that nobody "
+            "else on its machine can name a person.",
+        ): secret,
     }
 )
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 from hub.core.errors import HubError
 from hub.core.secret import Secret
 from hub.gateway.calls.schema import DEFAULT_HOST, DEFAULT_PORT, HTTP_SCHEMA
+from hub.storage.homedir import Home
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -53,10 +54,12 @@ class HttpSettings:
         mode: How to sign in.
         password: The shared password (or its argon2id hash), for mode password.
         user_header: Where a trusted proxy names the person.
+        proxy_secret: By which a trusted proxy shows that it is the proxy.
         tls: Certificate and key files.
         allowed_hosts: Further Host names, lower case.
         trusted_proxies: Networks whose forwarded headers count.
         limits: Bounds.
+        socket_path: Where to listen for the hub's own user, beside TCP.
     """
 
     host: str = DEFAULT_HOST
@@ -64,10 +67,12 @@ class HttpSettings:
     mode: AuthMode = AuthMode.TOKEN
     password: Secret | None = field(default=None, repr=False)
     user_header: str = "X-Forwarded-User"
+    proxy_secret: Secret | None = None
     tls: tuple[Path, Path] | None = None
     allowed_hosts: frozenset[str] = frozenset()
     trusted_proxies: tuple[Network, ...] = ()
     limits: GatewayLimits = field(default_factory=GatewayLimits)
+    socket_path: Path | None = None
 
     @property
     def loopback(self) -> bool:
@@ -99,10 +104,12 @@ class HttpSettings:
             mode=AuthMode(valid["auth"]["mode"]),
             password=valid["auth"].get("password"),
             user_header=valid["auth"]["user_header"],
+            proxy_secret=valid["auth"].get("proxy_secret"),
             tls=(directory / tls["certificate"], directory / tls["key"]) if tls else None,
             allowed_hosts=frozenset(valid["allowed_hosts"]),
             trusted_proxies=tuple(ipaddress.ip_network(each) for each in valid["trusted_proxies"]),
             limits=GatewayLimits(**valid["limits"]),
+            socket_path=Home(directory).socket,
         )
 
 
@@ -124,6 +131,12 @@ def refuse_unsafe(settings: HttpSettings) -> None:
     if settings.mode is AuthMode.TRUSTED_PROXY and not settings.trusted_proxies:
         raise StartRefused(
             "http.auth.mode is trusted_proxy and no proxy is trusted. Set `http: trusted_proxies: [ADDRESS]`."
+        )
+    if settings.mode is AuthMode.TRUSTED_PROXY and not settings.proxy_secret:
+        raise StartRefused(
+            "http.auth.mode is trusted_proxy and the proxy has no secret: whoever reaches the port could name a "
+            "person. Set `http: auth: proxy_secret: !secret proxy_secret`, and have the proxy send it in "
+            "X-Homarus-Proxy-Secret."
         )
     for file in settings.tls or ():
         if not file.is_file():

@@ -19,6 +19,7 @@ from hub.gateway.access.auth import (
     HUB_CREDENTIAL,
     NO_CREDENTIAL,
     PASSWORD_CREDENTIAL,
+    SOCKET_CREDENTIAL,
     Authenticator,
     CallClient,
     Presented,
@@ -40,7 +41,7 @@ from hub.gateway.connection.protocol import (
     encode_event,
 )
 
-SHARED = frozenset({HUB_CREDENTIAL, PASSWORD_CREDENTIAL, NO_CREDENTIAL})
+SHARED = frozenset({HUB_CREDENTIAL, PASSWORD_CREDENTIAL, NO_CREDENTIAL, SOCKET_CREDENTIAL})
 """Credentials that are the owner's own, as opposed to one made for a program."""
 
 
@@ -245,7 +246,7 @@ class Handshake:
             if secret and not authenticator.is_local_hub_token(client, secret):
                 authenticator.reserve(client)
             if not secret:
-                return await authenticator.authenticate(client, Presented(user=presented.user))
+                return await authenticator.authenticate(client, replace(presented, bearer=None, cookie=None))
             if kind == "PASSWORD":
                 return await authenticator.check_password(secret, client)
             return await authenticator.check_secret(secret, client)

@@ -20,6 +20,7 @@ from hub.core.ids import new_id
 from hub.core.repairs import Repairs, Severity
 from hub.core.secret import Secret
 from hub.core.tasks import TaskOwner
+from hub.gateway.access import unix_socket
 from hub.gateway.access.auth import CHALLENGE, Authenticator
 from hub.gateway.access.devices import Devices
 from hub.gateway.access.guard import AUTH_LIMIT_S, Guard, GuardedServer, Socket
@@ -181,6 +182,7 @@ class Gateway:
             await self._listen(protocol, DEFAULT_HOST, port, tls)
             self._address = (DEFAULT_HOST, port)
         self.authenticator.set_port(port)
+        await self._listen_locally(protocol)
         self._tell_plain_http()
         self._tasks.spawn(self._tick(), name="gateway ticks")
         self._tasks.spawn(self._close_expired(), name="close expired connections")
@@ -253,6 +255,19 @@ class Gateway:
             ) from error
         self._servers.append(server)
         return int(server.sockets[0].getsockname()[1])
+
+    async def _listen_locally(self, protocol: GuardedServer) -> None:
+        """Listen on the Unix socket; where there cannot be one, the hub is reached over TCP alone."""
+        if self.settings.socket_path is None:
+            return
+        try:
+            made = unix_socket.listen(self.settings.socket_path)
+        except OSError as error:
+            _log.warning("no Unix socket at %s: %s", self.settings.socket_path, error.strerror or error)
+            return
+        if made is not None:
+            server = await asyncio.get_running_loop().create_unix_server(protocol, sock=made, backlog=BACKLOG)
+            self._servers.append(server)
 
     def _close_servers(self) -> None:
         for server in self._servers:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import socket
 import ssl
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_network
 from pathlib import Path
 
 import aiohttp
@@ -14,6 +16,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
+from multidict import CIMultiDict
 
 from hub.core.errors import HubError
 from hub.core.schema import SchemaError
@@ -69,6 +72,10 @@ def test_a_bad_section_is_refused(section: dict[str, object]) -> None:
         (HttpSettings(port=0, mode=AuthMode.PASSWORD), "password"),
         (HttpSettings(port=0, mode=AuthMode.PASSWORD, password=Secret("short")), "password"),
         (HttpSettings(port=0, mode=AuthMode.TRUSTED_PROXY), "trusted_proxies"),
+        (
+            HttpSettings(port=0, mode=AuthMode.TRUSTED_PROXY, trusted_proxies=(ip_network("127.0.0.1"),)),
+            "proxy_secret",
+        ),
         (HttpSettings(port=0, tls=(Path("/nowhere.pem"), Path("/nowhere.key"))), "/nowhere.pem"),
     ],
 )
@@ -140,19 +147,73 @@ async def test_without_auth_only_direct_loopback_is_the_owner(tmp_path: Path) ->
     assert forwarded["error"]["details"]["code"] == "AUTH_TOKEN_MISSING"
 
 
-async def test_a_trusted_proxy_names_an_owner_and_nobody_else(tmp_path: Path, http: aiohttp.ClientSession) -> None:
-    people = People([Person("ada", "Ada", owner=True), Person("guest", "Guest")])
-    settings = HttpSettings.from_config(
-        {"port": 0, "auth": {"mode": "trusted_proxy"}, "trusted_proxies": ["127.0.0.1"]}, tmp_path
-    )
-    async with running(tmp_path, settings, people) as rig:
-        statuses = {}
-        for user in ("ada", "guest", "nobody", ""):
-            headers = {"X-Forwarded-User": user, "X-Forwarded-For": "203.0.113.1"}
-            async with http.post(f"{rig.url}/api/rpc", json={"method": "x"}, headers=headers) as answer:
-                statuses[user] = answer.status
+PROXY_SECRET = "a-secret-of-the-proxy-alone"
+PEOPLE = People([Person("ada", "Ada", owner=True), Person("guest", "Guest")])
+
+
+def behind_a_proxy(directory: Path) -> HttpSettings:
+    auth = {"mode": "trusted_proxy", "proxy_secret": PROXY_SECRET}
+    return HttpSettings.from_config({"port": 0, "auth": auth, "trusted_proxies": ["127.0.0.1"]}, directory)
+
+
+async def post(rig: Rig, headers: Iterable[tuple[str, str]]) -> int:
+    sent = [("Sec-Fetch-Site", "same-origin"), *headers]
+    names = {name for name, _ in headers}
+    url = f"{rig.url}/api/rpc"
+    async with aiohttp.ClientSession() as session:
+        chosen = CIMultiDict([each for each in sent if each[0] not in names or each in headers])
+        async with session.post(url, json={"method": "x"}, headers=chosen) as answer:
+            return answer.status
+
+
+async def test_a_trusted_proxy_names_an_owner_and_nobody_else(tmp_path: Path) -> None:
+    async with running(tmp_path, behind_a_proxy(tmp_path), PEOPLE) as rig:
+        secret = ("X-Homarus-Proxy-Secret", PROXY_SECRET)
+        statuses = {
+            user: await post(rig, [secret, ("X-Forwarded-User", user), ("X-Forwarded-For", "203.0.113.1")])
+            for user in ("ada", "guest", "nobody", "")
+        }
 
     assert statuses == {"ada": 400, "guest": 401, "nobody": 401, "": 401}
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ([], 401),
+        ([("X-Homarus-Proxy-Secret", "")], 401),
+        ([("X-Homarus-Proxy-Secret", PROXY_SECRET[:-1])], 401),
+        ([("X-Homarus-Proxy-Secret", PROXY_SECRET), ("X-Forwarded-User", "guest")], 400),
+        ([("X-Homarus-Proxy-Secret", PROXY_SECRET), ("X-Homarus-Proxy-Secret", PROXY_SECRET)], 400),
+        ([("X-Homarus-Proxy-Secret", PROXY_SECRET), ("Sec-Fetch-Site", "cross-site")], 403),
+    ],
+)
+async def test_a_named_person_needs_the_proxys_secret_once_and_a_page_of_ours(
+    tmp_path: Path, headers: list[tuple[str, str]], status: int
+) -> None:
+    async with running(tmp_path, behind_a_proxy(tmp_path), PEOPLE) as rig:
+        assert await post(rig, [("X-Forwarded-User", "ada"), *headers]) == status
+
+
+async def test_a_request_through_a_trusted_proxy_is_never_local(tmp_path: Path) -> None:
+    async with running(tmp_path, behind_a_proxy(tmp_path), PEOPLE) as rig:
+        assert await post(rig, [("Authorization", f"Bearer {rig.token}")]) == 401
+
+
+async def test_without_auth_a_page_of_another_site_changes_nothing(tmp_path: Path) -> None:
+    settings = HttpSettings(port=0, mode=AuthMode.NONE)
+    async with running(tmp_path, settings) as rig:
+        by_page = [await post(rig, [("Sec-Fetch-Site", site)]) for site in ("cross-site", "same-site", "none")]
+        by_own_page = await post(rig, [])
+        async with (
+            aiohttp.ClientSession() as program,
+            program.post(f"{rig.url}/api/rpc", json={"method": "x"}) as answer,
+        ):
+            by_program = "unknown method" in await answer.text()
+
+    assert by_page == [403] * 3
+    assert by_own_page == 400
+    assert by_program
 
 
 async def test_the_user_header_means_nothing_in_other_modes(rig: Rig, http: aiohttp.ClientSession) -> None:
