@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from hub.agent.run_view import RunView
 from hub.agent.side_note import NOTE_CHANNELS
 from web.chat.markdown import split_blocks
 
@@ -21,8 +22,6 @@ RESULT_LIMIT = 20_000
 
 BRIEF_LIMIT = 80
 TITLE_LIMIT = 60
-PART_LIMIT = 2_000
-"""Parts of one live run; what comes after shows when the run has ended."""
 
 RUN_ENDED = "run_ended"
 """Name of the transcript's event that tells how a run ended that gave no answer."""
@@ -178,45 +177,34 @@ class LiveRun:
     """
 
     def __init__(self, run_id: str, session_key: str, render: Render, ts_ms: int = 0) -> None:
+        self.view = RunView(run_id, session_key)
         self.session_key = session_key
         self.turn = ShownTurn(f"a-{_safe(run_id)}", "assistant", ts_ms=ts_ms, run_id=run_id, state="running")
         self._render = render
         self._blocks: dict[str, list[tuple[str, str]]] = {}
         self._sent: dict[str, list[str]] = {}
         self._changed: dict[str, None] = {}
-        self._open: ShownPart | None = None
 
     @property
     def element_id(self) -> str:
         """Id of the turn's element."""
         return f"t-{self.turn.id}"
 
-    def add_text(self, text: str, kind: str = "text") -> None:
-        """Append a piece of the answer, or of thinking."""
-        part = self._open
-        if part is None or part.kind != kind:
-            if len(self.turn.parts) >= PART_LIMIT:
-                return
-            part = self._open = _append(self.turn, ShownPart(kind, ""))
-        part.text += text
-        self._changed[part.id] = None
-
-    def start_tool(self, call_id: str, name: str, arguments: Any) -> None:
-        """Show a tool call that has begun."""
-        self._open = None
-        if len(self.turn.parts) >= PART_LIMIT or any(part.call_id == call_id for part in self.turn.parts):
+    def apply(self, type: str, data: Mapping[str, Any]) -> None:
+        """Take one event of the run."""
+        index = self.view.apply(type, data)
+        if index is None:
             return
-        part = _append(self.turn, _tool(call_id, name, arguments))
+        seen = self.view.parts[index]
+        if index == len(self.turn.parts):
+            tool = seen.kind == "tool"
+            _append(self.turn, _tool(seen.call_id, seen.name, seen.arguments) if tool else ShownPart(seen.kind, ""))
+        part = self.turn.parts[index]
+        part.text = seen.text
+        if seen.output is not None:
+            part.result = _bounded(seen.output)
+            part.state = "error" if seen.is_error else "done"
         self._changed[part.id] = None
-
-    def finish_tool(self, call_id: str, output: str, *, is_error: bool) -> None:
-        """Show what a tool call came to."""
-        self._open = None
-        for part in self.turn.parts:
-            if part.kind == "tool" and part.call_id == call_id:
-                part.result = _bounded(output)
-                part.state = "error" if is_error else "done"
-                self._changed[part.id] = None
 
     def changes(self) -> list[tuple[str, str, ShownPart | str]]:
         """Return what changed since the last call: (element id, parent element id, part or finished HTML).

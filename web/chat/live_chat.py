@@ -26,6 +26,7 @@ DELTA_INTERVAL_S = 0.15
 HEARD_LIMIT_S = 3.0
 """How long the answer to a form waits for what was said to stand in the conversation."""
 
+PROGRESS = ("delta", "thinking", "tool_started", "tool_finished")
 OUTCOME_LIMIT = 500
 NOTED_SESSIONS = 100
 NOTES_PER_SESSION = 20
@@ -65,10 +66,7 @@ class LiveChat:
         self._notes: OrderedDict[str, deque[ShownTurn]] = OrderedDict()
         self._unsubscribe: list[Unsubscribe] = [
             bus.listen("run_started", self._started),
-            bus.listen("run_delta", self._delta),
-            bus.listen("run_thinking", self._thinking),
-            bus.listen("run_tool_started", self._tool_started),
-            bus.listen("run_tool_finished", self._tool_finished),
+            *(bus.listen(f"run_{name}", self._progress) for name in PROGRESS),
             bus.listen("run_message", self._message),
             bus.listen("run_finished", self._finished),
             bus.listen("session_changed", self._session_changed),
@@ -179,28 +177,10 @@ class LiveChat:
         self._live.changed("sessions")
         self._live.changed("overview")
 
-    def _delta(self, event: Event) -> None:
+    def _progress(self, event: Event) -> None:
         run = self._runs.get(event.data["run_id"])
         if run is not None:
-            run.add_text(event.data["text"])
-            self._soon(run)
-
-    def _thinking(self, event: Event) -> None:
-        run = self._runs.get(event.data["run_id"])
-        if run is not None:
-            run.add_text(event.data["text"], kind="thinking")
-            self._soon(run)
-
-    def _tool_started(self, event: Event) -> None:
-        run = self._runs.get(event.data["run_id"])
-        if run is not None:
-            run.start_tool(event.data["call_id"], event.data["name"], event.data["arguments"])
-            self._soon(run)
-
-    def _tool_finished(self, event: Event) -> None:
-        run = self._runs.get(event.data["run_id"])
-        if run is not None:
-            run.finish_tool(event.data["call_id"], event.data["output"], is_error=event.data["is_error"])
+            run.apply(event.type, event.data)
             self._soon(run)
 
     def _message(self, event: Event) -> None:

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from hub.agent.run_view import RunView
 from hub.core.clock import Clock
 from hub.core.events import Event, EventBus, Unsubscribe
 from hub.gateway.calls.contract import READ, Push
@@ -44,13 +45,11 @@ class _Audience:
 
 
 class _Followed:
-    __slots__ = ("audiences", "run_id", "session_key", "started_ms", "text")
+    __slots__ = ("audiences", "started_ms", "view")
 
     def __init__(self, run_id: str, session_key: str, started_ms: int) -> None:
-        self.run_id = run_id
-        self.session_key = session_key
+        self.view = RunView(run_id, session_key)
         self.started_ms = started_ms
-        self.text = ""
         self.audiences = {True: _Audience(), False: _Audience()}
 
 
@@ -111,24 +110,25 @@ class RunEvents:
         }
         self._listening = [self._bus.listen(type, handler) for type, handler in handlers.items()]
 
-    def _run(self, data: dict[str, Any]) -> _Followed:
+    def _run(self, event: Event) -> _Followed:
+        data = event.data
         run_id = data["run_id"]
         run = self._runs.get(run_id)
         if run is None:
             while len(self._runs) >= FOLLOWED_LIMIT:
                 _cancel_timers(self._runs.pop(next(iter(self._runs))))
             run = self._runs[run_id] = _Followed(run_id, data.get("session_key", ""), self._now_ms())
+        run.view.apply(event.type, data)
         return run
 
     def _started(self, event: Event) -> None:
         data = event.data
-        run = self._run(data)
+        run = self._run(event)
         self._agent(run, "lifecycle", {"phase": "start", "startedAt": run.started_ms, "model": data.get("model")})
 
     def _delta(self, event: Event) -> None:
-        run = self._run(event.data)
+        run = self._run(event)
         text = event.data["text"]
-        run.text += text
         if self._broadcast.programs:
             self._text(run, text, ui=False)
         if self._broadcast.watchers:
@@ -137,7 +137,7 @@ class RunEvents:
             self._coalesce(run, audience)
 
     def _thinking(self, event: Event) -> None:
-        run = self._run(event.data)
+        run = self._run(event)
         text = event.data["text"]
         if self._broadcast.programs:
             self._agent(run, "thinking", {"delta": text}, only_ui=False, droppable=True)
@@ -170,7 +170,7 @@ class RunEvents:
         audience.sent_at = asyncio.get_running_loop().time()
 
     def _text(self, run: _Followed, delta: str, *, ui: bool) -> None:
-        so_far = run.text
+        so_far = run.view.text
         self._agent(run, "assistant", {"text": so_far, "delta": delta}, only_ui=ui, droppable=True)
         self._chat(run, {"state": "delta", "message": self._message(so_far), "deltaText": delta}, ui=ui, droppable=True)
 
@@ -182,7 +182,7 @@ class RunEvents:
             "toolCallId": data["call_id"],
             "args": data.get("arguments") or {},
         }
-        self._tool(self._run(data), told)
+        self._tool(self._run(event), told)
 
     def _tool_finished(self, event: Event) -> None:
         data = event.data
@@ -195,13 +195,13 @@ class RunEvents:
             "details": data.get("details") or {},
             "durationMs": data.get("duration_ms"),
         }
-        self._tool(self._run(data), told)
+        self._tool(self._run(event), told)
 
     def _tool(self, run: _Followed, told: dict[str, Any]) -> None:
         self._send_pending(run)
         self._agent(run, "tool", told)
-        payload = {"sessionKey": run.session_key, "runId": run.run_id, "ts": self._now_ms(), "data": told}
-        self._broadcast.push(Push("session.tool", payload, scope=READ), topic=session_topic(run.session_key))
+        payload = {"sessionKey": run.view.session_key, "runId": run.view.run_id, "ts": self._now_ms(), "data": told}
+        self._broadcast.push(Push("session.tool", payload, scope=READ), topic=session_topic(run.view.session_key))
 
     def _stored(self, event: Event) -> None:
         data = event.data
@@ -219,12 +219,11 @@ class RunEvents:
 
     def _finished(self, event: Event) -> None:
         data = event.data
-        run = self._run(data)
+        run = self._run(event)
         self._send_pending(run)
-        status = data.get("status", "error")
+        status, error = run.view.status, run.view.error
         ended = self._now_ms()
         state = _CHAT_STATE.get(status, "error")
-        error = data.get("error") or {}
         phase: dict[str, Any] = {
             "phase": "error" if state == "error" else "end",
             "startedAt": run.started_ms,
@@ -237,7 +236,7 @@ class RunEvents:
         self._agent(run, "lifecycle", phase)
         told: dict[str, Any] = {
             "state": state,
-            "message": self._message(data.get("reply") or run.text),
+            "message": self._message(data.get("reply") or run.view.text),
             "deltaText": "",
             "usage": data.get("usage"),
             "stopReason": data.get("stop"),
@@ -246,7 +245,7 @@ class RunEvents:
             told |= {"errorMessage": error.get("message") or status, "errorKind": error.get("code") or status}
         self._chat(run, told)
         _cancel_timers(run)
-        self._runs.pop(run.run_id, None)
+        self._runs.pop(run.view.run_id, None)
 
     def _agent(
         self,
@@ -263,12 +262,12 @@ class RunEvents:
             audience = run.audiences[ui]
             audience.agent_seq += 1
             payload = {
-                "runId": run.run_id,
+                "runId": run.view.run_id,
                 "seq": audience.agent_seq,
                 "stream": stream,
                 "ts": self._now_ms(),
                 "data": data,
-                "sessionKey": run.session_key,
+                "sessionKey": run.view.session_key,
             }
             self._broadcast.push(Push("agent", payload, scope=READ, droppable=droppable), ui=ui)
 
@@ -278,7 +277,7 @@ class RunEvents:
                 continue
             audience = run.audiences[each]
             audience.chat_seq += 1
-            payload = {"runId": run.run_id, "sessionKey": run.session_key, "seq": audience.chat_seq, **told}
+            payload = {"runId": run.view.run_id, "sessionKey": run.view.session_key, "seq": audience.chat_seq, **told}
             self._broadcast.push(Push("chat", payload, scope=READ, droppable=droppable), ui=each)
 
     def _message(self, text: str) -> dict[str, Any]:

@@ -98,10 +98,10 @@ def test_strange_run_ids_make_harmless_element_ids() -> None:
 
 def test_a_live_run_gives_its_parts_the_ids_of_the_stored_turn() -> None:
     run = LiveRun("r", "agent:main:main", Markdown().render)
-    run.add_text("I look.")
-    run.start_tool("c1", "read", {"path": "notes.md"})
-    run.finish_tool("c1", "milk", is_error=False)
-    run.add_text("They say milk.")
+    run.apply("run_delta", {"text": "I look."})
+    run.apply("run_tool_started", {"call_id": "c1", "name": "read", "arguments": {"path": "notes.md"}})
+    run.apply("run_tool_finished", {"call_id": "c1", "output": "milk", "is_error": False})
+    run.apply("run_delta", {"text": "They say milk."})
 
     stored = turns_of(
         [
@@ -120,10 +120,10 @@ def test_a_live_run_gives_its_parts_the_ids_of_the_stored_turn() -> None:
 
 def test_only_the_blocks_that_changed_are_told_again() -> None:
     run = LiveRun("r", "agent:main:main", Markdown().render)
-    run.add_text("First paragraph.\n\nSecond")
+    run.apply("run_delta", {"text": "First paragraph.\n\nSecond"})
     first = run.changes()
     run.snapshot()
-    run.add_text(" one.")
+    run.apply("run_delta", {"text": " one."})
 
     second = run.changes()
 
