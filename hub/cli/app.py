@@ -44,14 +44,18 @@ COMMANDS = {
 
 
 class LazyGroup(Group):
-    """A group that imports a command when it is called."""
+    """A group that imports a command when it is called; those of integrations come behind ours."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        from hub.cli.integration_commands import names
+
+        return [*COMMANDS, *(name for name in names() if name not in COMMANDS)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
-            return None
+            from hub.cli.integration_commands import load
+
+            return load(cmd_name)
         command: click.Command = import_module(COMMANDS[cmd_name]).command
         return command
 

@@ -85,7 +85,7 @@ class IntegrationSchemas:
         key = (found.domain, sort)
         if key not in self._kinds:
             try:
-                self._kinds[key] = getattr(_execute(found.domain, found.path / f"{sort}.py"), "KINDS", {})
+                self._kinds[key] = getattr(read_module(found.domain, found.path / f"{sort}.py"), "KINDS", {})
             except SchemaProblem as problem:
                 raise Invalid(problem.message) from problem
         if name not in self._kinds[key]:
@@ -102,7 +102,7 @@ class IntegrationSchemas:
         description = found.manifest.description or found.manifest.name
         if not path.is_file():
             return Section(domain, Schema(object), default={}, description=description)
-        module = _execute(domain, path)
+        module = read_module(domain, path)
         schema = getattr(module, CONFIG_SCHEMA, None)
         if schema is None:
             raise SchemaProblem(f"{domain}/{SCHEMA_FILE} has no {CONFIG_SCHEMA}")
@@ -122,7 +122,7 @@ def schemas(catalog: Mapping[str, CatalogEntry]) -> IntegrationSchemas:
     return IntegrationSchemas(catalog)
 
 
-def _execute(domain: str, path: Path) -> ModuleType:
+def read_module(domain: str, path: Path) -> ModuleType:
     """Run one module of an integration by itself, under its own name, so that the package is not imported."""
     name = f"homarus_{path.stem}_{domain}"
     spec = importlib.util.spec_from_file_location(name, path)

@@ -15,6 +15,7 @@ import pytest
 
 from hub.doctor.integrations import CUSTOM
 from tests.docs.pages import DOCS
+from tests.docs.templates import write_templates
 from tests.docs.test_pages import blocks
 from tests.doctor.conftest import nobody
 from tests.servers.forked import REPOSITORY
@@ -23,24 +24,14 @@ from tests.servers.hub_process import HubProcess
 
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
-    """A hub that runs the integration of `integrations.md` and knows when the boiler was serviced."""
+    """A hub that runs the tool of `integrations.md` and knows when the boiler was serviced."""
     home = tmp_path_factory.mktemp("docs") / "home"
-    write_doorbell(home)
+    write_templates(home, "doorbell")
     write_probe(home)
     (home / "configuration.yaml").write_text("doorbell:\n  address: http://doorbell.local\n", encoding="utf-8")
     with HubProcess(home) as process:
         process.cli("chat", "remember that the boiler was serviced on 12 May")
         yield process
-
-
-def write_doorbell(home: Path) -> None:
-    """Write the integration as the page shows it."""
-    page = DOCS / "integrations.md"
-    folder = home / "custom_integrations" / "doorbell"
-    folder.mkdir(parents=True)
-    (folder / "manifest.json").write_text(next(blocks(page, "json")), encoding="utf-8")
-    for name, text in zip(("schema.py", "__init__.py"), blocks(page, "python"), strict=False):
-        (folder / name).write_text(text, encoding="utf-8")
 
 
 PROBE = """

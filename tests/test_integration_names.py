@@ -1,0 +1,40 @@
+"""The hub knows no integration by name: no string in hub/ is the domain of one."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from hub.integration.catalog import find
+
+HUB = Path(__file__).parents[1] / "hub"
+WORDS = frozenset({"files", "home", "notes", "schedule", "sessions"})
+"""Domains that are ordinary words of the hub too: keys of answers, groups of tools."""
+OTHER_MEANINGS = frozenset(
+    {
+        ("models/vendors.py", "litellm"),  # the name of an API
+        ("models/vendors.py", "offline"),  # the name of an API and of the provider that speaks it
+        ("models/selection.py", "offline"),  # a reason shown to people
+        ("gateway/connection/connection.py", "webchat"),  # a client mode of the wire protocol
+    }
+)
+
+
+def named(root: Path, domains: frozenset[str]) -> set[tuple[str, str]]:
+    """Return each file below `root` with a domain that one of its string literals is."""
+    return {
+        (path.relative_to(root).as_posix(), node.value)
+        for path in root.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in domains
+    }
+
+
+def test_no_string_of_the_hub_is_the_domain_of_an_integration() -> None:
+    assert named(HUB, frozenset(find(None)) - WORDS) - OTHER_MEANINGS == set()
+
+
+def test_a_domain_in_a_string_is_found(tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text("CHANNEL = 'webchat'\n")
+
+    assert named(tmp_path, frozenset({"webchat"})) == {("bad.py", "webchat")}
