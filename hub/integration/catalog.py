@@ -57,6 +57,15 @@ def model_apis(catalog: Mapping[str, CatalogEntry]) -> dict[str, str]:
     return {api: found.domain for found in catalog.values() if found.manifest for api in found.manifest.model_apis}
 
 
+def engine_modules(what: str) -> dict[str, str]:
+    """Return the modules of engines for the memory's index, `keywords` or `vectors`, by the integration's domain."""
+    return {
+        domain: f"{each.package}.engine"
+        for domain, each in find(None).items()
+        if each.manifest is not None and each.manifest.engine == what
+    }
+
+
 def _built_in(root: Path) -> dict[str, CatalogEntry]:
     """Return the integrations in the groups `channels/`, `models/`, … below `root`."""
     found: dict[str, CatalogEntry] = {}

@@ -11,6 +11,7 @@ from msgspec import Struct
 from hub.config.suggest import did_you_mean
 from hub.core.schema import (
     All,
+    In,
     Length,
     Match,
     Optional,
@@ -27,6 +28,7 @@ from hub.integration.errors import ManifestError
 MANIFEST = "manifest.json"
 SIZE_LIMIT_BYTES = 65_536
 TEXT_LIMIT = 500
+ENGINES = ("keywords", "vectors")
 
 _text = All(string, Length(min=1, max=TEXT_LIMIT))
 
@@ -51,6 +53,9 @@ MANIFEST_SCHEMA = Schema(
         Optional("zeroconf", default=list, description="mDNS service types it finds"): [object],
         Optional("mqtt", default=list, description="MQTT topics by which it is found"): [_text],
         Optional("documentation", default=""): All(string, Length(max=TEXT_LIMIT)),
+        Optional("engine", default=None, description="Engine of the memory's index that its engine.py has"): In(
+            [None, *ENGINES]
+        ),
         Optional("extra", default=None, description="The extra in pyproject.toml with its requirements"): object,
     }
 )
@@ -76,6 +81,7 @@ class Manifest(Struct, frozen=True):
     zeroconf: tuple[Any, ...] = ()
     mqtt: tuple[str, ...] = ()
     documentation: str = ""
+    engine: str | None = None
     extra: str | None = None
 
 

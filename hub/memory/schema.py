@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from hub.config.sections import Section
+from collections.abc import Mapping
+from typing import Any
+
+from hub.config.sections import CheckReport, CrossCheck, Section
+from hub.config.suggest import did_you_mean
 from hub.core.schema import (
     All,
     AnyOf,
@@ -17,13 +21,15 @@ from hub.core.schema import (
     number,
     positive_seconds,
     secret,
+    slug,
     string,
     url,
 )
+from hub.integration.catalog import engine_modules
 
 PROVIDERS = ("auto", "openai", "gemini", "voyage", "local", "none")
-VECTORS = ("exact", "chroma")
-KEYWORDS = ("fts5", "whoosh")
+OWN_ENGINES = {"keywords": "fts5", "vectors": "exact"}
+"""The engines that need no integration beside the memory itself."""
 FUSIONS = ("weighted", "rank")
 EXTRA_AREAS = ("private", "shared")
 
@@ -115,12 +121,12 @@ EXTRA_PATH_SCHEMA = AnyOf(
 MEMORY_SCHEMA = Schema(
     {
         Optional("embeddings", default={}, description="How text becomes vectors."): EMBEDDINGS_SCHEMA,
-        Optional("vectors", default="exact", description="Who keeps the vectors."): In(list(VECTORS)),
-        Optional("chroma", default={}, description="Where chroma keeps them, with vectors: chroma."): {
-            Optional("url", description="Address of a Chroma server; without it the store is in this process."): url,
-            Optional("token", description="What the server wants to see as a bearer token."): secret,
-        },
-        Optional("keywords", default="fts5", description="Who keeps the words."): In(list(KEYWORDS)),
+        Optional(
+            "vectors", default=OWN_ENGINES["vectors"], description="Engine for vectors: exact, or an integration's."
+        ): slug,
+        Optional(
+            "keywords", default=OWN_ENGINES["keywords"], description="Engine for words: fts5, or an integration's."
+        ): slug,
         Optional("chunks", default={}, description="How files are cut."): CHUNKS_SCHEMA,
         Optional("search", default={}, description="How passages are ranked."): SEARCH_SCHEMA,
         Optional("recall", default={}, description="What is put before a turn unasked."): RECALL_SCHEMA,
@@ -132,3 +138,18 @@ MEMORY_SCHEMA = Schema(
 )
 
 SECTIONS = (Section("memory", MEMORY_SCHEMA, default={}, description="What is remembered, and how it is found"),)
+
+
+def _engines_exist(config: Mapping[str, Any], report: CheckReport) -> None:
+    """Report an engine that no integration has."""
+    section = config.get("memory")
+    if section is None:
+        return
+    for what, own in OWN_ENGINES.items():
+        known = [own, *engine_modules(what)]
+        if section[what] not in known:
+            hint = did_you_mean(section[what], known, known="There are")
+            report.error(("memory", what), f"there is no engine {section[what]} for {what}", hint)
+
+
+CROSS_CHECKS: Mapping[str, CrossCheck] = {"memory engines": _engines_exist}

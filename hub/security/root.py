@@ -55,6 +55,7 @@ class FolderEntry(Struct, frozen=True):
         kind: What it is; symlinks are shown and never followed.
         size_bytes: Size of a file.
         mtime_ns: When it was last changed, nanoseconds since the epoch.
+        ctime_ns: When anything of it was, which nobody can set.
         device: Number of the device.
         inode: Number of the file on its device; another one means that the file was replaced.
     """
@@ -63,6 +64,7 @@ class FolderEntry(Struct, frozen=True):
     kind: FileKind
     size_bytes: int
     mtime_ns: int
+    ctime_ns: int
     device: int
     inode: int
 
@@ -431,4 +433,4 @@ def _entry(names: tuple[str, ...], found: os.stat_result) -> FolderEntry:
     else:
         kind = FileKind.OTHER
     size = found.st_size if kind is FileKind.FILE else 0
-    return FolderEntry("/".join(names), kind, size, found.st_mtime_ns, found.st_dev, found.st_ino)
+    return FolderEntry("/".join(names), kind, size, found.st_mtime_ns, found.st_ctime_ns, found.st_dev, found.st_ino)

@@ -99,13 +99,11 @@ def _figures(kind: str, size: int, dimensions: int) -> dict[str, Any]:
 
 def _opened(kind: str, directory: Path, dimensions: int) -> Any:
     # Loaded here, so that what a library takes is counted with its engine.
+    from tests.integrations.memory.engines.kinds import open_keywords, vectors_in
+
     if kind in ("fts5", "whoosh"):
-        from integrations.memory.notes.index.keywords import open_keywords
-
         return open_keywords(kind, directory)
-    from integrations.memory.notes.index.vectors import open_vectors
-
-    return open_vectors(kind, directory, dimensions)
+    return vectors_in(kind, directory, None, dimensions)
 
 
 def _took(call: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:

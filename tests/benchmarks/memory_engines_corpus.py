@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from integrations.memory.notes.index.contract import KeywordDocument
+from hub.memory.engine_contract import KeywordDocument
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -172,7 +172,7 @@ class Memories:
     def generation(self) -> Path:
         """Where the files of the index in force are."""
         current = orjson.loads((self.index / "current").read_bytes())
-        return self.index / str(current["generation"])
+        return self.index / str(current["version"])
 
     def _agent(self, arguments: tuple[str, ...]) -> tuple[str, ...]:
         return () if self.agent == "main" or "--agent" in arguments else ("--agent", self.agent)

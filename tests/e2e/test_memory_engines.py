@@ -87,7 +87,8 @@ def test_vectors_can_be_kept_by_a_chroma_server(home: Memories, tmp_path: Path) 
     fill(home, 5, 10)
     chroma = ChromaServer(tmp_path / "chroma")
     try:
-        home.configure(vectors="chroma", chroma={"url": chroma.url})
+        home.sections["chroma"] = {"url": chroma.url}
+        home.configure(vectors="chroma")
         home.hub.start()
         home.until_found("boiler number7", "memory/2015-01-01.md", by="vectors:chroma")
         home.until_whole()

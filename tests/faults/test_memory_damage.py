@@ -208,15 +208,3 @@ def test_what_is_no_index_at_all_where_the_index_should_be_is_put_aside_or_told(
     assert str(home.index) in answer["degraded"]
     home.index.unlink()
     is_right(home)
-
-
-def test_a_damaged_engine_under_a_catalog_that_has_no_vectors_yet_does_not_stay_without_them(home: Memories) -> None:
-    home.hub.stop()
-    with sqlite3.connect(home.generation() / "catalog.db") as connection:
-        connection.execute("DELETE FROM meta WHERE key IN ('embedder', 'dimensions')")
-        connection.execute("UPDATE chunks SET vector = 0")
-    (home.generation() / "vectors" / "exact.db").write_bytes(b"no database" * 1_000)
-
-    home.hub.start()
-
-    is_right(home)

@@ -153,7 +153,8 @@ def test_a_chroma_server_that_goes_and_comes_is_done_without_meanwhile(
 ) -> None:
     chroma = ChromaServer(tmp_path / "chroma")
     chroma.stop()
-    home.configure(embeddings=at_server(server.base_url), vectors="chroma", chroma={"url": chroma.url})
+    home.sections["chroma"] = {"url": chroma.url}
+    home.configure(embeddings=at_server(server.base_url), vectors="chroma")
     home.hub.start()
     try:
         told = until(home.repairs, 60)

@@ -19,7 +19,7 @@ ALLOWED = {
     "hub/cli/client.py": "asks the running hub",
     "hub/doctor/running.py": "asks the running hub",
     "integrations/memory/notes/index/embeddings/client.py": "asks the embedding provider of the configuration",
-    "integrations/memory/notes/index/vectors/chroma_server.py": "asks the Chroma server of the configuration",
+    "integrations/memory/chroma/server.py": "asks the Chroma server of the configuration",
     "integrations/models/openai_compatible/model.py": "asks the model server of the configuration",
 }
 

@@ -30,7 +30,7 @@ from hub.memory.front_matter import FrontMatter, holds_outside_words, with_front
 from hub.memory.markdown import format_entry, passages, without_sources
 from hub.memory.own_scope import own_scope
 from integrations.memory.notes import grep
-from integrations.memory.notes.index.settings import LibrarySettings
+from integrations.memory.notes.index.settings import IndexSettings
 from integrations.memory.notes.index.transcripts import HUB_CHANNELS as NOT_INDEXED, transcript_chunks
 from integrations.memory.notes.matching import terms_of
 from integrations.memory.notes.worker.answers import answer_of, facts_of, pairs_of, synced_of, verified_of
@@ -145,7 +145,7 @@ def transcript(*entries: dict[str, Any]) -> bytes:
     return b"\n".join(orjson.dumps(line) for line in lines)
 
 
-SETTINGS = LibrarySettings.from_plain({})
+SETTINGS = IndexSettings.from_plain({})
 
 
 @pytest.mark.parametrize("role", ["tool", "toolResult", "user"])

@@ -17,11 +17,11 @@ from hub.sessions.keys import group_key
 from hub.sessions.privacy import scope_of
 from integrations.memory.notes.files import elsewhere
 from integrations.memory.notes.index.scan import find, list_sources, read
-from integrations.memory.notes.index.settings import LibrarySettings
+from integrations.memory.notes.index.settings import IndexSettings
 from integrations.memory.notes.worker_job import FILE_LIMIT_BYTES, Source
 from tests.integrations.memory.notes_house import ANNA, OWNER, Notes
 
-SETTINGS = LibrarySettings.from_plain({})
+SETTINGS = IndexSettings.from_plain({})
 CANARY = "canary outside"
 AMBIGUOUS = (
     "memory/People/anna.md", "memory/PEOPLE/anna.md", "memory/ｐeople/anna.md", "Memory/people/anna.md", "memory.md",

@@ -60,6 +60,7 @@ def stand(host: IntegrationHost) -> None:
         providers,
         os.environ,
         Omissions(host.home),
+        lambda domain: section(domain) or {},
     )
 
     jobs = Jobs(ground, lambda: host.config)
@@ -86,7 +87,8 @@ def stand(host: IntegrationHost) -> None:
     memory.attended_by(upkeep)
 
     def settings_changed(event: Event) -> None:
-        if SECTIONS & set(event.data["changed"]):
+        memory_section = section("memory")
+        if {*SECTIONS, memory_section["vectors"], memory_section["keywords"]} & set(event.data["changed"]):
             upkeep.reconfigure()
 
     def said(event: Event) -> None:

@@ -11,8 +11,10 @@ from typing import Any
 from hub.agent.agents import Agents
 from hub.core.context import Authority
 from hub.core.secret import Secret
+from hub.integration.catalog import engine_modules
 from hub.memory.contract import MemoryScope
 from hub.memory.places import PRIVATE_AREA, areas_of
+from hub.memory.schema import OWN_ENGINES
 from hub.models.provider_config import ProviderConfig
 from hub.security.people import People
 from hub.sessions.privacy import scope_of
@@ -43,6 +45,7 @@ class Ground:
         providers: The providers of models that are known, by name.
         environment: Where further keys may be.
         omissions: What is left out of conversations.
+        engine_settings: The section of an integration that brings an engine.
     """
 
     home: Home
@@ -53,6 +56,7 @@ class Ground:
     providers: Callable[[], Mapping[str, ProviderConfig]]
     environment: Mapping[str, str]
     omissions: Omissions
+    engine_settings: Callable[[str], Mapping[str, Any]] = lambda domain: {}
 
 
 def job_for(ground: Ground, agent_id: str) -> Job:
@@ -68,10 +72,21 @@ def job_for(ground: Ground, agent_id: str) -> Job:
         sources.append(_searched(conversations(ground, agent_id)))
     settings: dict[str, Any] = _plain({key: section[key] for key in _SETTINGS})
     settings["embeddings"] |= keys_elsewhere(ground)
+    settings["engines"] = _engines(section, ground)
     return Job(agent_id, str(index_directory(ground.home, agent_id)), tuple(sources), settings)
 
 
-_SETTINGS = ("embeddings", "vectors", "chroma", "keywords", "chunks", "search")
+_SETTINGS = ("embeddings", "vectors", "keywords", "chunks", "search")
+
+
+def _engines(section: Mapping[str, Any], ground: Ground) -> dict[str, Any]:
+    """Return the engines of other integrations that are configured: their modules and settings."""
+    found: dict[str, Any] = {}
+    for what, own in OWN_ENGINES.items():
+        name = section[what]
+        if name != own and (module := engine_modules(what).get(name)) is not None:
+            found[name] = {"module": module, "settings": _plain(ground.engine_settings(name))}
+    return found
 
 
 def index_directory(home: Home, agent_id: str) -> Path:

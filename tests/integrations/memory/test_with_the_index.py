@@ -19,7 +19,7 @@ from tests.integrations.memory.notes_house import ANNA, NOBODY, OTHER_ROOM, OWNE
 
 def by_words_alone() -> dict[str, object]:
     section = MEMORY_SCHEMA({"embeddings": {"provider": "none"}})
-    return {key: section[key] for key in ("embeddings", "vectors", "chroma", "keywords", "chunks", "search")}
+    return {key: section[key] for key in ("embeddings", "vectors", "keywords", "chunks", "search")}
 
 
 @pytest.fixture

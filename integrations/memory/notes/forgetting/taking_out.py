@@ -14,7 +14,7 @@ from integrations.memory.notes.files.shelf import Draft, shown
 from integrations.memory.notes.forgetting.conversations import Runs
 from integrations.memory.notes.forgetting.doomed import Doomed, areas_searched, doomed, within_limit
 from integrations.memory.notes.forgetting.unsaid import Unsaid, embedded_of, unsaid
-from integrations.memory.notes.index.settings import LibrarySettings
+from integrations.memory.notes.index.settings import IndexSettings
 from integrations.memory.notes.matching import Term
 from integrations.memory.notes.omissions import Omissions
 from integrations.memory.notes.worker_job import Source
@@ -124,7 +124,7 @@ def embedded(gone: Gone, spoken: Spoken | None, settings: Mapping[str, Any]) -> 
     """Yield the texts that were embedded of what is forgotten, in portions."""
     portion: dict[str, None] = {}
     size = 0
-    for text in _embedded(gone, spoken, LibrarySettings.from_plain(settings)):
+    for text in _embedded(gone, spoken, IndexSettings.from_plain(settings)):
         if text not in portion:
             portion[text] = None
             size += len(text)
@@ -135,7 +135,7 @@ def embedded(gone: Gone, spoken: Spoken | None, settings: Mapping[str, Any]) -> 
         yield list(portion)
 
 
-def _embedded(gone: Gone, spoken: Spoken | None, settings: LibrarySettings) -> Iterator[str]:
+def _embedded(gone: Gone, spoken: Spoken | None, settings: IndexSettings) -> Iterator[str]:
     for each in gone.files:
         lines = [(passage.start_line, passage.end_line) for passage in each.passages or ()]
         text = shown(each.text).removeprefix("\ufeff")

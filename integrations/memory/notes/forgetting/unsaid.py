@@ -14,7 +14,7 @@ from hub.memory.ranking import SNIPPET_LIMIT
 from hub.security.root import Root
 from integrations.memory.notes.forgetting.conversations import Runs
 from integrations.memory.notes.hits import WHOLE
-from integrations.memory.notes.index.settings import LibrarySettings
+from integrations.memory.notes.index.settings import IndexSettings
 from integrations.memory.notes.index.transcripts import Conversation, Said, said_in, transcript_chunks
 from integrations.memory.notes.matching import Term, has_all
 from integrations.memory.notes.worker_job import TRANSCRIPT_LIMIT_BYTES, TRANSCRIPTS, Source, TranscriptFile
@@ -86,7 +86,7 @@ def unsaid(source: Source, what: Forget, terms: list[Term], scope: MemoryScope, 
             yield Unsaid(file, tuple(said), tuple(_hit(file, each, is_seen=is_seen) for each in said))
 
 
-def embedded_of(gone: Unsaid, source: Source, settings: LibrarySettings) -> Collection[str]:
+def embedded_of(gone: Unsaid, source: Source, settings: IndexSettings) -> Collection[str]:
     """Return the texts that may have been embedded of what is forgotten, and are no passage any more."""
     file = gone.file
     try:

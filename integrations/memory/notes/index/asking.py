@@ -1,4 +1,4 @@
-"""Answers a search in a library: the query is embedded while the words are looked up; what is missing is told."""
+"""Answers a search in a index: the query is embedded while the words are looked up; what is missing is told."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from hub.memory.contract import Filters, SearchAnswer
 from hub.memory.ranking import RankingRules, rules_for
+from integrations.memory.notes.index.agent_index import EMBEDDINGS, AgentIndex, IndexUnavailable
 from integrations.memory.notes.index.contract import EmbeddingFailed
 from integrations.memory.notes.index.engine_thread import Urgency
-from integrations.memory.notes.index.generations import Generation
-from integrations.memory.notes.index.library import EMBEDDINGS, IndexUnavailable, Library
-from integrations.memory.notes.index.search import Asked, Found, NothingLeft, Search, ask, rules_of
+from integrations.memory.notes.index.index_version import IndexVersion
+from integrations.memory.notes.index.search import Asked, Found, IndexUnusable, Search, ask, rules_of
 
 if TYPE_CHECKING:
-    from integrations.memory.notes.index.contract import Vector
+    from hub.memory.engine_contract import Vector
 
 BUILD_WAIT_S = 2.0
 """How long a search waits for an index that is built for the first time."""
@@ -43,7 +43,7 @@ class _Meaning:
 
 
 async def search(
-    library: Library,
+    index: AgentIndex,
     query: str,
     areas: Sequence[str],
     filters: Filters,
@@ -54,72 +54,72 @@ async def search(
     """Return the passages of some areas that answer a query best; after `within_s` without what is still missing.
 
     Raises:
-        IndexUnavailable: There is no index yet, or none of its engines can be asked.
+        IndexUnavailable: There is no index yet, or it is damaged.
     """
     began = time.perf_counter()
     until = None if within_s is None else began + within_s - RANKING_S
-    await library.open()
-    await _wait_for_index(library, until)
-    rules = rules_of(library.settings.search)
+    await index.open()
+    await _wait_for_index(index, until)
+    rules = rules_of(index.settings.search)
     asked = ask(query, areas, filters, limit or rules.limit, today)
     try:
-        found = await _found(library, asked, rules, until)
-    except NothingLeft as error:
+        found = await _found(index, asked, rules, until)
+    except IndexUnusable as error:
         raise IndexUnavailable(str(error)) from error
     finally:
-        library.repair()
-    missing = list(dict.fromkeys([*found.missing, *library.engines.notes.values()]))
+        index.repair()
+    missing = list(dict.fromkeys([*found.missing, *index.engines.notes.values()]))
     took_ms = (time.perf_counter() - began) * 1_000
     return SearchAnswer(found.hits, found.engines, round(took_ms, 3), "; ".join(missing) or None)
 
 
-async def _wait_for_index(library: Library, until: float | None) -> None:
-    if library.first_look.is_set():
+async def _wait_for_index(index: AgentIndex, until: float | None) -> None:
+    if index.first_look.is_set():
         return
-    wait_s = BUILD_WAIT_S if library.generation is None else LOOK_WAIT_S
+    wait_s = BUILD_WAIT_S if index.version is None else LOOK_WAIT_S
     if until is not None:
         wait_s = min(wait_s, (until - time.perf_counter()) * LOOK_SHARE)
     try:
         async with asyncio.timeout(wait_s):
-            await library.first_look.wait()
+            await index.first_look.wait()
     except TimeoutError:
         return
 
 
-async def _found(library: Library, asked: Asked, rules: RankingRules, until: float | None) -> Found:
+async def _found(index: AgentIndex, asked: Asked, rules: RankingRules, until: float | None) -> Found:
     """Search in the index in force; once more when another one took its place meanwhile."""
     meaning: asyncio.Task[_Meaning] | None = None
     try:
         for _ in range(ATTEMPTS):
-            generation = library.generation
-            if generation is None:
-                raise IndexUnavailable(_why_none(library))
-            one = Search(generation, asked, library.leaving_out)
+            version = index.version
+            if version is None:
+                raise IndexUnavailable(_why_none(index))
+            one = Search(version, asked, index.leaving_out)
             if meaning is None and asked.words and asked.areas:
-                meaning = library.begin(_meaning(library, asked.text))
-            if not await library.in_thread(partial(_unless_closed, generation, one.by_word), Urgency.SEARCH):
+                meaning = index.begin(_meaning(index, asked.text))
+            if not await index.in_thread(partial(_unless_closed, version, one.by_word), Urgency.SEARCH):
                 continue
             vector, why_not = None, None
             if meaning is not None:
                 result = await _by_then(meaning, until)
-                vector, why_not = _fitting(result, generation, library)
-            finish = partial(one.by_meaning, vector, why_not, rules_for(rules, asked.text, _model(library)))
-            if await library.in_thread(partial(_unless_closed, generation, finish), Urgency.SEARCH):
+                vector, why_not = _fitting(result, version, index)
+            finish = partial(one.by_meaning, vector, why_not, rules_for(rules, asked.text, _model(index)))
+            if await index.in_thread(partial(_unless_closed, version, finish), Urgency.SEARCH):
                 return one.found
     finally:
         # A vector that comes too late is kept for the next time, and the connection stays warm.
         if meaning is not None and until is None:
             meaning.cancel()
-    raise IndexUnavailable("the index was built anew several times while it was searched; try again")
+    raise IndexUnavailable("the index was rebuilt several times while it was searched; try again")
 
 
-def _model(library: Library) -> str | None:
-    chosen = library.shared.embedders.known(library.settings)
+def _model(index: AgentIndex) -> str | None:
+    chosen = index.shared.embedders.known(index.settings)
     return chosen.embedder.id.model if chosen is not None and chosen.embedder is not None else None
 
 
-def _unless_closed(generation: Generation, call: Callable[[], None]) -> bool:
-    if generation.closed:
+def _unless_closed(version: IndexVersion, call: Callable[[], None]) -> bool:
+    if version.closed:
         return False
     call()
     return True
@@ -132,15 +132,15 @@ async def _by_then(meaning: asyncio.Task[_Meaning], until: float | None) -> _Mea
     return meaning.result() if done else _Meaning(why_not="who makes them did not answer in time")
 
 
-async def _meaning(library: Library, text: str) -> _Meaning:
+async def _meaning(index: AgentIndex, text: str) -> _Meaning:
     """Return the vector of a query, never an error."""
-    if not library.settings.wants_vectors:
+    if not index.settings.wants_vectors:
         return _Meaning()
-    chosen = library.shared.embedders.known(library.settings)
+    chosen = index.shared.embedders.known(index.settings)
     if chosen is None or chosen.embedder is None:
         try:
             async with asyncio.timeout(CHOICE_WAIT_S):
-                chosen = await library.shared.embedders.get(library.settings)
+                chosen = await index.shared.embedders.get(index.settings)
         except TimeoutError:
             return _Meaning(why_not="it is not known yet who makes vectors")
     if chosen.embedder is None:
@@ -154,19 +154,19 @@ async def _meaning(library: Library, text: str) -> _Meaning:
         return _Meaning(why_not=f"{chosen.embedder.id.shown} took longer than {QUERY_WAIT_S:g} s")
 
 
-def _fitting(meaning: _Meaning, generation: Generation, library: Library) -> tuple[Vector | None, str | None]:
+def _fitting(meaning: _Meaning, version: IndexVersion, index: AgentIndex) -> tuple[Vector | None, str | None]:
     """Return the vector when the index can be asked with it, else why not."""
     if meaning.vector is None:
         return None, meaning.why_not
-    chosen = library.shared.embedders.known(library.settings)
-    if generation.embedder is None:
-        return None, library.problems.get(EMBEDDINGS, "no passage has a vector yet")
-    if chosen is None or generation.embedder != chosen.fingerprint or generation.dimensions != len(meaning.vector):
-        return None, "the vectors are being made anew by another model"
+    chosen = index.shared.embedders.known(index.settings)
+    if version.embedder is None:
+        return None, index.problems.get(EMBEDDINGS, "no passage has a vector yet")
+    if chosen is None or version.embedder != chosen.fingerprint or version.dimensions != len(meaning.vector):
+        return None, "the vectors are being made again by another model"
     return meaning.vector, None
 
 
-def _why_none(library: Library) -> str:
-    if (built := library.building) is not None:
+def _why_none(index: AgentIndex) -> str:
+    if (built := index.building) is not None:
         return f"the index is being built ({built.done} of {built.total} files)"
-    return library.problems.get("index", "there is no index yet")
+    return index.problems.get("index", "there is no index yet")

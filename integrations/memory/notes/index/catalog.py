@@ -1,76 +1,63 @@
-"""The catalog: which files were read, which passages they hold, and what is under way. SQLite; the ids of the engines.
-
-A change is written here first and marked as staged, then the engines take it, then it is marked as done: whatever a
-crash leaves in between is found at the next opening and done again.
-"""
+"""The catalog of an index: the files that were read and the passages they hold. Its ids are those of the engines."""
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
-from hub.memory.chunking import Chunk
-from hub.memory.contract import Filters
-from integrations.memory.notes.index.contract import IndexDamaged, KeywordDocument
-from integrations.memory.notes.index.passages import IndexedChunk, Outline, ReadFile, Stamp
-from integrations.memory.notes.index.sqlite_file import Layout, SqliteFile
+import msgspec
 
-FILE = "catalog.db"
-VERSION = 2
+from hub.memory.contract import Filters
+from hub.memory.engine_contract import IndexDamaged, KeywordDocument
+from integrations.memory.notes.index.passages import IndexedChunk, Outline, ReadFile, Stamp
+from integrations.memory.notes.index.sqlite_file import SqliteFile
+from integrations.memory.notes.index.stored import (
+    COLUMNS,
+    StoredPassage,
+    checksum,
+    embed_text_of,
+    passage_of,
+    values_of,
+)
 
 _SCHEMA = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE files (
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS files (
     path TEXT PRIMARY KEY, source TEXT NOT NULL, area TEXT NOT NULL, mtime_ns INTEGER NOT NULL,
-    size_bytes INTEGER NOT NULL, inode INTEGER NOT NULL, racy INTEGER NOT NULL, hash TEXT NOT NULL, told TEXT NOT NULL,
-    problem TEXT
+    ctime_ns INTEGER NOT NULL, size_bytes INTEGER NOT NULL, inode INTEGER NOT NULL, racy INTEGER NOT NULL,
+    hash TEXT NOT NULL, told TEXT NOT NULL, problem TEXT, warning TEXT
 ) WITHOUT ROWID;
-CREATE TABLE chunks (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, state INTEGER NOT NULL, vector INTEGER NOT NULL DEFAULT 0,
+CREATE TABLE IF NOT EXISTS chunks (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, vector INTEGER NOT NULL DEFAULT 0,
     path TEXT NOT NULL, start_line INTEGER NOT NULL, end_line INTEGER NOT NULL, area TEXT NOT NULL,
     title TEXT NOT NULL, headings TEXT NOT NULL, text TEXT NOT NULL, kind TEXT, person TEXT, session TEXT, day TEXT,
     trusted INTEGER NOT NULL, marks TEXT NOT NULL, words TEXT NOT NULL, digest TEXT NOT NULL, sum BLOB NOT NULL
 );
-CREATE INDEX chunks_by_path ON chunks (path);
-CREATE INDEX chunks_by_day ON chunks (area, day);
-CREATE INDEX chunks_by_filter ON chunks (area, state, vector, person, kind, trusted, session);
-CREATE INDEX chunks_by_digest ON chunks (digest);
-CREATE INDEX chunks_staged ON chunks (state) WHERE state != 0;
-CREATE INDEX chunks_waiting ON chunks (vector) WHERE vector = 0;
-CREATE TABLE marks (
+CREATE INDEX IF NOT EXISTS chunks_by_path ON chunks (path);
+CREATE INDEX IF NOT EXISTS chunks_by_day ON chunks (area, day);
+CREATE INDEX IF NOT EXISTS chunks_by_filter ON chunks (area, vector, person, kind, trusted, session);
+CREATE INDEX IF NOT EXISTS chunks_by_digest ON chunks (digest);
+CREATE INDEX IF NOT EXISTS chunks_waiting ON chunks (vector) WHERE vector = 0;
+CREATE TABLE IF NOT EXISTS marks (
     mark TEXT NOT NULL, area TEXT NOT NULL, id INTEGER NOT NULL, PRIMARY KEY (mark, area, id)
 ) WITHOUT ROWID;
-CREATE INDEX marks_by_id ON marks (id)
+CREATE INDEX IF NOT EXISTS marks_by_id ON marks (id)
 """
-LIVE, ADDING, REMOVING = 0, 1, 2
 WAITING, HAS_VECTOR, REFUSED = 0, 1, 2
-# SQLite takes the index over what is staged only where its own condition stands in the query.
-_ADDING = f"state != {LIVE} AND state = {ADDING}"
-_REMOVING = f"state != {LIVE} AND state = {REMOVING}"
 
-_FIELDS = (
-    "id, path, start_line, end_line, area, title, headings, text, kind, person, session, day, trusted, marks, words, "
-    "digest, sum"
-)
 UNBOUNDED = 1 << 62
-TOLD_LIMIT = 200
+WITHDRAWN_LIMIT = 200
 FEW = 1_000
 """Passages that are looked up one by one rather than met on the way through all of them."""
-
-_PARTS = "\x1f"
 _SLICE = 500
 """Ids named in one statement."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileRow:
-    """A file as it was read; `told` as of `Present`, nothing while not all of it is in the engines."""
+class FileRow(msgspec.Struct, frozen=True):
+    """A file as it was read; `told` as of `Present`, nothing while not all of it is indexed."""
 
     path: str
     source: str
@@ -79,28 +66,23 @@ class FileRow:
     hash: str
     told: str
     problem: str | None
+    warning: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A passage as it is stored; `words` are those it is compared by."""
+class Portion(msgspec.Struct):
+    """What a change of the catalog means for the engines, and what is left of it for the next one.
 
-    id: int
-    path: str
-    area: str
-    chunk: Chunk
-    digest: str
-    words: str
+    Attributes:
+        removed, added: Passages the engines have to take out and put in.
+        withdrawn: What those that were removed had been embedded as; of many, some.
+        left, left_gone: Files, and paths of files that are gone, that did not fit into the budget.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class Staged:
-    """What the engines have to take, and what is to be staged after that."""
-
-    removed: list[int]
-    added: list[KeywordDocument]
-    left: list[ReadFile] = field(default_factory=list)
-    left_gone: list[str] = field(default_factory=list)
+    removed: list[int] = []
+    added: list[KeywordDocument] = []
+    withdrawn: list[str] = []
+    left: list[ReadFile] = []
+    left_gone: list[str] = []
 
     @property
     def size(self) -> int:
@@ -112,17 +94,18 @@ class Catalog:
     """See the module; blocks, and is called in one thread at a time.
 
     Args:
-        directory: Where its file is.
+        file: Where its tables are; created if they do not exist.
 
     Raises:
         IndexDamaged: What is there is not what was written.
-        OSError: It cannot be opened or made.
+        OSError: They cannot be created.
     """
 
-    def __init__(self, directory: Path) -> None:
-        self._file = SqliteFile(directory / FILE, Layout(_SCHEMA, VERSION))
+    def __init__(self, file: SqliteFile) -> None:
+        self._file = file
+        file.create(_SCHEMA)
 
-    # --- what is known ---
+    # --- facts ---
 
     def get(self, key: str) -> str | None:
         """Return a fact about the whole index."""
@@ -137,167 +120,147 @@ class Catalog:
 
     def files(self, paths: Collection[str] | None = None) -> dict[str, FileRow]:
         """Return what is known of all files, or of some."""
-        query = "SELECT path, source, area, mtime_ns, size_bytes, inode, racy, hash, told, problem FROM files"
+        query = (
+            "SELECT path, source, area, mtime_ns, ctime_ns, size_bytes, inode, racy, hash, told, problem, warning "
+            "FROM files"
+        )
         with self._file.reading() as connection:
             if paths is None:
                 rows: Iterable[sqlite3.Row] = connection.execute(query)
             else:
                 rows = (row for each in paths for row in connection.execute(f"{query} WHERE path = ?", (each,)))
             return {
-                path: FileRow(path, source, area, Stamp(mtime_ns, size_bytes, inode, bool(racy)), hash_, told, problem)
-                for path, source, area, mtime_ns, size_bytes, inode, racy, hash_, told, problem in rows
+                path: FileRow(path, source, area, Stamp(mtime, ctime, size, inode, bool(racy)), *rest)
+                for path, source, area, mtime, ctime, size, inode, racy, *rest in rows
             }
 
     def counts(self) -> dict[str, tuple[int, int]]:
         """Return files and passages by area."""
         with self._file.reading() as connection:
             files = dict(connection.execute("SELECT area, count(*) FROM files GROUP BY area"))
-            chunks = dict(connection.execute("SELECT area, count(*) FROM chunks WHERE state = 0 GROUP BY area"))
+            chunks = dict(connection.execute("SELECT area, count(*) FROM chunks GROUP BY area"))
         return {area: (files.get(area, 0), chunks.get(area, 0)) for area in sorted({*files, *chunks})}
 
     def ids(self, *, vector: int | None = None) -> set[int]:
         """Return all passages, or those with, without or refused a vector."""
+        where, values = ("", ()) if vector is None else (" WHERE vector = ?", (vector,))
         with self._file.reading() as connection:
-            if vector is None:
-                return {id_ for (id_,) in connection.execute("SELECT id FROM chunks WHERE state = 0")}
-            query = "SELECT id FROM chunks WHERE state = 0 AND vector = ?"
-            return {id_ for (id_,) in connection.execute(query, (vector,))}
+            return {id_ for (id_,) in connection.execute(f"SELECT id FROM chunks{where}", values)}  # noqa: S608
 
-    def count(self, *, vector: int | None = None) -> int:
-        """Return how many passages there are, or how many of them with, without or refused a vector."""
-        query = "SELECT count(*) FROM chunks WHERE state = 0"
+    def count(self, *, vector: int) -> int:
+        """Return how many passages have, lack or were refused a vector."""
+        # Those that wait have an index of their own, which a parameter would not find.
+        where, values = ("vector = 0", ()) if vector == WAITING else ("vector = ?", (vector,))
         with self._file.reading() as connection:
-            if vector is None:
-                found = connection.execute(query)
-            elif vector == WAITING:
-                found = connection.execute(f"{query} AND vector = 0")  # by its own index
-            else:
-                found = connection.execute(f"{query} AND vector = ?", (vector,))
+            found = connection.execute(f"SELECT count(*) FROM chunks WHERE {where}", values)  # noqa: S608
             return int(found.fetchone()[0])
 
-    # --- what changes ---
+    # --- changes ---
 
-    def stage(self, files: Sequence[ReadFile], gone: Sequence[str] = (), budget: int = UNBOUNDED) -> Staged:
-        """Write what was read, mark it as staged, and return what the engines have to take.
+    def change(self, files: Sequence[ReadFile], gone: Sequence[str] = (), budget: int = UNBOUNDED) -> Portion:
+        """Write what was read, and return what the engines have to take.
 
-        A passage that stands elsewhere in its file now keeps its id, and the engines are not told.
+        A passage that only moved within its file keeps its id, and the engines need not know.
 
         Args:
             files: What was read.
-            gone: Paths of files that are there no longer.
-            budget: Passages that are put in or taken out at most; what is left is told, to be staged again.
+            gone: Paths of files that no longer exist.
+            budget: Passages that are put in or taken out at most.
         """
-        staged = Staged([], [])
+        portion = Portion()
         with self._file.changing() as connection:
             for path in gone:
-                leaving = _standing(connection, path)[: budget - staged.size]
-                staged.removed.extend(_withdraw(connection, leaving))
-                if staged.size >= budget:
-                    staged.left_gone.append(path)
+                leaving = _rows_of(connection, path)[: budget - portion.size]
+                _remove(connection, leaving, portion)
+                if portion.size >= budget:
+                    portion.left_gone.append(path)
                 else:
                     connection.execute("DELETE FROM files WHERE path = ?", (path,))
             for file in files:
-                if staged.size >= budget or not self._stage_file(connection, file, staged, budget):
-                    staged.left.append(file)
-        return staged
+                if portion.size >= budget or not self._change_file(connection, file, portion, budget):
+                    portion.left.append(file)
+        return portion
 
     def touch(self, files: Iterable[ReadFile]) -> None:
         """Note new stamps of files whose content is the same."""
         with self._file.changing() as connection:
             connection.executemany(
-                "UPDATE files SET mtime_ns = ?, size_bytes = ?, inode = ?, racy = ? WHERE path = ?",
+                "UPDATE files SET mtime_ns = ?, ctime_ns = ?, size_bytes = ?, inode = ?, racy = ? WHERE path = ?",
                 (
-                    (stamp.mtime_ns, stamp.size_bytes, stamp.inode, int(stamp.racy), file.present.path)
+                    (stamp.mtime_ns, stamp.ctime_ns, stamp.size_bytes, stamp.inode, int(stamp.racy), file.present.path)
                     for file in files
                     for stamp in (file.present.stamp,)
                 ),
             )
-
-    def staged(self) -> Staged:
-        """Return what was staged and not finished."""
-        added = f"SELECT {_FIELDS} FROM chunks WHERE {_ADDING}"  # noqa: S608
-        with self._file.reading() as connection:
-            removed = [id_ for (id_,) in connection.execute(f"SELECT id FROM chunks WHERE {_REMOVING}")]  # noqa: S608
-            rows = [_row(each) for each in connection.execute(added)]
-        return Staged(removed, [document_of(row) for row in rows])
-
-    def finish(self) -> list[str]:
-        """Mark what was staged as done, and return what was embedded of the passages that are gone now."""
-        query = f"SELECT text, title, headings FROM chunks WHERE {_REMOVING} ORDER BY id DESC LIMIT ?"  # noqa: S608
-        with self._file.changing() as connection:
-            rows = connection.execute(query, (TOLD_LIMIT,)).fetchall()
-            connection.execute(f"DELETE FROM marks WHERE id IN (SELECT id FROM chunks WHERE {_REMOVING})")  # noqa: S608
-            connection.execute(f"DELETE FROM chunks WHERE {_REMOVING}")  # noqa: S608
-            connection.execute(f"UPDATE chunks SET state = {LIVE} WHERE {_ADDING}")  # noqa: S608
-        gone = (Chunk(1, 1, text, title, tuple(above.split(_PARTS)) if above else ()) for text, title, above in rows)
-        return [each.embed_text for each in gone]
 
     def set_vector(self, ids: Iterable[int], value: int) -> None:
         """Note whether passages have a vector."""
         with self._file.changing() as connection:
             connection.executemany("UPDATE chunks SET vector = ? WHERE id = ?", ((value, id_) for id_ in ids))
 
-    # --- what is asked ---
+    # --- queries ---
 
-    def waiting(self, limit: int) -> list[Row]:
+    def waiting(self, limit: int) -> list[StoredPassage]:
         """Return passages that wait for a vector, the newest first."""
-        query = f"SELECT {_FIELDS} FROM chunks WHERE vector = 0 AND state = 0 ORDER BY id DESC LIMIT ?"  # noqa: S608
-        with self._file.reading() as connection:
-            return [_row(each) for each in connection.execute(query, (limit,))]
+        return self._passages("vector = 0 ORDER BY id DESC LIMIT ?", (limit,))
 
     def waiting_after(self, id_: int, limit: int) -> list[tuple[int, str, str]]:
         """Return id, area and digest of passages that wait for a vector, by id."""
-        query = "SELECT id, area, digest FROM chunks WHERE vector = 0 AND state = 0 AND id > ? ORDER BY id LIMIT ?"
+        query = "SELECT id, area, digest FROM chunks WHERE vector = 0 AND id > ? ORDER BY id LIMIT ?"
         with self._file.reading() as connection:
             return connection.execute(query, (id_, limit)).fetchall()
 
     def by_digest(self, digests: Iterable[str]) -> dict[str, int]:
         """Return a passage with a vector for each of these digests that has one."""
         wanted = list(dict.fromkeys(digests))
-        query = f"SELECT digest, id FROM chunks WHERE digest IN ({_places(wanted)}) AND state = 0 AND vector = 1"  # noqa: S608
+        query = f"SELECT digest, id FROM chunks WHERE digest IN ({_marks(wanted)}) AND vector = 1"  # noqa: S608
         with self._file.reading() as connection:
             return dict(connection.execute(query, wanted))
 
-    def rows(self, ids: Iterable[int]) -> dict[int, Row]:
-        """Return passages by id, without those that are not there or are being removed.
+    def rows(self, ids: Iterable[int]) -> dict[int, StoredPassage]:
+        """Return passages by id, without those that do not exist.
 
         Raises:
-            IndexDamaged: One is not what was written; nothing of it is shown.
+            IndexDamaged: One is not what was written.
         """
-        return {row.id: row for row in self._rows(ids)}
+        wanted = list(ids)
+        parts = (wanted[at : at + _SLICE] for at in range(0, len(wanted), _SLICE))
+        return {row.id: row for part in parts for row in self._passages(f"id IN ({_marks(part)})", part)}
+
+    def rows_after(self, id_: int, limit: int) -> list[StoredPassage]:
+        """Return passages by id; raises as `rows`."""
+        return self._passages("id > ? ORDER BY id LIMIT ?", (id_, limit))
 
     def outlines(self, ids: Sequence[int]) -> list[Outline]:
-        """Return what passages are ranked by; they are not looked over as those are that are shown.
+        """Return what passages are ranked by; they are not checked as closely as those that are shown.
 
         Raises:
             IndexDamaged: One cannot be what was written.
         """
-        query = f"SELECT id, path, day, words FROM chunks WHERE state = 0 AND id IN ({_places(ids)})"  # noqa: S608
+        query = f"SELECT id, path, day, words FROM chunks WHERE id IN ({_marks(ids)})"  # noqa: S608
         with self._file.reading() as connection:
             found = [Outline(*each) for each in connection.execute(query, ids)]
         if not all(map(Outline.is_sound, found)):
-            raise IndexDamaged("a passage of the catalog is not what was written")
+            raise IndexDamaged("a passage is not what was written")
         return found
 
-    def there(self, ids: Iterable[int]) -> set[int]:
+    def existing(self, ids: Iterable[int]) -> set[int]:
         """Return those of these ids that are passages now."""
         wanted = list(ids)
         found: set[int] = set()
         with self._file.reading() as connection:
             for at in range(0, len(wanted), _SLICE):
                 part = wanted[at : at + _SLICE]
-                query = f"SELECT id FROM chunks WHERE state = 0 AND id IN ({_places(part)})"  # noqa: S608
+                query = f"SELECT id FROM chunks WHERE id IN ({_marks(part)})"  # noqa: S608
                 found.update(id_ for (id_,) in connection.execute(query, part))
         return found
 
-    def all_rows(self, areas: Sequence[str], limit: int) -> list[Row]:
+    def all_rows(self, areas: Sequence[str], limit: int) -> list[StoredPassage]:
         """Return the passages of some areas, the newest first."""
-        query = f"SELECT {_FIELDS} FROM chunks WHERE state = 0 AND area IN ({_places(areas)}) ORDER BY id DESC LIMIT ?"  # noqa: S608
-        with self._file.reading() as connection:
-            return [_row(each) for each in connection.execute(query, (*areas, limit))]
+        return self._passages(f"area IN ({_marks(areas)}) ORDER BY id DESC LIMIT ?", (*areas, limit))
 
     def allowed(self, areas: Sequence[str], filters: Filters) -> set[int] | None:
-        """Return the passages that may be looked at; None when nothing but the area is asked for."""
+        """Return the passages that pass the filters; None when there is no filter but the area."""
         wanted: list[tuple[str, str | int]] = []
         if filters.person is not None:
             wanted.append(("person", filters.person))
@@ -310,26 +273,26 @@ class Catalog:
         if not wanted:
             return None
         also = "".join(f" AND {name} = ?" for name, _ in wanted)
-        query = f"SELECT id FROM chunks WHERE state = 0 AND area IN ({_places(areas)}){also}"  # noqa: S608
+        query = f"SELECT id FROM chunks WHERE area IN ({_marks(areas)}){also}"  # noqa: S608
         with self._file.reading() as connection:
             found = connection.execute(query, (*areas, *(value for _, value in wanted)))
             return {id_ for (id_,) in found}
 
     def marked(self, marks: Collection[str], areas: Sequence[str]) -> set[int]:
         """Return the passages of some areas that have one of the marks."""
-        query = f"SELECT id FROM marks WHERE mark IN ({_places(marks)}) AND area IN ({_places(areas)})"  # noqa: S608
+        query = f"SELECT id FROM marks WHERE mark IN ({_marks(marks)}) AND area IN ({_marks(areas)})"  # noqa: S608
         with self._file.reading() as connection:
             return {id_ for (id_,) in connection.execute(query, (*marks, *areas))}
 
     def latest(self, areas: Sequence[str], limit: int, allowed: Collection[int] | None) -> list[int]:
-        """Return the newest dated passages of some areas, of a day entries before prose."""
-        columns = "SELECT day, kind IS NOT NULL, path, start_line, id FROM chunks WHERE day IS NOT NULL AND state = 0"
+        """Return the newest dated passages of some areas; of one day, entries before prose."""
+        columns = "SELECT day, kind IS NOT NULL, path, start_line, id FROM chunks WHERE day IS NOT NULL"
         order = "ORDER BY day DESC, kind IS NULL, path DESC, start_line DESC"
         found: list[tuple[Any, ...]] = []
         with self._file.reading() as connection:
             if allowed is not None and len(allowed) <= FEW:
                 few = list(allowed)
-                query = f"{columns} AND id IN ({_places(few)}) AND area IN ({_places(areas)})"
+                query = f"{columns} AND id IN ({_marks(few)}) AND area IN ({_marks(areas)})"
                 found += connection.execute(query, (*few, *areas))
             else:
                 # Area by area: then days come in order by the index, and only as many are sorted as are looked at.
@@ -338,50 +301,32 @@ class Catalog:
                     found += islice((row for row in rows if allowed is None or row[-1] in allowed), limit)
         return [row[-1] for row in sorted(found, reverse=True)[:limit]]
 
-    def passages_of(self, path: str) -> list[Row]:
-        """Return what is stored of a file, in order; a row that is not what was written is told by an error."""
-        query = f"SELECT {_FIELDS} FROM chunks WHERE path = ? AND state = 0 ORDER BY start_line, id"  # noqa: S608
-        with self._file.reading() as connection:
-            return [_row(each) for each in connection.execute(query, (path,))]
+    def passages_of(self, path: str) -> list[StoredPassage]:
+        """Return the passages of a file, in order; raises as `rows`."""
+        return self._passages("path = ? ORDER BY start_line, id", (path,))
 
-    def others(self, told: Mapping[str, str]) -> set[str]:
-        """Return those of these files whose passages were made of other facts than what is told of them now."""
+    def outdated(self, told: Mapping[str, str]) -> set[str]:
+        """Return those of these files whose passages were made when something else was told of them."""
         query = "SELECT told FROM files WHERE path = ?"
         with self._file.reading() as connection:
             return {path for path, now in told.items() if connection.execute(query, (path,)).fetchone() != (now,)}
 
-    def having(self, texts: Sequence[str]) -> list[Row]:
+    def having(self, texts: Sequence[str]) -> list[StoredPassage]:
         """Return passages that hold one of these texts, or have it for a digest; looks at all of them."""
-        query = f"SELECT {_FIELDS} FROM chunks WHERE instr(text, ?) > 0 OR digest = ? LIMIT ?"  # noqa: S608
-        found: list[Row] = []
+        where = "instr(text, ?) > 0 OR digest = ? LIMIT ?"
+        return [row for text in texts for row in self._passages(where, (text, text, WITHDRAWN_LIMIT))]
+
+    def _passages(self, where: str, values: Sequence[object]) -> list[StoredPassage]:
         with self._file.reading() as connection:
-            for text in texts:
-                found += [_row(each) for each in connection.execute(query, (text, text, TOLD_LIMIT))]
-        return found
+            rows = connection.execute(f"SELECT {COLUMNS} FROM chunks WHERE {where}", values)  # noqa: S608
+            return [passage_of(each) for each in rows]
 
-    def fold(self) -> None:
-        """Write the log back into the file, so that what was removed is in neither."""
-        with self._file.reading() as connection:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-    def close(self) -> None:
-        """Let go of the file; calling it twice does no harm."""
-        self._file.close()
-
-    def _rows(self, ids: Iterable[int]) -> Iterator[Row]:
-        wanted = list(ids)
-        with self._file.reading() as connection:
-            for at in range(0, len(wanted), _SLICE):
-                part = wanted[at : at + _SLICE]
-                query = f"SELECT {_FIELDS} FROM chunks WHERE state = 0 AND id IN ({_places(part)})"  # noqa: S608
-                yield from [_row(each) for each in connection.execute(query, part)]
-
-    def _stage_file(self, connection: sqlite3.Connection, file: ReadFile, staged: Staged, budget: int) -> bool:
-        """Stage one file, and return whether all of it is."""
+    def _change_file(self, connection: sqlite3.Connection, file: ReadFile, portion: Portion, budget: int) -> bool:
+        """Write one file, and return whether all of it fitted."""
         present, stamp = file.present, file.present.stamp
-        known: dict[str, list[_Standing]] = defaultdict(list)
-        standing = _standing(connection, present.path)
-        for each in standing:
+        known: dict[str, list[_Row]] = defaultdict(list)
+        rows = _rows_of(connection, present.path)
+        for each in rows:
             # Passages of another area are other passages: who sees them is part of what they are.
             known[each[1] if each[4] == present.area else ""].append(each)
         kept: set[int] = set()
@@ -392,107 +337,56 @@ class Catalog:
                 id_, _, start_line, end_line, _ = same.pop(0)
                 kept.add(id_)
                 if (start_line, end_line) != (chunk.start_line, chunk.end_line):
-                    values = (chunk.start_line, chunk.end_line, _sum(id_, present.path, present.area, passage), id_)
+                    values = (chunk.start_line, chunk.end_line, checksum(id_, present.path, present.area, passage), id_)
                     connection.execute("UPDATE chunks SET start_line = ?, end_line = ?, sum = ? WHERE id = ?", values)
             else:
                 fresh.append(passage)
-        # What is not to be seen any longer goes first.
-        leaving = [each for each in standing if each[0] not in kept]
-        room = budget - staged.size
+        # What must no longer be seen goes first.
+        leaving = [each for each in rows if each[0] not in kept]
+        room = budget - portion.size
         is_whole = len(leaving) + len(fresh) <= room
-        staged.removed.extend(_withdraw(connection, leaving[:room]))
+        _remove(connection, leaving[:room], portion)
         room -= len(leaving[:room])
-        staged.added.extend(_insert(connection, present.path, present.area, each) for each in fresh[:room])
+        portion.added.extend(_insert(connection, present.path, present.area, each) for each in fresh[:room])
         connection.execute(
-            "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                *(present.path, present.source, present.area, stamp.mtime_ns, stamp.size_bytes, stamp.inode),
-                *(int(stamp.racy or not is_whole), file.hash if is_whole else ""),
-                *(present.told if is_whole else "", file.problem),
+                *(present.path, present.source, present.area, stamp.mtime_ns, stamp.ctime_ns, stamp.size_bytes),
+                *(stamp.inode, int(stamp.racy or not is_whole), file.hash if is_whole else ""),
+                *(present.told if is_whole else "", file.problem, file.warning),
             ),
         )
         return is_whole
 
 
-def document_of(row: Row) -> KeywordDocument:
-    """Return a passage as the engine for words gets it."""
-    chunk = row.chunk
-    return KeywordDocument(row.id, row.area, chunk.title, "\n".join(chunk.headings), chunk.text, chunk.marks)
+_Row = tuple[int, str, int, int, str]
 
 
-_Standing = tuple[int, str, int, int, str]
-
-
-def _standing(connection: sqlite3.Connection, path: str) -> list[_Standing]:
-    query = (
-        "SELECT id, digest, start_line, end_line, area FROM chunks WHERE path = ? AND state != 2 "
-        "ORDER BY start_line, id"
-    )
+def _rows_of(connection: sqlite3.Connection, path: str) -> list[_Row]:
+    query = "SELECT id, digest, start_line, end_line, area FROM chunks WHERE path = ? ORDER BY start_line, id"
     return connection.execute(query, (path,)).fetchall()
 
 
-def _withdraw(connection: sqlite3.Connection, standing: Iterable[_Standing]) -> list[int]:
-    ids = [each[0] for each in standing]
-    connection.executemany("UPDATE chunks SET state = 2 WHERE id = ?", ((id_,) for id_ in ids))
-    return ids
+def _remove(connection: sqlite3.Connection, rows: Sequence[_Row], portion: Portion) -> None:
+    ids = [each[0] for each in rows]
+    few = ids[: max(0, WITHDRAWN_LIMIT - len(portion.withdrawn))]
+    query = f"SELECT text, title, headings FROM chunks WHERE id IN ({_marks(few)})"  # noqa: S608
+    portion.withdrawn.extend(embed_text_of(*each) for each in connection.execute(query, few))
+    for table in ("marks", "chunks"):
+        connection.executemany(f"DELETE FROM {table} WHERE id = ?", ((id_,) for id_ in ids))  # noqa: S608
+    portion.removed.extend(ids)
 
 
 def _insert(connection: sqlite3.Connection, path: str, area: str, passage: IndexedChunk) -> KeywordDocument:
-    chunk = passage.chunk
-    cursor = connection.execute(
-        "INSERT INTO chunks (state, path, start_line, end_line, area, title, headings, text, kind, person, session, "
-        "day, trusted, marks, words, digest, sum) VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, x'')",
-        (
-            *(path, chunk.start_line, chunk.end_line, area, chunk.title, _PARTS.join(chunk.headings), chunk.text),
-            *(chunk.kind, chunk.person, chunk.session, chunk.day, int(chunk.trusted), _PARTS.join(chunk.marks)),
-            *(passage.words, passage.digest),
-        ),
-    )
+    values = values_of(path, area, passage)
+    columns = COLUMNS.removeprefix("id, ")
+    cursor = connection.execute(f"INSERT INTO chunks ({columns}) VALUES ({_marks(values)}, x'')", values)  # noqa: S608
     id_ = int(cursor.lastrowid or 0)
-    connection.execute("UPDATE chunks SET sum = ? WHERE id = ?", (_sum(id_, path, area, passage), id_))
-    marks = ((mark, area, id_) for mark in chunk.marks)
+    connection.execute("UPDATE chunks SET sum = ? WHERE id = ?", (checksum(id_, path, area, passage), id_))
+    marks = ((mark, area, id_) for mark in passage.chunk.marks)
     connection.executemany("INSERT OR IGNORE INTO marks VALUES (?, ?, ?)", marks)
-    return document_of(Row(id_, path, area, chunk, passage.digest, passage.words))
+    return StoredPassage(id_, path, area, passage.chunk, passage.digest, passage.words).document
 
 
-def _row(found: Sequence[object]) -> Row:
-    """Read a row, and make sure that it is what was written."""
-    id_, path, start_line, end_line, area, title, headings, text, *rest = found
-    kind, person, session, day, trusted, marks, words, digest, kept = rest
-    texts = (path, area, title, headings, text, marks, words, digest)
-    if not (isinstance(id_, int) and isinstance(start_line, int) and isinstance(end_line, int)) or not all(
-        isinstance(each, str) for each in texts
-    ):
-        raise IndexDamaged(f"passage {id_!r} of the catalog is not what was written")
-    chunk = Chunk(
-        start_line=start_line,
-        end_line=end_line,
-        text=str(text),
-        title=str(title),
-        headings=tuple(str(headings).split(_PARTS)) if headings else (),
-        kind=None if kind is None else str(kind),
-        person=None if person is None else str(person),
-        session=None if session is None else str(session),
-        day=None if day is None else str(day),
-        trusted=trusted == 1,
-        marks=tuple(str(marks).split(_PARTS)) if marks else (),
-    )
-    row = Row(id_, str(path), str(area), chunk, str(digest), str(words))
-    if kept != _sum(id_, row.path, row.area, IndexedChunk(chunk, row.digest, row.words)):
-        raise IndexDamaged(f"passage {id_} of the catalog is not what was written")
-    return row
-
-
-def _sum(id_: int, path: str, area: str, passage: IndexedChunk) -> bytes:
-    chunk = passage.chunk
-    # The digest is made of the text and all that is said about it; it is checked anew with each sum.
-    parts = (str(id_), path, area, str(chunk.start_line), str(chunk.end_line), passage.words, passage.digest)
-    told = (
-        *(chunk.text, chunk.title, _PARTS.join(chunk.headings), _PARTS.join(chunk.marks), str(chunk.trusted)),
-        *(chunk.kind or "", chunk.person or "", chunk.session or "", chunk.day or ""),
-    )
-    return hashlib.blake2b("\x1e".join((*parts, *told)).encode("utf-8", "surrogatepass"), digest_size=12).digest()
-
-
-def _places(values: Collection[object]) -> str:
+def _marks(values: Collection[object]) -> str:
     return ",".join("?" * len(values))

@@ -1,4 +1,4 @@
-"""Takes what was forgotten out of the cache of vectors, by the texts that passages were embedded as."""
+"""Deletes what was forgotten from the cache of vectors, by the texts that passages were embedded as."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from collections.abc import Sequence
 from functools import partial
 
 from hub.core.errors import Unavailable
-from integrations.memory.notes.index.generations import UNSOUND, Generation
-from integrations.memory.notes.index.library import Library
+from integrations.memory.notes.index.agent_index import AgentIndex
+from integrations.memory.notes.index.index_version import UNSOUND, IndexVersion
 
 LOOKED_UP = 200
 """Texts of which is looked for passages that hold them; a whole conversation has more, and comes as it was embedded."""
 
 
-async def drop(library: Library, texts: Sequence[str]) -> int:
-    """Take every passage out of the cache that holds one of these texts, now or a moment ago; return how many went.
+async def drop(index: AgentIndex, texts: Sequence[str]) -> int:
+    """Delete every passage from the cache that holds one of these texts, now or a moment ago; return how many.
 
     Args:
+        index: Of the agent that forgets.
         texts: What was forgotten, or digests of passages.
 
     Raises:
@@ -27,38 +28,34 @@ async def drop(library: Library, texts: Sequence[str]) -> int:
     """
     from integrations.memory.notes.index.embeddings.cache import drop as drop_from_cache
 
-    await library.open()
+    await index.open()
     wanted = [text for text in texts if text.strip()]
     if not wanted:
         return 0
     embedded = set(wanted)
-    generation = library.generation
-    if generation is not None:
-        embedded |= await library.in_thread(partial(_embedded, generation, wanted[:LOOKED_UP]))
+    version = index.version
+    if version is not None:
+        embedded |= await index.in_thread(partial(_embedded, version, wanted[:LOOKED_UP]))
     try:
-        count = await asyncio.to_thread(drop_from_cache, library.shared.embedders.cache_path, embedded)
+        count = await asyncio.to_thread(drop_from_cache, index.shared.embedders.cache_path, embedded)
     except (sqlite3.Error, OSError) as error:
         raise Unavailable(f"what was forgotten is still in the cache of vectors: {error}") from error
-    if generation is not None:
-        await library.in_thread(partial(_fold, generation))
+    if version is not None:
+        await index.in_thread(partial(_purge, version))
     return count
 
 
-def _embedded(generation: Generation, texts: Sequence[str]) -> set[str]:
-    if generation.closed:
-        return set()
+def _embedded(version: IndexVersion, texts: Sequence[str]) -> set[str]:
     try:
-        return generation.embed_texts_with(texts)
+        return version.embed_texts_with(texts)
     except UNSOUND:
         return set()
 
 
-def _fold(generation: Generation) -> None:
-    if generation.closed:
-        return
+def _purge(version: IndexVersion) -> None:
     try:
-        generation.forget_withdrawn()
-    except UNSOUND as error:
-        generation.note_damage("catalog", error)
+        version.purge()
+    except UNSOUND:
+        return  # it is deleted and built again
     except OSError as error:
         raise Unavailable(f"what was forgotten is still in files of the index: {error}") from error

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from integrations.memory.notes.index.contract import Embedder
-from integrations.memory.notes.index.settings import LibrarySettings
+from integrations.memory.notes.index.settings import IndexSettings
 
 _log = logging.getLogger(__name__)
 
@@ -31,10 +31,10 @@ class Chosen:
         return None if self.embedder is None else self.embedder.id.maker
 
 
-Choose = Callable[[LibrarySettings, Path], Awaitable[Chosen]]
+Choose = Callable[[IndexSettings, Path], Awaitable[Chosen]]
 
 
-async def choose(settings: LibrarySettings, cache_path: Path) -> Chosen:
+async def choose(settings: IndexSettings, cache_path: Path) -> Chosen:
     """Walk along the chain of providers; see `embeddings.chain`."""
     from integrations.memory.notes.index.embeddings.chain import EmbeddingSettings, choose as walk
 
@@ -71,14 +71,14 @@ class Embedders:
         self._chosen: dict[str, asyncio.Future[Chosen]] = {}
         self._chosen_at: dict[str, float] = {}
 
-    def known(self, settings: LibrarySettings) -> Chosen | None:
+    def known(self, settings: IndexSettings) -> Chosen | None:
         """Return who was chosen, None while it is not known."""
         found = self._chosen.get(settings.embeddings_key)
         if found is None or not found.done() or found.cancelled() or found.exception() is not None:
             return None
         return found.result()
 
-    async def get(self, settings: LibrarySettings) -> Chosen:
+    async def get(self, settings: IndexSettings) -> Chosen:
         """Return who makes vectors; nobody, with the reason, when choosing fails. It may be cancelled."""
         key = settings.embeddings_key
         known = self.known(settings)
@@ -100,7 +100,7 @@ class Embedders:
                 with contextlib.suppress(OSError):
                     await result.embedder.close()
 
-    async def _choice(self, settings: LibrarySettings) -> Chosen:
+    async def _choice(self, settings: IndexSettings) -> Chosen:
         try:
             return await self._choose(settings, self.cache_path)
         except Exception as error:  # a package that fails in its own way must not take search by words with it

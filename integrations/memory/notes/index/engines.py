@@ -1,19 +1,20 @@
-"""The engines an index is made with: those that are configured, or ours where their package is missing."""
+"""The engines an index is made with: our own two, or those of other integrations that are configured instead."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
+from typing import Any, cast
 
 from hub.memory.chunking import CUT_VERSION
-from integrations.memory.notes.index.contract import EngineMissing, KeywordIndex, VectorIndex
-from integrations.memory.notes.index.keywords import open_keywords
-from integrations.memory.notes.index.settings import LibrarySettings
-from integrations.memory.notes.index.vectors import ChromaSettings, discard_vectors, open_vectors
+from hub.memory.engine_contract import EngineMissing, EngineModule, KeywordIndex, VectorIndex, package
+from integrations.memory.notes.index.fts5 import Fts5Index
+from integrations.memory.notes.index.settings import EXACT, FTS5, IndexSettings
+from integrations.memory.notes.index.sqlite_file import SqliteFile
 
-KEYWORDS_ALWAYS_THERE = "fts5"
-VECTORS_ALWAYS_THERE = "exact"
 FORMAT = 4
-"""Goes up when conversations are cut, or passages indexed, in another way than before; every index is then built anew.
+"""Goes up when conversations are cut, or passages indexed, in another way than before; every index is then rebuilt.
 How files are cut has a version of its own, `hub.memory.chunking.CUT_VERSION`."""
 
 
@@ -21,60 +22,62 @@ class Engines:
     """Opens engines for one agent's index; blocks.
 
     Args:
-        settings: Which are wanted.
+        settings: Which are configured.
+
+    Attributes:
+        notes: Why an engine that is configured is not used, by what it is for.
     """
 
-    def __init__(self, settings: LibrarySettings) -> None:
+    def __init__(self, settings: IndexSettings) -> None:
         self._settings = settings
-        url = settings.chroma.get("url")
-        self._chroma = (
-            ChromaSettings(url=str(url), token=settings.chroma.get("token")) if url is not None else ChromaSettings()
-        )
         self.notes: dict[str, str] = {}
-        """Why an engine that is wanted is not used, by what it is for."""
 
     @property
     def fingerprint(self) -> str:
         """What an index depends on, beside who makes its vectors."""
         wanted = self._settings
-        server = self._chroma.url or "" if wanted.vectors == "chroma" else ""
+        places = "|".join(str(self._section(name).get("url") or "") for name in (wanted.keywords, wanted.vectors))
         rules = f"{FORMAT}|{CUT_VERSION}"
-        return f"{rules}|{wanted.keywords}|{wanted.vectors}|{server}|{wanted.tokens}|{wanted.overlap}"
+        return f"{rules}|{wanted.keywords}|{wanted.vectors}|{places}|{wanted.tokens}|{wanted.overlap}"
 
-    def keywords(self, directory: Path) -> KeywordIndex:
-        """Open the engine for words.
+    def keywords(self, file: SqliteFile, directory: Path) -> KeywordIndex:
+        """Open the engine for words; see `EngineModule.open_keywords`."""
+        name = self._settings.keywords
+        if name != FTS5:
+            try:
+                return self._module(name).open_keywords(directory, self._section(name))
+            except EngineMissing as error:
+                self.notes["keywords"] = error.text
+        return Fts5Index(file)
 
-        Raises:
-            IndexDamaged, OSError: See `open_keywords`.
-        """
-        try:
-            return open_keywords(self._settings.keywords, directory)
-        except EngineMissing as error:
-            if self._settings.keywords == KEYWORDS_ALWAYS_THERE:
-                raise
-            self.notes["keywords"] = error.text
-            return open_keywords(KEYWORDS_ALWAYS_THERE, directory)
-
-    def vectors(self, directory: Path, dimensions: int) -> VectorIndex:
-        """Open the engine for vectors.
-
-        Raises:
-            EngineUnavailable, IndexDamaged, OSError: See `open_vectors`.
-            EngineMissing: There is none at all.
-        """
-        try:
-            return open_vectors(self._settings.vectors, directory, dimensions, self._chroma)
-        except EngineMissing as error:
-            if self._settings.vectors == VECTORS_ALWAYS_THERE:
-                raise
-            self.notes["vectors"] = error.text
-            return open_vectors(VECTORS_ALWAYS_THERE, directory, dimensions, None)
+    def vectors(self, file: SqliteFile, directory: Path, dimensions: int) -> VectorIndex:
+        """Open the engine for vectors; see `EngineModule.open_vectors`."""
+        name = self._settings.vectors
+        if name != EXACT:
+            try:
+                return self._module(name).open_vectors(directory, dimensions, self._section(name))
+            except EngineMissing as error:
+                self.notes["vectors"] = error.text
+        with package("numpy", "embeddings", "embeddings: {provider: none}"):
+            from integrations.memory.notes.index.exact import ExactIndex
+        return ExactIndex(file, dimensions)
 
     def discard(self, directory: Path) -> None:
-        """Delete what is kept elsewhere for a directory of vectors that is given up.
+        """Delete what an engine for vectors keeps outside of a directory that is given up.
 
         Raises:
-            EngineMissing, EngineUnavailable: It cannot be had now.
+            EngineMissing, EngineUnavailable: It cannot be deleted now.
         """
-        if self._chroma.url is not None:
-            discard_vectors("chroma", directory, self._chroma)
+        if self._settings.vectors != EXACT:
+            module = self._module(self._settings.vectors)
+            if hasattr(module, "discard"):
+                module.discard(directory, self._section(self._settings.vectors))
+
+    def _module(self, name: str) -> EngineModule:
+        if (known := self._settings.engines.get(name)) is None:
+            raise EngineMissing(f"There is no engine called {name!r}; no integration brings it.")
+        return cast(EngineModule, import_module(known["module"]))
+
+    def _section(self, name: str) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self._settings.engines.get(name, {}).get("settings") or {}
+        return found

@@ -1,4 +1,4 @@
-"""Brings a generation in line with the files: what changed is read, cut and handed to it in batches that end soon."""
+"""Brings an index in line with the files: reads what changed, cuts it, and applies it in short batches."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from typing import TypeVar
 from hub.core.errors import HubError
 from integrations.memory.notes.index.catalog import FileRow
 from integrations.memory.notes.index.engine_thread import EngineThread
-from integrations.memory.notes.index.generations import Generation
+from integrations.memory.notes.index.index_version import IndexVersion
 from integrations.memory.notes.index.passages import Present, ReadFile
 from integrations.memory.notes.index.scan import find, list_sources, read
-from integrations.memory.notes.index.settings import LibrarySettings
+from integrations.memory.notes.index.settings import IndexSettings
 from integrations.memory.notes.worker_job import Source
 
 T = TypeVar("T")
@@ -92,7 +92,7 @@ class Hurry(Pace):
 
 
 class Filling:
-    """Brings generations of one agent in line with its files.
+    """Brings the index of one agent in line with its files.
 
     Args:
         thread: Where the engines are used.
@@ -100,33 +100,33 @@ class Filling:
         settings: How files are cut.
     """
 
-    def __init__(self, thread: EngineThread, readers: Executor, settings: LibrarySettings) -> None:
+    def __init__(self, thread: EngineThread, readers: Executor, settings: IndexSettings) -> None:
         self._thread = thread
         self._readers = readers
         self._settings = settings
         self._pace = Pace()
 
     async def everything(
-        self, generation: Generation, sources: Sequence[Source], progress: Progress, *, hurry: bool = False
+        self, version: IndexVersion, sources: Sequence[Source], progress: Progress, *, hurry: bool = False
     ) -> None:
         """Look through all sources and bring in what changed; in a hurry, when nobody can search meanwhile anyway.
 
         Raises:
-            IndexDamaged: A part of the generation is damaged.
+            IndexDamaged: The index is damaged.
             OSError: It cannot be written.
         """
         listing = await self._read(lambda: list_sources(sources))
         progress.problems.extend(listing.problems)
-        known = await self._thread.run(generation.catalog.files)
+        known = await self._thread.run(version.catalog.files)
         changed = [each for path, each in listing.files.items() if _differs(each, known.get(path))]
         gone = [
             row.path for row in known.values() if row.path not in listing.files and row.source not in listing.unread
         ]
         progress.total += len(changed)
-        await self._bring_in(generation, sources, changed, gone, known, progress, Hurry() if hurry else self._pace)
+        await self._bring_in(version, sources, changed, gone, known, progress, Hurry() if hurry else self._pace)
 
     async def some(
-        self, generation: Generation, sources: Sequence[Source], paths: Collection[str], progress: Progress
+        self, version: IndexVersion, sources: Sequence[Source], paths: Collection[str], progress: Progress
     ) -> None:
         """Bring in single files, by their paths in results; raises as `everything`."""
         present: list[Present] = []
@@ -141,16 +141,16 @@ class Filling:
                 gone.append(path)
             else:
                 present.append(found)
-        known = await self._thread.run(lambda: generation.catalog.files(paths))
+        known = await self._thread.run(lambda: version.catalog.files(paths))
         changed = [each for each in present if _differs(each, known.get(each.path))]
         progress.total += len(changed)
         await self._bring_in(
-            generation, sources, changed, [path for path in gone if path in known], known, progress, self._pace
+            version, sources, changed, [path for path in gone if path in known], known, progress, self._pace
         )
 
     async def _bring_in(
         self,
-        generation: Generation,
+        version: IndexVersion,
         sources: Sequence[Source],
         changed: Sequence[Present],
         gone: Sequence[str],
@@ -158,7 +158,7 @@ class Filling:
         progress: Progress,
         pace: Pace,
     ) -> None:
-        await self._apply(generation, [], gone, pace)
+        await self._apply(version, [], gone, pace)
         at = 0
         while at < len(changed):
             batch = await self._read(lambda at=at: self._some_files(changed, at, sources, known, pace))  # type: ignore[misc]
@@ -167,21 +167,21 @@ class Filling:
             files = [each for each in batch if isinstance(each, ReadFile)]
             same = [each for each in files if _is_same(each, known.get(each.present.path))]
             if same:
-                await self._thread.run(lambda same=same: generation.touch(same))  # type: ignore[misc]
+                await self._thread.run(lambda same=same: version.touch(same))  # type: ignore[misc]
             vanished = [each for each in batch if isinstance(each, str) and each in known]
-            await self._apply(generation, [each for each in files if each not in same], vanished, pace)
+            await self._apply(version, [each for each in files if each not in same], vanished, pace)
             for each in files:
                 if each.problem is not None and len(progress.problems) < PROBLEMS_LIMIT:
                     progress.problems.append(f"{each.present.path} is left out: {each.problem}.")
 
-    async def _apply(self, generation: Generation, files: Sequence[ReadFile], gone: Sequence[str], pace: Pace) -> None:
+    async def _apply(self, version: IndexVersion, files: Sequence[ReadFile], gone: Sequence[str], pace: Pace) -> None:
         """Hand over what was read, in portions."""
         while files or gone:
             budget = pace.passages
-            call = partial(generation.apply, files, gone, budget)
-            staged, seconds = await self._thread.run(partial(_timed, call))
-            pace.learn(staged.size, seconds)
-            files, gone = staged.left, staged.left_gone
+            call = partial(version.apply, files, gone, budget)
+            portion, seconds = await self._thread.run(partial(_timed, call))
+            pace.learn(portion.size, seconds)
+            files, gone = portion.left, portion.left_gone
 
     def _some_files(
         self, changed: Sequence[Present], at: int, sources: Sequence[Source], known: Known, pace: Pace

@@ -10,15 +10,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hub.memory.contract import Hit
+from hub.memory.engine_contract import EngineUnavailable
 from hub.memory.ranking import SNIPPET_LIMIT
 from integrations.memory.notes.hits import hit_of
-from integrations.memory.notes.index.catalog import Row
-from integrations.memory.notes.index.contract import EngineUnavailable
-from integrations.memory.notes.index.generations import UNSOUND, VECTORS, Generation
-from integrations.memory.notes.index.library import IndexUnavailable, Library
+from integrations.memory.notes.index.agent_index import AgentIndex, IndexUnavailable
+from integrations.memory.notes.index.index_version import UNSOUND, IndexVersion
+from integrations.memory.notes.index.stored import StoredPassage
 
 if TYPE_CHECKING:
-    from integrations.memory.notes.index.contract import Vector
+    from hub.memory.engine_contract import Vector
 
 LOOKED_AT = 5_000
 """Passages of an area that are compared, the newest first."""
@@ -30,64 +30,63 @@ COMMON_LIMIT = 200
 Pair = tuple[float, int, int]
 
 
-async def similar(library: Library, areas: Sequence[str], threshold: float, limit: int) -> list[tuple[Hit, Hit, float]]:
+async def similar(
+    index: AgentIndex, areas: Sequence[str], threshold: float, limit: int
+) -> list[tuple[Hit, Hit, float]]:
     """Return pairs of passages that are alike, with their likeness 0 to 1, most first.
 
     Raises:
         IndexUnavailable: There is no index.
     """
-    await library.open()
-    generation = library.generation
-    if generation is None:
+    await index.open()
+    version = index.version
+    if version is None:
         raise IndexUnavailable("there is no index yet")
     found: list[tuple[Hit, Hit, float]] = []
     for area in dict.fromkeys(areas):
-        rows = await library.in_thread(partial(_rows_of, generation, area, library.leaving_out))
-        vectors = await _vectors(library, generation, rows)
+        rows = await index.in_thread(partial(_rows_of, version, area, index.leaving_out))
+        vectors = await _vectors(index, version, rows)
         compare = partial(_by_vectors, rows, vectors) if vectors is not None else partial(_by_words, rows)
-        work = asyncio.get_running_loop().run_in_executor(library.shared.readers, compare, threshold, limit)
+        work = asyncio.get_running_loop().run_in_executor(index.shared.readers, compare, threshold, limit)
         by_id = {row.id: row for row in rows}
         found.extend((_hit(by_id[one]), _hit(by_id[other]), likeness) for likeness, one, other in await work)
     found.sort(key=lambda each: each[2], reverse=True)
     return found[:limit]
 
 
-def _rows_of(generation: Generation, area: str, leaving_out: Mapping[str, str]) -> list[Row]:
-    if generation.closed:
-        raise IndexUnavailable("the index was built anew meanwhile; try again")
+def _rows_of(version: IndexVersion, area: str, leaving_out: Mapping[str, str]) -> list[StoredPassage]:
     try:
-        return generation.without_forgotten(generation.catalog.all_rows([area], LOOKED_AT), leaving_out)
+        with version.guarded():
+            return version.without_forgotten(version.catalog.all_rows([area], LOOKED_AT), leaving_out)
     except UNSOUND as error:
-        generation.note_damage("catalog", error)
-        raise IndexUnavailable(f"the catalog is damaged and built anew: {error}") from error
+        raise IndexUnavailable(f"the index is being built again: {error}") from error
 
 
-async def _vectors(library: Library, generation: Generation, rows: Sequence[Row]) -> dict[int, Vector] | None:
+async def _vectors(index: AgentIndex, version: IndexVersion, rows: Sequence[StoredPassage]) -> dict[int, Vector] | None:
     """Return the vectors of all of them, None when there are not enough to compare by."""
     ids = [row.id for row in rows]
     found: dict[int, Vector] = {}
     for at in range(0, len(ids), VECTORS_AT_ONCE):
         part = ids[at : at + VECTORS_AT_ONCE]
-        some = await library.in_thread(partial(_some_vectors, generation, part))
+        some = await index.in_thread(partial(_some_vectors, version, part))
         if some is None:
             return None
         found |= some
     return found if len(found) * 2 > len(ids) else None
 
 
-def _some_vectors(generation: Generation, ids: Sequence[int]) -> dict[int, Vector] | None:
-    if generation.closed or (vectors := generation.vectors) is None:
-        return None
+def _some_vectors(version: IndexVersion, ids: Sequence[int]) -> dict[int, Vector] | None:
     try:
-        return vectors.vectors(ids)
+        with version.guarded():
+            return None if (vectors := version.vectors) is None else vectors.vectors(ids)
     except EngineUnavailable as error:
-        generation.lose_vectors(error)
-    except UNSOUND as error:
-        generation.note_damage(VECTORS, error)
+        version.lose_vectors(error)
+    except UNSOUND:
+        pass
     return None
 
 
-def _by_vectors(rows: Sequence[Row], vectors: dict[int, Vector], threshold: float, limit: int) -> list[Pair]:
+def _by_vectors(rows: Sequence[StoredPassage], vectors: dict[int, Vector], threshold: float, limit: int) -> list[Pair]:
     import numpy as np
 
     known = [row for row in rows if row.id in vectors]
@@ -107,7 +106,7 @@ def _by_vectors(rows: Sequence[Row], vectors: dict[int, Vector], threshold: floa
     return best
 
 
-def _by_words(rows: Sequence[Row], threshold: float, limit: int) -> list[Pair]:
+def _by_words(rows: Sequence[StoredPassage], threshold: float, limit: int) -> list[Pair]:
     words = {row.id: frozenset(row.words.split()) for row in rows}
     having: dict[str, list[int]] = {}
     for id_, own in words.items():
@@ -128,7 +127,7 @@ def _by_words(rows: Sequence[Row], threshold: float, limit: int) -> list[Pair]:
     return best
 
 
-def _apart(pairs: Iterator[tuple[float, Row, Row]]) -> Iterator[Pair]:
+def _apart(pairs: Iterator[tuple[float, StoredPassage, StoredPassage]]) -> Iterator[Pair]:
     """Leave out neighbours of one file, of which each repeats the end of the other."""
     for likeness, one, other in pairs:
         first, second = one.chunk, other.chunk
@@ -138,5 +137,5 @@ def _apart(pairs: Iterator[tuple[float, Row, Row]]) -> Iterator[Pair]:
             yield min(1.0, likeness), one.id, other.id
 
 
-def _hit(row: Row) -> Hit:
+def _hit(row: StoredPassage) -> Hit:
     return hit_of(row.path, row.chunk, row.chunk.text[:SNIPPET_LIMIT])

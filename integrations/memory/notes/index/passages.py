@@ -16,11 +16,12 @@ class Stamp:
     """What differs when a file was changed; `racy` ones are never equal to what is found later.
 
     Attributes:
-        mtime_ns, size_bytes, inode: As the file system tells.
+        mtime_ns, ctime_ns, size_bytes, inode: As the file system has them.
         racy: Whether it was read so soon after its last change that another one could leave the same stamp.
     """
 
     mtime_ns: int
+    ctime_ns: int
     size_bytes: int
     inode: int
     racy: bool = False
@@ -90,12 +91,14 @@ class ReadFile:
         hash: Of its bytes and of what else its passages depend on.
         passages: In order.
         problem: Why it could not be read; it has no passages then.
+        warning: What of it cannot be found though it was read.
     """
 
     present: Present
     hash: str
     passages: tuple[IndexedChunk, ...] = ()
     problem: str | None = None
+    warning: str | None = None
 
 
 def told_of(person: str | None, left_out: Sequence[str], *, trusted: bool) -> str:

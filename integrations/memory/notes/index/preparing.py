@@ -10,17 +10,14 @@ from collections.abc import Iterable
 from importlib import import_module
 
 from integrations.memory.notes.index.embedders import Chosen, Embedders
-from integrations.memory.notes.index.settings import LibrarySettings
+from integrations.memory.notes.index.settings import EXACT, IndexSettings
 
 LOCAL = "local"
-OURS = {
-    "fts5": "integrations.memory.notes.index.keywords.fts5",
-    "exact": "integrations.memory.notes.index.vectors.exact",
-}
-"""Engines that are loaded beforehand; those of others take more room than a worker that rests may have."""
+VECTORS = "integrations.memory.notes.index.exact"
+"""Loaded beforehand; engines of other integrations take more room than a worker that rests may have."""
 
 
-async def prepare(wanted: Iterable[LibrarySettings], embedders: Embedders) -> None:
+async def prepare(wanted: Iterable[IndexSettings], embedders: Embedders) -> None:
     """Load what searches with these settings need, and give back what loading took beside it."""
     for settings in wanted:
         chosen = await embedders.get(settings) if settings.wants_vectors else None
@@ -28,11 +25,11 @@ async def prepare(wanted: Iterable[LibrarySettings], embedders: Embedders) -> No
     await asyncio.to_thread(_give_back)
 
 
-def _load(settings: LibrarySettings, chosen: Chosen | None) -> None:
+def _load(settings: IndexSettings, chosen: Chosen | None) -> None:
     embedder = chosen.embedder if chosen is not None else None
-    names = [OURS.get(settings.keywords)]
+    names = []
     if embedder is not None:
-        names += [OURS.get(settings.vectors), None if embedder.id.provider == LOCAL else "aiohttp"]
+        names = [VECTORS if settings.vectors == EXACT else None, None if embedder.id.provider == LOCAL else "aiohttp"]
     for name in names:
         if name is not None:
             with contextlib.suppress(ImportError):  # what is missing is told by the search

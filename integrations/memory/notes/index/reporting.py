@@ -1,4 +1,4 @@
-"""What there is to tell of a library: for people on the memory page, and for programs."""
+"""Facts about an index, for the memory page and for programs."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from integrations.memory.notes.index.agent_index import AgentIndex
 from integrations.memory.notes.index.catalog import REFUSED, WAITING
-from integrations.memory.notes.index.generations import UNSOUND, Generation
-from integrations.memory.notes.index.library import Library
+from integrations.memory.notes.index.index_version import UNSOUND, IndexVersion
 
 SKIPPED_LIMIT = 50
 
 
-async def status(library: Library) -> dict[str, Any]:
+async def status(agent_index: AgentIndex) -> dict[str, Any]:
     """Return facts on files, index, engines and embeddings.
 
     Raises:
         IndexUnavailable: It cannot be opened.
     """
-    await library.open()
-    generation = library.generation
+    await agent_index.open()
+    version = agent_index.version
     index: dict[str, Any] = {"files": 0, "chunks": 0, "areas": {}, "engines": [], "waiting": 0, "refused": 0}
-    if generation is not None:
-        index |= await library.in_thread(partial(_index, generation))
-    chosen = library.shared.embedders.known(library.settings)
-    if not library.settings.wants_vectors or (chosen is not None and chosen.embedder is None):
+    if version is not None:
+        index |= await agent_index.in_thread(partial(_index, version))
+    chosen = agent_index.shared.embedders.known(agent_index.settings)
+    if not agent_index.settings.wants_vectors or (chosen is not None and chosen.embedder is None):
         index["waiting"] = 0  # for nobody
     embedder = chosen.embedder if chosen is not None else None
-    built = library.building
+    built = agent_index.building
     return {
         **index,
-        "state": "building" if built is not None else "ready" if generation is not None else "missing",
+        "state": "building" if built is not None else "ready" if version is not None else "missing",
         "building": {"done": built.done, "total": built.total} if built is not None else None,
         "embedder": {
             "provider": embedder.id.provider if embedder is not None else None,
@@ -45,10 +45,11 @@ async def status(library: Library) -> dict[str, Any]:
             "dimensions": embedder.id.dimensions if embedder is not None else None,
             "notes": list(chosen.notes) if chosen is not None else [],
         },
-        "problem": " ".join(dict.fromkeys([*library.problems.values(), *library.engines.notes.values()])) or None,
-        "synced_ms": library.synced_ms,
-        "generation": generation.name if generation is not None else None,
-        "costs": await asyncio.to_thread(_costs, library.shared.embedders.cache_path),
+        "problem": " ".join(dict.fromkeys([*agent_index.problems.values(), *agent_index.engines.notes.values()]))
+        or None,
+        "synced_ms": agent_index.synced_ms,
+        "version": version.name if version is not None else None,
+        "costs": await asyncio.to_thread(_costs, agent_index.shared.embedders.cache_path),
         "worker": {"pid": os.getpid(), "rss_bytes": rss_bytes()},
     }
 
@@ -63,27 +64,26 @@ def rss_bytes() -> int | None:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def _index(generation: Generation) -> dict[str, Any]:
-    if generation.closed:
+def _index(version: IndexVersion) -> dict[str, Any]:
+    if version.closed:
         return {}
     engines = []
-    if (vectors := generation.vectors) is not None:
+    if (vectors := version.vectors) is not None:
         engines.append(f"vectors:{vectors.name}")
-    if (keywords := generation.keywords) is not None:
-        engines.append(f"keywords:{keywords.name}")
-    found: dict[str, Any] = {"engines": engines, "size_bytes": generation.size_bytes(), "damage": generation.broken}
+    engines.append(f"keywords:{version.keywords.name}")
+    found: dict[str, Any] = {"engines": engines, "size_bytes": version.size_bytes(), "damage": version.damage}
     try:
-        counts = generation.catalog.counts()
-        files = generation.catalog.files()
-        found["waiting"] = generation.catalog.count(vector=WAITING)
-        found["refused"] = generation.catalog.count(vector=REFUSED)
+        with version.guarded():
+            counts = version.catalog.counts()
+            files = version.catalog.files()
+            found["waiting"] = version.catalog.count(vector=WAITING)
+            found["refused"] = version.catalog.count(vector=REFUSED)
     except UNSOUND as error:
-        generation.note_damage("catalog", error)
-        return found
+        return {**found, "damage": str(error)}
     found["areas"] = {area: {"files": some, "chunks": chunks} for area, (some, chunks) in counts.items()}
     found["files"] = len(files)
     found["chunks"] = sum(chunks for _, chunks in counts.values())
-    skipped = sorted((row.path, row.problem) for row in files.values() if row.problem is not None)
+    skipped = sorted((row.path, row.problem or row.warning) for row in files.values() if row.problem or row.warning)
     found["skipped"] = [{"path": path, "problem": problem} for path, problem in skipped[:SKIPPED_LIMIT]]
     return found
 

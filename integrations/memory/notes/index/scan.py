@@ -14,7 +14,7 @@ from hub.memory.places import CURATED, FOLDER, area_of
 from hub.security.root import FolderEntry, Root
 from integrations.memory.notes.extra_path import ExtraPath
 from integrations.memory.notes.index.passages import Present, ReadFile, Stamp, indexed, told_of
-from integrations.memory.notes.index.settings import LibrarySettings
+from integrations.memory.notes.index.settings import IndexSettings
 from integrations.memory.notes.index.transcripts import transcript_chunks
 from integrations.memory.notes.worker_job import (
     FILE_LIMIT_BYTES,
@@ -30,6 +30,8 @@ RACY_NS = 2_000_000_000
 """A file changed less than this before it was read may change again without its stamp showing it: clocks of file
 systems are as coarse as that."""
 READ_ATTEMPTS = 3
+NOT_TEXT_SHARE = 0.01
+"""Of the characters of a file that may be no UTF-8 before it is said so."""
 
 _UNREADABLE = (OSError, HubError)
 
@@ -99,7 +101,7 @@ def leaving_out(sources: Sequence[Source]) -> dict[str, str]:
 
 
 def read(
-    present: Present, sources: Sequence[Source], settings: LibrarySettings, known_hash: str | None = None
+    present: Present, sources: Sequence[Source], settings: IndexSettings, known_hash: str | None = None
 ) -> ReadFile | None:
     """Read a file and cut it into passages; None when it is gone. What cannot be read has a problem. Blocks.
 
@@ -123,6 +125,7 @@ def read(
         return ReadFile(present, "", problem=_why(error))
     present = replace(present, stamp=stamp)
     hash_ = _hash(data, present)
+    warning: str | None = None
     if hash_ == known_hash:
         return ReadFile(present, hash_)
     if is_conversation:
@@ -131,8 +134,17 @@ def read(
         )
     else:
         text = data.decode("utf-8", "replace").removeprefix("\ufeff")
+        warning = _not_text(text)
         chunks = chunk(present.path, text, tokens=settings.tokens, overlap=settings.overlap, trusted=present.trusted)
-    return ReadFile(present, hash_, tuple(indexed(each) for each in chunks))
+    return ReadFile(present, hash_, tuple(indexed(each) for each in chunks), warning=warning)
+
+
+def _not_text(text: str) -> str | None:
+    """Return why words of a text cannot be found: much of it is no UTF-8."""
+    unread = text.count("\ufffd") + text.count("\0")
+    if unread <= NOT_TEXT_SHARE * len(text):
+        return None
+    return "it is not UTF-8, so that not all of its words are found; save it as UTF-8"
 
 
 def _present(source: Source) -> Iterator[Present]:
@@ -175,7 +187,7 @@ def _conversation(source: Source, file: TranscriptFile) -> Present | None:
 
 
 def _entry(entry: FolderEntry, path: str, area: str, source: Source) -> Present:
-    stamp = Stamp(entry.mtime_ns, entry.size_bytes, entry.inode)
+    stamp = Stamp(entry.mtime_ns, entry.ctime_ns, entry.size_bytes, entry.inode)
     return Present(path, area, source.name, entry.path, stamp, source.trusted)
 
 
@@ -205,7 +217,7 @@ def _read_steadily(root: Root, rel: str, limit: int) -> tuple[bytes, Stamp]:
         if steady:
             break
     racy = not steady or abs(time.time_ns() - before.st_mtime_ns) < RACY_NS
-    return data, Stamp(before.st_mtime_ns, before.st_size, before.st_ino, racy)
+    return data, Stamp(before.st_mtime_ns, before.st_ctime_ns, before.st_size, before.st_ino, racy)
 
 
 def _hash(data: bytes, present: Present) -> str:

@@ -1,8 +1,9 @@
-"""A search: dates and words, both engines, filters before ranking, what is shown; degrades, never guesses."""
+"""One search: takes the question apart, asks both engines within the filters, and ranks what they found."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -11,18 +12,17 @@ from msgspec.structs import replace
 
 from hub.memory.contract import Filters, Hit
 from hub.memory.days_asked import asked_for
+from hub.memory.engine_contract import EngineUnavailable
 from hub.memory.places import day_of
 from hub.memory.ranking import Candidate, Ranked, RankingRules, rank, snippet
 from hub.memory.words import words_asked
 from integrations.memory.notes.hits import hit_of
-from integrations.memory.notes.index.catalog import Row
-from integrations.memory.notes.index.contract import EngineUnavailable
-from integrations.memory.notes.index.generations import CATALOG, KEYWORDS, UNSOUND, VECTORS, Generation
-from integrations.memory.notes.index.passages import Outline
+from integrations.memory.notes.index.index_version import UNSOUND, IndexVersion
+from integrations.memory.notes.index.stored import StoredPassage
 from integrations.memory.notes.worker_job import TRANSCRIPTS
 
 if TYPE_CHECKING:
-    from integrations.memory.notes.index.contract import Vector
+    from hub.memory.engine_contract import Vector
 
 CANDIDATES = 4
 """Times the number of passages wanted, from each engine."""
@@ -60,8 +60,8 @@ class Found:
     missing: list[str] = field(default_factory=list)
 
 
-class NothingLeft(Exception):
-    """Neither engine can be asked; whoever asked looks through the files."""
+class IndexUnusable(Exception):
+    """The index is damaged and cannot be searched; the files have to be."""
 
 
 def ask(query: str, areas: Sequence[str], filters: Filters, limit: int, today: date) -> Asked:
@@ -78,19 +78,19 @@ def rules_of(settings: Mapping[str, Any]) -> RankingRules:
 
 
 class Search:
-    """One search in one generation; every method blocks, and is called in the thread of the engines.
+    """One search in one version of an index; every method blocks, and is called in the thread of the engines.
 
     Args:
-        generation: Where.
+        version: Where.
         asked: What.
         leaving_out: What is told of conversations that something is left out of, by path.
 
     Attributes:
-        found: What it brought, once `by_word` and `by_meaning` were called.
+        found: What was found, once `by_word` and `by_meaning` were called.
     """
 
-    def __init__(self, generation: Generation, asked: Asked, leaving_out: Mapping[str, str]) -> None:
-        self._generation = generation
+    def __init__(self, version: IndexVersion, asked: Asked, leaving_out: Mapping[str, str]) -> None:
+        self._version = version
         self._asked = asked
         self._leaving_out = leaving_out
         self.found = Found()
@@ -102,25 +102,18 @@ class Search:
         """Ask the engine for words.
 
         Raises:
-            NothingLeft: The catalog is damaged, without which nothing can be said of who may see what.
+            IndexUnusable: The index is damaged.
         """
-        self._narrow()
-        asked, keywords = self._asked, self._generation.keywords
-        if not asked.words:
-            return
-        if keywords is None:
-            self.found.missing.append(_lacks("words", self._generation.broken.get(KEYWORDS, "there is none")))
-            return
-        try:
+        with self._usable():
+            self._narrow()
+            asked, keywords = self._asked, self._version.keywords
+            if not asked.words:
+                return
             # With its marks, what is of the day that was named is found though it has none of the words.
             query = " ".join([asked.text, *sorted(mark for marks in asked.dates for mark in marks)])
             found = keywords.search(query, asked.areas, CANDIDATES * asked.limit, self._allowed)
-        except UNSOUND as error:
-            self._generation.note_damage(KEYWORDS, error)
-            self.found.missing.append(_lacks("words", str(error)))
-            return
-        self._by_word = [id_ for id_, _ in found]
-        self.found.engines.append(f"keywords:{keywords.name}")
+            self._by_word = [id_ for id_, _ in found]
+            self.found.engines.append(f"keywords:{keywords.name}")
 
     def by_meaning(self, vector: Vector | None, why_not: str | None, rules: RankingRules) -> None:
         """Ask the engine for vectors, put both together and find the best.
@@ -131,116 +124,85 @@ class Search:
             rules: How passages are ranked.
 
         Raises:
-            NothingLeft: No engine could be asked.
+            IndexUnusable: The index is damaged.
         """
+        with self._usable():
+            if self._asked.words:
+                self._rank(vector, why_not, rules)
+            else:
+                self._latest()
+
+    @contextmanager
+    def _usable(self) -> Iterator[None]:
+        try:
+            with self._version.guarded():
+                yield
+        except UNSOUND as error:
+            raise IndexUnusable(f"the index is damaged and is being built again: {error}") from error
+
+    def _rank(self, vector: Vector | None, why_not: str | None, rules: RankingRules) -> None:
         asked = self._asked
-        if not asked.words:
-            self._latest()
-            return
         by_meaning, cosines = self._near(vector, why_not)
-        if not self.found.engines:
-            raise NothingLeft("; ".join(self.found.missing))
         ranks = {id_: place for place, id_ in enumerate(self._by_word)}
-        candidates = {
-            each.id: Candidate(
-                each.id, each.words, aging_day(each.path, each.day), cosines.get(each.id), ranks.get(each.id)
-            )
-            for each in self._outlines([*self._by_word, *by_meaning])
-        }
-        while True:
-            ranked = rank(candidates.values(), rules, asked.today, asked.limit)
-            rows = self._rows(each.id for each in ranked)
-            unsound = [each.id for each in ranked if each.id not in rows]
-            if not unsound:
-                break
-            for id_ in unsound:
-                del candidates[id_]
-        self.found.hits = [_hit(rows[each.id], each, asked.words) for each in ranked]
-        self._note_damage()
+        candidates = [
+            Candidate(each.id, each.words, aging_day(each.path, each.day), cosines.get(each.id), ranks.get(each.id))
+            for each in self._version.catalog.outlines(list(dict.fromkeys([*self._by_word, *by_meaning])))
+        ]
+        ranked = rank(candidates, rules, asked.today, asked.limit)
+        rows = self._rows(each.id for each in ranked)
+        self.found.hits = [_hit(rows[each.id], each, asked.words) for each in ranked if each.id in rows]
 
     def _narrow(self) -> None:
         """Decide what may be looked at, before anything is ranked."""
-        asked, catalog = self._asked, self._generation.catalog
-        try:
-            self._allowed = catalog.allowed(asked.areas, asked.filters)
-            for marks in asked.dates:
-                marked = catalog.marked(marks, asked.areas)
-                narrower = marked if self._allowed is None else marked & self._allowed
-                if narrower:  # a date that nothing has says nothing about what is meant
-                    self._allowed, self._narrowed = narrower, True
-        except UNSOUND as error:
-            self._generation.note_damage(CATALOG, error)
-            raise NothingLeft(_lacks("who may see what", str(error))) from error
+        asked, catalog = self._asked, self._version.catalog
+        self._allowed = catalog.allowed(asked.areas, asked.filters)
+        for marks in asked.dates:
+            marked = catalog.marked(marks, asked.areas)
+            narrower = marked if self._allowed is None else marked & self._allowed
+            if narrower:  # a date that nothing has says nothing about what is meant
+                self._allowed, self._narrowed = narrower, True
 
     def _near(self, vector: Vector | None, why_not: str | None) -> tuple[list[int], dict[int, float]]:
-        asked, generation = self._asked, self._generation
-        vectors = generation.vectors
+        asked, version = self._asked, self._version
+        vectors = version.vectors
         if vector is None or vectors is None:
-            reason = why_not or generation.broken.get(VECTORS) or generation.away
+            reason = why_not or version.outdated or version.away
             if reason is not None and not self._is_empty():
-                self.found.missing.append(_lacks("vectors", reason))
+                self.found.missing.append(_lacks(reason))
             return [], {}
         try:
             found = vectors.search(vector, asked.areas, CANDIDATES * asked.limit, self._allowed)
             cosines = dict(found)
             cosines |= vectors.cosines(vector, [id_ for id_ in self._by_word if id_ not in cosines])
         except EngineUnavailable as error:
-            generation.lose_vectors(error)
-            self.found.missing.append(_lacks("vectors", error.text))
-            return [], {}
-        except (ValueError, *UNSOUND) as error:
-            generation.note_damage(VECTORS, error)
-            self.found.missing.append(_lacks("vectors", str(error)))
+            version.lose_vectors(error)
+            self.found.missing.append(_lacks(error.text))
             return [], {}
         self.found.engines.insert(0, f"vectors:{vectors.name}")
         return [id_ for id_, _ in found], cosines
 
     def _is_empty(self) -> bool:
-        """Whether there is no passage yet that could have a vector: then nothing is missed without them."""
-        generation = self._generation
-        try:
-            return generation.embedder is None and not generation.catalog.waiting(1)
-        except UNSOUND as error:
-            generation.note_damage(CATALOG, error)
-            return False
+        """Whether no passage could have a vector yet: then nothing is missed without them."""
+        return self._version.embedder is None and not self._version.catalog.waiting(1)
 
     def _latest(self) -> None:
         """Return the newest entries, of a day when one was named."""
-        asked, generation = self._asked, self._generation
-        try:
-            ids = generation.catalog.latest(asked.areas, asked.limit, self._allowed)
-            if self._narrowed and len(ids) < asked.limit and self._allowed is not None:
-                ids += sorted(self._allowed - set(ids), reverse=True)[: asked.limit - len(ids)]
-        except UNSOUND as error:
-            generation.note_damage(CATALOG, error)
-            raise NothingLeft(_lacks("the catalog", str(error))) from error
+        asked = self._asked
+        ids = self._version.catalog.latest(asked.areas, asked.limit, self._allowed)
+        if self._narrowed and len(ids) < asked.limit and self._allowed is not None:
+            ids += sorted(self._allowed - set(ids), reverse=True)[: asked.limit - len(ids)]
         rows = self._rows(ids)
         why: dict[str, float] = {}
         latest = [Ranked(id_, LATEST_SCORE, None, None, why) for id_ in ids if id_ in rows]
         self.found.hits = [_hit(rows[each.id], each, frozenset()) for each in latest]
         self.found.engines.append("latest")
-        self._note_damage()
 
-    def _outlines(self, ids: Iterable[int]) -> list[Outline]:
-        """Return what passages are ranked by; of those that are damaged, nothing."""
-        wanted = list(dict.fromkeys(ids))
-        try:
-            return self._generation.catalog.outlines(wanted)
-        except UNSOUND as error:
-            self._generation.note_damage(CATALOG, error)
-        rows = self._generation.rows(wanted).values()
-        return [Outline(row.id, row.path, row.chunk.day, row.words) for row in rows]
-
-    def _rows(self, ids: Iterable[int]) -> dict[int, Row]:
+    def _rows(self, ids: Iterable[int]) -> dict[int, StoredPassage]:
         """Return what was found, of the areas asked for alone, whatever an engine says."""
         areas = set(self._asked.areas)
-        rows = self._generation.rows(dict.fromkeys(ids))
-        there = self._generation.without_forgotten(rows.values(), self._leaving_out)
-        return {row.id: row for row in there if row.area in areas}
-
-    def _note_damage(self) -> None:
-        if CATALOG in self._generation.broken:
-            self.found.missing.append("some passages are damaged and left out; the index is being built anew")
+        rows = self._version.catalog.rows(dict.fromkeys(ids))
+        allowed = self._version.without_forgotten(rows.values(), self._leaving_out)
+        return {row.id: row for row in allowed if row.area in areas}
 
 
 def aging_day(path: str, day: str | None) -> date | None:
@@ -253,7 +215,7 @@ def aging_day(path: str, day: str | None) -> date | None:
         return None
 
 
-def _hit(row: Row, ranked: Ranked, words: frozenset[str]) -> Hit:
+def _hit(row: StoredPassage, ranked: Ranked, words: frozenset[str]) -> Hit:
     chunk = row.chunk
     text, before = snippet(chunk.text, words)
     start_line, end_line = chunk.start_line, chunk.end_line
@@ -270,5 +232,5 @@ def _hit(row: Row, ranked: Ranked, words: frozenset[str]) -> Hit:
     )
 
 
-def _lacks(what: str, why: str) -> str:
-    return f"{what} cannot be asked: {why.rstrip('.')}"
+def _lacks(why: str) -> str:
+    return f"vectors cannot be asked: {why.rstrip('.')}"

@@ -18,17 +18,17 @@ import msgspec
 from hub.core.errors import HubError, InvalidRequest, Unavailable
 from hub.memory.contract import Filters, MemoryKind, Synced
 from integrations.memory.notes.index import frames
+from integrations.memory.notes.index.agent_index import AgentIndex, IndexUnavailable, Shared
 from integrations.memory.notes.index.asking import search
 from integrations.memory.notes.index.checking import verify
 from integrations.memory.notes.index.contract import EmbeddingFailed
 from integrations.memory.notes.index.dropping import drop
 from integrations.memory.notes.index.embedders import Embedders
 from integrations.memory.notes.index.engine_thread import EngineThread
-from integrations.memory.notes.index.library import IndexUnavailable, Library, Shared
 from integrations.memory.notes.index.likeness import similar
 from integrations.memory.notes.index.preparing import prepare
 from integrations.memory.notes.index.reporting import rss_bytes, status
-from integrations.memory.notes.index.settings import LibrarySettings
+from integrations.memory.notes.index.settings import IndexSettings
 from integrations.memory.notes.worker_job import Job
 
 _log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ Send = Callable[[dict[str, Any]], None]
 
 
 class Server:
-    """Keeps the libraries of all agents, and answers what is asked of them.
+    """Keeps the indexes of all agents, and answers what is asked of them.
 
     Args:
         cache_dir: Where the vectors that were paid for are kept.
@@ -54,7 +54,7 @@ class Server:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="files")
         self._embedders = embedders or Embedders(cache_dir / CACHE)
         self._shared = Shared(self._thread, self._readers, self._embedders)
-        self._libraries: dict[str, Library] = {}
+        self._indexes: dict[str, AgentIndex] = {}
         self._jobs: dict[str, Job] = {}
         self._opening = asyncio.Lock()
         self._tasks: dict[int, asyncio.Task[None]] = {}
@@ -102,13 +102,13 @@ class Server:
     async def _done(self, message: dict[str, Any]) -> Any:
         op, args = message.get("op"), message.get("args") or {}
         if op == "ping":
-            return {"busy": any(each.busy for each in self._libraries.values()), "rss_bytes": rss_bytes()}
+            return {"busy": any(each.busy for each in self._indexes.values()), "rss_bytes": rss_bytes()}
         if op == "job":
             return await self._job(Job.from_plain(args))
         if op == "prepare":
-            wanted = [LibrarySettings.from_plain(job.settings) for job in self._jobs.values()]
+            wanted = [IndexSettings.from_plain(job.settings) for job in self._jobs.values()]
             return await prepare(wanted, self._embedders)
-        operations: dict[str, Callable[[Library, dict[str, Any]], Awaitable[Any]]] = {
+        operations: dict[str, Callable[[AgentIndex, dict[str, Any]], Awaitable[Any]]] = {
             "search": _search,
             "sync": _sync,
             "verify": _verify,
@@ -119,40 +119,40 @@ class Server:
         if not isinstance(op, str) or op not in operations:
             raise InvalidRequest(f"the index worker knows no {op!r}")
         for _ in range(ATTEMPTS):
-            library = await self._library(str(message.get("agent")))
+            index = await self._index(str(message.get("agent")))
             try:
-                return await operations[op](library, args)
+                return await operations[op](index, args)
             except asyncio.CancelledError:
                 task = asyncio.current_task()
-                if not library.closed or (task is not None and task.cancelling()):
+                if not index.closed or (task is not None and task.cancelling()):
                     raise
             except Exception:
-                if not library.closed:
+                if not index.closed:
                     raise
             # It was closed meanwhile, because of other settings: the one that takes its place is asked.
         raise Unavailable("the settings of the memory changed several times while it was asked; try again")
 
     async def _job(self, job: Job) -> None:
-        """Take up what the hub says of an agent; another place or other settings make another library."""
+        """Take up what the hub says of an agent; another place or other settings make another index."""
         self._jobs[job.agent_id] = job
-        known = self._libraries.get(job.agent_id)
+        known = self._indexes.get(job.agent_id)
         if known is None:
             return
-        if known.directory == Path(job.directory) and known.settings == LibrarySettings.from_plain(job.settings):
+        if known.directory == Path(job.directory) and known.settings == IndexSettings.from_plain(job.settings):
             known.use(job)
             return
         async with self._opening:
-            if self._libraries.get(job.agent_id) is known:
-                del self._libraries[job.agent_id]
+            if self._indexes.get(job.agent_id) is known:
+                del self._indexes[job.agent_id]
                 await known.close()
 
-    async def _library(self, agent_id: str) -> Library:
+    async def _index(self, agent_id: str) -> AgentIndex:
         async with self._opening:
-            if (library := self._libraries.get(agent_id)) is None:
+            if (index := self._indexes.get(agent_id)) is None:
                 if (job := self._jobs.get(agent_id)) is None:
                     raise Unavailable(f"the index worker was not told of {agent_id}")
-                library = self._libraries[agent_id] = Library(job, self._shared)
-            return library
+                index = self._indexes[agent_id] = AgentIndex(job, self._shared)
+            return index
 
     async def _close(self) -> None:
         """Let go of everything, soon: what is cut off is finished at the next start."""
@@ -162,61 +162,61 @@ class Server:
                 for each in tasks:
                     each.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
-                for library in self._libraries.values():
-                    await library.close()
+                for index in self._indexes.values():
+                    await index.close()
                 await self._embedders.close()
         self._readers.shutdown(wait=False, cancel_futures=True)
         await asyncio.to_thread(partial(self._thread.close, CLOSE_LIMIT_S))
 
 
-def _data(value: msgspec.Struct) -> dict[str, Any]:
-    data: dict[str, Any] = msgspec.to_builtins(value)
-    return data
-
-
-async def _search(library: Library, args: dict[str, Any]) -> dict[str, Any]:
+async def _search(index: AgentIndex, args: dict[str, Any]) -> dict[str, Any]:
     stored = dict(args.get("filters") or {})
     kind = stored.get("kind")
     filters = Filters(**{**stored, "kind": MemoryKind(kind) if kind is not None else None})
     today = date.fromisoformat(args["today"])
     within_s = args.get("within_s")
-    return _data(await search(library, args["query"], args["areas"], filters, args.get("limit"), today, within_s))
+    return _data(await search(index, args["query"], args["areas"], filters, args.get("limit"), today, within_s))
 
 
-async def _sync(library: Library, args: dict[str, Any]) -> dict[str, Any]:
+async def _sync(index: AgentIndex, args: dict[str, Any]) -> dict[str, Any]:
     began = time.monotonic()
-    tally = await library.sync(args.get("paths"), force=bool(args.get("force")))
-    generation = library.generation
+    tally = await index.sync(args.get("paths"), force=bool(args.get("force")))
+    version = index.version
     files = chunks = waiting = 0
-    if generation is not None:
-        files, chunks, waiting = await library.in_thread(generation.numbers)
+    if version is not None:
+        files, chunks, waiting = await index.in_thread(version.numbers)
     synced = Synced(
         files=files,
         chunks=chunks,
         embedded=tally.embedded,
         requests=tally.requests,
         seconds=round(time.monotonic() - began, 3),
-        waiting=waiting if library.wants_vectors else 0,
-        problem=" ".join(library.problems.values()) or None,
+        waiting=waiting if index.wants_vectors else 0,
+        problem=" ".join(index.problems.values()) or None,
     )
     return _data(synced)
 
 
-async def _verify(library: Library, args: dict[str, Any]) -> dict[str, Any]:
-    return _data(await verify(library))
+async def _verify(index: AgentIndex, args: dict[str, Any]) -> dict[str, Any]:
+    return _data(await verify(index))
 
 
-async def _status(library: Library, args: dict[str, Any]) -> dict[str, Any]:
-    return await status(library)
+async def _status(index: AgentIndex, args: dict[str, Any]) -> dict[str, Any]:
+    return await status(index)
 
 
-async def _similar(library: Library, args: dict[str, Any]) -> list[Any]:
-    pairs = await similar(library, args["areas"], float(args["threshold"]), int(args["limit"]))
+async def _similar(index: AgentIndex, args: dict[str, Any]) -> list[Any]:
+    pairs = await similar(index, args["areas"], float(args["threshold"]), int(args["limit"]))
     return [[_data(one), _data(other), likeness] for one, other, likeness in pairs]
 
 
-async def _drop(library: Library, args: dict[str, Any]) -> int:
-    return await drop(library, args["texts"])
+async def _drop(index: AgentIndex, args: dict[str, Any]) -> int:
+    return await drop(index, args["texts"])
+
+
+def _data(value: msgspec.Struct) -> dict[str, Any]:
+    data: dict[str, Any] = msgspec.to_builtins(value)
+    return data
 
 
 def _error(code: str, message: str) -> dict[str, str]:

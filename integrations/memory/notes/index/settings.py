@@ -9,15 +9,19 @@ from typing import Any
 
 import orjson
 
+FTS5, EXACT = "fts5", "exact"
+"""Our own engines."""
+
 
 @dataclass(frozen=True, slots=True)
-class LibrarySettings:
+class IndexSettings:
     """How an index is made and searched; see `hub/memory/schema.py` for what each means.
 
     Attributes:
         vectors, keywords: Names of the engines.
         tokens, overlap: Of a passage.
-        embeddings, chroma, search: The sections as they are.
+        embeddings, search: The sections as they are.
+        engines: The engines of other integrations by name: their `module` and their `settings`.
     """
 
     vectors: str
@@ -25,20 +29,20 @@ class LibrarySettings:
     tokens: int
     overlap: int
     embeddings: Mapping[str, Any]
-    chroma: Mapping[str, Any]
+    engines: Mapping[str, Any]
     search: Mapping[str, Any]
 
     @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> LibrarySettings:
+    def from_plain(cls, plain: Mapping[str, Any]) -> IndexSettings:
         """Read the section; the hub checked it, what is missing is as by default."""
         chunks = plain.get("chunks") or {}
         return cls(
-            vectors=str(plain.get("vectors", "exact")),
-            keywords=str(plain.get("keywords", "fts5")),
+            vectors=str(plain.get("vectors", EXACT)),
+            keywords=str(plain.get("keywords", FTS5)),
             tokens=int(chunks.get("tokens", 400)),
             overlap=int(chunks.get("overlap", 80)),
             embeddings=dict(plain.get("embeddings") or {}),
-            chroma=dict(plain.get("chroma") or {}),
+            engines=dict(plain.get("engines") or {}),
             search=dict(plain.get("search") or {}),
         )
 

@@ -1,18 +1,18 @@
-"""A SQLite file that an engine keeps its things in: opened with care, its errors told as the contract says."""
+"""The SQLite file of an index: one connection, transactions, and errors as the contract has them."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import sqlite3
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from integrations.memory.notes.index.contract import IndexDamaged
-from integrations.memory.notes.index.seal import Seal
+from hub.memory.engine_contract import IndexDamaged
 
 BUSY_LIMIT_S = 5.0
+PAGE_BYTES = 8_192
+CACHE_KIB = 8_192
 _NOT_WRITTEN = {
     sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_IOERR,
@@ -26,42 +26,24 @@ _NOT_WRITTEN = {
 _NOT_READ = {sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS}
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """What a file is made of.
-
-    Attributes:
-        schema: Statements that make its tables.
-        version: Of the schema; a file of another one counts as damaged.
-        page_bytes: Size of a page, a power of two.
-        cache_kib: How much of it is kept in memory.
-    """
-
-    schema: str
-    version: int
-    page_bytes: int = 4_096
-    cache_kib: int = 8_192
-
-
 class SqliteFile:
     """One connection to one file; called in one thread at a time.
 
     Args:
-        path: Made when it is missing.
-        layout: What it is made of.
+        path: Created if it does not exist.
+        version: Of the tables in it; a file of another version counts as damaged.
 
     Raises:
-        IndexDamaged: The file is not what was written, or of another version.
-        OSError: It cannot be opened or made.
+        IndexDamaged: The file is damaged, or of another version.
+        OSError: It cannot be opened or created.
     """
 
-    def __init__(self, path: Path, layout: Layout) -> None:
+    def __init__(self, path: Path, version: int) -> None:
         self._path = path
-        self._is_damaged = False
         self._is_open = True
+        self._in_transaction = False
+        self._on_commit: list[Callable[[], None]] = []
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._seal = Seal(path.with_name(f"{path.name}.seal"), lambda: [path])
-        self.is_sealed = self._seal.holds()
         try:
             self._connection = sqlite3.connect(
                 path, timeout=BUSY_LIMIT_S, isolation_level=None, check_same_thread=False, cached_statements=64
@@ -70,15 +52,14 @@ class SqliteFile:
             raise self._fault(error) from error
         try:
             with self.reading():
-                self._open(layout)
+                self._open(version)
         except BaseException:
-            self._is_damaged = True
             self.close()
             raise
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Lend the connection, and tell what goes wrong as the contract says."""
+        """Lend the connection, and raise what the contract names."""
         try:
             yield self._connection
         except sqlite3.ProgrammingError:
@@ -86,69 +67,87 @@ class SqliteFile:
         except sqlite3.Error as error:
             raise self._fault(error) from error
         except (UnicodeDecodeError, OverflowError) as error:
-            raise self.damaged(f"{self._path} holds what was never written: {error}") from error
+            raise self.damaged(f"it holds what was never written: {error}") from error
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[sqlite3.Connection]:
-        """Lend the connection for a change of which all or nothing is kept."""
+        """Lend the connection for a transaction; one inside another is part of it."""
         with self.reading() as connection:
-            self._seal.lift()
+            if self._in_transaction:
+                yield connection
+                return
             connection.execute("BEGIN IMMEDIATE")
+            self._in_transaction = True
             try:
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:
-                # A full disk makes SQLite roll back by itself.
-                if connection.in_transaction:
+                self._on_commit.clear()
+                if connection.in_transaction:  # a full disk makes SQLite roll back by itself
                     connection.execute("ROLLBACK")
                 raise
+            finally:
+                self._in_transaction = False
+        calls, self._on_commit = self._on_commit, []
+        for call in calls:
+            call()
+
+    def on_commit(self, call: Callable[[], None]) -> None:
+        """Call this once the transaction that is under way is committed; never if it is rolled back."""
+        self._on_commit.append(call)
+
+    def create(self, schema: str) -> None:
+        """Create the tables of a schema, each statement of which begins with CREATE … IF NOT EXISTS."""
+        with self.changing() as connection:
+            for statement in schema.split(";"):
+                connection.execute(statement)
+
+    def check(self) -> None:
+        """Raise IndexDamaged if the structure of the file is damaged; the contents of rows are not checked."""
+        with self.reading() as connection:
+            (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise self.damaged(found)
 
     def fold(self) -> None:
-        """Write the log back into the file, so that what was taken out is in neither."""
+        """Write the log back into the file, so that what was deleted is in neither."""
         with self.reading() as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def damaged(self, text: str) -> IndexDamaged:
-        """Return the error, and remember that this file must not be sealed."""
-        self._is_damaged = True
-        return IndexDamaged(text)
+    def damaged(self, what: str) -> IndexDamaged:
+        """Return an error that names the file."""
+        return IndexDamaged(f"{self._path}: {what}")
 
     def close(self) -> None:
-        """Let go of the file, and seal it when it is whole; calling it twice does no harm."""
+        """Close the file; calling it twice does no harm."""
         if not self._is_open:
             return
         self._is_open = False
         with contextlib.suppress(sqlite3.Error):
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self._connection.close()
-        # A log that is left behind holds what the file does not.
-        if not self._is_damaged and not self._path.with_name(f"{self._path.name}-wal").exists():
-            self._seal.put()
 
-    def _open(self, layout: Layout) -> None:
+    def _open(self, version: int) -> None:
         connection = self._connection
-        connection.execute(f"PRAGMA page_size={layout.page_bytes}")
-        connection.execute(f"PRAGMA cache_size=-{layout.cache_kib}")
+        connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
+        connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
         connection.execute("PRAGMA temp_store=MEMORY")
         # What is forgotten is gone from the disk, not only from the tables.
         connection.execute("PRAGMA secure_delete=ON")
         connection.execute("PRAGMA journal_mode=WAL")
-        # What a power cut takes is made again from the notes; what is there is whole.
+        # What a power cut takes is built again from the notes; what is left is whole.
         connection.execute("PRAGMA synchronous=NORMAL")
-        if not self.is_sealed:
-            (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-            if found != "ok":
-                raise self.damaged(f"{self._path}: {found}")
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        self.check()
+        (found,) = connection.execute("PRAGMA user_version").fetchone()
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if version == 0 and tables == 0:
-            connection.executescript(f"BEGIN IMMEDIATE;{layout.schema};PRAGMA user_version={layout.version};COMMIT;")
-        elif version != layout.version:
-            raise self.damaged(f"{self._path} was made by another version.")
+        if found == 0 and tables == 0:
+            connection.execute(f"PRAGMA user_version={version}")
+        elif found != version:
+            raise self.damaged("it was written by another version")
 
     def _fault(self, error: sqlite3.Error) -> Exception:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
         if code & 0xFF in _NOT_WRITTEN and code not in _NOT_READ:
             number = errno.ENOSPC if code & 0xFF == sqlite3.SQLITE_FULL else errno.EIO
             return OSError(number, str(error), str(self._path))
-        return self.damaged(f"{self._path}: {error}")
+        return self.damaged(str(error))

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from hub.memory.chunking import Chunk, chunk, tokens_in
 from hub.memory.dates import marks_by_which, marks_of_day
-from integrations.memory.notes.index.settings import LibrarySettings
+from integrations.memory.notes.index.settings import IndexSettings
 
 HUB_CHANNELS = frozenset({"memory", "reminder", "system", "automation"})
 """Channels of words in the place of a person's that nobody said (`hub.agent.side_note`). What memory itself put before
@@ -64,7 +64,7 @@ class Conversation:
 
 def transcript_chunks(
     data: bytes,
-    settings: LibrarySettings,
+    settings: IndexSettings,
     *,
     person: str | None,
     trusted: bool,
@@ -193,7 +193,7 @@ def _groups(said: list[Said], tokens: int) -> Iterator[list[Said]]:
         yield group
 
 
-def _cut(whole: Chunk, settings: LibrarySettings) -> Iterator[Chunk]:
+def _cut(whole: Chunk, settings: IndexSettings) -> Iterator[Chunk]:
     """Cut one long thing that was said as other text is cut; all pieces stand on its lines."""
     pieces = chunk("conversation.md", whole.text, tokens=settings.tokens, overlap=settings.overlap)
     if not pieces:

@@ -6,20 +6,15 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from integrations.memory.notes.index.catalog import Row
-from integrations.memory.notes.index.contract import (
-    Embedder,
-    EmbeddingFailed,
-    EngineMissing,
-    EngineUnavailable,
-    IndexDamaged,
-)
+from hub.memory.engine_contract import EngineMissing, EngineUnavailable
+from integrations.memory.notes.index.contract import Embedder, EmbeddingFailed
 from integrations.memory.notes.index.embedders import Chosen
 from integrations.memory.notes.index.engine_thread import EngineThread
-from integrations.memory.notes.index.generations import UNSOUND, Embedded, Generation
+from integrations.memory.notes.index.index_version import UNSOUND, Embedded, IndexVersion
+from integrations.memory.notes.index.stored import StoredPassage
 
 if TYPE_CHECKING:
-    from integrations.memory.notes.index.contract import Vector
+    from hub.memory.engine_contract import Vector
 
 _log = logging.getLogger(__name__)
 
@@ -50,19 +45,19 @@ class Outcome:
     other_vectors: bool = False
 
 
-async def vectorize(thread: EngineThread, generation: Generation, chosen: Chosen, tally: Tally) -> Outcome:
-    """Embed what waits in a generation until nothing does, or it fails; what was made is kept. May be cancelled."""
+async def vectorize(thread: EngineThread, version: IndexVersion, chosen: Chosen, tally: Tally) -> Outcome:
+    """Embed what waits in an index until nothing does, or it fails; what was made is kept. May be cancelled."""
     embedder, fingerprint = chosen.embedder, chosen.fingerprint
     if embedder is None or fingerprint is None:
         return Outcome()
-    if generation.embedder not in (None, fingerprint):
+    if version.embedder not in (None, fingerprint):
         return Outcome(other_vectors=True)
-    while not generation.closed:
-        rows = await thread.run(lambda: generation.catalog.waiting(AT_ONCE))
+    while not version.closed:
+        rows = await thread.run(lambda: version.catalog.waiting(AT_ONCE))
         if not rows:
             return Outcome()
         try:
-            outcome = await _some(thread, generation, embedder, fingerprint, rows, tally)
+            outcome = await _some(thread, version, embedder, fingerprint, rows, tally)
         except EmbeddingFailed as error:
             return Outcome(error.text, error.retry_after_s)
         except (EngineUnavailable, EngineMissing) as error:
@@ -74,13 +69,13 @@ async def vectorize(thread: EngineThread, generation: Generation, chosen: Chosen
 
 async def _some(
     thread: EngineThread,
-    generation: Generation,
+    version: IndexVersion,
     embedder: Embedder,
     fingerprint: str,
-    rows: list[Row],
+    rows: list[StoredPassage],
     tally: Tally,
 ) -> Outcome | None:
-    by_text: dict[str, list[Row]] = {}
+    by_text: dict[str, list[StoredPassage]] = {}
     for row in rows:
         by_text.setdefault(row.chunk.embed_text, []).append(row)
     made, spent = await embedder.documents(list(by_text))
@@ -88,25 +83,23 @@ async def _some(
     embedded = _sorted_out(by_text, made)
     if embedded.vectors:
         dimensions = len(embedded.vectors[0][2])
-        if not await thread.run(lambda: generation.use_embedder(fingerprint, dimensions)):
+        if not await thread.run(lambda: version.use_embedder(fingerprint, dimensions)):
             return Outcome(other_vectors=True)
     tally.embedded += len(embedded.vectors)
     for at in range(0, max(1, len(embedded.vectors)), KEPT_AT_ONCE):
         part = Embedded(embedded.vectors[at : at + KEPT_AT_ONCE], embedded.refused if at == 0 else [])
-        await thread.run(lambda part=part: _keep(generation, part))  # type: ignore[misc]
+        await thread.run(lambda part=part: _keep(version, part))  # type: ignore[misc]
     return None
 
 
-def _keep(generation: Generation, part: Embedded) -> None:
-    if generation.closed:
-        raise IndexDamaged("the index was closed meanwhile")
+def _keep(version: IndexVersion, part: Embedded) -> None:
     if part.vectors:
-        generation.put_vectors(part)
+        version.put_vectors(part)
     else:
-        generation.refuse(part.refused)
+        version.refuse(part.refused)
 
 
-def _sorted_out(by_text: dict[str, list[Row]], made: list[Vector | None]) -> Embedded:
+def _sorted_out(by_text: dict[str, list[StoredPassage]], made: list[Vector | None]) -> Embedded:
     found = Embedded()
     for rows, vector in zip(by_text.values(), made, strict=True):
         if vector is not None:
@@ -116,7 +109,7 @@ def _sorted_out(by_text: dict[str, list[Row]], made: list[Vector | None]) -> Emb
     return found
 
 
-async def take_over(thread: EngineThread, old: Generation, fresh: Generation) -> None:
+async def take_over(thread: EngineThread, old: IndexVersion, fresh: IndexVersion) -> None:
     """Give passages of a new index the vectors that the same text has in the old one, which is of the same embedder."""
     last = 0
     while not (old.closed or fresh.closed):
@@ -125,7 +118,7 @@ async def take_over(thread: EngineThread, old: Generation, fresh: Generation) ->
             return
 
 
-def _take_over_some(old: Generation, fresh: Generation, after: int) -> int:
+def _take_over_some(old: IndexVersion, fresh: IndexVersion, after: int) -> int:
     """Take over some, and return the id of the last that was looked at, 0 at the end."""
     vectors, fingerprint, dimensions = old.vectors, old.embedder, old.dimensions
     if vectors is None or fingerprint is None or dimensions is None:

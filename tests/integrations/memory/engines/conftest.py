@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from integrations.memory.notes.index.contract import KeywordIndex, VectorIndex
-from integrations.memory.notes.index.keywords import open_keywords
-from tests.integrations.memory.engines.kinds import KEYWORDS, VECTORS, vectors_in
+from hub.memory.engine_contract import KeywordIndex, VectorIndex
+from tests.integrations.memory.engines.kinds import KEYWORDS, VECTORS, open_keywords, vectors_in
 
 START_LIMIT_S = 60.0
 

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from integrations.memory.notes.index.contract import KeywordDocument, VectorIndex
-from integrations.memory.notes.index.keywords import open_keywords
-from integrations.memory.notes.index.vectors import ChromaSettings, open_vectors
+from hub.memory.engine_contract import KeywordDocument, KeywordIndex, VectorIndex
+from integrations.memory.chroma.engine import open_vectors as open_chroma
+from integrations.memory.notes.index.exact import ExactIndex
+from integrations.memory.notes.index.fts5 import Fts5Index
+from integrations.memory.notes.index.sqlite_file import SqliteFile
+from integrations.memory.whoosh.engine import open_keywords as open_whoosh
 
 if TYPE_CHECKING:
-    from integrations.memory.notes.index.contract import Vector
+    from hub.memory.engine_contract import Vector
 
 KEYWORDS = ("fts5", "whoosh")
 VECTORS = ("exact", "chroma", "server")
@@ -21,6 +24,7 @@ IN_FILES = ("fts5", "whoosh", "exact", "chroma")
 """Those that keep all they know in their directory."""
 DIMENSIONS = 8
 LIMIT = 10_000
+FILE = "index.db"
 
 
 def document(id_: int, text: str, *, area: str = "private", title: str = "", headings: str = "") -> KeywordDocument:
@@ -39,13 +43,51 @@ def random_vectors(count: int, dimensions: int = DIMENSIONS, seed: int = 1) -> l
     return list(rows / np.linalg.norm(rows, axis=1, keepdims=True))
 
 
+class OwnFts5(Fts5Index):
+    """The engine in a file of its own."""
+
+    def __init__(self, directory: Path) -> None:
+        self._own = SqliteFile(directory / FILE, 1)
+        try:
+            super().__init__(self._own)
+        except BaseException:
+            self._own.close()
+            raise
+
+    def close(self) -> None:
+        super().close()
+        self._own.close()
+
+
+class OwnExact(ExactIndex):
+    """The engine in a file of its own."""
+
+    def __init__(self, directory: Path, dimensions: int) -> None:
+        self._own = SqliteFile(directory / FILE, 1)
+        try:
+            super().__init__(self._own, dimensions)
+        except BaseException:
+            self._own.close()
+            raise
+
+    def close(self) -> None:
+        super().close()
+        self._own.close()
+
+
+def open_keywords(kind: str, directory: Path) -> KeywordIndex:
+    return open_whoosh(directory, {}) if kind == "whoosh" else OwnFts5(directory)
+
+
 def vectors_in(
     kind: str, directory: Path, server: str | None = None, dimensions: int = DIMENSIONS, timeout_s: float = 20.0
 ) -> VectorIndex:
     if kind == "server":
         assert server is not None
-        return open_vectors("chroma", directory, dimensions, ChromaSettings(url=server))
-    return open_vectors(kind, directory, dimensions, ChromaSettings(timeout_s=timeout_s))
+        return open_chroma(directory, dimensions, {"url": server})
+    if kind == "chroma":
+        return open_chroma(directory, dimensions, {"timeout_s": timeout_s})
+    return OwnExact(directory, dimensions)
 
 
 class Both:

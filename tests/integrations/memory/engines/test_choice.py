@@ -5,49 +5,74 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from hub.memory.schema import KEYWORDS, VECTORS
-from integrations.memory.notes.index import keywords, vectors
-from integrations.memory.notes.index.contract import KeywordIndex, VectorIndex
+from hub.config.checked import Config
+from hub.integration.catalog import engine_modules
+from hub.memory.engine_contract import KeywordIndex, VectorIndex
+from hub.memory.schema import CROSS_CHECKS, MEMORY_SCHEMA
+from integrations.memory.notes.index.engines import Engines
+from integrations.memory.notes.index.settings import IndexSettings
+from integrations.memory.notes.index.sqlite_file import SqliteFile
 
 MISSING = """
 import sys
 from pathlib import Path
 sys.modules["whoosh"] = None
 sys.modules["chromadb"] = None
-from integrations.memory.notes.index.contract import EngineMissing
-from integrations.memory.notes.index.keywords import open_keywords
-from integrations.memory.notes.index.vectors import open_vectors
+from hub.memory.engine_contract import EngineMissing
+from integrations.memory.chroma.engine import open_vectors
+from integrations.memory.whoosh.engine import open_keywords
 place = Path(sys.argv[1])
-for open_it in (lambda: open_keywords("whoosh", place), lambda: open_vectors("chroma", place, 8)):
+for open_it in (lambda: open_keywords(place, {}), lambda: open_vectors(place, 8, {})):
     try:
         open_it()
     except EngineMissing as error:
         print(error.text)
-open_keywords("fts5", Path(sys.argv[1])).close()
-open_vectors("exact", Path(sys.argv[1]), 8).close()
 print(sorted({name.partition(".")[0] for name, module in sys.modules.items() if module} & {"whoosh", "chromadb"}))
 """
 
 
-def test_the_engines_are_those_of_the_configuration() -> None:
-    assert set(keywords.ENGINES) == set(KEYWORDS)
-    assert set(vectors.ENGINES) == set(VECTORS)
+class Report:
+    """What a check reported."""
+
+    def __init__(self) -> None:
+        self.errors: list[tuple[object, str, str]] = []
+
+    def error(self, keys: object, message: str, hint: str = "") -> None:
+        self.errors.append((keys, message, hint))
+
+    warning = error
 
 
-def test_another_name_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="fts5"):
-        keywords.open_keywords("lucene", tmp_path)
-    with pytest.raises(ValueError, match="exact"):
-        vectors.open_vectors("faiss", tmp_path, 8)
+def test_the_engines_of_other_integrations_are_found_by_their_manifests() -> None:
+    assert engine_modules("keywords") == {"whoosh": "integrations.memory.whoosh.engine"}
+    assert engine_modules("vectors") == {"chroma": "integrations.memory.chroma.engine"}
 
 
-def test_a_missing_package_is_told_with_the_command_and_the_others_work_without_it(tmp_path: Path) -> None:
-    told = subprocess.run([sys.executable, "-c", MISSING, str(tmp_path)], capture_output=True, text=True, check=True)
+@pytest.mark.parametrize(
+    ("section", "problem"),
+    [
+        ({"keywords": "fts5", "vectors": "exact"}, None),
+        ({"keywords": "whoosh", "vectors": "chroma"}, None),
+        ({"vectors": "chorma"}, ("there is no engine chorma for vectors", "did you mean chroma?")),
+        ({"keywords": "chroma"}, ("there is no engine chroma for keywords", "There are: fts5, whoosh")),
+    ],
+)
+def test_the_check_knows_which_engines_there_are(section: dict[str, str], problem: tuple[str, str] | None) -> None:
+    report = Report()
 
-    whoosh, chroma, loaded = told.stdout.splitlines()
+    CROSS_CHECKS["memory engines"](cast(Config, {"memory": MEMORY_SCHEMA(section)}), report)
+
+    assert [(message, hint) for _, message, hint in report.errors] == ([] if problem is None else [problem])
+
+
+def test_a_missing_package_is_told_with_the_command(tmp_path: Path) -> None:
+    ran = subprocess.run([sys.executable, "-c", MISSING, str(tmp_path)], capture_output=True, text=True, check=True)
+
+    whoosh, chroma, loaded = ran.stdout.splitlines()
     assert "uv pip install 'homarus[whoosh]'" in whoosh
     assert "keywords: fts5" in whoosh
     assert "uv pip install 'homarus[chromadb]'" in chroma
@@ -55,15 +80,43 @@ def test_a_missing_package_is_told_with_the_command_and_the_others_work_without_
     assert loaded == "[]"
 
 
-def test_all_four_can_share_a_directory(tmp_path: Path) -> None:
+def test_an_engine_that_nobody_has_gives_way_to_ours_and_is_told(tmp_path: Path) -> None:
+    engines = Engines(IndexSettings.from_plain({"keywords": "lucene"}))
+    file = SqliteFile(tmp_path / "index.db", 1)
+
+    engine = engines.keywords(file, tmp_path / "keywords")
+
+    assert engine.name == "fts5"
+    assert "lucene" in engines.notes["keywords"]
+    file.close()
+
+
+def test_our_engines_share_one_file_and_others_have_a_folder_each(tmp_path: Path) -> None:
+    engines = Engines(
+        IndexSettings.from_plain(
+            {
+                "keywords": "whoosh",
+                "vectors": "chroma",
+                "engines": {
+                    name: {"module": module}
+                    for what in ("keywords", "vectors")
+                    for name, module in engine_modules(what).items()
+                },
+            }
+        )
+    )
+    ours = Engines(IndexSettings.from_plain({}))
+    file = SqliteFile(tmp_path / "index.db", 1)
     opened: list[KeywordIndex | VectorIndex] = [
-        keywords.open_keywords("fts5", tmp_path),
-        keywords.open_keywords("whoosh", tmp_path),
-        vectors.open_vectors("exact", tmp_path, 8),
-        vectors.open_vectors("chroma", tmp_path, 8),
+        ours.keywords(file, tmp_path / "a"),
+        ours.vectors(file, tmp_path / "b", 8),
+        engines.keywords(file, tmp_path / "c"),
+        engines.vectors(file, tmp_path / "d", 8),
     ]
 
     assert [each.ids() for each in opened] == [set()] * 4
-    assert [each.name for each in opened] == ["fts5", "whoosh", "exact", "chroma"]
+    assert [each.name for each in opened] == ["fts5", "exact", "whoosh", "chroma"]
+    assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {"c", "d"}
     for each in opened:
         each.close()
+    file.close()

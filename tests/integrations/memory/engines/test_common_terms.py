@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from integrations.memory.notes.index.keywords.common_terms import LEAST_SHARE, ROWS, CommonTerms
-from integrations.memory.notes.index.keywords.fts5 import LARGE, Fts5Index
-from tests.integrations.memory.engines.kinds import document
+from integrations.memory.notes.index.common_terms import LEAST_SHARE, ROWS, CommonTerms
+from integrations.memory.notes.index.fts5 import LARGE
+from tests.integrations.memory.engines.kinds import OwnFts5, document
 
 COUNT = 2 * LARGE
 
 
 @pytest.fixture(scope="module")
-def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fts5Index]:
+def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnFts5]:
     """All hold `garden`, every second one `day`, every thousandth `boiler`; the last hundred are another's."""
-    index = Fts5Index(tmp_path_factory.mktemp("large"))
+    index = OwnFts5(tmp_path_factory.mktemp("large"))
     index.apply(
         (),
         [
@@ -34,27 +34,27 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fts5Index]:
     index.close()
 
 
-def found(index: Fts5Index, query: str, area: str = "private", limit: int = 5) -> list[int]:
+def found(index: OwnFts5, query: str, area: str = "private", limit: int = 5) -> list[int]:
     return [id_ for id_, _ in index.search(query, [area], limit)]
 
 
-def test_the_rare_word_finds_and_the_common_do_not_hide_it(large: Fts5Index) -> None:
+def test_the_rare_word_finds_and_the_common_do_not_hide_it(large: OwnFts5) -> None:
     assert {id_ % 1_000 for id_ in found(large, "boiler garden day tea")} == {0}
 
 
-def test_common_words_alone_are_sought(large: Fts5Index) -> None:
+def test_common_words_alone_are_sought(large: OwnFts5) -> None:
     assert len(found(large, "garden day")) == 5
     assert all(id_ % 2 for id_ in found(large, "garden day"))
 
 
-def test_who_has_no_passage_with_the_rare_word_is_found_by_the_common_one(large: Fts5Index) -> None:
+def test_who_has_no_passage_with_the_rare_word_is_found_by_the_common_one(large: OwnFts5) -> None:
     hits = found(large, "boiler garden", "person-ada")
 
     assert len(hits) == 5
     assert min(hits) >= COUNT - 100
 
 
-def test_only_what_is_allowed_is_found_by_either_way(large: Fts5Index) -> None:
+def test_only_what_is_allowed_is_found_by_either_way(large: OwnFts5) -> None:
     allowed = {3, 5, 8, 1_000}
 
     assert {id_ for id_, _ in large.search("boiler garden", ["private"], 10, allowed)} == allowed
@@ -62,7 +62,7 @@ def test_only_what_is_allowed_is_found_by_either_way(large: Fts5Index) -> None:
 
 
 def test_what_is_put_in_later_is_found(tmp_path: Path) -> None:
-    index = Fts5Index(tmp_path)
+    index = OwnFts5(tmp_path)
     index.apply((), [document(id_, "garden tea") for id_ in range(LARGE)])
     before = found(index, "garden boiler")
 

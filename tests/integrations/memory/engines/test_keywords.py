@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from integrations.memory.notes.index.contract import KeywordDocument, KeywordIndex
-from integrations.memory.notes.index.keywords import open_keywords
-from tests.integrations.memory.engines.kinds import KEYWORDS, LIMIT, document
+from hub.memory.engine_contract import KeywordDocument, KeywordIndex
+from tests.integrations.memory.engines.kinds import KEYWORDS, LIMIT, document, open_keywords
 from tests.lengths import examples
 
 WEIRD = [

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from integrations.memory.notes.index.contract import IndexDamaged, VectorIndex
+from hub.memory.engine_contract import IndexDamaged, VectorIndex
 from tests.integrations.memory.engines.kinds import DIMENSIONS, LIMIT, random_vectors, vector, vectors_in
 from tests.lengths import examples
 
 if TYPE_CHECKING:
-    from integrations.memory.notes.index.contract import Vector
+    from hub.memory.engine_contract import Vector
 
 NORTH, EAST, BETWEEN = vector(1, 0), vector(0, 1), vector(1, 1)
 
@@ -150,7 +150,9 @@ def test_everything_is_there_again_after_it_was_closed(vector_kind: tuple[str, s
 
 def test_vectors_of_another_length_are_another_index(vector_kind: tuple[str, str | None], tmp_path: Path) -> None:
     kind, server = vector_kind
-    vectors_in(kind, tmp_path, server).close()
+    before = vectors_in(kind, tmp_path, server)
+    before.apply((), [(1, "private", vector(1))])
+    before.close()
 
     with pytest.raises(IndexDamaged):
         vectors_in(kind, tmp_path, server, dimensions=DIMENSIONS * 2)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from integrations.memory.notes.index.contract import EngineUnavailable
+from hub.memory.engine_contract import EngineUnavailable
 from tests.integrations.memory.engines.kinds import Both
 
 FIRST = 40

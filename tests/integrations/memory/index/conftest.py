@@ -17,10 +17,10 @@ from hub.core.clock import Clock
 from hub.core.errors import Unavailable
 from hub.core.tasks import TaskOwner
 from hub.memory.contract import NO_FILTERS, Filters, SearchAnswer
+from integrations.memory.notes.index.agent_index import AgentIndex, IndexUnavailable, Shared
 from integrations.memory.notes.index.asking import search
 from integrations.memory.notes.index.embedders import Embedders
 from integrations.memory.notes.index.engine_thread import EngineThread
-from integrations.memory.notes.index.library import IndexUnavailable, Library, Shared
 from integrations.memory.notes.worker.index_worker import IndexWorker
 from integrations.memory.notes.worker_job import Job, Source
 from tests.servers.embedding_server import EmbeddingServer
@@ -52,9 +52,9 @@ class Notes:
         return Path(self.job.directory)
 
     @property
-    def generation(self) -> Path:
-        """Where the files of the index in force are."""
-        return self.directory / str(orjson.loads((self.directory / "current").read_bytes())["generation"])
+    def version(self) -> Path:
+        """Where the files of the current version are."""
+        return self.directory / str(orjson.loads((self.directory / "current").read_bytes())["version"])
 
     def write(self, path: str, text: str) -> None:
         """Write a file as an editor does."""
@@ -135,16 +135,16 @@ class Shelf:
         self._embedders = embedders
         self._thread = EngineThread()
         self._readers = ThreadPoolExecutor(2)
-        self.library = self._opened()
+        self.index = self._opened()
 
     async def anew(self) -> None:
         """Close it and open it again."""
-        await self.library.close()
-        self.library = self._opened()
+        await self.index.close()
+        self.index = self._opened()
 
     async def search(self, query: str, filters: Filters = NO_FILTERS, within_s: float | None = None) -> SearchAnswer:
         """Search on the day of these tests."""
-        return await search(self.library, query, AREAS, filters, None, TODAY, within_s)
+        return await search(self.index, query, AREAS, filters, None, TODAY, within_s)
 
     async def settled(self, query: str) -> SearchAnswer:
         """Search until there is nothing to complain of."""
@@ -160,13 +160,13 @@ class Shelf:
 
     async def close(self) -> None:
         """Let go of everything."""
-        await self.library.close()
+        await self.index.close()
         await self._embedders.close()
         self._thread.close(5.0)
         self._readers.shutdown()
 
-    def _opened(self) -> Library:
-        return Library(self.notes.job, Shared(self._thread, self._readers, self._embedders))
+    def _opened(self) -> AgentIndex:
+        return AgentIndex(self.notes.job, Shared(self._thread, self._readers, self._embedders))
 
 
 @pytest.fixture

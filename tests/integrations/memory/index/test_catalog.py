@@ -1,4 +1,4 @@
-"""The catalog names every passage once, keeps ids of what stayed, and finishes what a crash cut off."""
+"""The catalog names every passage once and keeps ids of what stayed; a change of it and our engines is one."""
 
 from __future__ import annotations
 
@@ -7,22 +7,24 @@ from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from hub.memory.chunking import Chunk
 from hub.memory.contract import Filters, MemoryKind
+from hub.memory.engine_contract import IndexDamaged
 from hub.memory.ranking import RankingRules
-from integrations.memory.notes.index.catalog import HAS_VECTOR, WAITING, Catalog
-from integrations.memory.notes.index.contract import IndexDamaged
+from integrations.memory.notes.index.catalog import HAS_VECTOR, Catalog
 from integrations.memory.notes.index.engines import Engines
-from integrations.memory.notes.index.generations import CATALOG, Generation
+from integrations.memory.notes.index.index_version import FILE, Embedded, IndexVersion
 from integrations.memory.notes.index.passages import Present, ReadFile, Stamp, indexed
-from integrations.memory.notes.index.search import Search, ask
-from integrations.memory.notes.index.settings import LibrarySettings
+from integrations.memory.notes.index.search import IndexUnusable, Search, ask
+from integrations.memory.notes.index.settings import IndexSettings
+from integrations.memory.notes.index.sqlite_file import SqliteFile
 from tests.lengths import examples
 
-STAMP = Stamp(1, 2, 3)
+STAMP = Stamp(1, 1, 2, 3)
 
 
 def file(path: str, *texts: str, area: str = "private", kind: str | None = None) -> ReadFile:
@@ -35,17 +37,16 @@ def file(path: str, *texts: str, area: str = "private", kind: str | None = None)
 
 
 def put(catalog: Catalog, *files: ReadFile, gone: tuple[str, ...] = ()) -> tuple[list[int], list[int]]:
-    staged = catalog.stage(files, gone)
-    catalog.finish()
-    return staged.removed, [each.id for each in staged.added]
+    portion = catalog.change(files, gone)
+    return portion.removed, [each.id for each in portion.added]
 
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> Iterator[Catalog]:
     """An empty one."""
-    made = Catalog(tmp_path)
-    yield made
-    made.close()
+    file = SqliteFile(tmp_path / FILE, 1)
+    yield Catalog(file)
+    file.close()
 
 
 def test_what_stayed_keeps_its_id_and_the_engines_are_told_of_the_rest(catalog: Catalog) -> None:
@@ -93,18 +94,6 @@ def test_another_area_makes_other_passages(catalog: Catalog) -> None:
     assert [row.area for row in catalog.passages_of("a.md")] == ["shared"]
 
 
-def test_what_is_staged_is_not_seen_and_is_told_until_it_is_finished(catalog: Catalog) -> None:
-    _, (old,) = put(catalog, file("a.md", "one"))
-    staged = catalog.stage([file("a.md", "two")])
-
-    assert catalog.rows([old, staged.added[0].id]) == {}
-    assert (catalog.staged().removed, [each.id for each in catalog.staged().added]) == ([old], [staged.added[0].id])
-
-    catalog.finish()
-    assert (catalog.staged().removed, catalog.staged().added) == ([], [])
-    assert catalog.ids() == {staged.added[0].id}
-
-
 @given(
     before=st.lists(st.sampled_from("abcdef"), max_size=8),
     after=st.lists(st.sampled_from("abcdef"), max_size=8),
@@ -114,24 +103,24 @@ def test_what_is_staged_is_not_seen_and_is_told_until_it_is_finished(catalog: Ca
 def test_portions_come_to_the_same_as_the_whole(
     tmp_path_factory: pytest.TempPathFactory, before: list[str], after: list[str], budget: int
 ) -> None:
-    catalog = Catalog(tmp_path_factory.mktemp("catalog"))
+    sqlite_file = SqliteFile(tmp_path_factory.mktemp("catalog") / FILE, 1)
+    catalog = Catalog(sqlite_file)
     put(catalog, file("a.md", *before), file("gone.md", *before))
     engine = catalog.ids()
 
     files, gone = [file("a.md", *after)], ["gone.md"]
     for _ in range(100):
-        staged = catalog.stage(files, gone, budget)
-        assert staged.size <= budget
-        engine = (engine - set(staged.removed)) | {each.id for each in staged.added}
-        catalog.finish()
-        files, gone = staged.left, staged.left_gone
+        portion = catalog.change(files, gone, budget)
+        assert portion.size <= budget
+        engine = (engine - set(portion.removed)) | {each.id for each in portion.added}
+        files, gone = portion.left, portion.left_gone
 
     assert (files, gone) == ([], [])
     assert [row.chunk.text for row in catalog.passages_of("a.md")] == after
     assert catalog.passages_of("gone.md") == []
     assert catalog.ids() == engine
     assert set(catalog.files()) == {"a.md"}
-    catalog.close()
+    sqlite_file.close()
 
 
 def test_filters_and_marks_name_the_passages_of_the_areas_asked_for(catalog: Catalog) -> None:
@@ -148,90 +137,96 @@ def test_filters_and_marks_name_the_passages_of_the_areas_asked_for(catalog: Cat
 
 
 @pytest.mark.parametrize("column", ["text", "path", "area", "start_line", "trusted", "words", "kind", "digest"])
-def test_a_row_that_was_changed_behind_its_back_is_not_shown(tmp_path: Path, column: str) -> None:
-    catalog = Catalog(tmp_path)
+def test_a_row_that_was_changed_behind_its_back_is_not_shown(tmp_path: Path, catalog: Catalog, column: str) -> None:
     _, (one, two) = put(catalog, file("a.md", "one", "two", kind="fact"))
-    with sqlite3.connect(tmp_path / "catalog.db") as other:
+    with sqlite3.connect(tmp_path / FILE) as other:
         other.execute(f"UPDATE chunks SET {column} = 7 WHERE id = ?", (one,))
 
     with pytest.raises(IndexDamaged):
         catalog.rows([one])
     assert set(catalog.rows([two])) == {two}
-    catalog.close()
+
+
+@pytest.fixture
+def engines() -> Engines:
+    """Our own."""
+    return Engines(IndexSettings.from_plain({}))
 
 
 @pytest.mark.parametrize("column", ["text", "area", "words", "day", "sum"])
-def test_what_is_damaged_is_not_found_and_makes_room_for_the_next(tmp_path: Path, column: str) -> None:
-    generation = Generation(tmp_path, Engines(LibrarySettings.from_plain({})), is_new=True)
-    generation.apply([file("a.md", "the blue boat", "the blue boat has sails", "the blue boat lies in the harbour")])
-    first = generation.catalog.passages_of("a.md")[0].id
-    with sqlite3.connect(tmp_path / "catalog.db") as other:
+def test_an_index_in_which_damage_shows_is_not_searched_any_more(tmp_path: Path, engines: Engines, column: str) -> None:
+    version = IndexVersion(tmp_path, engines, is_new=True)
+    version.apply([file("a.md", "the blue boat", "the blue boat has sails", "the blue boat lies in the harbour")])
+    first = version.catalog.passages_of("a.md")[0].id
+    with sqlite3.connect(tmp_path / FILE) as other:
         other.execute(f"UPDATE chunks SET {column} = x'07' WHERE id = ?", (first,))
-    search = Search(generation, ask("blue boat", ["private"], Filters(), 2, date(2026, 11, 21)), {})
+    search = Search(version, ask("blue boat", ["private"], Filters(), 3, date(2026, 11, 21)), {})
 
     search.by_word()
-    search.by_meaning(None, None, RankingRules())
+    with pytest.raises(IndexUnusable):
+        search.by_meaning(None, None, RankingRules())
 
-    assert [hit.start_line for hit in search.found.hits] == [2, 3]
-    assert CATALOG in generation.broken
-    generation.close()
+    assert version.damage is not None
+    version.close()
 
 
-@pytest.mark.parametrize("done", ["nothing", "words"])
-def test_a_crash_between_catalog_and_engines_is_mended_at_the_next_opening(tmp_path: Path, done: str) -> None:
-    engines = Engines(LibrarySettings.from_plain({}))
-    first = Generation(tmp_path, engines, is_new=True)
+def test_a_change_that_fails_in_an_engine_leaves_catalog_and_engines_as_they_were(
+    tmp_path: Path, engines: Engines
+) -> None:
+    version = IndexVersion(tmp_path, engines, is_new=True)
+    version.apply([file("a.md", "the zebra", "the giraffe")])
+    one, _ = sorted(version.catalog.ids())
+    version.use_embedder("e", 2)
+    version.put_vectors(Embedded([(one, "private", np.array([1.0, 0.0], dtype=np.float32))]))
+    with sqlite3.connect(tmp_path / FILE) as other:
+        other.execute("CREATE TRIGGER fails BEFORE DELETE ON vectors BEGIN SELECT RAISE(ABORT, 'no'); END")
+
+    with pytest.raises(IndexDamaged, match="no"):
+        version.apply([file("a.md", "the lion")])
+
+    assert version.vectors is not None
+    assert version.keywords.ids() == version.catalog.ids()
+    assert version.keywords.search("zebra", ["private"], 5) != []
+    assert version.vectors.ids() == {one} == version.catalog.ids(vector=HAS_VECTOR)
+    version.close()
+
+
+def test_an_engine_for_words_that_holds_other_passages_makes_the_index_damaged(
+    tmp_path: Path, engines: Engines
+) -> None:
+    first = IndexVersion(tmp_path, engines, is_new=True)
     first.apply([file("a.md", "the zebra", "the giraffe")])
-    staged = first.catalog.stage([file("a.md", "the zebra", "the lion")])
-    if done == "words":
-        assert first.keywords is not None
-        first.keywords.apply(staged.removed, staged.added)
-    first.close()  # the journal stays as a crash leaves it
-
-    second = Generation(tmp_path, engines, is_new=False)
-
-    assert second.keywords is not None
-    assert second.keywords.ids() == second.catalog.ids()
-    assert len(second.catalog.ids()) == 2
-    assert second.keywords.search("lion", ["private"], 5) != []
-    assert second.keywords.search("giraffe", ["private"], 5) == []
-    second.close()
-
-
-def test_engines_that_lag_behind_or_know_too_much_are_brought_in_line(tmp_path: Path) -> None:
-    import numpy as np
-
-    from integrations.memory.notes.index.generations import Embedded
-
-    engines = Engines(LibrarySettings.from_plain({}))
-    first = Generation(tmp_path, engines, is_new=True)
-    first.apply([file("a.md", "the zebra", "the giraffe", "the lion")])
-    one, two, three = sorted(first.catalog.ids())
-    first.use_embedder("e", 2)
-    vector = np.array([1.0, 0.0], dtype=np.float32)
-    first.put_vectors(Embedded([(one, "private", vector), (two, "private", vector)]))
-    assert first.keywords is not None
-    assert first.vectors is not None
-    first.keywords.apply([one], [])
-    first.vectors.apply([one], [(three, "private", vector), (999, "private", vector)])
+    first.keywords.apply(first.catalog.ids(), [])
     first.close()
 
-    second = Generation(tmp_path, engines, is_new=False)
+    with pytest.raises(IndexDamaged, match="other passages"):
+        IndexVersion(tmp_path, engines, is_new=False)
 
-    assert second.keywords is not None
-    assert second.vectors is not None
-    assert second.keywords.ids() == {one, two, three}
-    assert second.vectors.ids() == {two, three} == second.catalog.ids(vector=HAS_VECTOR)
-    assert second.catalog.ids(vector=WAITING) == {one}
+
+def test_an_engine_for_vectors_that_holds_others_is_not_asked_and_the_index_is_outdated(
+    tmp_path: Path, engines: Engines
+) -> None:
+    first = IndexVersion(tmp_path, engines, is_new=True)
+    first.apply([file("a.md", "the zebra")])
+    first.use_embedder("e", 2)
+    assert first.vectors is not None
+    first.vectors.apply([], [(999, "private", np.array([1.0, 0.0], dtype=np.float32))])
+    first.close()
+
+    second = IndexVersion(tmp_path, engines, is_new=False)
+
+    assert second.vectors is None
+    assert second.outdated is not None
+    assert second.keywords.search("zebra", ["private"], 5) != []
     second.close()
 
 
-def test_what_was_removed_is_not_in_the_file_any_longer(tmp_path: Path) -> None:
-    catalog = Catalog(tmp_path)
-    put(catalog, file("a.md", "a secret that is to be forgotten", "b"))
-    put(catalog, file("a.md", "b"))
+def test_what_was_removed_is_not_in_the_file_any_longer(tmp_path: Path, engines: Engines) -> None:
+    version = IndexVersion(tmp_path, engines, is_new=True)
+    version.apply([file("a.md", "a secret that is to be forgotten", "b")])
+    version.apply([file("a.md", "b")])
 
-    catalog.fold()
+    version.purge()
 
     assert b"to be forgotten" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
-    catalog.close()
+    version.close()

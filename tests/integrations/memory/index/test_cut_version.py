@@ -8,11 +8,11 @@ import hashlib
 import orjson
 
 from hub.core.tasks import TaskOwner
-from integrations.memory.notes.index.contract import KeywordDocument
+from hub.memory.engine_contract import KeywordDocument
+from hub.memory.terms import terms_of
+from integrations.memory.notes.index.current_version import Current, read_current, write_current
 from integrations.memory.notes.index.engines import FORMAT
-from integrations.memory.notes.index.in_force import Current, read_current, write_current
-from integrations.memory.notes.index.keywords.terms import terms_of
-from integrations.memory.notes.index.settings import LibrarySettings
+from integrations.memory.notes.index.settings import IndexSettings
 from integrations.memory.notes.index.transcripts import transcript_chunks
 from tests.integrations.memory.index.conftest import Notes
 
@@ -47,7 +47,7 @@ def conversation() -> bytes:
 
 def test_what_conversations_are_cut_into_is_not_changed_without_a_new_version() -> None:
     whole = hashlib.sha256()
-    chunks = transcript_chunks(conversation(), LibrarySettings.from_plain({}), person="me", trusted=True)
+    chunks = transcript_chunks(conversation(), IndexSettings.from_plain({}), person="me", trusted=True)
     for each in chunks:
         terms = terms_of(KeywordDocument(1, "private", each.title, "\n".join(each.headings), each.text, each.marks))
         whole.update(repr((each.start_line, each.end_line, each.digest, each.embed_text, terms)).encode())
@@ -64,7 +64,7 @@ async def another(notes: Notes, before: Current) -> Current:
     """Return the index that took the place of one."""
     while True:
         after = read_current(notes.directory)
-        if after is not None and after.generation != before.generation:
+        if after is not None and after.version != before.version:
             return after
         await asyncio.sleep(0.02)
 
@@ -77,7 +77,7 @@ async def test_an_index_cut_by_other_rules_answers_until_another_took_its_place(
     assert now is not None
     format_, _, rest = now.fingerprint.split("|", 2)
     await notes.worker.close()
-    write_current(notes.directory, Current(now.generation, f"{format_}|0|{rest}"))
+    write_current(notes.directory, Current(now.version, f"{format_}|0|{rest}"))
 
     await notes.anew(tasks)
     first = await notes.search("boiler")

@@ -44,7 +44,7 @@ async def checked(shelf: Shelf) -> Verified:
     """Verify until all agrees: what was named once is repaired."""
     while True:
         await shelf.settled("unique7")
-        verified = await verify(shelf.library)
+        verified = await verify(shelf.index)
         if not verified.problems:
             return verified
 
@@ -54,16 +54,16 @@ async def checked(shelf: Shelf) -> Verified:
 async def test_a_spoilt_file_of_the_index_is_noticed_and_replaced(shelf: Shelf, how: str, when: str) -> None:
     notes = shelf.notes
     write_many(notes)
-    await shelf.library.sync()
-    await shelf.library.close()
-    names = [path.relative_to(notes.generation) for path in notes.generation.rglob("*") if path.is_file()]
+    await shelf.index.sync()
+    await shelf.index.close()
+    names = [path.relative_to(notes.version) for path in notes.version.rglob("*") if path.is_file()]
     chance = random.Random(f"{how} {when}")
     for name in [*names, Path("../current")]:
         await shelf.anew()
         await shelf.settled("unique7")
         if when == "closed":
-            await shelf.library.close()
-        if (path := notes.generation / name).exists():
+            await shelf.index.close()
+        if (path := notes.version / name).exists():
             spoil(path, how, chance)
         if when == "closed":
             await shelf.anew()
@@ -77,9 +77,9 @@ async def test_a_spoilt_file_of_the_index_is_noticed_and_replaced(shelf: Shelf, 
 async def test_what_no_index_can_bring_in_is_named_and_nothing_is_repaired_for_it(shelf: Shelf) -> None:
     shelf.notes.write("memory/long.md", "a" * (FILE_LIMIT_BYTES + 1))
     shelf.notes.write("memory/short.md", "The kettle leaks\n")
-    await shelf.library.sync()
+    await shelf.index.sync()
 
-    verified = await verify(shelf.library)
+    verified = await verify(shelf.index)
 
     assert [problem.partition(":")[0] for problem in verified.problems] == ["memory/long.md is left out"]
     assert "cut it into several" in verified.problems[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hub.core.errors import Unavailable
+from integrations.memory.notes.index.agent_index import IndexUnavailable
 from tests.integrations.memory.index.conftest import Notes, Shelf
 from tests.servers.embedding_server import EmbeddingServer
 
@@ -12,7 +12,7 @@ from tests.servers.embedding_server import EmbeddingServer
 async def test_nothing_is_missed_when_no_vectors_are_wanted(shelf: Shelf) -> None:
     shelf.notes.words_alone()
     shelf.notes.write("MEMORY.md", "The boiler\n")
-    await shelf.library.close()
+    await shelf.index.close()
     await shelf.anew()
 
     answer = await shelf.settled("boiler")
@@ -24,7 +24,7 @@ async def test_a_query_that_cannot_be_embedded_is_answered_by_word_with_the_reas
     shelf: Shelf, server: EmbeddingServer
 ) -> None:
     shelf.notes.write("MEMORY.md", "The boiler\n")
-    await shelf.library.sync()
+    await shelf.index.sync()
     server.queue({"status": 401, "message": "the key was revoked", "times": 9})
 
     answer = await shelf.search("boiler works")
@@ -39,7 +39,7 @@ async def test_who_cannot_wait_for_a_vector_is_answered_by_word_and_the_vector_i
     shelf: Shelf, server: EmbeddingServer
 ) -> None:
     shelf.notes.write("MEMORY.md", "The boiler\n")
-    await shelf.library.sync()
+    await shelf.index.sync()
     server.set(delay_s=1.0)
 
     answer = await shelf.search("boiler works", within_s=0.1)
@@ -54,30 +54,31 @@ async def test_who_cannot_wait_for_a_vector_is_answered_by_word_and_the_vector_i
 async def test_what_could_not_be_embedded_is_embedded_later(shelf: Shelf, server: EmbeddingServer) -> None:
     server.queue({"status": 401, "message": "not today", "always": True})
     shelf.notes.write("MEMORY.md", "The boiler\n")
-    await shelf.library.sync()
-    assert shelf.library.problems != {}
+    await shelf.index.sync()
+    assert shelf.index.problems != {}
     server.reset()
 
     await shelf.anew()  # the wait after a failure is not for a new start
-    await shelf.library.sync()
+    await shelf.index.sync()
 
-    assert shelf.library.problems == {}
+    assert shelf.index.problems == {}
     assert (await shelf.settled("boiler")).hits[0].vector_score is not None
 
 
-async def test_without_words_the_vectors_are_asked(shelf: Shelf) -> None:
+async def test_a_damaged_index_is_not_asked_but_deleted_and_rebuilt(shelf: Shelf) -> None:
     shelf.notes.write("MEMORY.md", "The boiler\n")
-    await shelf.library.sync()
-    generation = shelf.library.generation
-    assert generation is not None
-    generation.note_damage("keywords", ValueError("spoilt"))
+    await shelf.index.sync()
+    version = shelf.index.version
+    assert version is not None
+    version.note_damage(ValueError("spoilt"))
 
-    answer = await shelf.search("boiler")
+    with pytest.raises(IndexUnavailable, match="damaged"):
+        await shelf.search("boiler")
 
-    assert answer.engines == ["vectors:exact"]
-    assert "spoilt" in (answer.degraded or "")
+    answer = await shelf.settled("boiler")
     assert answer.hits[0].path == "MEMORY.md"
-    assert set((await shelf.settled("boiler")).engines) == {"vectors:exact", "keywords:fts5"}
+    assert set(answer.engines) == {"vectors:exact", "keywords:fts5"}
+    assert not version.directory.exists()
 
 
 async def test_engines_of_which_the_package_is_missing_give_way_to_ours(
@@ -86,25 +87,25 @@ async def test_engines_of_which_the_package_is_missing_give_way_to_ours(
     import sys
 
     monkeypatch.setitem(sys.modules, "whoosh", None)
-    shelf.notes.settings(keywords="whoosh")
+    module = "integrations.memory.whoosh.engine"
+    shelf.notes.settings(keywords="whoosh", engines={"whoosh": {"module": module, "settings": {}}})
     shelf.notes.write("MEMORY.md", "The boiler\n")
-    for name in [name for name in sys.modules if name.endswith("keywords.whoosh_index")]:
+    for name in [name for name in sys.modules if name == "integrations.memory.whoosh.index"]:
         monkeypatch.delitem(sys.modules, name)
     await shelf.anew()
 
-    await shelf.library.sync()
+    await shelf.index.sync()
     answer = await shelf.search("boiler")
 
     assert "keywords:fts5" in answer.engines
     assert "homarus[whoosh]" in (answer.degraded or "")
 
 
-async def test_settings_that_cannot_be_used_are_told_and_the_worker_lives(notes: Notes) -> None:
+async def test_an_engine_that_does_not_exist_is_told_and_ours_answers(notes: Notes) -> None:
     notes.settings(keywords="nonsense")
-
-    with pytest.raises(Unavailable, match="nonsense"):
-        await notes.search("boiler")
-    notes.settings(keywords="fts5")
     notes.write("MEMORY.md", "The boiler\n")
 
-    assert await notes.paths("boiler") == ["MEMORY.md"]
+    answer = await notes.search("boiler")
+
+    assert [hit.path for hit in answer.hits] == ["MEMORY.md"]
+    assert "nonsense" in (answer.degraded or "")

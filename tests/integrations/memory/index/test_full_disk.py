@@ -53,13 +53,13 @@ async def test_new_files_wait_until_there_is_room(notes: Notes) -> None:
 async def test_an_index_that_cannot_be_built_leaves_the_old_one_in_force(notes: Notes) -> None:
     write_some(notes, 0, 200)
     await notes.worker.sync(notes.job)
-    before = notes.generation
+    before = notes.version
     limit(notes, 100_000)
 
     full = await notes.worker.sync(notes.job, force=True)
 
     assert full.problem is not None
-    assert notes.generation == before
+    assert notes.version == before
     assert [path.name for path in notes.directory.iterdir() if path.name.startswith("g")] == [before.name]
     assert (await notes.search("unique7")).hits[0].path == "memory/note-7.md"
 
@@ -67,7 +67,7 @@ async def test_an_index_that_cannot_be_built_leaves_the_old_one_in_force(notes: 
     roomy = await notes.worker.sync(notes.job, force=True)
 
     assert (roomy.problem, roomy.files) == (None, 200)
-    assert notes.generation != before
+    assert notes.version != before
 
 
 async def test_a_directory_that_cannot_be_used_is_told(notes: Notes) -> None:

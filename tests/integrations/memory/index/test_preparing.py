@@ -17,11 +17,11 @@ import asyncio, json, sys
 from pathlib import Path
 from integrations.memory.notes.index.embedders import Embedders
 from integrations.memory.notes.index.preparing import prepare
-from integrations.memory.notes.index.settings import LibrarySettings
+from integrations.memory.notes.index.settings import IndexSettings
 
 async def main():
     embedders = Embedders(Path(sys.argv[1]) / "embeddings.db")
-    await prepare([LibrarySettings.from_plain(json.loads(sys.argv[2]))], embedders)
+    await prepare([IndexSettings.from_plain(json.loads(sys.argv[2]))], embedders)
     await embedders.close()
 
 asyncio.run(main())

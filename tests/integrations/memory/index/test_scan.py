@@ -12,11 +12,11 @@ from hypothesis import given, strategies as st
 
 from integrations.memory.notes.index.passages import Present, Stamp
 from integrations.memory.notes.index.scan import find, list_sources, read
-from integrations.memory.notes.index.settings import LibrarySettings
+from integrations.memory.notes.index.settings import IndexSettings
 from integrations.memory.notes.index.transcripts import transcript_chunks
 from integrations.memory.notes.worker_job import FILE_LIMIT_BYTES, Source, TranscriptFile
 
-SETTINGS = LibrarySettings.from_plain({})
+SETTINGS = IndexSettings.from_plain({})
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def test_conversations_are_found_by_their_id(tmp_path: Path) -> None:
 
 def _stamp(path: Path) -> Stamp:
     status = path.stat()
-    return Stamp(status.st_mtime_ns, status.st_size, status.st_ino)
+    return Stamp(status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
 
 
 @given(st.lists(st.binary(max_size=80), max_size=12))

@@ -172,11 +172,11 @@ async def test_vectors_that_cannot_be_made_are_made_when_they_can(notes: Notes, 
 async def test_another_model_makes_another_index_and_the_old_one_answers_meanwhile(notes: Notes) -> None:
     write_many(notes)
     await notes.worker.sync(notes.job)
-    before = notes.generation.name
+    before = notes.version.name
     notes.settings(embeddings={**notes.job.settings["embeddings"], "model": "others"})
 
     assert (await notes.search("unique7")).hits[0].path == "memory/note-7.md"
-    while notes.generation.name == before:
+    while notes.version.name == before:
         assert (await notes.search("unique7")).hits[0].path == "memory/note-7.md"
         await notes.worker.sync(notes.job)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from integrations.memory.notes.index.embeddings.store import Store
 
 if TYPE_CHECKING:
-    from integrations.memory.notes.index.contract import Vector
+    from hub.memory.engine_contract import Vector
 
 AT_ONCE = 500
 USED_STEP_S = 3_600

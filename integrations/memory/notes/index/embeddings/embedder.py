@@ -20,7 +20,8 @@ from integrations.memory.notes.index.embeddings.sender import Part, Patience, Se
 from integrations.memory.notes.index.embeddings.store import Store
 
 if TYPE_CHECKING:
-    from integrations.memory.notes.index.contract import EmbedderId, Vector
+    from hub.memory.engine_contract import Vector
+    from integrations.memory.notes.index.contract import EmbedderId
 
 QUERIES_KEPT = 256
 QUERIES_UNWRITTEN = 16

@@ -22,7 +22,7 @@ from integrations.memory.notes.index.embeddings.provider import (
 from integrations.memory.notes.index.embeddings.vectors import normalise
 
 if TYPE_CHECKING:
-    from integrations.memory.notes.index.contract import Vector
+    from hub.memory.engine_contract import Vector
 
 REFUSED_ALONE_LIMIT = 64
 """Texts refused one by one in one job: with more it is not the texts."""

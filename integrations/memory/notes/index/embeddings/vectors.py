@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from integrations.memory.notes.index.embeddings.provider import Fault, ProviderFailed
 
 if TYPE_CHECKING:
-    from integrations.memory.notes.index.contract import Vector
+    from hub.memory.engine_contract import Vector
 
 LENGTH_LIMIT = 8_192
 LENGTH_LEAST = 2

@@ -6,15 +6,12 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path
 
-from integrations.memory.notes.index.contract import EngineMissing, KeywordDocument
-from integrations.memory.notes.index.keywords.common_terms import SAMPLE, CommonTerms
-from integrations.memory.notes.index.keywords.terms import FIELDS, WEIGHTS, terms_asked, terms_of
-from integrations.memory.notes.index.sqlite_file import Layout, SqliteFile
+from hub.memory.engine_contract import EngineMissing, KeywordDocument
+from hub.memory.terms import FIELDS, WEIGHTS, terms_asked, terms_of
+from integrations.memory.notes.index.common_terms import SAMPLE, CommonTerms
+from integrations.memory.notes.index.sqlite_file import SqliteFile
 
-VERSION = 1
-FILE = "fts5.db"
 LARGE = 5_000
 """Passages from which on common words are told from others."""
 LEARN_AGAIN = 0.2
@@ -23,9 +20,9 @@ CANDIDATES, LEAST_CANDIDATES = 4, 50
 # Words hold letters and digits, and marks of dates these two; every other sign of ASCII parts them.
 _TOKENIZER = "ascii tokenchars ''@-''"
 _SCHEMA = f"""
-CREATE TABLE passages (id INTEGER PRIMARY KEY, area TEXT NOT NULL, crc INTEGER NOT NULL);
-CREATE TABLE terms (id INTEGER PRIMARY KEY, packed BLOB NOT NULL);
-CREATE VIRTUAL TABLE words USING fts5({", ".join(FIELDS)}, content='', tokenize='{_TOKENIZER}')
+CREATE TABLE IF NOT EXISTS passages (id INTEGER PRIMARY KEY, area TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS terms (id INTEGER PRIMARY KEY, packed BLOB NOT NULL);
+CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5({", ".join(FIELDS)}, content='', tokenize='{_TOKENIZER}')
 """
 _PUT = f"INSERT INTO words (rowid, {', '.join(FIELDS)}) VALUES (?, ?, ?, ?, ?)"  # noqa: S608
 _TAKE = f"INSERT INTO words (words, rowid, {', '.join(FIELDS)}) VALUES ('delete', ?, ?, ?, ?, ?)"  # noqa: S608
@@ -38,29 +35,26 @@ class Fts5Index:
     SQLite before 3.43 knows no other way.
 
     Args:
-        directory: Where its file is.
+        file: Where its tables are; created if they do not exist.
 
     Raises:
-        IndexDamaged, OSError: See `open_keywords`.
+        IndexDamaged, OSError: The tables cannot be read, or not be created.
         EngineMissing: This SQLite was built without FTS5.
     """
 
     name = "fts5"
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, file: SqliteFile) -> None:
         if not _has_fts5():
             raise EngineMissing(
                 "This Python's SQLite was built without FTS5. Set keywords: whoosh under memory: in configuration.yaml."
             )
         self._learnt = CommonTerms({}, 0)
         self._changed = 1
-        self._file = SqliteFile(directory / FILE, Layout(_SCHEMA, VERSION))
-        try:
-            if not self._file.is_sealed:
-                self._check()
-        except BaseException:
-            self._file.close()
-            raise
+        self._file = file
+        file.create(_SCHEMA)
+        with file.reading() as connection:
+            connection.execute("INSERT INTO words (words) VALUES ('integrity-check')")
 
     def apply(self, removed: Collection[int], added: Sequence[KeywordDocument]) -> None:
         """Take passages out and put others in, in one transaction."""
@@ -68,15 +62,13 @@ class Fts5Index:
         rows = [(document.id, document.area, _columns(document)) for document in documents.values()]
         with self._file.changing() as connection:
             self._take(connection, {*removed, *documents})
-            packed = [(id_, area, columns, _packed(columns)) for id_, area, columns in rows]
             connection.executemany(
-                "INSERT INTO passages (id, area, crc) VALUES (?, ?, ?)",
-                ((id_, area, _crc(id_, area, blob)) for id_, area, _, blob in packed),
+                "INSERT INTO passages (id, area) VALUES (?, ?)", ((id_, area) for id_, area, _ in rows)
             )
             connection.executemany(
-                "INSERT INTO terms (id, packed) VALUES (?, ?)", ((id_, blob) for id_, _, _, blob in packed)
+                "INSERT INTO terms (id, packed) VALUES (?, ?)", ((id_, _packed(columns)) for id_, _, columns in rows)
             )
-            connection.executemany(_PUT, ((id_, *columns) for id_, _, columns, _ in packed))
+            connection.executemany(_PUT, ((id_, *columns) for id_, _, columns in rows))
         self._changed += len(removed) + len(documents)
 
     def search(
@@ -109,8 +101,7 @@ class Fts5Index:
         self._file.fold()
 
     def close(self) -> None:
-        """Let go of the file."""
-        self._file.close()
+        """Do nothing: the file is the caller's."""
 
     def _matched(
         self, terms: Sequence[str], areas: Sequence[str], limit: int, allowed: Collection[int] | None
@@ -175,17 +166,6 @@ class Fts5Index:
             raise self._file.damaged(f"the words of passage {id_} are not what was written.")
         return columns
 
-    def _check(self) -> None:
-        """Look closer at a file that was not closed: its index, and whether each passage is what was written."""
-        with self._file.reading() as connection:
-            connection.execute("INSERT INTO words (words) VALUES ('integrity-check')")
-            rows = connection.execute(
-                "SELECT passages.id, area, crc, packed FROM passages LEFT JOIN terms ON terms.id = passages.id"
-            )
-            for id_, area, crc, packed in rows:
-                if not isinstance(packed, bytes) or not isinstance(area, str) or crc != _crc(id_, area, packed):
-                    raise self._file.damaged(f"passage {id_} is not what was written.")
-
 
 def _times(term: str, columns: Sequence[str]) -> float:
     return sum(weight * column.count(f" {term} ") for weight, column in zip(WEIGHTS, columns, strict=True))
@@ -198,10 +178,6 @@ def _columns(document: KeywordDocument) -> list[str]:
 
 def _packed(columns: list[str]) -> bytes:
     return zlib.compress("\n".join(columns).encode(), level=1)
-
-
-def _crc(id_: int, area: str, packed: bytes) -> int:
-    return zlib.crc32(packed, zlib.crc32(f"{id_}|{area}|".encode()))
 
 
 def _has_fts5() -> bool:

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import orjson
 
-from integrations.memory.notes.index.contract import EngineUnavailable, IndexDamaged
-from integrations.memory.notes.index.vectors.chroma_collections import CONFIGURATION
+from hub.memory.engine_contract import EngineUnavailable, IndexDamaged
+from integrations.memory.chroma.collections import CONFIGURATION
 
 if TYPE_CHECKING:
-    from integrations.memory.notes.index.contract import Vector, Vectors
+    from hub.memory.engine_contract import Vector, Vectors
 
 API = "/api/v2"
 DATABASE = f"{API}/tenants/default_tenant/databases/default_database"
@@ -47,7 +47,7 @@ class ServerCollections:
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise EngineUnavailable(
-                "memory.chroma.url is no address of a Chroma server; one looks like http://127.0.0.1:8000."
+                "chroma.url is no address of a Chroma server; one looks like http://127.0.0.1:8000."
             )
         self._host, self._port, self._tls = parts.hostname, parts.port, parts.scheme == "https"
         self._path = parts.path.rstrip("/")
@@ -162,7 +162,7 @@ class ServerCollections:
         said = answer[:SHOWN].decode(errors="replace").strip()
         if status in (401, 403):
             raise EngineUnavailable(
-                f"The Chroma server at {self._shown} does not let us in ({status}): memory.chroma.token has to be the "
+                f"The Chroma server at {self._shown} does not let us in ({status}): chroma.token has to be the "
                 "token it was started with."
             )
         if body is not None and (status == 404 or (status == 400 and "dimension" in said.lower())):
@@ -222,10 +222,10 @@ class ServerCollections:
         if isinstance(error, TimeoutError):
             why = f"within {self._timeout_s:g} s: {why}"
         raise EngineUnavailable(
-            f"The Chroma server at {self._shown} does not answer ({why}). Start it, or correct memory.chroma.url."
+            f"The Chroma server at {self._shown} does not answer ({why}). Start it, or correct chroma.url."
         ) from error
 
     def _strange(self) -> NoReturn:
         raise EngineUnavailable(
-            f"What answers at {self._shown} is not a Chroma server of version 1. Correct memory.chroma.url."
+            f"What answers at {self._shown} is not a Chroma server of version 1. Correct chroma.url."
         )

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from integrations.memory.notes.index.sqlite_file import Layout, SqliteFile
-from integrations.memory.notes.index.vectors.checked import checked
-from integrations.memory.notes.index.vectors.matrix import Matrix
+from hub.memory.engine_contract import checked_vector
+from integrations.memory.notes.index.matrix import Matrix
+from integrations.memory.notes.index.sqlite_file import SqliteFile
 
 if TYPE_CHECKING:
-    from integrations.memory.notes.index.contract import IndexDamaged, Vector
+    from hub.memory.engine_contract import Vector
 
-VERSION = 1
-FILE = "exact.db"
 _STORED = np.dtype("<f4")
 _SCHEMA = """
-CREATE TABLE facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE vectors (id INTEGER PRIMARY KEY, area TEXT NOT NULL, crc INTEGER NOT NULL, vector BLOB NOT NULL)
+CREATE TABLE IF NOT EXISTS vectors (
+    id INTEGER PRIMARY KEY, area TEXT NOT NULL, crc INTEGER NOT NULL, vector BLOB NOT NULL
+)
 """
 
 
@@ -29,46 +28,39 @@ class ExactIndex:
     """See `VectorIndex`.
 
     Args:
-        directory: Where its file is.
+        file: Where its table is; created if it does not exist.
         dimensions: Length of the vectors.
 
     Raises:
-        IndexDamaged, OSError: See `open_vectors`.
+        IndexDamaged, OSError: The table cannot be read, or not be created.
     """
 
     name = "exact"
 
-    def __init__(self, directory: Path, dimensions: int) -> None:
+    def __init__(self, file: SqliteFile, dimensions: int) -> None:
         self._dimensions = dimensions
         self._areas: dict[str, Matrix] = {}
         self._area_of: dict[int, str] = {}
-        # Two vectors of usual length on a page; longer ones go on.
-        self._file = SqliteFile(directory / FILE, Layout(_SCHEMA, VERSION, page_bytes=16_384, cache_kib=2_048))
-        try:
-            self._load()
-        except BaseException:
-            self._file.close()
-            raise
+        self._file = file
+        file.create(_SCHEMA)
+        self._load()
 
     def apply(self, removed: Collection[int], added: Sequence[tuple[int, str, Vector]]) -> None:
         """Take passages out and put others in, in one transaction."""
-        wanted = {id_: (area, checked(vector, self._dimensions)) for id_, area, vector in added}
+        wanted = {id_: (area, checked_vector(vector, self._dimensions)) for id_, area, vector in added}
         with self._file.changing() as connection:
             connection.executemany("DELETE FROM vectors WHERE id = ?", ((id_,) for id_ in {*removed, *wanted}))
             connection.executemany(
                 "INSERT INTO vectors (id, area, crc, vector) VALUES (?, ?, ?, ?)",
                 (_row(id_, area, vector) for id_, (area, vector) in wanted.items()),
             )
-        for id_ in removed:
-            self._take(id_)
-        for id_, (area, vector) in wanted.items():
-            self._put(id_, area, vector)
+            self._file.on_commit(partial(self._changed, removed, wanted))
 
     def search(
         self, vector: Vector, areas: Sequence[str], limit: int, allowed: Collection[int] | None = None
     ) -> list[tuple[int, float]]:
         """Return ids and cosines, best first."""
-        asked = checked(vector, self._dimensions)
+        asked = checked_vector(vector, self._dimensions)
         found = [
             each
             for area in dict.fromkeys(areas)
@@ -79,7 +71,7 @@ class ExactIndex:
 
     def cosines(self, vector: Vector, ids: Iterable[int]) -> dict[int, float]:
         """Return the cosine of each of these that has a vector."""
-        asked, wanted = checked(vector, self._dimensions), list(ids)
+        asked, wanted = checked_vector(vector, self._dimensions), list(ids)
         return {id_: score for matrix in self._areas.values() for id_, score in matrix.cosines(asked, wanted).items()}
 
     def vectors(self, ids: Iterable[int]) -> dict[int, Vector]:
@@ -95,26 +87,25 @@ class ExactIndex:
         self._file.fold()
 
     def close(self) -> None:
-        """Let go of the file and the memory."""
-        self._file.close()
+        """Let go of the memory; the file is the caller's."""
         self._areas.clear()
         self._area_of.clear()
 
     def _load(self) -> None:
         length = self._dimensions * _STORED.itemsize
         with self._file.reading() as connection:
-            kept = connection.execute("SELECT value FROM facts WHERE name = 'dimensions'").fetchone()
-            if kept is None:
-                connection.execute("INSERT INTO facts VALUES ('dimensions', ?)", (self._dimensions,))
-                kept = (self._dimensions,)
-            if kept != (self._dimensions,):
-                raise self._damaged(f"the vectors have {kept[0]} dimensions, not {self._dimensions}.")
             for area, count in connection.execute("SELECT area, count(*) FROM vectors GROUP BY area").fetchall():
                 self._areas[area] = Matrix(self._dimensions, int(count * 1.1))
             for id_, area, crc, blob in connection.execute("SELECT id, area, crc, vector FROM vectors"):
                 if not isinstance(blob, bytes) or len(blob) != length or crc != _crc(id_, area, blob):
-                    raise self._damaged(f"the vector of passage {id_} is not what was written.")
+                    raise self._file.damaged(f"the vector of passage {id_} is not what was written")
                 self._put(id_, area, np.frombuffer(blob, dtype=_STORED))
+
+    def _changed(self, removed: Collection[int], added: Mapping[int, tuple[str, Vector]]) -> None:
+        for id_ in removed:
+            self._take(id_)
+        for id_, (area, vector) in added.items():
+            self._put(id_, area, vector)
 
     def _put(self, id_: int, area: str, vector: Vector) -> None:
         if self._area_of.get(id_, area) != area:
@@ -127,9 +118,6 @@ class ExactIndex:
     def _take(self, id_: int) -> None:
         if (area := self._area_of.pop(id_, None)) is not None:
             self._areas[area].take(id_)
-
-    def _damaged(self, text: str) -> IndexDamaged:
-        return self._file.damaged(f"{FILE}: {text}")
 
 
 def _row(id_: int, area: str, vector: Vector) -> tuple[int, str, int, bytes]:

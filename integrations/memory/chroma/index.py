@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from integrations.memory.notes.index.contract import IndexDamaged
-from integrations.memory.notes.index.packages import loaded
-from integrations.memory.notes.index.vectors.checked import checked
-from integrations.memory.notes.index.vectors.chroma_collections import Collections
-from integrations.memory.notes.index.vectors.settings import ChromaSettings
+from hub.memory.engine_contract import IndexDamaged, checked_vector, package
+from integrations.memory.chroma.collections import Collections
+from integrations.memory.chroma.settings import ChromaSettings
 
 if TYPE_CHECKING:
-    from integrations.memory.notes.index.contract import Vector
+    from hub.memory.engine_contract import Vector
 
 FACTS_FILE = "chroma.json"
 FOLDER = "chroma"
@@ -50,7 +48,7 @@ class ChromaIndex:
 
     def apply(self, removed: Collection[int], added: Sequence[tuple[int, str, Vector]]) -> None:
         """Take passages out and put others in, a batch of one area at a time."""
-        wanted = {id_: (area, checked(vector, self._dimensions)) for id_, area, vector in added}
+        wanted = {id_: (area, checked_vector(vector, self._dimensions)) for id_, area, vector in added}
         area_of = self._area_of()
         gone: dict[str, list[int]] = {}
         for id_ in {*removed, *wanted}:
@@ -74,7 +72,7 @@ class ChromaIndex:
         self, vector: Vector, areas: Sequence[str], limit: int, allowed: Collection[int] | None = None
     ) -> list[tuple[int, float]]:
         """Return ids and cosines, best first."""
-        asked = checked(vector, self._dimensions)
+        asked = checked_vector(vector, self._dimensions)
         if limit <= 0:
             return []
         found: list[tuple[int, float]] = []
@@ -91,7 +89,7 @@ class ChromaIndex:
 
     def cosines(self, vector: Vector, ids: Iterable[int]) -> dict[int, float]:
         """Return the cosine of each of these that has a vector, of the vectors as they are stored."""
-        asked = checked(vector, self._dimensions)
+        asked = checked_vector(vector, self._dimensions)
         return {id_: _cosine(float(kept @ asked)) for id_, kept in self.vectors(ids).items()}
 
     def vectors(self, ids: Iterable[int]) -> dict[int, Vector]:
@@ -170,14 +168,14 @@ def discard(directory: Path, settings: ChromaSettings) -> None:
 def _connected(settings: ChromaSettings) -> Collections | None:
     if settings.url is None:
         return None
-    from integrations.memory.notes.index.vectors.chroma_server import ServerCollections
+    from integrations.memory.chroma.server import ServerCollections
 
     return ServerCollections(settings.url, settings.token, settings.timeout_s)
 
 
 def _embedded(directory: Path, settings: ChromaSettings) -> Collections:
-    with loaded("chromadb", "chromadb", "vectors: exact"):
-        from integrations.memory.notes.index.vectors.chroma_embedded import EmbeddedCollections
+    with package("chromadb", "chromadb", "vectors: exact"):
+        from integrations.memory.chroma.embedded import EmbeddedCollections
     return EmbeddedCollections(directory / FOLDER, settings.timeout_s)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,44 +12,38 @@ from whoosh import index, query as queries
 from whoosh.filedb.filestore import FileStorage
 from whoosh.index import LockError
 
-from integrations.memory.notes.index.contract import IndexDamaged, KeywordDocument
-from integrations.memory.notes.index.keywords.terms import FIELDS, WEIGHTS, terms_asked, terms_of
-from integrations.memory.notes.index.keywords.whoosh_fields import AREA, ID, schema
-from integrations.memory.notes.index.keywords.whoosh_snapshot import Segments, Snapshot
-from integrations.memory.notes.index.keywords.whoosh_writer import PassageWriter, merged, purged
-from integrations.memory.notes.index.seal import Seal
+from hub.memory.engine_contract import IndexDamaged, KeywordDocument
+from hub.memory.terms import FIELDS, WEIGHTS, terms_asked, terms_of
+from integrations.memory.whoosh.fields import AREA, ID, schema
+from integrations.memory.whoosh.snapshot import Segments, Snapshot
+from integrations.memory.whoosh.writer import PassageWriter, merged, purged
 
 FOLDER = "whoosh"
 SHOWN = 200
 _NO_FILES = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.EOVERFLOW}
-_NOT_COVERED = (".tmp", "LOCK")
 
 
 class WhooshIndex:
     """See `KeywordIndex`.
 
-    whoosh keeps no checksums, so all of its files are under a seal that is renewed with each change.
-
     Args:
         directory: Where its folder is.
 
     Raises:
-        IndexDamaged, OSError: See `open_keywords`.
+        IndexDamaged, OSError: See `EngineModule.open_keywords`.
     """
 
     name = "whoosh"
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / FOLDER
-        self._seal = Seal(directory / f"{FOLDER}.seal", self._files)
         self._segments = Segments()
         self._snapshot: Snapshot | None = None
         self._is_open = True
         self._path.mkdir(parents=True, exist_ok=True)
-        is_sealed = self._seal.holds()
         with self._told():
             storage = FileStorage(str(self._path))
-            if not is_sealed and not any(self._files()):
+            if not any(self._path.iterdir()):
                 index.FileIndex.create(storage, schema(), "memory")
             self._index = index.FileIndex(storage, indexname="memory")
             self._look()
@@ -64,7 +58,6 @@ class WhooshIndex:
             gone = [at for id_ in {*removed, *documents} if (at := snapshot.place(id_)) is not None]
             if not gone and not documents:
                 return
-            self._seal.lift()
             writer = PassageWriter(self._index)
             try:
                 for at in gone:
@@ -76,7 +69,6 @@ class WhooshIndex:
                 _cancel(writer)
                 raise
             self._look()
-        self._seal.put()
 
     def search(
         self, query: str, areas: Sequence[str], limit: int, allowed: Collection[int] | None = None
@@ -111,7 +103,6 @@ class WhooshIndex:
         """Leave nothing in the files of passages that were taken out, by writing anew the segments that held some."""
         with self._told():
             self._look()
-            self._seal.lift()
             writer = PassageWriter(self._index)
             try:
                 writer.commit(mergetype=purged)
@@ -119,7 +110,6 @@ class WhooshIndex:
                 _cancel(writer)
                 raise
             self._look()
-        self._seal.put()
 
     def close(self) -> None:
         """Let go of the files."""
@@ -138,9 +128,6 @@ class WhooshIndex:
             self._snapshot = None
         self._snapshot = Snapshot(self._index.reader(), generation, self._segments)
         return self._snapshot
-
-    def _files(self) -> Iterable[Path]:
-        return (path for path in self._path.iterdir() if path.is_file() and not path.name.endswith(_NOT_COVERED))
 
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""Which generation of an index is in force: a small file names it, changed in one step; the others are removed."""
+"""Which version of an index is current: a small file names it, replaced in one step; other versions are removed."""
 
 from __future__ import annotations
 
@@ -29,53 +29,53 @@ _NAME = re.compile(r"g\d{6,12}")
 
 @dataclass(frozen=True, slots=True)
 class Current:
-    """The generation in force, and what it was made from."""
+    """The current version, and what it was made from."""
 
-    generation: str
+    version: str
     fingerprint: str
 
 
 def read_current(directory: Path) -> Current | None:
-    """Return the generation in force, None when there is none or the file is not what was written; blocks."""
+    """Return the current version, None when there is none or the file is not what was written; blocks."""
     try:
         stored = orjson.loads(Root(directory).read_bytes(CURRENT, READ_LIMIT_BYTES))
-        found = Current(stored["generation"], stored["fingerprint"])
-        sound = stored["sum"] == _sum(found) and _NAME.fullmatch(found.generation)
+        found = Current(stored["version"], stored["fingerprint"])
+        sound = stored["sum"] == _sum(found) and _NAME.fullmatch(found.version)
     except FileNotFoundError:
         return None
     except (OSError, HubError, ValueError, KeyError, TypeError) as error:
-        _log.warning("%s cannot be read (%s); the index is built anew", directory / CURRENT, error)
+        _log.warning("%s cannot be read (%s); the index is rebuilt", directory / CURRENT, error)
         return None
     return found if sound else None
 
 
 def write_current(directory: Path, current: Current) -> None:
-    """Put a generation into force; when this returns it is, also after the power fails. Blocks.
+    """Make a version the current one; when this returns it is, even if the power fails. Blocks.
 
     Raises:
-        OSError: It could not be; the other one still is.
+        OSError: It cannot be written; the other one still is current.
     """
-    stored = {"generation": current.generation, "fingerprint": current.fingerprint, "sum": _sum(current)}
+    stored = {"version": current.version, "fingerprint": current.fingerprint, "sum": _sum(current)}
     Root(directory).write_bytes(CURRENT, orjson.dumps(stored))
 
 
 def is_there(directory: Path, name: str) -> bool:
-    """Whether a generation is on the disk, and named there as the one in force; blocks."""
+    """Whether a version exists on the disk and is named there as current; blocks."""
     current = read_current(directory)
-    return current is not None and current.generation == name and (directory / name).is_dir()
+    return current is not None and current.version == name and (directory / name).is_dir()
 
 
 def next_name(directory: Path) -> str:
-    """Return the name of a generation that was not there before."""
+    """Return the name for a new version."""
     current = read_current(directory)
-    numbers = [int(path.name[1:]) for path in generations(directory)]
+    numbers = [int(path.name[1:]) for path in versions(directory)]
     if current is not None:
-        numbers.append(int(current.generation[1:]))
+        numbers.append(int(current.version[1:]))
     return f"g{max(numbers, default=0) + 1:06}"
 
 
-def generations(directory: Path) -> Iterator[Path]:
-    """Yield the directories of all generations."""
+def versions(directory: Path) -> Iterator[Path]:
+    """Yield the directories of all versions."""
     with contextlib.suppress(FileNotFoundError):
         for path in sorted(directory.iterdir()):
             if _NAME.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
@@ -83,7 +83,7 @@ def generations(directory: Path) -> Iterator[Path]:
 
 
 def remove(path: Path) -> None:
-    """Delete a generation; what cannot be deleted is tried again at the next opening. Blocks."""
+    """Delete a version; what cannot be deleted is tried again at the next opening. Blocks."""
     shutil.rmtree(path, onerror=_tell)
 
 
@@ -105,7 +105,7 @@ def take_lock(directory: Path) -> int | None:
     except BaseException:
         os.close(descriptor)
         raise
-    os.close(descriptor)  # the directory was deleted and made anew meanwhile: this lock excludes nobody
+    os.close(descriptor)  # the directory was deleted and created again meanwhile: this lock excludes nobody
     return None
 
 
@@ -119,7 +119,7 @@ def holds(descriptor: int, directory: Path) -> bool:
 
 
 def _sum(current: Current) -> str:
-    return hashlib.sha256(f"{current.generation}|{current.fingerprint}".encode()).hexdigest()
+    return hashlib.sha256(f"{current.version}|{current.fingerprint}".encode()).hexdigest()
 
 
 def _tell(function: object, path: str, error: tuple[type[BaseException], BaseException, object]) -> None:

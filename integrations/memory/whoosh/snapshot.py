@@ -8,8 +8,8 @@ from typing import Any
 
 from whoosh.searching import Searcher
 
-from integrations.memory.notes.index.keywords.whoosh_fields import AREA, ID
-from integrations.memory.notes.index.keywords.whoosh_scoring import LONG_FIELD, PassageScoring
+from integrations.memory.whoosh.fields import AREA, ID
+from integrations.memory.whoosh.scoring import LONG_FIELD, PassageScoring
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from typing import Any
 from whoosh import columns, fields, formats
 from whoosh.analysis import Analyzer, Token
 
+from hub.memory.terms import FIELDS
 from hub.memory.words import words_of
-from integrations.memory.notes.index.keywords.terms import FIELDS
 
 ID, AREA = "id", "area"
 

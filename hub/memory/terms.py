@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from hub.memory.dates import marks_in
+from hub.memory.engine_contract import KeywordDocument
 from hub.memory.words import words_of, words_searched
-from integrations.memory.notes.index.contract import KeywordDocument
 
 MAX_QUERY_TERMS = 128
 """Of a longer query the first words count."""

@@ -1,4 +1,4 @@
-"""The library of one agent: which index is in force, who may change it when, and what is built beside it."""
+"""The index of one agent: which version of it is current, who may change it when, and what is built beside it."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from integrations.memory.notes.index.contract import EngineMissing, EngineUnavailable, IndexDamaged
-from integrations.memory.notes.index.embedders import Chosen, Embedders
-from integrations.memory.notes.index.engine_thread import EngineThread, Urgency
-from integrations.memory.notes.index.engines import Engines
-from integrations.memory.notes.index.filling import Filling, Progress
-from integrations.memory.notes.index.generations import UNSOUND, VECTORS, Generation
-from integrations.memory.notes.index.in_force import (
+from hub.memory.engine_contract import EngineMissing, EngineUnavailable, IndexDamaged
+from integrations.memory.notes.index.current_version import (
     Current,
-    generations,
     holds,
     is_there,
     next_name,
     read_current,
     remove,
     take_lock,
+    versions,
     write_current,
 )
+from integrations.memory.notes.index.embedders import Chosen, Embedders
+from integrations.memory.notes.index.engine_thread import EngineThread, Urgency
+from integrations.memory.notes.index.engines import Engines
+from integrations.memory.notes.index.filling import Filling, Progress
+from integrations.memory.notes.index.index_version import UNSOUND, VECTORS, IndexVersion
 from integrations.memory.notes.index.scan import leaving_out
-from integrations.memory.notes.index.settings import LibrarySettings
+from integrations.memory.notes.index.settings import IndexSettings
 from integrations.memory.notes.index.vectorizing import Outcome, Tally, take_over, vectorize
 from integrations.memory.notes.worker_job import Job
 
@@ -56,7 +56,7 @@ class IndexUnavailable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What all libraries of the worker use together.
+    """What all indexes of the worker share.
 
     Attributes:
         thread: Where the engines are used.
@@ -69,15 +69,15 @@ class Shared:
     embedders: Embedders
 
 
-class Library:
-    """Keeps one agent's index; nothing here blocks the loop.
+class AgentIndex:
+    """Keeps one agent's index up to date; nothing here blocks the loop.
 
     Args:
         job: Where files and index are.
-        shared: What all libraries use together.
+        shared: What all indexes share.
 
     Attributes:
-        generation: The index in force, None while there is none.
+        version: The current one, None while there is none.
         problems: What is amiss, by what it concerns.
         synced_ms: When all files were last looked through, milliseconds since the epoch.
         leaving_out: What is told of conversations that something is left out of, by path (`scan.leaving_out`).
@@ -88,11 +88,11 @@ class Library:
     def __init__(self, job: Job, shared: Shared) -> None:
         self.job = job
         self.leaving_out = leaving_out(job.sources)
-        self.settings = LibrarySettings.from_plain(job.settings)
+        self.settings = IndexSettings.from_plain(job.settings)
         self.shared = shared
         self.directory = Path(job.directory)
         self.engines = Engines(self.settings)
-        self.generation: Generation | None = None
+        self.version: IndexVersion | None = None
         self.problems: dict[str, str] = {}
         self.synced_ms: int | None = None
         self.building: Progress | None = None
@@ -112,7 +112,7 @@ class Library:
 
     @property
     def closed(self) -> bool:
-        """Whether another one has taken its place, or the worker ends."""
+        """Whether another one took its place, or the worker ends."""
         return self._closed
 
     @property
@@ -127,12 +127,12 @@ class Library:
         return self.settings.wants_vectors and chosen is not None and chosen.embedder is not None
 
     def use(self, job: Job) -> None:
-        """Take up other sources; the settings are the same."""
+        """Replace the sources; the settings stay the same."""
         self.job = job
         self.leaving_out = leaving_out(job.sources)
 
     def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Let work go on until it is done or the library is closed, also when nobody waits for it any longer."""
+        """Let work go on until it is done or the index is closed, even if nobody waits for it."""
         return self._spawn(work)
 
     async def in_thread(self, call: Callable[[], T], urgency: Urgency = Urgency.WORK) -> T:
@@ -140,7 +140,7 @@ class Library:
         return await self.shared.thread.run(call, urgency)
 
     async def open(self) -> None:
-        """Open the index in force, once; what a crash left behind is removed, and the files are looked through.
+        """Open the current version, once; what a crash left behind is removed, and the files are looked through.
 
         Raises:
             IndexUnavailable: Another process holds it, or its directory cannot be used.
@@ -151,7 +151,7 @@ class Library:
         await asyncio.shield(task)
 
     async def sync(self, paths: Sequence[str] | None = None, *, force: bool = False) -> Tally:
-        """Bring the index in line with all files, or some; `force` builds it anew. What fails is in `problems`.
+        """Bring the index in line with all files, or some; `force` rebuilds it. What fails is in `problems`.
 
         Cancelling gives up the wait; the work goes on.
 
@@ -160,15 +160,15 @@ class Library:
         """
         await self.open()
         if force:
-            return await self._rebuilt("it was asked for")
+            return await self._rebuilt("as requested")
         return await asyncio.shield(self._spawn(self._sync(paths)))
 
     def repair(self) -> bool:
-        """Begin to build the index anew when it showed to be damaged; return whether it is being built."""
-        generation = self.generation
-        rested = time.monotonic() - self._rebuilt_at > REST_S
-        if generation is not None and generation.broken and rested and not self._closed:
-            self._start_rebuild("; ".join(f"{part}: {why}" for part, why in generation.broken.items()))
+        """Begin to rebuild the index if it is damaged or outdated; return whether it is being rebuilt."""
+        version = self.version
+        why = None if version is None else version.damage or version.outdated
+        if why is not None and time.monotonic() - self._rebuilt_at > REST_S and not self._closed:
+            self._start_rebuild(why)
         return self._rebuilding is not None and not self._rebuilding.done()
 
     async def close(self) -> None:
@@ -178,9 +178,9 @@ class Library:
         for each in tasks:
             each.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        generation, self.generation = self.generation, None
-        if generation is not None:
-            await self.in_thread(generation.close, Urgency.SEARCH)
+        version, self.version = self.version, None
+        if version is not None:
+            await self.in_thread(version.close, Urgency.SEARCH)
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -217,23 +217,21 @@ class Library:
         raise IndexUnavailable(f"another process uses the index in {self.directory}")
 
     async def _open_current(self, current: Current | None) -> str | None:
-        """Open the index in force, and return why another one has to be built."""
+        """Open the current version, and return why another one has to be built."""
         if current is None:
             return "there is none"
-        path = self.directory / current.generation
+        path = self.directory / current.version
         try:
-            self.generation = await self.in_thread(lambda: Generation(path, self.engines, is_new=False))
-        except UNSOUND as error:
-            return f"it is damaged: {error}"
+            self.version = await self.in_thread(lambda: IndexVersion(path, self.engines, is_new=False))
+        except (EngineMissing, *UNSOUND) as error:
+            return f"it cannot be used: {_text(error)}"
         if current.fingerprint != self.engines.fingerprint:
             return "its settings, or how passages are cut, changed"
-        if self.generation.broken:
-            return "; ".join(self.generation.broken.values())
-        return None
+        return self.version.outdated
 
     async def _remove_leftovers(self) -> None:
-        for path in await self._read(lambda: list(generations(self.directory))):
-            if self.generation is None or path.name != self.generation.name:
+        for path in await self._read(lambda: list(versions(self.directory))):
+            if self.version is None or path.name != self.version.name:
                 await self._discard(path)
 
     async def _discard(self, path: Path) -> None:
@@ -251,16 +249,16 @@ class Library:
 
     async def _sync(self, paths: Sequence[str] | None) -> Tally:
         tally = Tally()
-        if self.generation is None:
+        if self.version is None:
             return await self._rebuilt("there is none")
         why = None
         async with self._writing:
-            generation = self.generation
+            version = self.version
             try:
-                if await self.is_gone(generation):
+                if await self.is_gone(version):
                     why = DELETED
                 else:
-                    await self._fill(generation, paths)
+                    await self._fill(version, paths)
                     self._succeeded(INDEX)
             except OSError as error:
                 self._failed(INDEX, f"the index cannot be written, and is as it was: {_text(error)}")
@@ -273,16 +271,16 @@ class Library:
             return tally.plus(await asyncio.shield(self._rebuilding))
         return tally
 
-    async def is_gone(self, generation: Generation) -> bool:
-        """Whether an index was deleted while it was used: it can be searched, but stands nowhere any longer."""
-        return not await self._read(lambda: is_there(self.directory, generation.name))
+    async def is_gone(self, version: IndexVersion) -> bool:
+        """Whether a version was deleted from the disk while it was in use."""
+        return not await self._read(lambda: is_there(self.directory, version.name))
 
-    async def _fill(self, generation: Generation, paths: Sequence[str] | None = None) -> None:
+    async def _fill(self, version: IndexVersion, paths: Sequence[str] | None = None) -> None:
         progress = Progress()
         if paths is not None:
-            await self._filling.some(generation, self.job.sources, paths, progress)
+            await self._filling.some(version, self.job.sources, paths, progress)
             return
-        await self._filling.everything(generation, self.job.sources, progress)
+        await self._filling.everything(version, self.job.sources, progress)
         self._looked_through(progress)
 
     def _looked_through(self, progress: Progress) -> None:
@@ -293,30 +291,28 @@ class Library:
             self.problems[FILES] = " ".join(progress.problems)
 
     async def _vectorize(self, tally: Tally) -> None:
-        """Give vectors to what waits for them in the index in force."""
+        """Give vectors to what waits for them in the current version."""
         why = None
         async with self._vectorizing:
             chosen = await self.shared.embedders.get(self.settings)
-            generation = self.generation
-            if generation is None or chosen.embedder is None or time.monotonic() < self._embed_after:
+            version = self.version
+            if version is None or chosen.embedder is None or time.monotonic() < self._embed_after:
                 return
-            outcome = await self._embed(generation, chosen, tally)
+            outcome = await self._embed(version, chosen, tally)
             if outcome.other_vectors:
                 why = f"vectors are made by {chosen.fingerprint} now"
-            elif generation.broken:
-                why = "; ".join(generation.broken.values())
+            else:
+                why = version.damage or version.outdated
         if why is not None:
             self._start_rebuild(why)
 
-    async def _embed(self, generation: Generation, chosen: Chosen, tally: Tally) -> Outcome:
+    async def _embed(self, version: IndexVersion, chosen: Chosen, tally: Tally) -> Outcome:
         try:
-            outcome = await vectorize(self.shared.thread, generation, chosen, tally)
+            outcome = await vectorize(self.shared.thread, version, chosen, tally)
         except OSError as error:
             outcome = Outcome(f"vectors cannot be written: {_text(error)}")
         except UNSOUND as error:
-            if generation.broken:
-                return Outcome(str(error))  # it is built anew
-            outcome = Outcome(f"vectors cannot be kept: {_text(error)}")
+            return Outcome(str(error))  # it is rebuilt
         if outcome.problem is None:
             self._succeeded(EMBEDDINGS)
         else:
@@ -325,7 +321,7 @@ class Library:
             self._failed(EMBEDDINGS, outcome.problem, wait_s)
         return outcome
 
-    # --- building anew ---
+    # --- rebuilding ---
 
     def _start_rebuild(self, why: str) -> asyncio.Task[Tally]:
         task = self._rebuilding
@@ -337,19 +333,20 @@ class Library:
         return await asyncio.shield(self._start_rebuild(why))
 
     async def _rebuild(self, why: str) -> Tally:
-        """Build an index beside the one in force, and put it in its place when it is whole."""
-        _log.info("the index of %s is built anew: %s", self.job.agent_id, why)
+        """Build a version beside the current one, and put it in its place when it is complete."""
+        _log.info("rebuilding the index of %s: %s", self.job.agent_id, why)
         tally, progress = Tally(), Progress()
         self.building = progress
-        fresh: Generation | None = None
+        fresh: IndexVersion | None = None
         try:
             self._lock = await self._take_lock()
+            await self._delete_damaged()
             fresh = await self._begin()
-            hurry = self.generation is None
+            hurry = self.version is None
             await self._filling.everything(fresh, self.job.sources, progress, hurry=hurry)
-            if self.generation is not None:
+            if self.version is not None:
                 chosen = await self.shared.embedders.get(self.settings)
-                old = self.generation
+                old = self.version
                 if _answers_by_meaning(old, chosen):
                     await take_over(self.shared.thread, old, fresh)
                     async with self._vectorizing:
@@ -362,38 +359,45 @@ class Library:
             return tally
         finally:
             self.building = None
-            if fresh is not None and fresh is not self.generation:
+            if fresh is not None and fresh is not self.version:
                 await asyncio.shield(self._give_up(fresh))
         self._looked_through(progress)
         await self._vectorize(tally)
         return tally
 
-    async def _begin(self) -> Generation:
-        """Make an empty index; nothing is left of one that cannot be made."""
+    async def _delete_damaged(self) -> None:
+        """Delete a version that is damaged: it answers nothing, and needs no replacement beside it."""
+        damaged = self.version
+        if damaged is not None and damaged.damage is not None:
+            self.version = None
+            await self._give_up(damaged)
+
+    async def _begin(self) -> IndexVersion:
+        """Create an empty version; nothing is left of one that cannot be created."""
         path = await self._read(lambda: self.directory / next_name(self.directory))
         try:
-            return await self.in_thread(lambda: Generation(path, self.engines, is_new=True))
+            return await self.in_thread(lambda: IndexVersion(path, self.engines, is_new=True))
         except FAILURES:
             await self._discard(path)
             raise
 
-    async def _put_into_force(self, fresh: Generation) -> None:
+    async def _put_into_force(self, fresh: IndexVersion) -> None:
         async with self._writing:
             # What changed while it was built; from here on nobody changes the old one.
             await self._filling.everything(fresh, self.job.sources, Progress())
-            if fresh.broken:
-                raise IndexDamaged("; ".join(fresh.broken.values()))
+            if fresh.damage is not None:
+                raise IndexDamaged(fresh.damage)
             current = Current(fresh.name, self.engines.fingerprint)
             await self.in_thread(lambda: write_current(self.directory, current))
-            old, self.generation = self.generation, fresh
+            old, self.version = self.version, fresh
         if old is not None:
             await self._give_up(old)
         await self._remove_leftovers()
 
-    async def _give_up(self, generation: Generation) -> None:
+    async def _give_up(self, version: IndexVersion) -> None:
         with contextlib.suppress(RuntimeError):  # the thread ends with the worker
-            await self.in_thread(generation.close)
-        await self._discard(generation.directory)
+            await self.in_thread(version.close)
+        await self._discard(version.directory)
 
     # --- below ---
 
@@ -439,13 +443,8 @@ class Library:
             self.problems[INDEX] = f"work on the index died: {error!r}"
 
 
-def _answers_by_meaning(generation: Generation, chosen: Chosen) -> bool:
-    return (
-        chosen.fingerprint is not None
-        and generation.embedder == chosen.fingerprint
-        and generation.vectors is not None
-        and generation.keywords is not None
-    )
+def _answers_by_meaning(version: IndexVersion, chosen: Chosen) -> bool:
+    return chosen.fingerprint is not None and version.embedder == chosen.fingerprint and version.vectors is not None
 
 
 def _text(error: Exception) -> str:

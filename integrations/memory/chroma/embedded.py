@@ -6,7 +6,7 @@ import contextlib
 import errno
 import re
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,13 +16,12 @@ import numpy as np
 from chromadb.api.shared_system_client import SharedSystemClient
 from chromadb.config import Settings
 
-from integrations.memory.notes.index.contract import EngineUnavailable, IndexDamaged
-from integrations.memory.notes.index.seal import Seal
-from integrations.memory.notes.index.vectors.bounded_thread import BoundedThread
-from integrations.memory.notes.index.vectors.chroma_collections import CONFIGURATION
+from hub.memory.engine_contract import EngineUnavailable, IndexDamaged
+from integrations.memory.chroma.bounded_thread import BoundedThread
+from integrations.memory.chroma.collections import CONFIGURATION
 
 if TYPE_CHECKING:
-    from integrations.memory.notes.index.contract import Vector, Vectors
+    from hub.memory.engine_contract import Vector, Vectors
 
 DATABASE = "chroma.sqlite3"
 PAGE = 20_000
@@ -41,8 +40,6 @@ _FULL = re.compile(r"disk is full|no space", re.IGNORECASE)
 class EmbeddedCollections:
     """See `Collections`.
 
-    A seal lies on its files while nobody has them open; Chroma itself would read a flipped file, or end the process.
-
     Args:
         path: Its directory, made when it is missing.
         timeout_s: After which a call that reads is given up.
@@ -56,16 +53,13 @@ class EmbeddedCollections:
     def __init__(self, path: Path, timeout_s: float) -> None:
         self._path = path
         self._timeout_s = timeout_s
-        self._seal = Seal(path.with_name(f"{path.name}.seal"), self._files)
-        self._is_damaged = False
         self._opened: dict[str, Any] = {}
         self._client: Any = None
         thread = f"chroma {path}"
         if BoundedThread.is_left(thread):
             raise EngineUnavailable(self._hangs)
-        if not self._seal.holds() and path.exists():
-            self._look_closer()
-        self._seal.lift()
+        if path.exists():
+            self._check()
         path.mkdir(parents=True, exist_ok=True)
         self._thread = BoundedThread(thread)
         try:
@@ -129,15 +123,13 @@ class EmbeddedCollections:
         return found
 
     def close(self) -> None:
-        """Let go of the files, and seal them when they are whole."""
+        """Close the store."""
         client, self._client = self._client, None
         self._opened.clear()
         # A client that hangs is left as it is: letting go of it hangs as well. Its lock goes with the process.
         if client is not None and not self._thread.is_stuck:
             with contextlib.suppress(TimeoutError):
                 self._thread.call(client.close, self._timeout_s * WRITE_SHARE)
-            if not self._is_damaged and not self._thread.is_stuck:
-                self._seal.put()
         self._thread.close()
 
     def _open(self) -> int:
@@ -151,14 +143,11 @@ class EmbeddedCollections:
             raise
         return int(self._client.get_max_batch_size())
 
-    def _files(self) -> Iterable[Path]:
-        return (path for path in self._path.rglob("*") if path.is_file() and not path.name.endswith("-shm"))
-
-    def _look_closer(self) -> None:
-        """Check the database of a store that was not closed; of its graphs there is nothing to check them by."""
+    def _check(self) -> None:
+        """Check the database of a store; of its graphs there is nothing to check them by."""
         path = self._path / DATABASE
         if not path.exists():
-            if any(self._files()):
+            if any(each.is_file() for each in self._path.rglob("*")):
                 raise IndexDamaged(f"{path} is missing.")
             return
         try:
@@ -189,5 +178,4 @@ class EmbeddedCollections:
             if _NOT_WRITTEN.search(str(error)):
                 number = errno.ENOSPC if _FULL.search(str(error)) else errno.EIO
                 raise OSError(number, text) from error
-            self._is_damaged = True
             raise IndexDamaged(text) from error

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from integrations.memory.notes.index.contract import Vector, Vectors
+    from hub.memory.engine_contract import Vector, Vectors
 
 CONFIGURATION = {"hnsw": {"space": "cosine"}}
 

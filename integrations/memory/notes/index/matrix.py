@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from integrations.memory.notes.index.contract import Vector
+    from hub.memory.engine_contract import Vector
 
 SMALLEST_ROWS = 64
 GROWTH = 1.5

@@ -1,0 +1,212 @@
+"""The seams of the memory's index: an engine that finds passages by word, and one that finds them by meaning.
+
+An engine of another integration is found through its manifest: `"engine": "keywords"` says that the module `engine` of
+its folder has `open_keywords(directory, settings)`, `"vectors"` that it has `open_vectors(directory, dimensions,
+settings)`; `settings` is the integration's section of the configuration. One that keeps things outside of the directory
+also has `discard(directory, settings)`.
+
+The index worker imports it; nothing of it runs in the hub. Engines block, and are called in one thread at a time. The
+catalog of the index is the truth: when the `ids` of an engine are not those of the catalog, the index is rebuilt.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float32]
+    """One-dimensional, L2-normalised, finite."""
+    Vectors = NDArray[np.float32]
+    """One row for each text, each a `Vector`."""
+
+
+class IndexDamaged(Exception):
+    """An index cannot be read, or is not what was written; it is deleted and built again."""
+
+
+class EngineMissing(Exception):
+    """The package of an engine is not installed; `text` names the command that installs it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+
+class EngineUnavailable(Exception):
+    """An engine that runs elsewhere does not answer; `text` says where and what to do. Nothing has to be rebuilt."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+
+class KeywordDocument(msgspec.Struct, frozen=True):
+    """A passage as the engine for words gets it.
+
+    Attributes:
+        id: Number of the passage, never used again.
+        area: Who sees it.
+        title: The file's title; `headings` those it is under; `text` the passage.
+        marks: Dates that belong to it, such as `@2026-05-12` (`hub.memory.dates`).
+    """
+
+    id: int
+    area: str
+    title: str
+    headings: str
+    text: str
+    marks: Sequence[str] = ()
+
+
+class KeywordIndex(Protocol):
+    """Finds passages by word: BM25 over title, headings and text, English stems, Chinese pairs."""
+
+    name: str
+
+    def apply(self, removed: Collection[int], added: Sequence[KeywordDocument]) -> None:
+        """Take passages out and put others in, durably; ids that exist already are replaced. Idempotent.
+
+        Raises:
+            IndexDamaged: The index cannot be read.
+            OSError: It cannot be written.
+        """
+        ...
+
+    def search(
+        self, query: str, areas: Sequence[str], limit: int, allowed: Collection[int] | None = None
+    ) -> list[tuple[int, float]]:
+        """Return ids and scores (the engine's own, higher is better), best first.
+
+        Args:
+            query: What somebody asks, as they wrote it; no character of it is syntax.
+            areas: Only passages of these.
+            limit: How many at most.
+            allowed: Only these ids, when it is given.
+
+        Raises:
+            IndexDamaged: The index cannot be read.
+        """
+        ...
+
+    def ids(self) -> set[int]:
+        """Return the passages in it."""
+        ...
+
+    def purge(self) -> None:
+        """Leave nothing in the files of passages that were taken out, as far as the engine can; takes its time.
+
+        Raises:
+            IndexDamaged: The index cannot be read.
+            OSError: It cannot be written.
+        """
+        ...
+
+    def close(self) -> None:
+        """Close its files; calling it twice does no harm."""
+        ...
+
+
+class VectorIndex(Protocol):
+    """Finds passages by the cosine of their vectors; one collection for each area."""
+
+    name: str
+
+    def apply(self, removed: Collection[int], added: Sequence[tuple[int, str, Vector]]) -> None:
+        """Take passages out and put others (id, area, vector) in, durably; see `KeywordIndex.apply`."""
+        ...
+
+    def search(
+        self, vector: Vector, areas: Sequence[str], limit: int, allowed: Collection[int] | None = None
+    ) -> list[tuple[int, float]]:
+        """Return ids and cosines, best first; see `KeywordIndex.search`."""
+        ...
+
+    def cosines(self, vector: Vector, ids: Iterable[int]) -> dict[int, float]:
+        """Return the true cosine of each of these passages that has a vector."""
+        ...
+
+    def vectors(self, ids: Iterable[int]) -> dict[int, Vector]:
+        """Return the vectors of these passages, of those that have one."""
+        ...
+
+    def ids(self) -> set[int]:
+        """Return the passages in it."""
+        ...
+
+    def purge(self) -> None:
+        """Leave nothing in the files of passages that were taken out; see `KeywordIndex.purge`."""
+        ...
+
+    def close(self) -> None:
+        """Close its files and connections; calling it twice does no harm."""
+        ...
+
+
+class EngineModule(Protocol):
+    """The module of an engine that another integration brings; it has one of the two functions."""
+
+    def open_keywords(self, directory: Path, settings: Mapping[str, Any]) -> KeywordIndex:
+        """Open the engine for words in a directory, or begin an empty one.
+
+        Raises:
+            EngineMissing: Its package is not installed.
+            IndexDamaged: What is there cannot be read.
+            OSError: It cannot be opened or created.
+        """
+        ...
+
+    def open_vectors(self, directory: Path, dimensions: int, settings: Mapping[str, Any]) -> VectorIndex:
+        """Open the engine for vectors; raises as `open_keywords`, and EngineUnavailable when it runs elsewhere."""
+        ...
+
+    def discard(self, directory: Path, settings: Mapping[str, Any]) -> None:
+        """Delete what is kept outside of a directory that is given up.
+
+        Raises:
+            EngineMissing, EngineUnavailable: It cannot be deleted now.
+        """
+        ...
+
+
+@contextlib.contextmanager
+def package(name: str, extra: str, instead: str) -> Iterator[None]:
+    """Raise EngineMissing for an import inside that fails.
+
+    Args:
+        name: The module that must be there.
+        extra: Which extra of ours brings it.
+        instead: The setting of `memory:` that does without.
+    """
+    try:
+        yield
+    except ImportError as error:
+        is_absent = isinstance(error, ModuleNotFoundError) and error.name == name
+        why = "is not installed" if is_absent else f"cannot be loaded ({error})"
+        raise EngineMissing(
+            f"{name} {why}. Install it with script/setup, or with: uv pip install 'homarus[{extra}]';"
+            f" or set {instead} under memory: in configuration.yaml, which needs nothing."
+        ) from error
+
+
+def checked_vector(vector: Vector, dimensions: int) -> Vector:
+    """Return a vector as engines take it.
+
+    Raises:
+        ValueError: It has another length, or numbers that are not finite.
+    """
+    import numpy as np
+
+    found: Vector = np.ascontiguousarray(vector, dtype=np.float32)
+    if found.shape != (dimensions,):
+        raise ValueError(f"a vector has the shape {found.shape}; it should have {dimensions} numbers.")
+    if not np.isfinite(found).all():
+        raise ValueError("a vector holds numbers that are not finite.")
+    return found

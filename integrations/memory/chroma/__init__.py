@@ -1,0 +1,16 @@
+"""Chroma: an engine for the vectors of the memory's index, embedded or on a server.
+
+The index worker opens `engine.py`, which the manifest names; nothing of it runs in the hub.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hub.host import IntegrationHost
+
+
+async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None:
+    """Do nothing: the index worker opens the engine, by the module that the manifest names."""
