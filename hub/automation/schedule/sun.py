@@ -151,9 +151,11 @@ def _event_on(event: SunEvent, place: GeoPosition, day: date) -> float | None:
     noon = datetime(day.year, day.month, day.day, 12, tzinfo=UTC).timestamp() - place.longitude * _DEGREE_S
     latest = noon + (_SLACK_S if event is SunEvent.SUNRISE else _HALF_DAY_S + _SLACK_S)
     here = _transit(event, place, day)
-    if here is None or here <= latest:
+    if here is not None and here <= latest:
         return here
     before = _transit(event, place, day - _DAY)
+    if here is None:  # the last event before the sun stays up, or down, may be counted to the day before
+        return before if before is not None and before > latest - 2 * _HALF_DAY_S else None
     if before is None or latest - before < 2 * _HALF_DAY_S:
         return before
     return (before + here) / 2

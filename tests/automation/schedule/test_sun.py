@@ -127,3 +127,16 @@ def test_no_place_on_earth_is_refused(latitude: float, longitude: float) -> None
 def test_a_condition_on_nothing_is_refused() -> None:
     with pytest.raises(InvalidRequest, match="before or after"):
         SunCondition()
+
+
+def test_the_last_sunrise_before_the_polar_day_comes_after_a_sunset_of_the_same_night() -> None:
+    tromso = GeoPosition(69.6492, 18.9553)
+    begin = datetime(2026, 5, 17, 12, tzinfo=UTC).timestamp()
+
+    sunset = Sun(SunEvent.SUNSET, tromso).next_after(begin)
+    sunrise = Sun(SunEvent.SUNRISE, tromso).next_after(begin)
+
+    assert sunset is not None
+    assert sunrise is not None
+    assert datetime.fromtimestamp(sunset, UTC).isoformat(timespec="minutes") == "2026-05-17T22:20+00:00"
+    assert datetime.fromtimestamp(sunrise, UTC).isoformat(timespec="minutes") == "2026-05-17T22:58+00:00"
