@@ -1,8 +1,11 @@
-"""Regular expressions that cannot run away: a pattern is judged by the steps it could take, before it is used.
+r"""Regular expressions that cannot run away: a pattern is judged by the steps it could take, before it is used.
 
 The judge walks the parsed pattern and multiplies the ways in which its repeats can share a text. Where the next thing
 cannot begin with what is repeated, as in `[0-9]+-`, the repeat has only one way. The bound is from above: what passes
 takes at most so many steps, whatever the text.
+
+An engine that never backtracks (RE2) is no replacement: it has no look-ahead, its `\w` and `\b` know ASCII letters
+alone, and its `$` does not match before a last line break; patterns of Home Assistant rely on all of these.
 """
 
 from __future__ import annotations
