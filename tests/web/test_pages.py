@@ -303,6 +303,18 @@ async def test_the_palette_finds_blueprints_memory_and_conversations_by_name(own
     assert await found("  ") == []
 
 
+async def test_the_fields_of_a_new_automation_are_named_in_chinese(owner: ClientSession) -> None:
+    answer = await owner.get("/automations/new", headers={"Accept": "text/html", "Accept-Language": "zh-CN"})
+
+    page = BeautifulSoup(await answer.text(), "html.parser")
+    texts = [each.get_text(" ", strip=True) for each in page.select("form .field label, form .field .hint, legend")]
+    names = {"QoS", "YAML", "MQTT", "Webhook"}
+    assert "名称" in texts
+    assert [text for text in texts if text not in names and not re.search("[\u4e00-\u9fff]", text)] == []
+    kinds = [each.get_text(strip=True) for each in page.select("select[name$=':add'] option")]
+    assert [kind for kind in kinds if kind not in names and not re.search("[\u4e00-\u9fff]", kind)] == []
+
+
 async def test_the_configuration_is_reloaded_on_command(owner: ClientSession) -> None:
     answer = await owner.post("/config/reload", headers={"Accept": "application/json"})
 

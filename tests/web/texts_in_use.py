@@ -11,6 +11,8 @@ from jinja2 import Environment
 from jinja2.ext import extract_from_ast
 
 import web
+from web.automations.form_kinds import KINDS, common_schema, own_keys, settings
+from web.automations.form_texts import FIELD_LABELS, KIND_NAMES
 from web.core import texts
 from web.core.preferences import THEMES
 
@@ -39,6 +41,7 @@ def texts_of_modules() -> Iterator[str]:
             place = {"gettext": 0, "ngettext": 0, "RenderedPage": 1}.get(name)
             if place is not None and len(node.args) > place and isinstance(node.args[place], ast.Constant):
                 yield str(ast.literal_eval(node.args[place]))
+    yield from (*FIELD_LABELS.values(), *KIND_NAMES.values(), *texts_of_the_grammar())
     for entry in texts.NAVIGATION:
         yield from (entry.title, *(tab.title for tab in entry.tabs))
     yield from texts.SUGGESTIONS
@@ -67,6 +70,16 @@ def texts_of_modules() -> Iterator[str]:
         THEMES,
     ):
         yield from table.values()
+
+
+def texts_of_the_grammar() -> Iterator[str]:
+    """Yield the descriptions of an automation's keys and kinds, which the form shows as hints."""
+    schemas = [*settings().values(), *map(common_schema, ("alias", "id", "enabled", "variables", "continue_on_error"))]
+    for what, kinds in KINDS.items():
+        for kind in kinds:
+            schemas += own_keys(what, kind)["properties"].values()
+    yield from (each["description"] for each in schemas if each.get("description"))
+    yield "What it is about."
 
 
 def texts_of_scripts() -> Iterator[str]:

@@ -17,6 +17,7 @@ from hub.core.schema import All, Length, Required, Schema, string
 from hub.gateway.calls.contract import HttpCall
 from web.automations.draft import AutomationDraft, Fields, perform, posted, read_item
 from web.automations.form import form_of, with_errors, with_shown
+from web.automations.form_texts import FIELD_LABELS, KIND_NAMES
 from web.automations.item_problems import Problem, by_name, problems_in_file, problems_of
 from web.automations.list_page import PATH, AutomationsPage
 from web.automations.trace_view import automation_path
@@ -193,6 +194,8 @@ class AutomationEditPage:
             "entities": self._entities() if mode == FORM else [],
             "services": self._services() if mode == FORM else [],
             "list_titles": CARD_LISTS,
+            "field_labels": FIELD_LABELS,
+            "kind_names": KIND_NAMES,
         }
         title = str(automation["alias"]) if automation else "New automation"
         return await self._renderer.respond(call, RenderedPage("automation_edit", title, data, PATH, told.status))

@@ -135,19 +135,19 @@ async def test_the_list_is_searched_and_filtered(signed_in: BrowserContext) -> N
 async def test_an_automation_is_made_with_the_form(signed_in: BrowserContext, hub: HubProcess) -> None:
     page = await opened(signed_in, "/automations/new")
 
-    await page.get_by_label("alias", exact=True).first.fill("Good night")
-    await page.get_by_label("What to add to: When").select_option("event")
+    await page.get_by_label("Name", exact=True).first.fill("Good night")
+    await page.get_by_label("What to add to: When").select_option("trigger:event")
     await page.get_by_role("button", name="Add a trigger").click()
-    await page.get_by_label("event_type").fill("bedtime")
-    await page.get_by_label("What to add to: Then do").select_option("if")
+    await page.get_by_label("Event type").fill("bedtime")
+    await page.get_by_label("What to add to: Then do").select_option("action:if")
     await page.get_by_role("button", name="Add an action").click()
     inner = page.locator('[data-path="actions.0"]')
-    await inner.get_by_label("What to add to: If").select_option("template")
+    await inner.get_by_label("What to add to: If").select_option("condition:template")
     await inner.get_by_role("button", name="Add a condition").click()
-    await page.locator('[data-path="actions.0.if.0"]').get_by_label("value_template").fill("{{ true }}")
-    await inner.get_by_label("What to add to: Then", exact=True).select_option("event")
+    await page.locator('[data-path="actions.0.if.0"]').get_by_label("Template").fill("{{ true }}")
+    await inner.get_by_label("What to add to: Then", exact=True).select_option("action:event")
     await inner.locator('[id="f-actions-0-then"]').get_by_role("button", name="Add an action").click()
-    await page.locator('[data-path="actions.0.then.0"]').get_by_label("event", exact=False).first.fill("lights_out")
+    await page.locator('[data-path="actions.0.then.0"]').get_by_label("Event", exact=False).first.fill("lights_out")
     await page.keyboard.press("Control+s")
     await saved(page)
 
@@ -164,7 +164,7 @@ async def test_what_is_wrong_stands_at_its_field_and_nothing_is_lost(
 ) -> None:
     chromium.allowed.append("status of 400")
     page = await opened(signed_in, "/automations/lamp/edit")
-    field = page.locator('[data-path="triggers.1"]').get_by_label("every", exact=False).first
+    field = page.locator('[data-path="triggers.1"]').get_by_label("Interval", exact=False).first
 
     await field.fill("now and then")
     await page.get_by_role("button", name="Save", exact=True).click()
@@ -182,7 +182,7 @@ async def test_form_and_yaml_are_the_same_draft_and_comments_are_kept(
     signed_in: BrowserContext, hub: HubProcess
 ) -> None:
     page = await opened(signed_in, "/automations/lamp/edit")
-    await page.get_by_label("alias", exact=True).first.fill("Hall lamp")
+    await page.get_by_label("Name", exact=True).first.fill("Hall lamp")
 
     await page.keyboard.press("Control+Shift+Y")
     editor = page.get_by_role("textbox", name="The automation as YAML")
@@ -192,9 +192,9 @@ async def test_form_and_yaml_are_the_same_draft_and_comments_are_kept(
     await page.keyboard.press("Control+Home")
     await page.keyboard.insert_text("# mine, and I keep it\n")
     await page.keyboard.press("Control+Shift+Y")
-    await expect(page.get_by_label("alias", exact=True).first).to_have_value("Hall lamp")
+    await expect(page.get_by_label("Name", exact=True).first).to_have_value("Hall lamp")
     await page.locator('[data-path="triggers.0"]').get_by_role("button", name="Move down").click()
-    await expect(page.locator('[data-path="triggers.1"]')).to_contain_text("event")
+    await expect(page.locator('[data-path="triggers.1"]')).to_contain_text("Event type")
     await page.keyboard.press("Control+s")
     await saved(page)
 
@@ -222,14 +222,14 @@ async def test_a_change_made_meanwhile_keeps_the_draft(
 ) -> None:
     chromium.allowed.append("status of 409")
     page = await opened(signed_in, "/automations/lamp/edit")
-    await page.get_by_label("alias", exact=True).first.fill("Mine")
+    await page.get_by_label("Name", exact=True).first.fill("Mine")
     (hub.home / FILE).write_text(AUTOMATIONS.replace("alias: Lamp", "alias: Theirs"))
     reload(hub)
 
     await page.get_by_role("button", name="Save", exact=True).click()
 
     await expect(page.locator("#edit-state")).to_contain_text("It was changed meanwhile")
-    await expect(page.get_by_label("alias", exact=True).first).to_have_value("Mine")
+    await expect(page.get_by_label("Name", exact=True).first).to_have_value("Mine")
     assert "Theirs" in (hub.home / FILE).read_text()
     await page.get_by_role("button", name="Save mine over it").click()
     await saved(page)
@@ -370,7 +370,7 @@ async def test_without_a_script_one_edits_with_buttons_alone(chromium: Chromium,
     await page.goto("/automations/lamp/edit")
 
     await page.locator('[data-path="triggers.0"]').get_by_role("button", name="Move down").click()
-    await page.get_by_label("alias", exact=True).first.fill("Plain lamp")
+    await page.get_by_label("Name", exact=True).first.fill("Plain lamp")
     await page.get_by_role("button", name="Edit as YAML").click()
     text = await page.get_by_label("The automation as YAML").input_value()
     await page.get_by_label("The automation as YAML").fill(text + "# written without script\n")
