@@ -1,12 +1,15 @@
 """Edits of YAML text by splicing: only what is addressed changes, and every other line stays byte for byte as it was.
 
-Each edit is proved before it is given back: the new text is read again and must hold exactly the change that was asked
-for. What cannot be done that way (aliases, merge keys, exotic layouts) is refused and left to a person.
+Each edit is verified before it is returned: the new text is parsed again and must hold exactly the requested change.
+What cannot be edited that way (aliases, merge keys, unusual layouts) is refused, with its line.
 """
 
 from __future__ import annotations
 
 import copy
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from hub.config.paths import KeyPath, format_path
@@ -16,12 +19,28 @@ from hub.core.errors import InvalidRequest, NotFound
 from hub.core.secret import Secret
 
 BYTE_ORDER_MARK = "\ufeff"
+_COMMENT = re.compile(r"(?:^|(?<=\s))#.*$")
+_ENTANGLED = "the value cannot be set without changing what is around it. Edit the file by hand."
 
 
 class EditRefused(InvalidRequest):
-    """The edit cannot be made without touching something else; it is left to a person."""
+    """The edit cannot be made without changing something else; the message says where, and a person has to do it."""
 
     code = "EDIT_REFUSED"
+
+    @classmethod
+    def at(cls, line: int, reason: str) -> EditRefused:
+        """Return the refusal for a line of the text, counted from 1."""
+        return cls(f"line {line} cannot be edited automatically: {reason}. Edit the file by hand.")
+
+
+@contextmanager
+def naming_file(name: str) -> Iterator[None]:
+    """Put the name of the file before the message of an edit that is refused."""
+    try:
+        yield
+    except EditRefused as error:
+        raise EditRefused(f"{name}: {error.message}") from error
 
 
 def set_value(text: str, keys: KeyPath, value: Any) -> str:
@@ -177,7 +196,10 @@ class _Edit:
 
     def _replace_item(self, node: Node, value: Any) -> str:
         column = self._dash_column(node)
-        dash = self._text.rindex("-", 0, max(node.start, 1)) + 1
+        dash = self._dash(node) + 1
+        if "#" in self._text[dash : node.start] and is_block(value):  # comments between the dash and the item stay
+            lines = block(value, node.column)
+            return self._spliced(node.start, max(node.end, node.start), self._joined(lines)[node.column :])
         lines = item(value, column)
         return self._spliced(dash, max(node.end, dash), self._joined(lines)[column + 1 :])
 
@@ -203,13 +225,13 @@ class _Edit:
             return self._spliced(parent.end - 1, parent.end - 1, new)
         end = max(children[-1].end, parent.entries[-1][0].end if parent.entries else 0)
         if parent.entries and children[-1].end <= parent.entries[-1][0].end:
-            raise EditRefused("a key without a value stands at the end of the braces; edit it by hand")
+            raise self._refused(end, "the last key within the braces has no value")
         return self._spliced(end, end, f", {new}")
 
     def _insert_first(self, holder: Node, before: Node, value: Any) -> str:
         column = self._dash_column(before)
         if self._text[self._line_start(before.start) : holder.start].strip():
-            raise EditRefused("the list begins on the line of another; edit it by hand")
+            raise self._refused(holder.start, "the list begins on the line of another one")
         lines = self._joined(item(value, column)) + self._newline
         start = self._line_start(holder.start)
         return self._spliced(start, start, lines)
@@ -276,15 +298,20 @@ class _Edit:
         while self._text[position : position + 1] in {" ", "\t"}:
             position += 1
         if self._text[position : position + 1] != ":":
-            raise EditRefused("the key is written in a way that is left to a person")
+            raise self._refused(key.start, "the key and its colon are apart")
         return position + 1
 
     def _dash(self, node: Node) -> int:
-        start = node.start
-        position = self._text.rfind("-", 0, max(start, 1))
-        if self._text[position + 1 : start].strip():
-            raise EditRefused("the item is written in a way that is left to a person")
-        return position
+        """Return where the dash of a list item is; comments may stand between the two."""
+        end = max(node.start, 1)
+        while True:
+            start = self._line_start(end)
+            head = _COMMENT.sub("", self._text[start:end]).rstrip()
+            if head.endswith("-"):
+                return start + len(head) - 1
+            if head or start == 0:
+                raise self._refused(node.start, "the item does not begin right behind its dash")
+            end = start - 1
 
     def _dash_column(self, node: Node) -> int:
         dash = self._dash(node)
@@ -312,7 +339,7 @@ class _Edit:
             if node is None:
                 return
             if node.kind is SpanKind.ALIAS or node.anchored:
-                raise EditRefused(f"{format_path(keys)} is shared by an anchor and its aliases; edit it by hand")
+                raise self._refused(node.start, f"{format_path(keys)} is shared by an anchor and its aliases")
 
     def _wanted(self, keys: KeyPath, value: Any) -> Any:
         wanted = copy.deepcopy(self._data)
@@ -333,10 +360,13 @@ class _Edit:
         try:
             root = read_spans(text)
         except InvalidRequest as error:
-            raise EditRefused("the value cannot be set without touching what is around it; edit it by hand") from error
+            raise EditRefused(_ENTANGLED) from error
         if not _same(wanted, {} if root is None else root.data):
-            raise EditRefused("the value cannot be set without touching what is around it; edit it by hand")
+            raise EditRefused(_ENTANGLED)
         return self._mark + text
+
+    def _refused(self, position: int, reason: str) -> EditRefused:
+        return EditRefused.at(self._text.count("\n", 0, position) + 1, reason)
 
 
 def _nested(keys: KeyPath, value: Any) -> Any:

@@ -232,7 +232,9 @@ class FilesEditor:
         data = self._data(file, missing=None)
         text = data.decode() if data is not None else ""
         base = content_hash(data) if data is not None else None
-        return self.write_file(file, change(text, inner), base, must_be_valid=True)
+        with edit.naming_file(file):
+            changed = change(text, inner)
+        return self.write_file(file, changed, base, must_be_valid=True)
 
     def _fresh(self) -> Checked:
         """Return the files as they are now; what is in force is that, as long as nobody touched them."""

@@ -49,7 +49,8 @@ class ItemText(Struct, frozen=True):
         body = _plain(file_text)
         first, *rest = text.replace("\r\n", "\n").strip("\n").split("\n")
         space = " " * self.column
-        lines = [first, *(space + line if line.strip() else "" for line in rest)]
+        before = self.start - (body.rfind("\n", 0, self.start) + 1)
+        lines = [" " * max(0, self.column - before) + first, *(space + line if line.strip() else "" for line in rest)]
         tail = body[self.end :]
         gap = "" if tail.startswith("\n") else "\n"
         new = body[: self.start] + "\n".join(lines) + gap + tail
@@ -60,14 +61,14 @@ class ItemText(Struct, frozen=True):
         """Read both again: only this item may differ, and it must be what was given."""
         old, new = read_spans(before), read_spans(after)
         if old is None or new is None:
-            raise EditRefused(f"{format_path(self.keys)} cannot be put back; edit the file by hand")
+            raise EditRefused(f"{format_path(self.keys)} cannot be put back. Edit the file by hand.")
         expected = copy.deepcopy(old.data)
         holder = expected
         for key in self.keys[:-1]:
             holder = holder[key]
         holder[self.keys[-1]] = wanted.data
         if new.data != expected:
-            raise EditRefused("the text cannot stand in its file without touching anything else; edit the file by hand")
+            raise EditRefused("this text would change other parts of its file. Edit the file by hand.")
 
 
 def item_text(file_text: str, keys: KeyPath) -> ItemText:
@@ -85,8 +86,10 @@ def item_text(file_text: str, keys: KeyPath) -> ItemText:
     if node is None or holder is None or holder.kind is not SpanKind.LIST:
         raise NotFound("the file does not hold this any more")
     if holder.flow or node.kind is SpanKind.ALIAS or node.anchored or isinstance(node.data, Tagged):
-        raise EditRefused(f"{format_path(keys)} is written in a way that is left to a person")
-    return _cut(body, node, keys, _dash_column(body, node))
+        raise EditRefused.at(
+            body.count("\n", 0, node.start) + 1, f"{format_path(keys)} is within braces, or has an anchor, alias or tag"
+        )
+    return _cut(body, node, keys, _dash_column(body, node), _first_comment(body, node))
 
 
 def entry_text(file_text: str, keys: KeyPath) -> ItemText:
@@ -106,8 +109,10 @@ def entry_text(file_text: str, keys: KeyPath) -> ItemText:
         raise NotFound("the file does not hold this any more")
     before = body[body.rfind("\n", 0, node.start) + 1 : node.start]
     if node.kind is not SpanKind.MAPPING or node.flow or node.anchored or before.strip():
-        raise EditRefused(f"{format_path(keys)} is written in a way that is left to a person; edit it in its file")
-    return _cut(body, node, keys, pair[0].column)
+        raise EditRefused.at(
+            body.count("\n", 0, node.start) + 1, f"{format_path(keys)} is not on lines of its own below its key"
+        )
+    return _cut(body, node, keys, pair[0].column, node.start)
 
 
 def text_hash(text: str) -> str:
@@ -129,12 +134,32 @@ def mapping_in(text: str) -> Node:
     return node
 
 
-def _cut(body: str, node: Node, keys: KeyPath, column: int) -> ItemText:
-    """Return a node as a text, with the comments below it that are indented more than `column`."""
+def _cut(body: str, node: Node, keys: KeyPath, column: int, start: int) -> ItemText:
+    """Return a node from `start` on as a text, with the comments below it that are indented more than `column`."""
     end = _with_comments(body, _line_end(body, node.end), column)
-    first, *rest = body[node.start : end].split("\n")
+    first, *rest = body[start:end].split("\n")
     text = "\n".join([first, *(_moved(line, node.column) for line in rest)]).rstrip("\n") + "\n"
-    return ItemText(text, keys, node.start, end, node.column, body.count("\n", 0, node.start) + 1)
+    return ItemText(text, keys, start, end, node.column, body.count("\n", 0, start) + 1)
+
+
+def _first_comment(body: str, node: Node) -> int:
+    """Return where an item begins with the comments that stand between its dash and its first key."""
+    start = cursor = node.start
+    while (before := body.rfind("\n", 0, cursor)) >= 0 and not body[before + 1 : cursor].strip():
+        above = body.rfind("\n", 0, before) + 1
+        line = body[above:before].lstrip(" ")
+        comment = line.find("#")
+        if line.startswith("#"):
+            start = cursor = before - len(line)
+        elif not line.strip():
+            cursor = above
+        elif line.rstrip() == "-":
+            return start
+        elif line.startswith("-") and comment > 0 and not line[1:comment].strip():
+            return before - len(line) + comment
+        else:
+            break
+    return node.start
 
 
 def _plain(file_text: str) -> str:

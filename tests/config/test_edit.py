@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hub.config.edit import EditRefused, get_value, insert, parse_value, remove, set_value
+from hub.config.item_text import item_text
 from hub.config.render import block
 from hub.config.spans import Node, SpanKind, Tagged, find, read_spans
 from hub.core.errors import InvalidRequest, NotFound
@@ -278,3 +279,55 @@ def test_a_new_key_is_one_more_entry_at_the_end(document: tuple[str, Any], name:
     assert parse_value(new) == {**data, f"new_{name}": value}
     lines = iter(new.split("\n"))
     assert all(line in lines for line in text.rstrip("\n").split("\n"))
+
+
+@st.composite
+def commented_lists(draw: st.DrawFn) -> tuple[str, list[dict[str, Any]]]:
+    """Draw a list of mappings, each begun on the line of its dash or below it, with comments anywhere."""
+    items = draw(st.lists(mappings, min_size=1, max_size=3))
+    lines: list[str] = []
+    for data in items:
+        space = " " * draw(st.sampled_from([2, 2, 4]))
+        body = [space + line for line in block(data, 0)]
+        comments = draw(st.lists(st.sampled_from(["# a - b", "# x: 1", "#- y", ""]), max_size=2))
+        above = ["# above - it"] * draw(st.integers(0, 1))
+        if comments:
+            own = draw(st.booleans())
+            head = ["-"] if own else [f"-{space[1:]}{comments.pop(0)}"]
+            lines += [*above, *head, *(space + each for each in comments), *body]
+        else:
+            lines += [*above, "-" + body[0][1:], *body[1:]]
+        lines += draw(st.sampled_from([[], [], [f"{space}# behind"], ["# between"], [""]]))
+    return "\n".join(lines) + "\n", items
+
+
+@settings(max_examples=150, deadline=None)
+@given(document=commented_lists(), new=mappings, choice=st.integers(0, 10_000))
+def test_every_kind_of_edit_works_on_items_commented_anywhere(
+    document: tuple[str, list[dict[str, Any]]], new: dict[str, Any], choice: int
+) -> None:
+    text, items = document
+    at = choice % len(items)
+    key = next(iter(items[at]))
+
+    assert parse_value(set_value(text, (len(items),), new)) == [*items, new]
+    assert parse_value(insert(text, (at,), new)) == [*items[:at], new, *items[at:]]
+    assert parse_value(set_value(text, (at,), new)) == [*items[:at], new, *items[at + 1 :]]
+    assert parse_value(set_value(text, (at, key), 1)) == [*items[:at], {**items[at], key: 1}, *items[at + 1 :]]
+    assert parse_value(set_value(text, (at, "new_key"), 1)) == [
+        *items[:at],
+        {**items[at], "new_key": 1},
+        *items[at + 1 :],
+    ]
+    assert (parse_value(remove(text, (at,))) or []) == [*items[:at], *items[at + 1 :]]
+    taken = item_text(text, (at,))
+    assert parse_value(taken.text) == items[at]
+    assert taken.put_back(text, taken.text) == text
+    put = taken.put_back(text, "# its comment\n" + "\n".join(block(new, 0)) + "\n")
+    assert parse_value(put) == [*items[:at], new, *items[at + 1 :]]
+    assert "# its comment\n" in item_text(put, (at,)).text
+
+
+def test_a_refused_edit_names_its_line() -> None:
+    with pytest.raises(EditRefused, match="line 2 cannot be edited automatically"):
+        set_value("a: 1\nb: &x {c: 1}\nd: *x\n", ("b", "c"), 2)

@@ -105,7 +105,9 @@ class AutomationsFile:
             item = place.keys[:-1] if inside else place.keys
             if _id_of(edit.get_value(place.text, item)) != id:
                 raise Conflict(f"{place.file} was changed meanwhile; repeat the change")
-            self._editor.write_file(place.file, change(place.text, item), place.hash, must_be_valid=True)
+            with edit.naming_file(place.file):
+                changed = change(place.text, item)
+            self._editor.write_file(place.file, changed, place.hash, must_be_valid=True)
 
         _again(once)
 
