@@ -172,7 +172,9 @@ class Hub:
             self._runs,
         )
         self.commands = Commands(self._language)
-        add_session_commands(self.commands, self.sessions, self.runner, self.models, self._people, self._language)
+        add_session_commands(
+            self.commands, self.sessions, self.runner, self.models, self._people, self._language, self.agents
+        )
         self.outbox = Outbox(self.db, self.channels, self.bus, self.clock, self.tasks, self.repairs)
         add_approval_commands(self.commands, self.approvals, self._language)
         ApprovalMessages(self.approvals, self.db, self.outbox, self.bus, self._language)

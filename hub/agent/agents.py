@@ -19,6 +19,8 @@ from hub.tools.policy import policies_from_config
 IMPLICIT_ID = "main"
 DEFAULT_NAME = "Homarus"
 
+_DEFAULT_MODEL = (None, "auto", "default")
+
 
 class Agent(Struct, frozen=True):
     """One agent.
@@ -109,7 +111,7 @@ class Agents:
             # An absolute path, or one that begins with ~, stands for itself.
             workspace=self._home.path / Path(item.get("workspace") or fallback).expanduser(),
             default=default,
-            model=item.get("model"),
+            model=None if item.get("model") in _DEFAULT_MODEL else item["model"],
             thinking=item.get("thinking"),
             limits=RunLimits(**item["limits"]),
             tool_policies=policies_from_config(item["tools"]),

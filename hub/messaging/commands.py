@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
 
+from hub.agent.agents import Agents
 from hub.agent.lift_taint import lift_taint
 from hub.agent.runner import AgentRunner
 from hub.agent.taint import LiftScope
@@ -117,6 +118,7 @@ def add_session_commands(
     models: ModelRegistry,
     people: Callable[[], People],
     language: Callable[[], str],
+    agents: Agents,
 ) -> None:
     """Add the commands about the conversation one is in: /new, /stop, /status, /model, /whoami, /trust."""
 
@@ -132,7 +134,7 @@ def add_session_commands(
 
     async def status(call: CommandCall) -> str:
         session = await sessions.ensure(call.session_key)
-        resolved = await models.resolve(session.model)
+        resolved = await models.resolve(session.model or agents.get(call.agent_id).model)
         return say(
             "status.lines",
             language(),
@@ -146,7 +148,8 @@ def add_session_commands(
         wanted = call.arguments
         if not wanted:
             session = await sessions.ensure(call.session_key)
-            return say("model.current", language(), model=(await models.resolve(session.model)).ref)
+            current = await models.resolve(session.model or agents.get(call.agent_id).model)
+            return say("model.current", language(), model=current.ref)
         resolved = await models.resolve(wanted)
         await sessions.ensure(call.session_key)
         await sessions.patch(call.session_key, model=None if wanted == "auto" else wanted)

@@ -205,11 +205,23 @@ class ModelRegistry:
         lists = await asyncio.gather(*(self._models_of(config) for config in usable))
         return [info for infos in lists for info in infos]
 
+    def describe(self, ref: str | None = None) -> dict[str, Any]:
+        """Return the model that `ref` means now as plain data, `ref` and `reason`; asks nobody, see `resolve`."""
+        try:
+            choice = self._named(ref) or self._auto()
+        except HubError as error:
+            return {"ref": None, "reason": error.message}
+        config = self._providers[choice.provider]
+        model_id = choice.model_id or self._known_default(config)
+        if model_id is None and (resolved := self._resolved.get(ref or "default")) is not None:
+            model_id = resolved.info.id
+        return {"ref": f"{choice.provider}/{model_id}" if model_id else choice.provider, "reason": choice.reason}
+
     def status(self) -> dict[str, Any]:
         """Return the state of models as plain data; asks nobody."""
         return {
             "default": self._section["default"],
-            "resolved": self._shown_default(),
+            "resolved": self.describe(),
             "aliases": self.aliases,
             "fallbacks": list(self._section["fallbacks"]),
             "providers": [self._shown(config) for config in self._providers.values()],
@@ -313,17 +325,6 @@ class ModelRegistry:
     def _is_aside(self, resolved: Resolved) -> bool:
         managed = self._managed.get(resolved.info.provider)
         return managed is not None and managed.health.aside
-
-    def _shown_default(self) -> dict[str, Any] | None:
-        try:
-            choice = self._named(None) or self._auto()
-        except HubError as error:
-            return {"ref": None, "reason": error.message}
-        config = self._providers[choice.provider]
-        model_id = choice.model_id or self._known_default(config)
-        if model_id is None and (resolved := self._resolved.get("default")) is not None:
-            model_id = resolved.info.id
-        return {"ref": f"{choice.provider}/{model_id}" if model_id else choice.provider, "reason": choice.reason}
 
     def _shown(self, config: ProviderConfig) -> dict[str, Any]:
         managed = self._managed.get(config.name)

@@ -161,13 +161,19 @@ SECTIONS = (
 
 
 def check_references(config: Any, report: CheckReport) -> None:
-    """Warn of models that nothing has the name of; no error, since a key may be in the environment another time."""
+    """Warn of unknown models, also those of agents; no error, since a key may be in the environment another time."""
     from hub.models.selection import doubtful_references
 
     section = config.get("models")
     if isinstance(section, Mapping):
-        for keys, message in doubtful_references(section):
-            report.warning(("models", *keys), message)
+        agents = config.get("agents")
+        of_agents = [
+            (("agents", place, "model"), agent["model"])
+            for place, agent in enumerate(agents if isinstance(agents, list) else [])
+            if isinstance(agent, Mapping) and agent.get("model")
+        ]
+        for keys, message in doubtful_references(section, of_agents):
+            report.warning(keys, message)
 
 
 CROSS_CHECKS = {"models": check_references}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -40,13 +40,16 @@ def choose_auto(options: Sequence[Option]) -> Choice:
     Raises:
         NotFound: None can be used; the message says why not, one by one.
     """
-    passed: list[str] = []
+    unusable: list[str] = []
+    skipped: list[str] = []
     for option in options:
         if option.obstacle is None:
-            why = f"; passed over: {'; '.join(passed)}" if passed else ""
+            why = f"; skipped: {'; '.join(skipped)}" if skipped else ""
             return Choice(option.config.name, None, f"auto: {_described(option.config)}{why}")
-        passed.append(f"{option.config.name} ({option.obstacle})")
-    raise NotFound(f"No model can be used: {'; '.join(passed) or 'none is configured'}.")
+        unusable.append(f"{option.config.name} ({option.obstacle})")
+        if option.config.origin is not KeyOrigin.LOCAL:  # that there is no Ollama is no news
+            skipped.append(unusable[-1])
+    raise NotFound(f"No model can be used: {'; '.join(unusable) or 'none is configured'}.")
 
 
 def choose_named(
@@ -72,22 +75,25 @@ def choose_named(
         if ref == AUTO:
             return None
         provider, model_id = _split(ref, providers, aliases)
-        reasons.append(f"{ref} was asked for")
+        reasons.append(f"{ref} is configured")
         return Choice(provider, model_id, "; ".join(reasons))
     raise InvalidRequest(f"models.aliases: {' → '.join([*list(aliases)[:3], '…'])} lead in a circle at {ref}.")
 
 
-def doubtful_references(section: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield where a `models:` section names a model that nothing stands behind, and what is wrong with it.
+def doubtful_references(
+    section: Mapping[str, Any], others: Iterable[tuple[tuple[str | int, ...], str]] = ()
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield the keys of a configuration that name an unknown model, and what is wrong with each.
 
     A vendor that is known by name passes, even without its key: the key may come from the environment.
     """
     aliases: Mapping[str, str] = section["aliases"]
     providers = read_providers(section, {})
     known = {**{name: ProviderConfig(name, vendor.api) for name, vendor in VENDORS.items()}, **providers}
-    named: list[tuple[tuple[str | int, ...], str]] = [(("default",), section["default"])]
-    named += [(("fallbacks", place), ref) for place, ref in enumerate(section["fallbacks"])]
-    named += [(("aliases", alias), ref) for alias, ref in aliases.items()]
+    named: list[tuple[tuple[str | int, ...], str]] = [(("models", "default"), section["default"])]
+    named += [(("models", "fallbacks", place), ref) for place, ref in enumerate(section["fallbacks"])]
+    named += [(("models", "aliases", alias), ref) for alias, ref in aliases.items()]
+    named += others
     for keys, ref in named:
         try:
             choose_named(ref, known, aliases, section["default"])

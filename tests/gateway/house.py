@@ -133,7 +133,9 @@ class FullRig(Rig):
         )
         self.channels = ChannelRegistry(self.bus)
         commands = Commands(lambda: "en")
-        add_session_commands(commands, self.sessions, self.runner, self.models, lambda: people, lambda: "en")
+        add_session_commands(
+            commands, self.sessions, self.runner, self.models, lambda: people, lambda: "en", self.agents
+        )
         self.outbox = Outbox(self.db, self.channels, self.bus, self.clock, self.tasks, self.repairs)
         router = Router(self.channels, self.agents, lambda: people, MessagingSettings)
         queue = MessageQueue(self.db, router, self.runner, self.outbox, clock=self.clock, tasks=self.tasks)

@@ -99,6 +99,7 @@ class Post:
             house.models,
             lambda: self.people,
             lambda: self.settings.language,
+            house.agents,
         )
         self.outbox = Outbox(house.db, self.channels, house.bus, Clock(), house.tasks, Repairs(house.bus))
         router = Router(self.channels, house.agents, lambda: self.people, lambda: self.settings)

@@ -13,7 +13,7 @@ from hub.models.selection import Option, choose_auto, doubtful_references
 
 
 def doubts(section: dict[str, Any]) -> dict[tuple[str | int, ...], str]:
-    return dict(doubtful_references(MODELS_SCHEMA(section)))
+    return {keys[1:]: message for keys, message in doubtful_references(MODELS_SCHEMA(section))}
 
 
 def test_known_vendors_configured_providers_and_aliases_pass() -> None:
@@ -60,6 +60,6 @@ def test_auto_tells_why_it_passed_others_over() -> None:
 
     choice = choose_auto([first, last])
 
-    assert (choice.provider, choice.reason) == ("offline", "auto: offline; passed over: a (it has no key)")
+    assert (choice.provider, choice.reason) == ("offline", "auto: offline; skipped: a (it has no key)")
     with pytest.raises(NotFound, match=r"a \(it has no key\)"):
         choose_auto([first])

@@ -54,7 +54,7 @@ class OverviewData:
         return facts | {
             "session_count": len(hub.sessions.list()),
             "running": [run.session_key for run in hub.runner.active()],
-            "agents": [self._agent(agent.as_dict(), models) for agent in hub.agents.all()],
+            "agents": [self._agent(agent.as_dict()) for agent in hub.agents.all()],
             "models": _models(models),
             "integrations": hub.redactor.redact_data(hub.integrations.statuses()),
             "activity": await self._activity(),
@@ -76,12 +76,11 @@ class OverviewData:
         session = self._hub.sessions.get(str(data.get("session_key") or ""))
         return {**data, "title": session.title if session is not None else None}
 
-    def _agent(self, agent: Mapping[str, Any], models: Mapping[str, Any]) -> dict[str, Any]:
-        resolved = (models.get("resolved") or {}).get("ref")
+    def _agent(self, agent: Mapping[str, Any]) -> dict[str, Any]:
         return {
             "id": agent["id"],
             "name": agent["name"],
-            "model": agent["model"] or resolved or "",
+            "model": self._hub.models.describe(agent["model"])["ref"] or "",
             "default": agent["default"],
         }
 

@@ -48,7 +48,7 @@ class CatalogMethods:
     def models_status(self) -> dict[str, Any]:
         """Return the models as `status` shows them."""
         status = self._models.status()
-        resolved = status.get("resolved") or {}
+        resolved = self._models.describe(self._agents.default().model)
         return {
             "default": resolved.get("ref"),
             "reason": resolved.get("reason"),
