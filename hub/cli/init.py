@@ -17,6 +17,7 @@ from hub.cli.options import command_on, home_option, json_option, print_json
 LANGUAGES = ("en", "zh-CN")
 _LATER = "Not now: it answers offline what it can, or with a local Ollama"
 _SERVER = "An OpenAI-compatible server of my own"
+Validator = Callable[[str], bool | str]
 _USUAL = ("anthropic", "openai", "gemini", "openrouter", "mistral", "deepseek")
 
 
@@ -109,15 +110,18 @@ def _ask(defaults: Choices, given: dict[str, str | None]) -> Choices:
     import questionary
 
     def answer(question: Any) -> Any:
-        told = question.ask()
-        if told is None:  # Ctrl+C
+        typed = question.ask()
+        if typed is None:  # Ctrl+C
             raise click.exceptions.Abort
-        return told
+        return typed
 
-    name = given["name"] or answer(questionary.text("What is the name of this home?", default=defaults.name))
-    zone = given["time_zone"] or answer(
-        questionary.text("Its time zone?", default=defaults.time_zone, validate=_valid("time_zone"))
-    )
+    def text(question: str, default: str, valid: Validator) -> str:
+        """Ask for a text; nothing typed means the default, which is shown and not part of what is typed."""
+        typed = questionary.text(f"{question} [{default}]", validate=lambda typed: not typed or valid(typed))
+        return answer(typed) or default
+
+    name = given["name"] or text("What is the name of this home?", defaults.name, _valid("name"))
+    zone = given["time_zone"] or text("Its time zone?", defaults.time_zone, _valid("time_zone"))
     language = given["language"] or answer(
         questionary.select("The language of the assistant and the dashboard?", list(LANGUAGES), default="en")
     )
@@ -125,7 +129,7 @@ def _ask(defaults: Choices, given: dict[str, str | None]) -> Choices:
     if who == _LATER:
         return Choices(name, zone, language)
     if who == _SERVER:
-        url = answer(questionary.text("Its address?", default="http://127.0.0.1:8000/v1", validate=_is_url))
+        url = text("Its address?", "http://127.0.0.1:8000/v1", _is_url)
         model = answer(questionary.text("The id of a model it serves?", validate=bool))
         key = answer(questionary.password("Its key (empty when it needs none)?"))
         return Choices(name, zone, language, ("my_server", {"base_url": url, "models": [{"id": model}]}), key)
@@ -133,7 +137,7 @@ def _ask(defaults: Choices, given: dict[str, str | None]) -> Choices:
     return Choices(name, zone, language, (who, {}) if key else None, key)
 
 
-def _valid(field: str) -> Callable[[str], bool | str]:
+def _valid(field: str) -> Validator:
     from hub.config.hub_section import HUB_SCHEMA
     from hub.core.schema import SchemaError, each_error
 

@@ -189,11 +189,28 @@ class _Check:
             self._entries(section, checker, value)
             return
         found = checker.whole(value)
+        if found.broken and section.entries:
+            found = self._without_broken(section, checker, value, found)
         if found.broken:
             self._break(name, found.errors)
         else:
             self._values[name] = found.value
             self._secrets += found.secrets
+
+    def _without_broken(self, section: Section, checker: SectionCheck, value: Any, whole: Validated) -> Validated:
+        """Return the section validated without the broken entries of its mapping; `whole` if that does not help."""
+        key = section.entries
+        entries = value.get(key) if isinstance(value, dict) else None
+        if not isinstance(entries, dict):
+            return whole
+        broken = [name for name, entry in entries.items() if checker.whole({key: {name: entry}}).broken]
+        rest = checker.whole({**value, key: {name: entry for name, entry in entries.items() if name not in broken}})
+        if rest.broken:
+            return whole
+        for name in broken:
+            way = (section.name, key, name)
+            self._break_item(section.name, name, [error for error in whole.errors if error.keys[:3] == way])
+        return rest
 
     def _items(self, section: Section, checker: SectionCheck, items: ConfigList) -> None:
         kept: list[Key] = []

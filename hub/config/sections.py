@@ -27,6 +27,7 @@ class Section(Struct, frozen=True):
         restart: Whether a change takes effect only after a restart.
         each_item: Whether an item (of a list, or of a mapping by name) that is broken is left out alone, instead of the
             whole section.
+        entries: Key of a mapping within the section; a broken entry of it is left out alone.
         shows_broken: Whether the part itself shows an item that broke as unavailable, so that a running hub takes the
             rest of a new configuration, instead of keeping the whole last good one.
         restart_keys: Keys of a mapping a change of which needs a restart, while the others are applied live.
@@ -39,6 +40,7 @@ class Section(Struct, frozen=True):
     description: str = ""
     restart: bool = False
     each_item: bool = False
+    entries: str = ""
     shows_broken: bool = False
     restart_keys: frozenset[str] = frozenset()
 

@@ -274,12 +274,13 @@ class ConfigStore:
         return found
 
     def _tell(self, checked: Checked, *, in_force: bool) -> None:
-        """Open a repair for each thing that is broken, and close those that were mended."""
+        """Open a repair for each error, and close those of errors that are gone."""
         wanted: dict[str, dict[str, Any]] = {}
         if not in_force:
+            number = len(checked.errors)
             wanted[IN_FORCE] = {
                 "title": "The configuration has errors; the last good one stays in force",
-                "text": f"{len(checked.errors)} errors. Once they are mended, the new one is applied by itself.",
+                "text": f"{number} {'error' if number == 1 else 'errors'}. Once fixed, it is applied by itself.",
             }
         restart = self._needs_restart()
         if restart:

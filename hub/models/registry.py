@@ -190,9 +190,10 @@ class ModelRegistry:
                 _log.warning("model %s cannot be tried: %s", each or "default", error.message)
                 continue
             except HubError as error:
-                if position == 0:
+                if position == 0 and each is not None:
                     raise
-                _log.warning("models.fallbacks: %s", error.message)
+                first_error = first_error or error
+                _log.warning("model %s: %s", each or "default", error.message)
                 continue
             found.setdefault(resolved.ref, resolved)
         if not found and first_error is not None:

@@ -156,6 +156,7 @@ SECTIONS = (
         critical=True,
         default={},
         description="Models and those who run them",
+        entries="providers",
     ),
 )
 

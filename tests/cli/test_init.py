@@ -68,10 +68,12 @@ def test_a_file_in_the_place_of_the_home_is_named(type_: Terminal, tmp_path: Pat
 
 def test_on_a_terminal_it_asks_and_keeps_the_key_in_the_file_of_secrets(type_: Terminal, tmp_path: Path) -> None:
     place = tmp_path / "new"
-    person = Person("init", "--config", str(place), "--time-zone", "Europe/Paris")
+    person = Person("init", "--config", str(place))
 
     person.wait_for("name of this home")
-    person.press(b"\x15La maison\r")
+    person.press(b"La maison\r")
+    person.wait_for("time zone")
+    person.press(b"\r")
     person.wait_for("language of the assistant")
     person.press(b"\r")
     person.wait_for("Add a key")
