@@ -172,9 +172,8 @@ class Hub:
             self._runs,
         )
         self.commands = Commands(self._language)
-        add_session_commands(
-            self.commands, self.sessions, self.runner, self.models, self._people, self._language, self.agents
-        )
+        stores = (self.sessions, self.runner, self.models)
+        add_session_commands(self.commands, *stores, self._people, self._language, self.agents)
         self.outbox = Outbox(self.db, self.channels, self.bus, self.clock, self.tasks, self.repairs)
         add_approval_commands(self.commands, self.approvals, self._language)
         ApprovalMessages(self.approvals, self.db, self.outbox, self.bus, self._language)
@@ -236,8 +235,6 @@ class Hub:
         self._on_stop: Callable[[], None] = _nothing
         self._applying = asyncio.Lock()
         self._stages = Stages([])
-
-    # --- facts ---
 
     @property
     def recovery(self) -> bool:
