@@ -138,7 +138,7 @@ def meant(control: Control, text: str) -> Any:
         case _:
             stripped = text.strip()
             if stripped.startswith(("{", "[")) and not stripped.startswith(("{{", "{%", "{#")):
-                return _flow(stripped)
+                return _flow(stripped, control.shown)
             return _scalar(stripped, control.types)
 
 
@@ -246,8 +246,10 @@ def _number(text: str) -> int | float:
     return number
 
 
-def _flow(text: str) -> Any:
+def _flow(text: str, shown: str) -> Any:
     try:
         return parse_value(text)
     except InvalidRequest as error:
-        raise InvalidRequest("this begins like YAML and is none") from error
+        if text == shown.strip():
+            return shown  # a text that only looks like YAML, and was not changed
+        raise InvalidRequest("this begins like YAML and is not valid") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies
+from hypothesis import example, given, strategies
 
 from hub.config.edit import parse_value
 from hub.core.errors import InvalidRequest, NotFound
@@ -247,6 +247,7 @@ SCHEMAS = strategies.sampled_from(
 
 
 @given(SCHEMAS, VALUES)
+@example({"type": "string"}, "{a::")
 def test_any_value_can_be_shown_and_yaml_is_read_back_as_it_was(schema: dict[str, Any], value: Any) -> None:
     control = control_of("x", "x", schema, value)
 
