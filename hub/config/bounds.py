@@ -11,6 +11,8 @@ DEPTH_LIMIT = 64
 VALUE_LIMIT = 1_000_000
 """Values in all files together, counted after aliases and merge keys are expanded."""
 ALIAS_LIMIT = 10_000
+ANCHOR_LIMIT = 1_000
+"""Anchors in one file."""
 KEY_LENGTH_LIMIT = 512
 INTEGER_LIMIT = 2**63
 

@@ -23,7 +23,7 @@ from ruamel.yaml.events import (
     StreamEndEvent,
 )
 
-from hub.config.bounds import DEPTH_LIMIT, KEY_LENGTH_LIMIT, Budget
+from hub.config.bounds import ANCHOR_LIMIT, DEPTH_LIMIT, KEY_LENGTH_LIMIT, Budget
 from hub.config.errors import ERROR_LIMIT, ConfigError
 from hub.config.marks import BROKEN, ConfigList, ConfigMapping, Mark, MarkOrigin, place
 from hub.config.paths import Key, KeyPath
@@ -138,6 +138,12 @@ class YamlReader:
             return self._fail(mark, "a second document begins here; a file holds one", "remove the line with ---")
         return value
 
+    def _anchor(self, event: Any, value: Any) -> None:
+        self._anchors[event.anchor] = value
+        if len(self._anchors) > ANCHOR_LIMIT:
+            self._tell(self._mark(event), f"the file holds more than {ANCHOR_LIMIT} anchors (&name)")
+            raise YamlStop
+
     def _node(self, event: Any) -> tuple[Any, int]:
         """Return the value of the node that begins with `event`, and how many values it holds."""
         kind = event.__class__
@@ -149,7 +155,7 @@ class YamlReader:
             else:
                 value = self._tagged_scalar(tag, event)
             if event.anchor is not None:
-                self._anchors[event.anchor] = value
+                self._anchor(event, value)
             return value, 1
         if kind is MappingStartEvent:
             return self._container(event, self._mapping)
@@ -165,7 +171,7 @@ class YamlReader:
             raise YamlStop
         anchor = event.anchor
         if anchor is not None:
-            self._anchors[anchor] = YamlStop  # an alias inside itself
+            self._anchor(event, YamlStop)  # an alias inside itself
         self._depth += 1
         value: Any = build(event)
         self._depth -= 1
@@ -246,7 +252,7 @@ class YamlReader:
         self._budget.values -= 1
         key: str = event.value
         if event.anchor is not None:
-            self._anchors[event.anchor] = key
+            self._anchor(event, key)
         if event.tag is not None and event.tag not in {"!", f"{CORE_TAG}str"}:
             self._tell(mark, f"a key cannot have a tag ({event.tag})")
             return None

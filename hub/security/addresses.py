@@ -76,6 +76,7 @@ _NEVER_6 = {
     "2001::/23": "a reserved address",
     "2001:db8::/32": "an address for documentation",
     "2002::/16": "a 6to4 address",
+    "2620:4f:8000::/48": "a reserved address",
     "3fff::/20": "an address for documentation",
     "fec0::/10": "a site-local address",
     "ff00::/8": "a multicast address",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 
 from hub.core.errors import InvalidRequest, TimedOut, Unavailable
+from hub.security.charset import decode
 from hub.security.egress_body import ACCEPTED_ENCODINGS, BodyRefused, read_body
 from hub.security.egress_dial import Dial, EgressRefused, LookUp, look_up as look_up_by_system
 
@@ -70,11 +71,7 @@ class Fetched(Struct, frozen=True):
     def text(self) -> str:
         """The body as text, in the charset its header names, else UTF-8; what does not fit is U+FFFD."""
         _, _, rest = self.headers.get("content-type", "").lower().partition("charset=")
-        charset = rest.split(";")[0].strip(" \"'") or "utf-8"
-        try:
-            return self.body.decode(charset, "replace")
-        except (LookupError, ValueError):  # no such charset, or one that is no charset of texts
-            return self.body.decode("utf-8", "replace")
+        return decode(self.body, rest.split(";")[0])
 
 
 class _Request(Struct, frozen=True):
@@ -90,7 +87,7 @@ class Egress:
     """Fetches URLs that come from outside.
 
     Args:
-        allow_private: The private targets the owner named, as `host:port` in lower case; asked at every hop.
+        allow_private: The private targets the owner named, as `host:port`; no redirect from elsewhere to them.
         look_up: Gives the addresses of a host name; the system's way without it.
     """
 
@@ -154,8 +151,10 @@ class Egress:
     async def _fetch(self, request: _Request, limit_bytes: int, timeout_s: float) -> Fetched:
         try:
             async with asyncio.timeout(timeout_s), self._places:
+                first = request.url
                 for _ in range(REDIRECT_LIMIT + 1):
-                    answer = await self._hop(request, limit_bytes)
+                    private = may_be_private(first, request.url, self._allow_private())
+                    answer = await self._hop(request, limit_bytes, private=private)
                     if isinstance(answer, Fetched):
                         return answer
                     request = answer
@@ -165,12 +164,12 @@ class Egress:
             raise TimedOut(told, details={"host": host}) from error
         raise EgressFailed(str(request.url.host), f"more than {REDIRECT_LIMIT} redirects")
 
-    async def _hop(self, request: _Request, limit_bytes: int) -> Fetched | _Request:
-        """Return an answer, or the request that its redirect asks for."""
+    async def _hop(self, request: _Request, limit_bytes: int, *, private: bool) -> Fetched | _Request:
+        """Return an answer, or the request that its redirect asks for; `private`: whether the target may be."""
         import aiohttp
 
         host, port = str(request.url.host), int(request.url.port or 0)
-        dial = Dial(host, port, self._look_up, private=self._is_named(host, port))
+        dial = Dial(host, port, self._look_up, private=private)
         refuse_odd_number(host)
         if is_literal(host):
             dial.check(host)
@@ -212,9 +211,15 @@ class Egress:
         except ValueError as error:  # what the HTTP library finds wrong with a header or a URL
             raise InvalidRequest(f"{host} was not called: {error}") from error
 
-    def _is_named(self, host: str, port: int) -> bool:
-        shown = f"[{host}]" if ":" in host else host
-        return f"{shown}:{port}".lower() in self._allow_private()
+
+def may_be_private(first: URL, target: URL, named: Collection[str]) -> bool:
+    """Whether a target may be private: the owner named it, and what was asked for first; no redirect from elsewhere."""
+    return _place(first) in named and _place(target) in named
+
+
+def _place(url: URL) -> str:
+    host = str(url.host)
+    return f"[{host}]:{url.port}".lower() if ":" in host else f"{host}:{url.port}".lower()
 
 
 def parse_url(text: Any) -> URL:

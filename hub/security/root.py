@@ -371,32 +371,13 @@ class Root:
             status = os.fstat(descriptor)
             refuse_special(status, rel)
             if status.st_nlink > 1:
-                self._refuse_second_name(status, rel, writing=bool(flags & _WRITING))
+                raise PathRefused(rel, "the file has a second name (a hard link), which may lie elsewhere")
             if flags & os.O_TRUNC:
                 os.ftruncate(descriptor, 0)
         except BaseException:
             os.close(descriptor)
             raise
         return descriptor
-
-    def _refuse_second_name(self, status: os.stat_result, rel: str, *, writing: bool) -> None:
-        """A file with several names is not written in place, and not read when one of its names is hidden."""
-        if writing:
-            raise PathRefused(rel, "the file has a second name (a hard link), which may lie elsewhere")
-        if self._hidden and (status.st_dev, status.st_ino) in self._hidden_files():
-            raise missing(rel)
-
-    def _hidden_files(self) -> set[tuple[int, int]]:
-        whole = Root(self.path)
-        found: set[tuple[int, int]] = set()
-        for path in self.hidden:
-            try:
-                entry = whole.stat(path)
-            except (OSError, PathRefused):
-                continue
-            entries = whole.walk(path, LINKS_LOOKED_AT_LIMIT) if entry.is_dir else [entry]
-            found.update((each.device, each.inode) for each in entries if each.is_file)
-        return found
 
     def _refuse_holding_hidden(self, names: tuple[str, ...], rel: str) -> None:
         depth = len(names)

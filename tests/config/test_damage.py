@@ -34,3 +34,14 @@ def test_a_damaged_file_is_told_and_never_raises(sections: Sections, cuts: list[
 
     assert all(error.line >= 1 and error.column >= 1 and error.message for error in checked.errors)
     assert checked.config.recovery or set(checked.config.broken).isdisjoint(checked.config)
+
+
+def test_a_file_of_twenty_thousand_anchors_is_refused(sections: Sections, tmp_path: Path) -> None:
+    anchors = "".join(f"k{number}: &a{number} x\n" for number in range(20_000))
+    (tmp_path / "configuration.yaml").write_text(anchors)
+
+    checked = check(str(tmp_path), sections, environment={})
+
+    assert [(error.line, error.message) for error in checked.errors if "anchors" in error.message] == [
+        (1_001, "the file holds more than 1000 anchors (&name)")
+    ]

@@ -47,6 +47,7 @@ def test_a_private_address_needs_to_be_named(address: str) -> None:
         ("::", "unspecified"),
         ("255.255.255.255", "reserved"),
         ("2001:db8::1", "documentation"),
+        ("2620:4f:8000::1", "reserved"),
         ("198.18.0.1", "benchmarks"),
         ("169.254.169.254", "credentials"),
         ("fd00:ec2::254", "credentials"),

@@ -9,9 +9,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from yarl import URL
 
 from hub.core.errors import InvalidRequest, TimedOut
-from hub.security.egress import Egress, EgressFailed, EgressRefused
+from hub.security.egress import Egress, EgressFailed, EgressRefused, may_be_private
 from hub.security.egress_dial import Dial, look_up
 from tests.security.web_servers import WebServer, self_signed, started
 
@@ -203,6 +204,15 @@ async def test_each_redirect_is_judged(server: WebServer, other: WebServer, allo
             await allowed.fetch(server.url(path))
 
     assert other.asked == []
+
+
+def test_only_a_named_private_target_leads_to_another() -> None:
+    named = frozenset({"nas.home:80", "127.0.0.1:8080"})
+    nas, here = URL("http://nas.home/"), URL("http://127.0.0.1:8080/x")
+
+    assert may_be_private(nas, here, named)
+    assert not may_be_private(URL("https://example.org/"), nas, named)
+    assert not may_be_private(nas, URL("http://127.0.0.1:8081/"), named)
 
 
 @pytest.mark.parametrize("location", ["file:///etc/passwd", "ftp://127.0.0.1/", "http://u:p@127.0.0.1/", "mailto:a@b"])

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from hub.security.charset import decode
+
 TITLE_LIMIT = 300
 
 _BLOCKS = frozenset(
@@ -51,9 +53,9 @@ def read_page(body: bytes, headers: Mapping[str, str]) -> PageText:
     kind = kind.strip()
     if kind in {"text/html", "application/xhtml+xml"}:
         charset = _charset(parameters) or _sniffed_charset(body)
-        return PageText(html_to_text(_decode(body, charset)), _title(body, charset))
+        return PageText(html_to_text(decode(body, charset)), _title(body, charset))
     if kind.startswith("text/") or kind.endswith(("json", "xml", "yaml")):
-        return PageText(_tidy(_decode(body, _charset(parameters))))
+        return PageText(_tidy(decode(body, _charset(parameters))))
     return PageText("")
 
 
@@ -123,7 +125,7 @@ def _title(body: bytes, charset: str) -> str:
     match = _TITLE.search(body[:_TITLE_WITHIN_BYTES])
     if match is None:
         return ""
-    return " ".join(html.unescape(_decode(match[1], charset)).split())[:TITLE_LIMIT]
+    return " ".join(html.unescape(decode(match[1], charset)).split())[:TITLE_LIMIT]
 
 
 def _charset(parameters: str) -> str:
@@ -134,10 +136,3 @@ def _charset(parameters: str) -> str:
 def _sniffed_charset(body: bytes) -> str:
     match = _META_CHARSET.search(body[:_SNIFFED_BYTES])
     return match[1].decode("ascii") if match else ""
-
-
-def _decode(body: bytes, charset: str) -> str:
-    try:
-        return body.decode(charset or "utf-8", "replace")
-    except (LookupError, ValueError):  # no such charset, or one that is none of texts
-        return body.decode("utf-8", "replace")

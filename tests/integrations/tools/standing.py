@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from hub.agent.agents import Agents
 from hub.agent.workspace import Workspaces
@@ -17,6 +17,8 @@ from hub.core.repairs import Repairs
 from hub.core.services import ServiceRegistry
 from hub.core.states import StateMachine
 from hub.core.tasks import TaskOwner
+from hub.host import HostModels, HostServices, HostStates, HostTools
+from hub.integration.registrations import Registrations
 from hub.memory.registry import MemoryRegistry
 from hub.models.registry import ModelRegistry
 from hub.sections import all_sections
@@ -33,16 +35,6 @@ NOON = 1_778_587_200.0  # 2026-05-12 12:00 UTC
 MAIN = "agent:main:main"
 ANNAS = "agent:main:telegram:direct:2"
 GROUP = "agent:main:telegram:group:-100"
-
-
-class Owned:
-    """Notes what integrations brought, as the integration manager does."""
-
-    def __init__(self) -> None:
-        self.releases: list[Callable[[], Any]] = []
-
-    def owns(self, domain: str, release: Callable[[], Any]) -> None:
-        self.releases.append(release)
 
 
 class Standing:
@@ -71,7 +63,7 @@ class Standing:
         self.repairs = Repairs(self.bus)
         self.models = ModelRegistry(None, self.bus, self.clock, self.repairs)
         self.config = ConfigStore(self.home.path, all_sections(), self.bus, self.repairs)
-        self.integrations = Owned()
+        self.registrations = Registrations("test")
         self.time_zone = "Europe/Berlin"
         self.owner = self.people.owner_authority()
         self.anna = self.people.authority_for("telegram:user:2")
@@ -84,7 +76,19 @@ class Standing:
 
     async def set_up(self, integration: ModuleType) -> None:
         self.config.load()
-        await integration.setup(self, {})
+        registrations = self.registrations
+        host = SimpleNamespace(
+            tools=HostTools(self.tools, registrations),
+            models=HostModels(self.models, registrations),
+            states=HostStates(self.states, registrations),
+            services=HostServices(self.services, registrations, "test"),
+            workspaces=self.workspaces,
+            sessions=self.sessions,
+            agents=self.agents,
+            clock=self.clock,
+            time_zone=ZoneInfo(self.time_zone),
+        )
+        await integration.setup(host, {})
 
     async def call(
         self,

@@ -363,6 +363,5 @@ async def test_the_tools_say_what_they_are(place: Standing) -> None:
     reading = {name for name, tool in tools.items() if tool.annotations.read_only}
     assert set(tools) == {"read", "write", "edit", "ls", "grep"}
     assert reading == {name for name, tool in tools.items() if tool.annotations.parallel_safe} == {"read", "ls", "grep"}
-    for release in place.integrations.releases:
-        release()
+    await place.registrations.undo_all()
     assert place.tools.all() == []
