@@ -35,6 +35,26 @@ def test_json_is_exactly_what_scripts_rely_on(type_: Terminal) -> None:
     assert "port" in error["hint"]
 
 
+@pytest.mark.parametrize(
+    ("http", "word"),
+    [
+        ("{host: 0.0.0.0, auth: {mode: none}}", "mode: token"),
+        ("{auth: {mode: password}}", "password"),
+        ("{auth: {mode: trusted_proxy}}", "trusted_proxies"),
+        ("{auth: {mode: trusted_proxy}, trusted_proxies: [127.0.0.1]}", "proxy_secret"),
+    ],
+)
+def test_what_a_start_refuses_is_an_error(type_: Terminal, http: str, word: str) -> None:
+    write(type_.home, f"http: {http}\n")
+
+    ran = type_("check", "--json")
+
+    assert ran.code == 3
+    (error,) = ran.json["errors"]
+    assert error["path"] == "http.auth.mode"
+    assert word in error["message"]
+
+
 def test_people_are_shown_the_line_and_the_place_in_it(type_: Terminal) -> None:
     write(type_.home, "http:\n  port: 99999\n")
 

@@ -43,9 +43,10 @@ def test_errors_that_mean_recovery_mode_are_critical(home: Home, see: See) -> No
 def test_an_open_door_is_critical(home: Home, see: See) -> None:
     home.configuration.write_text("http: {host: 0.0.0.0, port: 0, auth: {mode: none}}\n", encoding="utf-8")
 
-    severities = [finding.severity for finding in found(NETWORK, see)]
+    (finding,) = found(CONFIGURATION, see)
 
-    assert Severity.CRITICAL in severities
+    assert finding.severity is Severity.CRITICAL
+    assert "http.auth.mode" in f"{finding.what} {finding.where}"
 
 
 def test_a_bind_to_the_lan_without_tls_is_a_warning(home: Home, see: See) -> None:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from hub.core.errors import HubError
 from hub.core.secret import Secret
-from hub.gateway.calls.schema import DEFAULT_HOST, DEFAULT_PORT, HTTP_SCHEMA
+from hub.gateway.calls.schema import DEFAULT_HOST, DEFAULT_PORT, HTTP_SCHEMA, refusal
 from hub.storage.homedir import Home
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -119,25 +119,15 @@ def refuse_unsafe(settings: HttpSettings) -> None:
     Raises:
         StartRefused: A bind beyond loopback without auth, or an auth mode that lacks what it needs.
     """
-    if settings.mode is AuthMode.NONE and not settings.loopback:
-        raise StartRefused(
-            f"http.host is {settings.host}, which others can reach, and http.auth.mode is none. "
-            "Set `http: auth: {mode: token}` (or password), or `http: host: 127.0.0.1`."
-        )
-    if settings.mode is AuthMode.PASSWORD and not settings.password:
-        raise StartRefused(
-            "http.auth.mode is password and there is no password. Set `http: auth: password: !secret http_password`."
-        )
-    if settings.mode is AuthMode.TRUSTED_PROXY and not settings.trusted_proxies:
-        raise StartRefused(
-            "http.auth.mode is trusted_proxy and no proxy is trusted. Set `http: trusted_proxies: [ADDRESS]`."
-        )
-    if settings.mode is AuthMode.TRUSTED_PROXY and not settings.proxy_secret:
-        raise StartRefused(
-            "http.auth.mode is trusted_proxy and the proxy has no secret: whoever reaches the port could name a "
-            "person. Set `http: auth: proxy_secret: !secret proxy_secret`, and have the proxy send it in "
-            "X-Homarus-Proxy-Secret."
-        )
+    found = refusal(
+        settings.mode,
+        host=settings.host,
+        password=settings.password,
+        proxies=settings.trusted_proxies,
+        proxy_secret=settings.proxy_secret,
+    )
+    if found is not None:
+        raise StartRefused(found.message)
     for file in settings.tls or ():
         if not file.is_file():
             raise StartRefused(f"http.tls names {file}, and there is no such file.")
