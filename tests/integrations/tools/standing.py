@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from hub.agent.agents import Agents
 from hub.agent.workspace import Workspaces
@@ -17,7 +16,7 @@ from hub.core.repairs import Repairs
 from hub.core.services import ServiceRegistry
 from hub.core.states import StateMachine
 from hub.core.tasks import TaskOwner
-from hub.host import HostModels, HostServices, HostStates, HostTools
+from hub.host import IntegrationHost
 from hub.integration.registrations import Registrations
 from hub.memory.registry import MemoryRegistry
 from hub.models.registry import ModelRegistry
@@ -75,20 +74,11 @@ class Standing:
         return self.agents.get("main").workspace
 
     async def set_up(self, integration: ModuleType) -> None:
+        (self.home.path / "configuration.yaml").write_text(f"hub: {{time_zone: {self.time_zone}}}\n")
         self.config.load()
-        registrations = self.registrations
-        host = SimpleNamespace(
-            tools=HostTools(self.tools, registrations),
-            models=HostModels(self.models, registrations),
-            states=HostStates(self.states, registrations),
-            services=HostServices(self.services, registrations, "test"),
-            workspaces=self.workspaces,
-            sessions=self.sessions,
-            agents=self.agents,
-            clock=self.clock,
-            time_zone=ZoneInfo(self.time_zone),
-        )
-        await integration.setup(host, {})
+        beyond = {"channels": None, "commands": None, "gateway": None, "egress": None}
+        parts: Any = SimpleNamespace(**vars(self), **beyond, automation=SimpleNamespace(scheduled=None))
+        await integration.setup(IntegrationHost("test", self.registrations, parts), {})
 
     async def call(
         self,
