@@ -12,7 +12,7 @@ from hub.agent.taint import LiftScope
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.ids import new_id
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer
-from hub.gateway.calls.contract import READ, WRITE, Method, MethodCall
+from hub.gateway.calls.contract import ADMIN, READ, WRITE, Method, MethodCall
 from hub.gateway.connection.server import Gateway
 from hub.gateway.methods.session_shapes import preview, shown_messages, shown_session
 from hub.gateway.push.events import SESSIONS_TOPIC, session_topic
@@ -109,7 +109,7 @@ class SessionMethods:
             Method("sessions.create", self._create, OWNER, create, WRITE, acts=True),
             Method("sessions.patch", self._patch, OWNER, patch, WRITE, acts=True),
             Method("sessions.reset", self._reset, OWNER, reset, WRITE, acts=True),
-            Method("sessions.trust", self._trust, OWNER, trust, WRITE, acts=True),
+            Method("sessions.trust", self._trust, OWNER, trust, ADMIN, acts=True),
             Method("sessions.delete", self._delete, OWNER, delete, WRITE, acts=True),
             Method("sessions.abort", self._abort, OWNER, abort, WRITE, acts=True),
             Method("sessions.subscribe", self._subscribe, OWNER, Schema({}), READ),
