@@ -12,10 +12,9 @@ from hub.config.paths import Key, KeyPath
 from hub.config.schema_walk import choices_in_words, expected_at, is_secret_at, keys_at, values_at
 from hub.config.suggest import did_you_mean
 from hub.core.json_schema import JsonSchema
-from hub.core.schema import Marker, SchemaError, show
+from hub.core.schema import REQUIRED_MESSAGE, Marker, SchemaError, show
 from hub.core.secret import Secret
 
-_REQUIRED = "required key not provided"
 _EXTRA = "extra keys not allowed"
 _OF_A_TYPE = re.compile(r"^expected (a |an )?[a-zA-Z]+$")
 """How the schema library tells that a value is of another type: `expected str`, `expected a dictionary`."""
@@ -60,7 +59,7 @@ def explain(error: SchemaError, root: Any, start: Mark, prefix: KeyPath, schema:
     keys = as_written(root, (*prefix, *inner))
     data = value_at(root, prefix)
     message = str(error.msg)
-    if message == _REQUIRED:
+    if message == REQUIRED_MESSAGE:
         wanted = expected_at(schema, inner, data)
         told = f"{inner[-1]} is missing here" + (f"; expected {wanted}" if wanted else "")
         return ConfigError.at(mark_of(root, keys[:-1], start), keys, told)

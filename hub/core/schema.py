@@ -35,13 +35,14 @@ from voluptuous import (
     Required,
 )
 
-from hub.core.schema_bounds import AnyOf, Schema, describe_error, each_error
+from hub.core.schema_bounds import REQUIRED_MESSAGE, AnyOf, Schema, describe_error, each_error
 from hub.core.secret import Secret
 
 __all__ = [
     "ALLOW_EXTRA",
     "PREVENT_EXTRA",
     "REMOVE_EXTRA",
+    "REQUIRED_MESSAGE",
     "UNDEFINED",
     "All",
     "AnyOf",

@@ -26,6 +26,8 @@ ERRORS_LIMIT = 20
 UNKNOWN_KEYS_LIMIT = 64
 """Keys beyond those that a schema names which are looked at one by one."""
 MESSAGE_LIMIT_BYTES = 2_000
+REQUIRED_MESSAGE = "required key not provided"
+"""The library's message for a missing key."""
 _BATCH = 64
 _NAMED = (bool, bytes, int, str, float, complex)
 
@@ -192,8 +194,9 @@ def describe_error(error: Invalid) -> str:
     """Return a schema error in one line of at most 2 kB: each path and what was expected there."""
     lines = []
     for each in islice(each_error(error), ERRORS_LIMIT):
+        message = "required" if each.msg == REQUIRED_MESSAGE else str(each.msg)
         path = "".join(f"[{part}]" if isinstance(part, int) else f".{_cut(str(part), 200)}" for part in each.path)
-        lines.append(f"{path.lstrip('.')}: {each.msg}" if path else str(each.msg))
+        lines.append(f"{path.lstrip('.')}: {message}" if path else message)
     return _cut("; ".join(lines), MESSAGE_LIMIT_BYTES)
 
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from hub.config.suggest import did_you_mean
 from hub.core.schema import (
+    REQUIRED_MESSAGE,
     All,
     In,
     Length,
@@ -128,6 +129,6 @@ def _told(error: SchemaError, shown: str) -> str:
         known = [str(key) for key in MANIFEST_SCHEMA.schema]
         hint = did_you_mean(str(error.path[-1]), known)
         return f"{shown}: there is no field {field}" + (f" ({hint})" if hint else "")
-    if str(error.msg) == "required key not provided":
+    if str(error.msg) == REQUIRED_MESSAGE:
         return f"{shown}: the field {field} is missing"
     return f"{shown}: {field}: {error.msg}" if field else f"{shown}: {error.msg}"

@@ -34,6 +34,14 @@ SMALL = """() => [...document.querySelectorAll('button, select, input, nav a, su
   .filter((element) => element.checkVisibility() && element.getBoundingClientRect().height < 43.5)
   .map((element) => element.outerHTML.slice(0, 120))"""
 
+CUT = """() => [...document.querySelectorAll('.side nav a span, .side summary span')]
+  .filter((element) => element.checkVisibility())
+  .filter((element) => element.scrollWidth > element.clientWidth || element.getBoundingClientRect().right
+    > element.parentElement.getBoundingClientRect().right + 0.5)
+  .map((element) => element.textContent)"""
+RING_PX = 5
+"""Width of the focus ring and its distance."""
+
 
 async def fill_conversation(page: Page, model_server: OpenAIServer) -> None:
     call = {"name": "ls", "arguments": {"path": "."}}
@@ -80,6 +88,29 @@ async def test_the_sign_in_page_is_accessible_and_fits(chromium: Chromium, look:
     assert await violations(page) == []
     assert await page.evaluate(OVERFLOW) <= 0
     assert await page.evaluate(SMALL) == []
+
+
+async def test_the_focus_ring_of_the_sign_in_code_is_not_covered(chromium: Chromium) -> None:
+    page = await (await chromium.context()).new_page()
+    await page.goto("/login")
+
+    field = await page.get_by_label("Sign-in code").bounding_box()
+    button = await page.get_by_role("button", name="Sign in").bounding_box()
+
+    assert field is not None
+    assert button is not None
+    assert button["y"] - (field["y"] + field["height"]) > RING_PX
+
+
+@pytest.mark.parametrize("language", ["en", "zh-CN"])
+async def test_the_names_in_the_bar_of_a_phone_are_not_cut(chromium: Chromium, hub: HubProcess, language: str) -> None:
+    page = await (await sign_in(chromium, hub, **LOOKS["phone"], locale=language)).new_page()
+    await page.goto("/overview")
+    await is_ready(page)
+
+    cut = await page.evaluate(CUT)
+
+    assert cut == []
 
 
 async def test_dialogs_and_menus_are_accessible(page: Page) -> None:

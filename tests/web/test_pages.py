@@ -315,6 +315,50 @@ async def test_the_fields_of_a_new_automation_are_named_in_chinese(owner: Client
     assert [kind for kind in kinds if kind not in names and not re.search("[\u4e00-\u9fff]", kind)] == []
 
 
+@pytest.mark.parametrize(("language", "word"), [("en", "Required"), ("zh-CN", "必填")])
+async def test_a_missing_value_is_called_required_in_the_readers_language(
+    owner: ClientSession, language: str, word: str
+) -> None:
+    text = "alias: Tea\ntriggers:\n  - trigger: cron\nactions:\n  - event: tea\n"
+    headers = {"Accept": "text/html", "Accept-Language": language}
+
+    form = {"id": "", "as": "form", "do": "save", "text": text, "base_hash": ""}
+    answer = await owner.post("/automations/edit", data=form, headers=headers)
+    checked = await owner.post("/automations/check", json={"text": text}, headers={"Accept-Language": language})
+
+    page = BeautifulSoup(await answer.text(), "html.parser")
+    assert answer.status == 400
+    assert [each.get_text() for each in page.select(".field p.bad")] == [word]
+    assert [each["message"] for each in (await checked.json())["problems"]] == [word]
+
+
+async def test_the_first_save_of_an_automation_leads_to_its_own_address(owner: ClientSession) -> None:
+    text = "alias: Tea time\ntriggers:\n  - trigger: event\n    event_type: tea\nactions:\n  - event: tea_is_ready\n"
+    form = {"id": "", "as": "form", "do": "save", "text": text, "base_hash": ""}
+
+    answer = await owner.post("/automations/edit", data=form, headers={"Accept": "text/html"})
+
+    page = BeautifulSoup(await answer.text(), "html.parser")
+    assert answer.url.path == "/automations/tea_time/edit"
+    assert [each["value"] for each in page.select("#automation-edit input[name=id]")] == ["tea_time"]
+
+
+async def test_the_path_proposed_for_a_new_memory_file_is_free(owner: ClientSession) -> None:
+    json = {"Accept": "application/json"}
+
+    async def proposed() -> str:
+        draft = (await (await owner.get("/memory/new", headers=json)).json())["draft"]
+        return str(draft["path"])
+
+    first = await proposed()
+    await owner.post("/memory/save", json={"path": first, "text": "# Diary\n"}, headers=json)
+    second = await proposed()
+    saved = await owner.post("/memory/save", json={"path": second, "text": "# Diary\n"}, headers=json)
+
+    assert saved.status == 200
+    assert len({first, second, await proposed()}) == 3
+
+
 async def test_the_configuration_is_reloaded_on_command(owner: ClientSession) -> None:
     answer = await owner.post("/config/reload", headers={"Accept": "application/json"})
 

@@ -43,8 +43,9 @@ def texts_of_modules() -> Iterator[str]:
                 yield str(ast.literal_eval(node.args[place]))
     yield from (*FIELD_LABELS.values(), *KIND_NAMES.values(), *texts_of_the_grammar())
     for entry in texts.NAVIGATION:
-        yield from (entry.title, *(tab.title for tab in entry.tabs))
+        yield from (entry.title, entry.short, *(tab.title for tab in entry.tabs))
     yield from texts.SUGGESTIONS
+    yield texts.REQUIRED
     for table in (
         texts.INTEGRATION_STATES,
         texts.RUN_ENDS,

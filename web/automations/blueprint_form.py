@@ -14,6 +14,7 @@ from web.automations.selector_fields import InputControl, input_control, meant
 from web.core.form_fields import MISSING
 from web.core.i18n import Catalogue
 from web.core.suggestions import Suggestions
+from web.core.texts import REQUIRED
 
 PREFIX = "input."
 USE = "use_blueprint"
@@ -76,7 +77,7 @@ class BlueprintForm(Struct):
             except InvalidRequest as error:
                 return replace(control, shown=tuple(texts or ()), error=error.message)
             if control.required and value in (MISSING, []):
-                return replace(control, shown=(), error=words.gettext("This is needed."))
+                return replace(control, shown=(), error=words.gettext(REQUIRED))
             if value is not MISSING and not _same(value, control.default):
                 found[control.key] = value
             return replace(control, shown=_again(control, texts or ()))

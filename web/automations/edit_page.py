@@ -22,6 +22,7 @@ from web.automations.item_problems import Problem, by_name, problems_in_file, pr
 from web.automations.list_page import PATH, AutomationsPage
 from web.automations.trace_view import automation_path
 from web.core.form import read_fields, read_lists
+from web.core.i18n import Catalogue, catalogue
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
 from web.core.texts import CARD_LISTS
 
@@ -112,7 +113,8 @@ class AutomationEditPage:
     async def check(self, call: HttpCall) -> web.StreamResponse:
         """`POST /automations/check`: what is wrong with a text; nothing is written."""
         text = _plain(read_fields(call, CHECK)["text"])
-        return json_response({"problems": [each.as_dict() for each in problems_of(text)]})
+        words = self._words(call)
+        return json_response({"problems": [each.as_dict(words) for each in problems_of(text)]})
 
     async def edit(self, call: HttpCall) -> web.StreamResponse:
         """`POST /automations/edit`: a button of the editor was pressed: a card's, the other view, or Save."""
@@ -163,16 +165,17 @@ class AutomationEditPage:
     async def _page(self, call: HttpCall, desk: _Desk, told: _Told) -> web.Response:
         id, draft, mode, notice = desk.id, desk.draft, desk.mode, told.notice
         problems = problems_of(draft.text) if told.problems is None else told.problems
-        form, others = None, [each.as_dict() for each in problems if mode == YAML]
+        words = self._words(call)
+        form, others = None, [each.as_dict(words) for each in problems if mode == YAML]
         if mode == FORM:
             try:
                 shown = form_of(read_item(draft.text))
             except InvalidRequest as error:
                 mode, notice = YAML, notice or error.message
-                others = [each.as_dict() for each in problems]
+                others = [each.as_dict(words) for each in problems]
             else:
                 with_shown(shown, draft.shown)
-                left = with_errors(shown, {**by_name(problems), **draft.errors})
+                left = with_errors(shown, {**by_name(problems, words), **draft.errors})
                 others = [{"line": None, "message": each} for each in left]
                 form = shown.as_dict()
         known = any(each.id == id for each in self._automations.all()) if id else False
@@ -199,6 +202,9 @@ class AutomationEditPage:
         }
         title = str(automation["alias"]) if automation else "New automation"
         return await self._renderer.respond(call, RenderedPage("automation_edit", title, data, PATH, told.status))
+
+    def _words(self, call: HttpCall) -> Catalogue:
+        return catalogue(self._renderer.preferences(call).language)
 
 
 def _one(fields: Fields, name: str) -> str:

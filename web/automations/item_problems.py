@@ -12,7 +12,9 @@ from hub.config.errors import ConfigError
 from hub.config.paths import Key, KeyPath, format_path
 from hub.config.spans import Node, as_written, child, read_spans
 from hub.core.errors import InvalidRequest
-from hub.core.schema import Invalid, each_error
+from hub.core.schema import REQUIRED_MESSAGE, Invalid, each_error
+from web.core.i18n import Catalogue
+from web.core.texts import REQUIRED
 
 PROBLEM_LIMIT = 100
 AUTOMATION = "an automation is a mapping: keys such as alias, triggers and actions"
@@ -33,14 +35,14 @@ class Problem(Struct, frozen=True):
         """The field of the form that it is about."""
         return ".".join(str(key) for key in self.keys)
 
-    def as_dict(self) -> dict[str, Any]:
-        """The problem as the editor and templates see it."""
+    def as_dict(self, words: Catalogue) -> dict[str, Any]:
+        """The problem as the editor and templates see it, in the reader's language."""
         return {
             "line": self.line,
             "column": self.column,
             "path": format_path(self.keys),
             "name": self.name,
-            "message": self.message,
+            "message": words.gettext(self.message),
             "hint": self.hint,
             "severity": "error",
         }
@@ -62,7 +64,7 @@ def problems_of(text: str, check: Callable[[Any], object] = automation, what: st
     try:
         check(as_written(root.data))
     except Invalid as error:
-        return [_problem(text, root, tuple(each.path), str(each.msg)) for each in each_error(error)][:PROBLEM_LIMIT]
+        return [_problem(text, root, each) for each in each_error(error)][:PROBLEM_LIMIT]
     return []
 
 
@@ -78,17 +80,19 @@ def problems_in_file(errors: Sequence[ConfigError], text: str) -> list[Problem]:
     ]
 
 
-def by_name(problems: Iterable[Problem]) -> Mapping[str, str]:
-    """Return messages by the name of the field."""
+def by_name(problems: Iterable[Problem], words: Catalogue) -> Mapping[str, str]:
+    """Return messages by the name of the field, in the reader's language."""
     found: dict[str, str] = {}
     for each in problems:
-        told = f"{each.message} ({each.hint})" if each.hint else each.message
+        message = words.gettext(each.message)
+        told = f"{message} ({each.hint})" if each.hint else message
         found[each.name] = f"{found[each.name]}; {told}" if each.name in found else told
     return found
 
 
-def _problem(text: str, root: Node, path: Sequence[Any], message: str) -> Problem:
-    keys: list[Key] = [key if isinstance(key, int) else str(key) for key in path]
+def _problem(text: str, root: Node, error: Invalid) -> Problem:
+    keys: list[Key] = [key if isinstance(key, int) else str(key) for key in error.path]
+    message = REQUIRED if error.msg == REQUIRED_MESSAGE else str(error.msg)
     return Problem(*_place(text, root, tuple(keys)), tuple(keys), message)
 
 

@@ -140,7 +140,7 @@ class ScriptsPage:
     async def check(self, call: HttpCall) -> web.StreamResponse:
         """`POST /scripts/check`: what is wrong with a text; nothing is written."""
         fields = read_fields(call, CHECK)
-        return json_response({"problems": await asyncio.to_thread(self._problems, fields["text"])})
+        return json_response({"problems": await asyncio.to_thread(self._problems, call, fields["text"])})
 
     async def save(self, call: HttpCall) -> web.StreamResponse:
         """`POST /scripts/save`: write it, if nobody changed it since it was read."""
@@ -153,7 +153,7 @@ class ScriptsPage:
         except HubError as error:
             if wants_json(call.request):
                 raise
-            problems = await asyncio.to_thread(self._problems, draft["text"])
+            problems = await asyncio.to_thread(self._problems, call, draft["text"])
             status = 409 if isinstance(error, Conflict) else 422
             return await self._draft(call, draft, problems, "" if problems else error.message, status=status)
         return json_response({"id": key}) if wants_json(call.request) else see_other(script_place(key))
@@ -222,8 +222,9 @@ class ScriptsPage:
         run = self._view.run(trace)
         return {**run, "path": f"{script_place(script['id'])}&run={quote(run['run_id'], safe='')}"}
 
-    def _problems(self, text: str) -> list[dict[str, Any]]:
-        return [each.as_dict() for each in problems_of(text, self._editor.judge, SCRIPT)]
+    def _problems(self, call: HttpCall, text: str) -> list[dict[str, Any]]:
+        words = self._words(call)
+        return [each.as_dict(words) for each in problems_of(text, self._editor.judge, SCRIPT)]
 
     async def _draft(
         self,

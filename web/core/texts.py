@@ -10,12 +10,14 @@ class NavigationItem(Struct, frozen=True):
 
     Attributes:
         tabs: Pages that belong together and are shown as tabs above each of them.
+        short: The title where there is little room, as in the bar of a phone.
     """
 
     path: str
     title: str
     icon: str = ""
     tabs: tuple[NavigationItem, ...] = ()
+    short: str = ""
 
     def holds(self, path: str) -> bool:
         """Whether a page is this one, or one of its tabs."""
@@ -23,8 +25,8 @@ class NavigationItem(Struct, frozen=True):
 
 
 NAVIGATION = (
-    NavigationItem("/chat", "Chat", "chat"),
-    NavigationItem("/overview", "Overview", "overview"),
+    NavigationItem("/chat", "Chat", "chat", short="Chat"),
+    NavigationItem("/overview", "Overview", "overview", short="Overview"),
     NavigationItem(
         "/automations",
         "Automations",
@@ -35,6 +37,7 @@ NAVIGATION = (
             NavigationItem("/scripts", "Scripts"),
             NavigationItem("/blueprints", "Blueprints"),
         ),
+        "Auto\N{SOFT HYPHEN}mations",
     ),
     NavigationItem(
         "/memory",
@@ -47,8 +50,9 @@ NAVIGATION = (
             NavigationItem("/memory/history", "Changes"),
             NavigationItem("/memory/index", "Index"),
         ),
+        "Memory",
     ),
-    NavigationItem("/config", "Configuration", "config"),
+    NavigationItem("/config", "Configuration", "config", short="Config"),
     NavigationItem(
         "/developer",
         "Developer tools",
@@ -60,6 +64,7 @@ NAVIGATION = (
             NavigationItem("/developer/templates", "Templates"),
             NavigationItem("/developer/mqtt", "MQTT"),
         ),
+        "Tools",
     ),
 )
 
@@ -68,6 +73,8 @@ SUGGESTIONS = (
     "What time is it?",
     "Remember that the boiler was serviced on 12 May",
 )
+
+REQUIRED = "Required"
 
 INTEGRATION_STATES = {
     "set_up": "works",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 from collections.abc import Mapping
+from itertools import chain, count
 from typing import Any
 
 from aiohttp import web
@@ -100,10 +101,11 @@ class MemoryEditPage:
 
     async def new(self, call: HttpCall) -> web.StreamResponse:
         """`GET /memory/new[?path=…][&agent=ID]`: a file that is not there yet."""
-        path = call.request.query.get("path", "")[:512] or f"memory/{self._tools.today().isoformat()}.md"
-        day = path.removeprefix("memory/").removesuffix(".md")
-        draft = {"path": path, "text": f"# {day}\n\n", "base_hash": "", "summary": "", "new": path, "newline": ""}
-        return await self._draft(call, call.request.query.get("agent", ""), draft)
+        asked = call.request.query.get("agent", "")
+        path = call.request.query.get("path", "")[:512] or await self._free_path(call, asked)
+        title = path.removeprefix("memory/").removesuffix(".md")
+        draft = {"path": path, "text": f"# {title}\n\n", "base_hash": "", "summary": "", "new": path, "newline": ""}
+        return await self._draft(call, asked, draft)
 
     async def save(self, call: HttpCall) -> web.StreamResponse:
         """`POST /memory/save`: write a file, if nobody changed it since it was read."""
@@ -208,6 +210,14 @@ class MemoryEditPage:
         return await self._forget_page(call, asked, left, {"found": found})
 
     # --- below ---
+
+    async def _free_path(self, call: HttpCall, asked: str) -> str:
+        """Return the path of today's diary, numbered if that file exists."""
+        found = await self._tools.client.ask(call, "memory.list", self._tools.whose(asked))
+        taken = {file["path"] for file in found["files"]}
+        day = self._tools.today().isoformat()
+        names = chain((day,), (f"{day}-{number}" for number in count(2)))
+        return next(path for path in (f"memory/{name}.md" for name in names) if path not in taken)
 
     async def _entry_at(self, call: HttpCall, path: str, line: str, asked: str) -> str:
         """Return what an entry says.

@@ -74,7 +74,7 @@ def test_all_that_a_blueprint_says_of_itself_is_read() -> None:
         ("- 1", "this is no blueprint"),
         ("triggers: []", "this is no blueprint"),
         ("blueprint: 5", "b.yaml:1:12: blueprint: expected name, domain and input, got 5"),
-        ("blueprint:\n  name: A", "domain: required key not provided"),
+        ("blueprint:\n  name: A", "domain: required"),
         ("blueprint:\n  name: A\n  domain: template", "b.yaml:3:11: blueprint.domain: blueprints of template entities"),
         ("blueprint:\n  name: A\n  domain: light", "expected automation or script, got 'light'"),
         (HEAD + "  colour: red", "b.yaml:4:3: blueprint.colour: there is no key colour here"),

@@ -95,7 +95,7 @@ async def test_what_is_wrong_is_told_at_its_field_and_what_was_typed_stays(
 
     await expect(page.get_by_role("alert")).to_contain_text("not right yet")
     await expect(page.get_by_label("What it tells (needed)")).to_have_attribute("aria-invalid", "true")
-    await expect(page.get_by_text("This is needed.")).to_be_visible()
+    await expect(page.locator("p.bad", has_text="Required")).to_be_visible()
     await expect(page.get_by_label("Which event")).to_have_value("typed_here")
     await page.get_by_label("What it tells (needed)").fill("x")
     await page.get_by_role("button", name="Save").click()

@@ -14,6 +14,7 @@ from web.automations.form import form_of, with_errors
 from web.automations.form_kinds import KINDS, fresh, kind_of, own_keys
 from web.automations.item_problems import by_name, problems_of
 from web.core.form_fields import MISSING, control_of, meant
+from web.core.i18n import catalogue
 
 TEXT = """\
 alias: Lamp
@@ -193,7 +194,7 @@ def test_problems_of_the_grammar_stand_at_their_field_and_line() -> None:
     problems = problems_of(text)
     form = form_of(read_item(text))
 
-    left = with_errors(form, by_name(problems))
+    left = with_errors(form, by_name(problems, catalogue("en")))
 
     assert [(each.line, each.name) for each in problems] == [(4, "triggers.0.event")]
     assert left == []

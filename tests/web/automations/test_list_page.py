@@ -151,6 +151,7 @@ async def test_an_automation_is_made_with_the_form(signed_in: BrowserContext, hu
     await page.keyboard.press("Control+s")
     await saved(page)
 
+    assert "/automations/good_night/edit" in page.url
     text = (hub.home / FILE).read_text()
     assert text.startswith(AUTOMATIONS)
     assert "- alias: Good night\n" in text
