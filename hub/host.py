@@ -55,7 +55,6 @@ class HubParts(Protocol):
     clock: Clock
     db: Database
     egress: Egress
-    people: People
     models: ModelRegistry
     tools: ToolRegistry
     memory: MemoryRegistry
@@ -66,6 +65,10 @@ class HubParts(Protocol):
     commands: Commands
     automation: AutomationEngine
     gateway: Gateway
+
+    @property
+    def people(self) -> People:
+        """The people of this home, as configured now."""
 
 
 class IntegrationHost:

@@ -16,7 +16,7 @@ PARTS = (
     *("core", "security", "storage", "config", "template", "integration", "models", "tools", "memory", "nodes"),
     *("sessions", "agent", "messaging", "automation", "discovery", "gateway", "doctor"),
 )
-ROOF = ("sections", "host", "hub", "web", "bootstrap", "cli", "__main__")
+ROOF = ("sections", "host", "components", "hub", "web", "bootstrap", "cli", "__main__")
 ORDER = {part: rank for rank, part in enumerate((*PARTS, *ROOF))}
 FOLDERS = ("hub", "integrations", "web")
 

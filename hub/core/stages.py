@@ -61,6 +61,9 @@ class Stages:
                         await stage.start()
                 except TimeoutError as error:
                     raise TimedOut(f"{stage.name} did not start within {stage.start_limit_s:g} s") from error
+                except Exception:  # passed on; the log says whose it is
+                    _log.error("%s failed to start", stage.name)
+                    raise
             took = self.durations_s[stage.name] = loop.time() - begun
             if took > stage.start_limit_s * SLOW_FRACTION:
                 _log.warning("%s was slow to start: %.1f s", stage.name, took)

@@ -10,7 +10,6 @@ from msgspec import Struct
 from hub.agent.agents import Agents
 from hub.agent.remembering import AgentMemory
 from hub.agent.runner import AgentRunner
-from hub.automation.assembly import AutomationEngine
 from hub.config.store import ConfigStore
 from hub.core.lanes import Lanes
 from hub.core.repairs import Repairs
@@ -23,38 +22,25 @@ from hub.gateway.http_api.responses import Responses
 from hub.gateway.http_api.rpc import rpc_routes
 from hub.gateway.http_api.runs import ApiRuns
 from hub.gateway.http_api.sign_in import SignIn
-from hub.gateway.http_api.webhooks import webhook_routes
 from hub.gateway.log_tail import LogTail
 from hub.gateway.methods.agent_runs import AgentMethods
 from hub.gateway.methods.approvals import ApprovalMethods
-from hub.gateway.methods.automation_edits import AutomationEdits
-from hub.gateway.methods.automation_trials import AutomationTrials
-from hub.gateway.methods.automations import AutomationMethods
-from hub.gateway.methods.blueprints import BlueprintMethods
 from hub.gateway.methods.catalog import CatalogMethods
 from hub.gateway.methods.chat import ChatMethods
 from hub.gateway.methods.config import ConfigMethods
-from hub.gateway.methods.cron import CronMethods
 from hub.gateway.methods.devices import DeviceMethods
-from hub.gateway.methods.events import EventMethods
 from hub.gateway.methods.hub_state import HubFacts, HubState
-from hub.gateway.methods.integrations import IntegrationMethods
 from hub.gateway.methods.memory import MemoryMethods
 from hub.gateway.methods.memory_door import MemoryApi
 from hub.gateway.methods.memory_files import MemoryFileMethods
 from hub.gateway.methods.memory_intents import IntentMethods
 from hub.gateway.methods.memory_tidy import TidyMethods
-from hub.gateway.methods.scripts import ScriptMethods
-from hub.gateway.methods.services import ServiceMethods
 from hub.gateway.methods.sessions import SessionMethods
-from hub.gateway.methods.states import StateMethods
-from hub.gateway.methods.templates import TemplateMethods
 from hub.gateway.methods.tokens import TokenMethods
 from hub.gateway.push.approval_events import ApprovalEvents
 from hub.gateway.push.automation_events import AutomationEvents
 from hub.gateway.push.events import HubEvents, RunEvents
 from hub.gateway.push.schedule_events import ScheduleEvents
-from hub.integration.control import IntegrationControl
 from hub.memory.registry import MemoryRegistry
 from hub.messaging.inbox import Inbox
 from hub.messaging.outbox import Outbox
@@ -106,10 +92,8 @@ class HubServices(Struct, frozen=True):
     outbox: Outbox
     lanes: Lanes
     approvals: Approvals
-    automation: AutomationEngine
     memory: MemoryRegistry
     remembering: AgentMemory | None = None
-    integrations: IntegrationControl | None = None
 
 
 class Served(Struct, frozen=True):
@@ -126,24 +110,35 @@ class Served(Struct, frozen=True):
     close: Callable[[], None]
 
 
-def serve(gateway: Gateway, ground: CoreServices, house: HubServices | None) -> Served:
+def serve(
+    gateway: Gateway,
+    ground: CoreServices,
+    house: HubServices | None,
+    *,
+    methods: Iterable[Method] = (),
+    routes: Iterable[Route] = (),
+) -> Served:
     """Put methods and routes into the gateway's tables; without a house, those of recovery mode.
 
-    `gateway.attach` comes before, `gateway.open` behind.
+    `gateway.attach` comes before, `gateway.open` after.
+
+    Args:
+        methods, routes: Those of other parts, served as well.
     """
     redactor = ground.redactor
     gateway.broadcast.redact = redactor.redact_data
     catalog = CatalogMethods(house.agents, house.models, house.tools) if house is not None else None
     state = HubState(gateway, ground.repairs, ground.codes, ground.log, _facts(ground, house, catalog))
     sign_in = SignIn(gateway.ingress, gateway.authenticator, ground.codes, ground.web_sessions)
-    methods: list[Method] = [
+    methods = [
+        *methods,
         *state.methods(),
         *ConfigMethods(ground.config, redactor).methods(),
         *TokenMethods(ground.tokens, gateway.authenticator, gateway.clock.time).methods(),
     ]
     if gateway.devices is not None:
         methods += DeviceMethods(gateway.devices, gateway.authenticator).methods()
-    routes: list[Route] = [*rpc_routes(gateway.dispatcher), *sign_in.routes()]
+    routes = [*routes, *rpc_routes(gateway.dispatcher), *sign_in.routes()]
     closers: list[Callable[[], None]] = [HubEvents(gateway.bus, gateway.broadcast, gateway.clock, state.health).close]
     if house is not None and catalog is not None:
         events = RunEvents(gateway.bus, gateway.broadcast, gateway.clock)
@@ -152,15 +147,11 @@ def serve(gateway: Gateway, ground: CoreServices, house: HubServices | None) -> 
         approvals = house.approvals
         closers.append(ApprovalEvents(gateway.bus, gateway.broadcast, gateway.clock, approvals).close)
         methods += [*catalog.methods(), *_conversation(gateway, ground, house, events)]
-        if house.integrations is not None:
-            methods += IntegrationMethods(house.integrations).methods()
         methods += ApprovalMethods(approvals).methods()
         routes += _openai(gateway, ground, house)
         closers.append(AutomationEvents(gateway.bus, gateway.broadcast, gateway.clock).close)
         closers.append(ScheduleEvents(gateway.bus, gateway.broadcast, gateway.clock, events.chat_final).close)
-        methods += _automation(ground, house)
         methods += _memory(gateway, ground, house)
-        routes += webhook_routes(gateway.ingress, house.automation.webhooks)
     gateway.welcomer.attach(
         state.health,
         state.facts.session_defaults,
@@ -216,26 +207,6 @@ def _conversation(gateway: Gateway, ground: CoreServices, house: HubServices, ev
         ground.tasks,
     )
     return [*sessions.methods(), *chat.methods(), *agent.methods()]
-
-
-def _automation(ground: CoreServices, house: HubServices) -> list[Method]:
-    engine, redactor = house.automation, ground.redactor
-    parts = engine.parts
-    cron = CronMethods(
-        engine.scheduled, engine.automations, engine.traces, house.agents, engine.system_events, engine.heartbeats
-    )
-    return [
-        *AutomationMethods(engine, redactor).methods(),
-        *AutomationTrials(engine, redactor).methods(),
-        *AutomationEdits(engine.editor).methods(),
-        *BlueprintMethods(engine, ground.config, redactor).methods(),
-        *ScriptMethods(engine, redactor).methods(),
-        *EventMethods(parts.bus).methods(),
-        *ServiceMethods(parts.services, redactor).methods(),
-        *StateMethods(parts.states, redactor).methods(),
-        *TemplateMethods(engine, redactor).methods(),
-        *cron.methods(),
-    ]
 
 
 def _memory(gateway: Gateway, ground: CoreServices, house: HubServices) -> list[Method]:

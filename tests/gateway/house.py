@@ -12,11 +12,13 @@ from hub.agent.agents import Agents
 from hub.agent.runner import AgentRunner
 from hub.agent.workspace import Workspaces
 from hub.automation.assembly import AutomationDependencies, AutomationEngine
+from hub.components.automation import automation_methods
 from hub.config.store import ConfigStore, ReloadResult
 from hub.core.lanes import Lanes
 from hub.core.services import ServiceRegistry
 from hub.core.states import StateMachine
 from hub.gateway.calls.settings import HttpSettings
+from hub.gateway.http_api.webhooks import webhook_routes
 from hub.gateway.log_tail import LogTail
 from hub.gateway.serve import CoreServices, HubServices, Served, serve
 from hub.memory.registry import MemoryRegistry
@@ -224,10 +226,11 @@ class FullRig(Rig):
             self.outbox,
             self.lanes,
             self.approvals,
-            self.automation,
             self.memory,
         )
-        self.served = serve(self.gateway, ground, house)
+        methods = automation_methods(self.automation, self.agents, self.config, self.redactor)
+        routes = webhook_routes(self.gateway.ingress, self.automation.webhooks)
+        self.served = serve(self.gateway, ground, house, methods=methods, routes=routes)
 
     async def close(self) -> None:
         await self.gateway.stop()

@@ -1,0 +1,82 @@
+"""The agents, their workspaces, and the runner that answers with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hub.agent.agents import Agents
+from hub.agent.runner import AgentRunner
+from hub.agent.workspace import Workspaces
+from hub.components.component import Component
+from hub.components.foundation import Foundation
+from hub.components.storage import StorageComponent
+from hub.core.errors import HubError
+from hub.core.lanes import MAIN, Lanes
+from hub.core.stages import Stage
+from hub.core.tasks import TaskOwner
+from hub.models.registry import ModelRegistry
+from hub.security.people import People
+from hub.sessions.store import SessionStore
+from hub.tools.registry import ToolRegistry
+
+
+class AgentsComponent(Component):
+    """Agents, workspaces, lanes and runs; `tasks` owns the runs."""
+
+    name = "agents"
+    sections = frozenset({"agents"})
+    follows = frozenset({"messages"})
+
+    def __init__(
+        self,
+        base: Foundation,
+        *,
+        storage: StorageComponent,
+        people: Callable[[], People],
+        sessions: SessionStore,
+        models: ModelRegistry,
+        tools: ToolRegistry,
+    ) -> None:
+        self._base = base
+        self.lanes = Lanes(self._limits())
+        self.agents = Agents(base.section("agents"), base.home)
+        self.workspaces = Workspaces(self.agents, people, base.home, base.clock, base.zone)
+        self.tasks = TaskOwner("runs")
+        self.runner = AgentRunner(
+            db=storage.db,
+            sessions=sessions,
+            agents=self.agents,
+            workspaces=self.workspaces,
+            models=models,
+            tools=tools,
+            lanes=self.lanes,
+            bus=base.bus,
+            clock=base.clock,
+            history=storage.history,
+            redactor=base.redactor,
+            tasks=self.tasks,
+        )
+
+    def stages(self) -> Sequence[Stage]:
+        """Return the stage that makes the workspaces ready."""
+        return [Stage("workspaces", self._ensure_workspaces)]
+
+    async def apply(self, changed: frozenset[str]) -> None:
+        """Take over the agents, and how many runs may go on at once."""
+        if "agents" in changed:
+            self.agents.configure(self._base.section("agents"))
+            await self._ensure_workspaces()
+        if "messages" in changed:
+            self.lanes.set_limits(self._limits())
+
+    def _limits(self) -> dict[str, int]:
+        return {MAIN: self._base.section("messages")["parallel_runs"]}
+
+    async def _ensure_workspaces(self) -> None:
+        for agent in self.agents.all():
+            try:
+                self.workspaces.ensure(agent.id)
+                self._base.repairs.clear("agents", agent.id)
+            except HubError as error:
+                title = f"The workspace of the agent {agent.id} cannot be used"
+                self._base.repairs.raise_("agents", agent.id, title, error.message)

@@ -1,0 +1,140 @@
+"""The automations, scripts and services of the hub, and their methods and webhooks."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+from hub.agent.agents import Agents
+from hub.automation.assembly import AutomationDependencies, AutomationEngine
+from hub.components.agents import AgentsComponent
+from hub.components.component import Component
+from hub.components.foundation import Foundation
+from hub.components.security import SecurityComponent
+from hub.components.storage import StorageComponent
+from hub.components.tools import ToolsComponent
+from hub.config.store import ConfigStore, ReloadResult
+from hub.core.stages import Stage
+from hub.gateway.access.ingress import Ingress
+from hub.gateway.calls.contract import Method, Route
+from hub.gateway.http_api.webhooks import webhook_routes
+from hub.gateway.methods.automation_edits import AutomationEdits
+from hub.gateway.methods.automation_trials import AutomationTrials
+from hub.gateway.methods.automations import AutomationMethods
+from hub.gateway.methods.blueprints import BlueprintMethods
+from hub.gateway.methods.cron import CronMethods
+from hub.gateway.methods.events import EventMethods
+from hub.gateway.methods.scripts import ScriptMethods
+from hub.gateway.methods.services import ServiceMethods
+from hub.gateway.methods.states import StateMethods
+from hub.gateway.methods.templates import TemplateMethods
+from hub.memory.registry import MemoryRegistry
+from hub.messaging.channels import ChannelRegistry
+from hub.messaging.outbox import Outbox
+from hub.models.registry import ModelRegistry
+from hub.security.redaction import Redactor
+from hub.sessions.store import SessionStore
+
+
+class AutomationComponent(Component):
+    """The engine; it follows every change after the integrations, whose kinds it may use.
+
+    Args:
+        reload: Reads the configuration again and puts it into force.
+        restart: Ends this hub and begins a new one.
+        stop: Ends the process.
+    """
+
+    name = "automation"
+    sections = frozenset({"automation", "script"})
+    follows_all = True
+
+    def __init__(  # noqa: PLR0913  each part that it needs, by name
+        self,
+        base: Foundation,
+        *,
+        security: SecurityComponent,
+        storage: StorageComponent,
+        tools: ToolsComponent,
+        models: ModelRegistry,
+        memory: MemoryRegistry,
+        sessions: SessionStore,
+        agents: AgentsComponent,
+        channels: ChannelRegistry,
+        outbox: Outbox,
+        ingress: Ingress,
+        reload: Callable[[], Awaitable[ReloadResult]],
+        restart: Callable[[], None],
+        stop: Callable[[], None],
+    ) -> None:
+        self._base = base
+        self._agents = agents.agents
+        self._ingress = ingress
+        self.engine = AutomationEngine(
+            AutomationDependencies(
+                home=base.home,
+                bus=base.bus,
+                states=base.states,
+                services=tools.services,
+                clock=base.clock,
+                repairs=base.repairs,
+                lanes=agents.lanes,
+                db=storage.db,
+                history=storage.history,
+                config=base.config,
+                redactor=base.redactor,
+                models=models,
+                tools=tools.tools,
+                memory=memory,
+                sessions=sessions,
+                agents=agents.agents,
+                workspaces=agents.workspaces,
+                runner=agents.runner,
+                channels=channels,
+                outbox=outbox,
+                approvals=tools.approvals,
+                egress=security.egress,
+                people=security.current_people,
+                zone=base.zone,
+                language=base.language,
+                reload=reload,
+                restart=restart,
+                stop=stop,
+            )
+        )
+
+    def stages(self) -> Sequence[Stage]:
+        """Return the stage of the engine."""
+        return [Stage("automations", self.engine.open, self.engine.close, 60.0)]
+
+    async def apply(self, changed: frozenset[str]) -> None:
+        """Take over automations, scripts and people."""
+        await self.engine.apply(changed)
+
+    def methods(self) -> Iterable[Method]:
+        """Return the methods about automations, scripts, blueprints, schedules, services, states and events."""
+        return automation_methods(self.engine, self._agents, self._base.config, self._base.redactor)
+
+    def routes(self) -> Iterable[Route]:
+        """Return the addresses of webhooks."""
+        return webhook_routes(self._ingress, self.engine.webhooks)
+
+
+def automation_methods(
+    engine: AutomationEngine, agents: Agents, config: ConfigStore, redactor: Redactor
+) -> list[Method]:
+    """Return the gateway methods of an engine."""
+    cron = CronMethods(
+        engine.scheduled, engine.automations, engine.traces, agents, engine.system_events, engine.heartbeats
+    )
+    return [
+        *AutomationMethods(engine, redactor).methods(),
+        *AutomationTrials(engine, redactor).methods(),
+        *AutomationEdits(engine.editor).methods(),
+        *BlueprintMethods(engine, config, redactor).methods(),
+        *ScriptMethods(engine, redactor).methods(),
+        *EventMethods(engine.parts.bus).methods(),
+        *ServiceMethods(engine.parts.services, redactor).methods(),
+        *StateMethods(engine.parts.states, redactor).methods(),
+        *TemplateMethods(engine, redactor).methods(),
+        *cron.methods(),
+    ]

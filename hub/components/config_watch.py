@@ -1,0 +1,28 @@
+"""The watch of the configuration files."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from hub.components.component import Component
+from hub.components.foundation import Foundation
+from hub.config.store import ReloadResult
+from hub.core.stages import Stage
+
+
+class ConfigWatchComponent(Component):
+    """Reads changed files, and has `apply` put them into force."""
+
+    name = "config watch"
+    in_recovery = True
+
+    def __init__(self, base: Foundation, *, apply: Callable[[ReloadResult], Awaitable[None]]) -> None:
+        self._base = base
+        self._apply = apply
+
+    def stages(self) -> Sequence[Stage]:
+        """Return the stage of the watch."""
+        return [Stage("watch of the configuration", self._watch)]
+
+    async def _watch(self) -> None:
+        await self._base.config.watch(self._base.tasks, self._apply)

@@ -1,0 +1,92 @@
+"""The way of a message: commands, router, queue, inbox and outbox."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from hub.components.agents import AgentsComponent
+from hub.components.component import Component
+from hub.components.foundation import Foundation
+from hub.core.stages import Stage
+from hub.messaging.approval_commands import add_approval_commands
+from hub.messaging.approval_messages import ApprovalMessages
+from hub.messaging.channels import ChannelRegistry
+from hub.messaging.commands import Commands, add_session_commands
+from hub.messaging.decide import MessagingSettings
+from hub.messaging.inbox import Inbox
+from hub.messaging.outbox import Outbox
+from hub.messaging.queue import MessageQueue
+from hub.messaging.retention import prune_daily
+from hub.messaging.router import Router
+from hub.models.registry import ModelRegistry
+from hub.security.people import People
+from hub.sessions.store import SessionStore
+from hub.storage.database import Database
+from hub.tools.approvals import Approvals
+
+_log = logging.getLogger(__name__)
+
+DRAIN_LIMIT_S = 2.5
+CANCEL_LIMIT_S = 1.0
+
+
+class MessagingComponent(Component):
+    """Takes messages in, has them answered, and sends answers out."""
+
+    name = "messaging"
+    sections = frozenset({"messages", "bindings"})
+    follows = frozenset({"hub", "session"})
+
+    def __init__(
+        self,
+        base: Foundation,
+        *,
+        channels: ChannelRegistry,
+        db: Database,
+        people: Callable[[], People],
+        sessions: SessionStore,
+        models: ModelRegistry,
+        agents: AgentsComponent,
+        approvals: Approvals,
+    ) -> None:
+        self._base = base
+        self._db = db
+        self._runs = agents.tasks
+        self._settings = self._configured()
+        self.commands = Commands(base.language)
+        add_session_commands(self.commands, sessions, agents.runner, models, people, base.language, agents.agents)
+        self.outbox = Outbox(db, channels, base.bus, base.clock, base.tasks, base.repairs)
+        add_approval_commands(self.commands, approvals, base.language)
+        ApprovalMessages(approvals, db, self.outbox, base.bus, base.language)
+        self.router = Router(channels, agents.agents, people, lambda: self._settings)
+        queue = MessageQueue(db, self.router, agents.runner, self.outbox, clock=base.clock, tasks=agents.tasks)
+        self.inbox = Inbox(db, self.router, queue, self.commands, self.outbox, bus=base.bus, clock=base.clock)
+        channels.connect(self.inbox.receive)
+
+    def stages(self) -> Sequence[Stage]:
+        """Return the stage that takes up what the last stop left unanswered."""
+        return [Stage("runs", self._start, self._stop, stop_limit_s=6.0)]
+
+    async def apply(self, changed: frozenset[str]) -> None:
+        """Take over the settings of messages."""
+        self._settings = self._configured()
+
+    def _configured(self) -> MessagingSettings:
+        return MessagingSettings.from_config(self._base.section, self._base.language())
+
+    async def _start(self) -> None:
+        await self.outbox.open()
+        again = await self.inbox.recover()
+        self._base.tasks.spawn(
+            prune_daily(self._db, self._base.clock, lambda: int(self._base.section("messages")["keep_days"])),
+            name="take out old messages",
+        )
+        if again:
+            _log.info("%d messages that were not answered before the stop are answered now", again)
+
+    async def _stop(self) -> None:
+        """Let runs end if they are quick; those that are cut off go on at the next start."""
+        if not await self._runs.drain(timeout_s=DRAIN_LIMIT_S):
+            await self._runs.cancel_all(timeout_s=CANCEL_LIMIT_S)
+        await self.outbox.close()

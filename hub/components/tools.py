@@ -1,0 +1,36 @@
+"""Tools, services, and the approvals that both may need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hub.components.component import Component
+from hub.components.foundation import Foundation
+from hub.core.services import ServiceRegistry
+from hub.core.stages import Stage
+from hub.storage.database import Database
+from hub.tools.approval_questions import ask_about_services
+from hub.tools.approvals import Approvals
+from hub.tools.registry import ToolRegistry
+from hub.tools.rules_in_force import rules_in_force
+
+
+class ToolsComponent(Component):
+    """The registries of tools and services, and the approvals."""
+
+    name = "tools"
+    sections = frozenset({"tools"})
+
+    def __init__(self, base: Foundation, *, db: Database) -> None:
+        self._base = base
+        self.approvals = Approvals(db, base.bus, base.clock, base.redactor)
+        self.services = ServiceRegistry(base.bus, ask_about_services(self.approvals.ask))
+        self.tools = ToolRegistry(base.bus, rules_in_force(base.config.current, base.repairs), self.approvals.ask)
+
+    def stages(self) -> Sequence[Stage]:
+        """Return the stage of the approvals."""
+        return [Stage("approvals", self.approvals.open, self.approvals.close)]
+
+    async def apply(self, changed: frozenset[str]) -> None:
+        """Take over the rules."""
+        self.tools.configure(rules_in_force(self._base.config.current, self._base.repairs))
