@@ -1,7 +1,9 @@
-"""Checking values against JSON Schema as MCP servers and nodes send it: the part of it that describes tool parameters.
+"""Check values against JSON Schema as MCP servers and nodes send it: the part of it that describes tool parameters.
 
-`pattern` and `format` are not evaluated: a pattern from outside could stall the hub, and whoever sent the schema
-checks its own. Unknown keywords are let pass, as the specification says.
+The schema comes from outside, so the work is counted and stops at a limit: a few lines of choices inside choices take
+a validator without one (jsonschema, jsonschema-rs) for ever. `pattern` and `format` are not evaluated: a pattern from
+outside could stall the hub, and the sender of the schema checks its own. Unknown keywords are ignored, as the
+specification says.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ DEPTH_LIMIT = 64
 NODE_LIMIT = 20_000
 PROBLEM_LIMIT = 20
 STEP_LIMIT = 50_000
-"""Schemas looked into for one value: choices inside choices grow without end."""
+"""The most schemas applied to one value: choices inside choices multiply."""
 
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "object": Mapping,
@@ -35,10 +37,10 @@ _BOUNDS: Mapping[str, str] = {
 
 
 def check_schema(schema: Mapping[str, Any]) -> None:
-    """Check that a schema is small and shallow enough to be worked with.
+    """Check that a schema is small and shallow enough to be used.
 
     Raises:
-        InvalidRequest: It is not.
+        InvalidRequest: It is too large or too deep.
     """
     count = 0
     waiting: list[tuple[Any, int]] = [(schema, 0)]
@@ -56,7 +58,7 @@ def check_schema(schema: Mapping[str, Any]) -> None:
 
 
 class _Work(Struct):
-    """The whole schema, for its references, and how much was done with it."""
+    """The whole schema, for its references, and the number of schemas applied so far."""
 
     root: Mapping[str, Any]
     steps: int = 0
@@ -156,7 +158,7 @@ def _array(
     if schema.get("uniqueItems") is True and any(
         _same(item, other) for number, item in enumerate(value[:1_000]) for other in value[:number]
     ):
-        yield _at(path, "an item stands there twice")
+        yield _at(path, "an item occurs twice")
 
 
 def _number(value: float, schema: Mapping[str, Any], path: str) -> Iterator[str]:

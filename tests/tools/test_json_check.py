@@ -75,6 +75,13 @@ def test_choices_inside_choices_come_to_an_end() -> None:
     assert find_problems(1, bomb)
 
 
+def test_choices_that_multiply_come_to_an_end() -> None:
+    choices = {f"x{n}": {"anyOf": [{"$ref": f"#/$defs/x{n + 1}"}] * 8} for n in range(30)}
+    schema = {"$defs": {**choices, "x30": {"type": "string"}}, "$ref": "#/$defs/x0"}
+
+    assert "too complicated" in find_problems(1, schema)[0]
+
+
 def test_a_schema_too_deep_to_be_worked_with_is_refused() -> None:
     deep: dict[str, Any] = {}
     for _ in range(100):
