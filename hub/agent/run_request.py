@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, Literal
@@ -11,6 +10,7 @@ from msgspec import Struct, field
 
 from hub.core.context import Context
 from hub.core.lanes import MAIN, Priority
+from hub.core.sql import SqlConnection
 from hub.models.contract import Message, Usage
 
 Kind = Literal["message", "request"]
@@ -53,7 +53,7 @@ class RunResult(Struct, frozen=True):
     tainted: bool = True
 
 
-OnFinal = Callable[[sqlite3.Connection, RunResult], None]
+OnFinal = Callable[[SqlConnection, RunResult], None]
 
 
 class RunRequest(Struct, frozen=True):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sqlite3
 from collections import OrderedDict
 from contextlib import AsyncExitStack
 
@@ -28,6 +27,7 @@ from hub.core.errors import HubError, NotFound
 from hub.core.events import EventBus
 from hub.core.ids import new_id
 from hub.core.lanes import Lanes
+from hub.core.sql import SqlConnection
 from hub.core.tasks import TaskOwner
 from hub.models.registry import ModelRegistry
 from hub.security.redaction import Redactor
@@ -116,7 +116,7 @@ class AgentRunner:
 
     # -- asking ----------------------------------------------------------------------------------------------------
 
-    def insert_queued(self, connection: sqlite3.Connection, request: RunRequest) -> None:
+    def insert_queued(self, connection: SqlConnection, request: RunRequest) -> None:
         """Write the row of a run that `run` is about to be called for; in the caller's transaction and thread."""
         self._runs.insert(connection, request, request.context, RunState.QUEUED)
         self._ended[request.run_id] = None
@@ -316,7 +316,7 @@ class AgentRunner:
                 self._db.post(write)
             else:
                 await self._db.write(write)
-        except (HubError, sqlite3.Error) as error:
+        except HubError as error:
             _log.error("run %s: its end cannot be written into the database: %s", request.run_id, error)
             result = execution.result(RunOutcome.broken("STORAGE", f"The answer could not be kept: {error}"))
         return result

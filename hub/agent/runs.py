@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 from enum import StrEnum
 from functools import lru_cache
@@ -13,6 +12,7 @@ from msgspec import Struct
 
 from hub.agent.run_request import Kind, RunRequest, RunResult, RunStatus
 from hub.core.context import Authority, Context
+from hub.core.sql import SqlConnection
 from hub.models.contract import Usage
 from hub.storage.database import Database
 
@@ -59,7 +59,7 @@ class RunStore:
         self._db = db
         self._now_ms = now_ms
 
-    def insert(self, connection: sqlite3.Connection, request: RunRequest, context: Context, state: RunState) -> None:
+    def insert(self, connection: SqlConnection, request: RunRequest, context: Context, state: RunState) -> None:
         """Write a run's row unless it is there; in the caller's transaction."""
         connection.execute(
             "INSERT INTO runs(id, agent_id, session_key, inbox_id, kind, state, lane, authority, context_id, parent_id,"
@@ -83,14 +83,14 @@ class RunStore:
         """Return the work that notes that a run has begun."""
         now = self._now_ms()
 
-        def note(connection: sqlite3.Connection) -> int:
+        def note(connection: SqlConnection) -> int:
             return connection.execute(
                 "UPDATE runs SET state = 'running', session_id = ?, started_ms = ?"
                 " WHERE id = ? AND state IN ('queued', 'running')",
                 (session_id, now, request.run_id),
             ).rowcount
 
-        def write(connection: sqlite3.Connection) -> None:
+        def write(connection: SqlConnection) -> None:
             if request.kind == "message" and note(connection):
                 return
             self.insert(connection, request, context, RunState.RUNNING)
@@ -102,14 +102,14 @@ class RunStore:
         """Return the work that ends a run and calls its `on_final`: both are done or neither."""
         now = self._now_ms()
 
-        def end(connection: sqlite3.Connection) -> int:
+        def end(connection: SqlConnection) -> int:
             return connection.execute(
                 "UPDATE runs SET state = ?, ended_ms = ?, model = ?, usage = ?, error = ?, reply = ?"
                 " WHERE id = ? AND state IN ('queued', 'running')",
                 (state_of(result).value, now, *_told(result), result.run_id),
             ).rowcount
 
-        def write(connection: sqlite3.Connection) -> None:
+        def write(connection: SqlConnection) -> None:
             ended = end(connection)
             if not ended:
                 # Nearly every run has its row by now; one that failed before it was recorded has not.
@@ -129,7 +129,7 @@ class RunStore:
         rows = await self._db.read(
             lambda connection: connection.execute(
                 "SELECT id, agent_id, session_key, session_id, inbox_id, kind, state FROM runs"
-                " WHERE state IN ('queued', 'running') ORDER BY rowid"
+                " WHERE state IN ('queued', 'running') ORDER BY position"
             ).fetchall()
         )
         return [RunRow(*row) for row in rows]
@@ -139,7 +139,7 @@ class RunStore:
         rows = await self._db.read(
             lambda connection: connection.execute(
                 "SELECT runs.id FROM inbox JOIN runs ON runs.id = inbox.run_id"
-                " WHERE inbox.state = 'queued' AND runs.state = 'interrupted' ORDER BY inbox.rowid"
+                " WHERE inbox.state = 'queued' AND runs.state = 'interrupted' ORDER BY inbox.position"
             ).fetchall()
         )
         return [row[0] for row in rows]
@@ -193,7 +193,7 @@ def state_of(result: RunResult) -> RunState:
             return RunState.FAILED
 
 
-def _find(connection: sqlite3.Connection, run_id: str) -> RunResult | RunState | None:
+def _find(connection: SqlConnection, run_id: str) -> RunResult | RunState | None:
     row = connection.execute(
         "SELECT session_key, state, usage, error, reply, model FROM runs WHERE id = ?", (run_id,)
     ).fetchone()

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
-import sqlite3
-import tempfile
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
-from hub.core.errors import HubError
 from hub.doctor.check_context import CheckContext
 from hub.doctor.finding import Check, Finding, critical, error, warning
-from hub.storage.connection import decode_text
 from hub.storage.damage import damaged_copies, suspect_mark
+from hub.storage.errors import NewerSchema, StorageError
 from hub.storage.history_schema import HISTORY_MIGRATIONS
+from hub.storage.inspection import inspect_database
 from hub.storage.migrations import HUB_MIGRATIONS
-from hub.storage.schema_version import Migration, refuse_newer
-
-CHECK_LIMIT_S = 60.0
-COPY_LIMIT_BYTES = 1024 * 1024 * 1024
-LOOKED_AT = 5
-STEPS_BETWEEN_LOOKS = 100_000
+from hub.storage.schema_version import Migration
 
 
 def _look(patient: CheckContext) -> Iterator[Finding]:
@@ -57,62 +47,14 @@ def _examined(path: Path, migrations: Sequence[Migration], patient: CheckContext
         yield f"{path.name} is empty.", saves
         return
     try:
-        with _reading(path, runs=patient.running is not None) as connection:
-            refuse_newer(connection, migrations, path)
-            found = _integrity(connection)
-    except HubError as problem:
+        found = inspect_database(path, migrations, runs=patient.running is not None)
+    except NewerSchema as problem:
         yield problem.message, ""
-    except sqlite3.DatabaseError as problem:
-        yield f"{path.name} cannot be read: {problem}.", saves
+    except StorageError as problem:
+        yield problem.message, saves
     else:
         if found:
             yield f"{path.name} is damaged: {'; '.join(found)}.", saves
-
-
-def _integrity(connection: sqlite3.Connection) -> list[str]:
-    deadline = time.monotonic() + CHECK_LIMIT_S
-    connection.set_progress_handler(lambda: int(time.monotonic() > deadline), STEPS_BETWEEN_LOOKS)
-    try:
-        found = [str(row[0]).strip() for row in connection.execute(f"PRAGMA integrity_check({LOOKED_AT})")]
-    except sqlite3.OperationalError as problem:
-        if getattr(problem, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
-            return []  # so much of it as could be looked at in a minute is whole
-        raise
-    return [] if found == ["ok"] else found
-
-
-@contextmanager
-def _reading(path: Path, *, runs: bool) -> Iterator[sqlite3.Connection]:
-    """Open a database so that nothing beside it changes either.
-
-    While a hub runs, its log and shared memory are there to be used. What a killed hub left behind is read from a copy,
-    since SQLite would fold the log back. Otherwise the file is all there is.
-    """
-    if runs:
-        yield from _connected(f"{path.absolute().as_uri()}?mode=ro")
-        return
-    log = Path(f"{path}-wal")
-    if path.stat().st_size > COPY_LIMIT_BYTES:
-        yield from _connected(f"{path.absolute().as_uri()}?mode=ro")
-    elif not log.exists() or log.stat().st_size == 0:
-        yield from _connected(f"{path.absolute().as_uri()}?mode=ro&immutable=1")
-    else:
-        with tempfile.TemporaryDirectory(prefix="homarus-doctor-") as folder:
-            copy = Path(folder) / path.name
-            shutil.copyfile(path, copy)
-            shutil.copyfile(log, f"{copy}-wal")
-            yield from _connected(copy.as_uri())
-
-
-def _connected(uri: str) -> Iterator[sqlite3.Connection]:
-    connection = sqlite3.connect(uri, uri=True, isolation_level=None)
-    try:
-        connection.text_factory = decode_text
-        connection.execute("PRAGMA busy_timeout = 5000")
-        connection.execute("PRAGMA query_only = ON")
-        yield connection
-    finally:
-        connection.close()
 
 
 DATABASES = Check("databases", "The databases", _look)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 import sys
 from collections.abc import Iterator
 
 from hub.doctor.check_context import CheckContext
 from hub.doctor.finding import Check, Finding, critical
+from hub.storage.connection import SQLITE_VERSION
 
 PYTHON_MIN = (3, 11)
 SQLITE_MIN = (3, 35, 0)
@@ -15,7 +15,7 @@ SQLITE_MIN = (3, 35, 0)
 
 def _look(_patient: CheckContext) -> Iterator[Finding]:
     yield from python_findings(sys.version_info[:3])
-    yield from sqlite_findings(sqlite3.sqlite_version_info)
+    yield from sqlite_findings(SQLITE_VERSION)
     yield from yaml_findings()
 
 

@@ -5,18 +5,18 @@ Never into a group, and never to anybody else: what is asked may hold what only 
 
 from __future__ import annotations
 
-import json
 import logging
 import re
-import sqlite3
 from collections.abc import Callable
 
 from msgspec import Struct
 
 from hub.core.errors import HubError
 from hub.core.events import Event, EventBus
+from hub.core.sql import SqlConnection, SqlCursor
 from hub.messaging.contract import Address, ChatType
 from hub.messaging.outbox import Outbox
+from hub.messaging.stored import load_message
 from hub.messaging.texts import say
 from hub.storage.database import Database
 from hub.tools.approval import Approval, shown
@@ -27,9 +27,8 @@ _log = logging.getLogger(__name__)
 _NAMED_KINDS = frozenset({"tool", "service", "automation", "exec"})
 _BACKTICKS = re.compile(r"`{3,}")
 _LAST = (
-    "SELECT json_extract(message, '$.address'), session_key FROM inbox"
-    " WHERE state IN ('queued', 'done', 'command', 'received') AND message != '{}'"
-    " AND json_extract(principal, '$.owner') = 1 AND json_extract(message, '$.address.chat_type') = 'direct'"
+    "SELECT message, session_key FROM inbox"
+    " WHERE state IN ('queued', 'done', 'command', 'received') AND message != '{}' AND owner = 1"
 )
 
 
@@ -77,18 +76,19 @@ class ApprovalMessages:
     async def _place(self, session_key: str | None) -> ApprovalPlace | None:
         """Return where the owner is asked: where they last wrote in this conversation, else where they last wrote."""
 
-        def read(connection: sqlite3.Connection) -> tuple[str, str | None] | None:
-            here = connection.execute(f"{_LAST} AND session_key = ? ORDER BY rowid DESC LIMIT 1", (session_key,))
-            found: tuple[str, str | None] | None = here.fetchone()
-            if found is None:
-                found = connection.execute(f"{_LAST} ORDER BY rowid DESC LIMIT 1").fetchone()
-            return found
+        def read(connection: SqlConnection) -> ApprovalPlace | None:
+            here = connection.execute(f"{_LAST} AND session_key = ? ORDER BY position DESC", (session_key,))
+            return _first_direct(here) or _first_direct(connection.execute(f"{_LAST} ORDER BY position DESC"))
 
-        found = await self._db.read(read)
-        if found is None:
-            return None
-        stored = json.loads(found[0])
-        return ApprovalPlace(Address(**{**stored, "chat_type": ChatType(stored["chat_type"])}), found[1])
+        return await self._db.read(read)
+
+
+def _first_direct(rows: SqlCursor) -> ApprovalPlace | None:
+    for message, session_key in rows:
+        address = load_message(message).address
+        if address.chat_type is ChatType.DIRECT:
+            return ApprovalPlace(address, session_key)
+    return None
 
 
 def question(approval: Approval, language: str) -> str:

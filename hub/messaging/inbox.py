@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -12,6 +11,7 @@ from hub.core.clock import Clock
 from hub.core.context import Context
 from hub.core.events import EventBus
 from hub.core.ids import new_id
+from hub.core.sql import SqlConnection
 from hub.messaging import inbox_rows
 from hub.messaging.commands import CommandCall, Commands
 from hub.messaging.contract import ClientMessage, Inbound, InboundEvent, InboundMessage, Receipt
@@ -127,7 +127,7 @@ class Inbox:
         self._tell_received(accepted, inbox_id)
         reply = await answer()
 
-        def write(connection: sqlite3.Connection) -> None:
+        def write(connection: SqlConnection) -> None:
             inbox_rows.close(connection, inbox_id, "command")
             self._outbox.insert(connection, message.address, reply, caused_by=context.id, session_key=session_key)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from functools import lru_cache
 
 from msgspec import Struct
 
 from hub.core.context import Authority, Context
+from hub.core.sql import SqlConnection
 from hub.messaging.contract import Address, Inbound, InboundMessage, Receipt
 from hub.messaging.stored import dump_inbound, load_message
 
@@ -43,13 +43,13 @@ class Interrupted(Struct, frozen=True):
     run_id: str | None
 
 
-def insert(connection: sqlite3.Connection, row: InboxRow, received_ms: int) -> Receipt | None:
+def insert(connection: SqlConnection, row: InboxRow, received_ms: int) -> Receipt | None:
     """Write a row, or return the receipt of the one that is there."""
     inbound, context, address = row.inbound, row.context, row.inbound.address
     message_id = inbound.message_id if isinstance(inbound, InboundMessage) else inbound.event_id
     cursor = connection.execute(
         "INSERT INTO inbox(id, channel, account, peer, message_id, received_ms, state, reason, session_key, run_id,"
-        " principal, context_id, parent_id, message) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+        " principal, person, owner, context_id, parent_id, message) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
         " ON CONFLICT(channel, account, peer, message_id) DO NOTHING",
         (
             row.id,
@@ -63,6 +63,8 @@ def insert(connection: sqlite3.Connection, row: InboxRow, received_ms: int) -> R
             row.session_key,
             row.run_id,
             _stored_authority(context.authority),
+            context.authority.person,
+            int(context.authority.owner),
             context.id,
             context.parent_id,
             dump_inbound(inbound),
@@ -78,12 +80,12 @@ def insert(connection: sqlite3.Connection, row: InboxRow, received_ms: int) -> R
     return Receipt(found[0], found[1] != "rejected", True, found[2], found[3], found[4])
 
 
-def close(connection: sqlite3.Connection, id: str, state: str, reason: str | None = None) -> None:
+def close(connection: SqlConnection, id: str, state: str, reason: str | None = None) -> None:
     """Set the state of a row that is done with."""
     connection.execute("UPDATE inbox SET state = ?, reason = coalesce(?, reason) WHERE id = ?", (state, reason, id))
 
 
-def queued(connection: sqlite3.Connection) -> list[InboxRow]:
+def queued(connection: SqlConnection) -> list[InboxRow]:
     """Return the messages that wait for their answer, in the order in which they came."""
     found = _open(connection, "queued")
     return [
@@ -91,12 +93,12 @@ def queued(connection: sqlite3.Connection) -> list[InboxRow]:
     ]
 
 
-def unheard_events(connection: sqlite3.Connection) -> list[tuple[str, str, Context]]:
+def unheard_events(connection: SqlConnection) -> list[tuple[str, str, Context]]:
     """Return id, JSON and context of the events that the hub was not told of yet."""
     return [(id, stored, context) for id, _, _, context, stored in _open(connection, "event")]
 
 
-def interrupted(connection: sqlite3.Connection, *, run_id: str | None = None) -> list[Interrupted]:
+def interrupted(connection: SqlConnection, *, run_id: str | None = None) -> list[Interrupted]:
     """Return the messages of a run that was interrupted, or else those that were being answered at once."""
     where, values = ("state = 'received'", ()) if run_id is None else ("run_id = ? AND state = 'queued'", (run_id,))
     rows = connection.execute(
@@ -106,19 +108,19 @@ def interrupted(connection: sqlite3.Connection, *, run_id: str | None = None) ->
     return [Interrupted(id, load_message(stored).address, *rest) for id, stored, *rest in rows]
 
 
-def clear_rejected(connection: sqlite3.Connection) -> None:
+def clear_rejected(connection: SqlConnection) -> None:
     """Forget the oldest refused messages: anybody can send those, and no disk holds them all."""
     connection.execute(
-        "DELETE FROM inbox WHERE state = 'rejected' AND rowid <= (SELECT rowid FROM inbox WHERE state = 'rejected'"
-        " ORDER BY rowid DESC LIMIT 1 OFFSET ?)",
+        "DELETE FROM inbox WHERE state = 'rejected' AND position <="
+        " (SELECT position FROM inbox WHERE state = 'rejected' ORDER BY position DESC LIMIT 1 OFFSET ?)",
         (REJECTED_KEPT,),
     )
 
 
-def _open(connection: sqlite3.Connection, state: str) -> list[tuple[str, str, str | None, Context, str]]:
+def _open(connection: SqlConnection, state: str) -> list[tuple[str, str, str | None, Context, str]]:
     rows = connection.execute(
         "SELECT id, session_key, run_id, principal, context_id, parent_id, message FROM inbox"
-        " WHERE state = ? ORDER BY rowid",
+        " WHERE state = ? ORDER BY position",
         (state,),
     ).fetchall()
     return [

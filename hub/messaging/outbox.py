@@ -10,7 +10,6 @@ import asyncio
 import json
 import logging
 import random
-import sqlite3
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +18,7 @@ from hub.core.context import SYSTEM, Context
 from hub.core.events import Event, EventBus
 from hub.core.ids import new_id
 from hub.core.repairs import Repairs, Severity
+from hub.core.sql import SqlConnection
 from hub.core.tasks import TaskOwner
 from hub.messaging.channels import EVENT_CHANNEL_ADDED, ChannelRegistry
 from hub.messaging.chunking import chunk
@@ -93,7 +93,7 @@ class Outbox:
 
     def insert(
         self,
-        connection: sqlite3.Connection,
+        connection: SqlConnection,
         address: Address,
         text: str,
         *,
@@ -159,7 +159,7 @@ class Outbox:
         )
         return dict(rows)
 
-    def _settle_interrupted(self, connection: sqlite3.Connection) -> None:
+    def _settle_interrupted(self, connection: SqlConnection) -> None:
         connection.execute("UPDATE outbox SET state = 'unknown' WHERE state = 'sending'")
 
     async def _report_unknown(self) -> None:
@@ -315,17 +315,17 @@ class Outbox:
         return int(self._clock.time() * 1000)
 
 
-def _pending(connection: sqlite3.Connection, chat: ChatKey) -> list[dict[str, Any]]:
+def _pending(connection: SqlConnection, chat: ChatKey) -> list[dict[str, Any]]:
     cursor = connection.execute(
         f"SELECT {_COLUMNS} FROM outbox WHERE channel = ? AND account = ? AND peer = ? AND state = 'pending'"  # noqa: S608  a constant
-        " ORDER BY rowid LIMIT 100",
+        " ORDER BY position LIMIT 100",
         chat,
     )
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
-def _delivered(connection: sqlite3.Connection, id: str, delivery: Delivery, now_ms: int) -> None:
+def _delivered(connection: SqlConnection, id: str, delivery: Delivery, now_ms: int) -> None:
     connection.execute(
         "UPDATE outbox SET state = 'delivered', attempts = attempts + 1, platform_ids = ?, updated_ms = ?, error = NULL"
         " WHERE id = ?",

@@ -5,7 +5,6 @@ A message's row and its run's row are written in one transaction, and so are the
 
 from __future__ import annotations
 
-import sqlite3
 from collections import Counter
 
 from hub.agent.run_request import RunRequest, RunResult
@@ -13,6 +12,7 @@ from hub.agent.runner import AgentRunner
 from hub.core.clock import Clock
 from hub.core.errors import Conflict
 from hub.core.ids import new_id
+from hub.core.sql import SqlConnection
 from hub.core.tasks import TaskOwner
 from hub.messaging import inbox_rows
 from hub.messaging.contract import Address, ChatType, ClientMessage, InboundMessage, Receipt
@@ -61,7 +61,7 @@ class MessageQueue:
         row = InboxRow(inbox_id, message, accepted.context, "queued", None, session_key, run_id)
         request = self._request(row, accepted.agent_id)
 
-        def write(connection: sqlite3.Connection) -> Receipt | None:
+        def write(connection: SqlConnection) -> Receipt | None:
             known = inbox_rows.insert(connection, row, int(self._clock.time() * 1000))
             if known is None:
                 if connection.execute("SELECT 1 FROM runs WHERE id = ?", (run_id,)).fetchone():
@@ -107,7 +107,7 @@ class MessageQueue:
         options = message.options if isinstance(message, ClientMessage) else {}
         session_key, run_id, address = row.session_key, row.run_id, message.address
 
-        def on_final(connection: sqlite3.Connection, result: RunResult) -> None:
+        def on_final(connection: SqlConnection, result: RunResult) -> None:
             inbox_rows.close(connection, row.id, "done")
             if text := self._answer(result):
                 self._outbox.insert(
@@ -165,7 +165,7 @@ class MessageQueue:
         """Close inbox rows of interrupted messages, and tell the sender that it was not done again."""
         text = say("run.interrupted", self._router.settings.language)
 
-        def write(connection: sqlite3.Connection) -> list[Address]:
+        def write(connection: SqlConnection) -> list[Address]:
             found = inbox_rows.interrupted(connection, run_id=run_id)
             for each in found:
                 inbox_rows.close(connection, each.id, "done", "interrupted")

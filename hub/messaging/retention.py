@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 from functools import partial
 
 from hub.core.clock import Clock
+from hub.core.sql import SqlConnection
 from hub.storage.database import Database
 
 DAY_S = 86_400.0
 
 
-def prune(connection: sqlite3.Connection, before_ms: int) -> None:
+def prune(connection: SqlConnection, before_ms: int) -> None:
     """Take out what is older; runs in the writer thread.
 
     A message that was handled keeps its row without its words, so that it is handled once, ever. Refused messages and

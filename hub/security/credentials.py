@@ -5,7 +5,6 @@ from __future__ import annotations
 import hmac
 import logging
 import secrets
-import sqlite3
 from collections.abc import Callable, Iterable
 from hashlib import sha256
 from typing import Any, Protocol, TypeVar
@@ -13,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 from hub.core.clock import Clock
 from hub.core.context import SCOPES, Authority
 from hub.core.errors import Forbidden, InvalidRequest
+from hub.core.sql import SqlConnection
 
 _log = logging.getLogger(__name__)
 
@@ -25,15 +25,15 @@ PLAIN_LENGTH_LIMIT = 512
 class CredentialStore(Protocol):
     """Where credentials are kept: the hub database, handed in from above."""
 
-    async def write(self, fn: Callable[[sqlite3.Connection], T]) -> T:
+    async def write(self, fn: Callable[[SqlConnection], T]) -> T:
         """Run `fn` in a transaction; it is durable when this returns."""
         ...
 
-    async def read(self, fn: Callable[[sqlite3.Connection], T]) -> T:
+    async def read(self, fn: Callable[[SqlConnection], T]) -> T:
         """Run `fn` over one unchanging state."""
         ...
 
-    def post(self, fn: Callable[[sqlite3.Connection], Any]) -> bool:
+    def post(self, fn: Callable[[SqlConnection], Any]) -> bool:
         """Run `fn` in a transaction without waiting."""
         ...
 

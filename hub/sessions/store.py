@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import sqlite3
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
@@ -19,6 +18,7 @@ from hub.core.clock import Clock
 from hub.core.errors import InvalidRequest, NotFound, Unavailable
 from hub.core.events import EventBus
 from hub.core.ids import new_id
+from hub.core.sql import SqlConnection
 from hub.models.contract import Usage
 from hub.sessions.keys import SessionKey
 from hub.sessions.schema import OPEN_TRANSCRIPTS
@@ -333,17 +333,17 @@ class SessionStore:
         return int(self._clock.time() * 1_000)
 
 
-def _select_all(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
+def _select_all(connection: SqlConnection) -> list[tuple[Any, ...]]:
     return connection.execute("SELECT key, session_id, agent_id, created_ms, updated_ms, data FROM sessions").fetchall()
 
 
-def _upsert(sessions: Iterable[Session]) -> Callable[[sqlite3.Connection], None]:
+def _upsert(sessions: Iterable[Session]) -> Callable[[SqlConnection], None]:
     rows = [
         (each.key, each.session_id, each.agent_id, each.created_ms, each.updated_ms, orjson.dumps(each.data()).decode())
         for each in sessions
     ]
 
-    def write(connection: sqlite3.Connection) -> None:
+    def write(connection: SqlConnection) -> None:
         connection.executemany(
             "INSERT INTO sessions(key, session_id, agent_id, created_ms, updated_ms, data) VALUES (?, ?, ?, ?, ?, ?)"
             " ON CONFLICT(key) DO UPDATE SET session_id = excluded.session_id, agent_id = excluded.agent_id,"
@@ -354,8 +354,8 @@ def _upsert(sessions: Iterable[Session]) -> Callable[[sqlite3.Connection], None]
     return write
 
 
-def _delete(key: str) -> Callable[[sqlite3.Connection], None]:
-    def write(connection: sqlite3.Connection) -> None:
+def _delete(key: str) -> Callable[[SqlConnection], None]:
+    def write(connection: SqlConnection) -> None:
         connection.execute("DELETE FROM sessions WHERE key = ?", (key,))
 
     return write

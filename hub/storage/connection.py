@@ -19,6 +19,7 @@ LOG_PAGES_LIMIT = 4_000
 LOG_BYTES_KEPT = 16 * 1024 * 1024
 PAGE_BYTES = 4_096
 CACHED_STATEMENTS = 256
+SQLITE_VERSION = sqlite3.sqlite_version_info
 
 
 decode_text = partial(str, encoding="utf-8", errors="replace")

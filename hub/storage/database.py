@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from hub.core.sql import SqlConnection
 from hub.storage.connection import Synchronous, connect
 from hub.storage.damage import (
     CHECK_LIMIT_BYTES,
@@ -81,7 +82,7 @@ class Database:
         await self._readers.stop()
         await self._writer.stop()
 
-    async def write(self, fn: Callable[[sqlite3.Connection], T]) -> T:
+    async def write(self, fn: Callable[[SqlConnection], T]) -> T:
         """Run `fn` in the writer thread and return its result once the disk has what it did.
 
         Args:
@@ -92,25 +93,27 @@ class Database:
         Raises:
             StorageError: It could not be made durable; nothing of it was kept.
             Unavailable: The database is closed.
-            Exception: Whatever `fn` raised (`sqlite3.IntegrityError` for a constraint); nothing of it was kept.
+            QueryFailed: A constraint does not allow it, or a statement is wrong; nothing of it was kept.
+            Exception: What `fn` raised; nothing of it was kept.
 
         Cancelling it before `fn` begins keeps it from running; later it is kept, whole, as if not cancelled.
         """
         result: T = await self._writer.submit(fn)
         return result
 
-    async def read(self, fn: Callable[[sqlite3.Connection], T], *, limit_s: float = READ_LIMIT_S) -> T:
+    async def read(self, fn: Callable[[SqlConnection], T], *, limit_s: float = READ_LIMIT_S) -> T:
         """Run `fn` in a reader thread over one unchanging state, which has every write that was awaited before.
 
         Raises:
             TimedOut: Its statements took longer than `limit_s` seconds.
             StorageError: The file could not be read.
-            Exception: Whatever `fn` raised.
+            QueryFailed: A statement is wrong, or it would write.
+            Exception: What `fn` raised.
         """
         result: T = await self._readers.submit(fn, limit_s)
         return result
 
-    def post(self, fn: Callable[[sqlite3.Connection], Any]) -> bool:
+    def post(self, fn: Callable[[SqlConnection], Any]) -> bool:
         """Write without waiting, in order with all other writes; errors are logged.
 
         Returns:

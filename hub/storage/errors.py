@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import errno
+import logging
 import sqlite3
 from pathlib import Path
 
 from hub.core.errors import HubError
+
+_log = logging.getLogger(__name__)
 
 _FULL = {sqlite3.SQLITE_FULL}
 _READ_ONLY = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_AUTH}
@@ -38,6 +41,13 @@ class DatabaseDamaged(StorageError):
     """A database file does not hold together."""
 
     code = "DATABASE_DAMAGED"
+
+
+class QueryFailed(StorageError):
+    """The database refused a statement: a constraint does not allow it, or it is wrong."""
+
+    code = "QUERY_FAILED"
+    http_status = 500
 
 
 class NewerSchema(StorageError):
@@ -98,6 +108,13 @@ def from_sqlite(error: sqlite3.Error, path: Path) -> StorageError | None:
             retry_after_s=1.0,
         )
     return None
+
+
+def query_failed(error: sqlite3.Error, path: Path) -> QueryFailed:
+    """Return the error of ours for a statement that the database refused; a mistake in SQL is logged."""
+    if not isinstance(error, sqlite3.IntegrityError):
+        _log.error("a statement for %s is wrong", path.name, exc_info=error)
+    return QueryFailed(f"{path.name} refused a statement: {error}", details={"file": str(path)})
 
 
 def from_os(error: OSError, path: Path, doing: str) -> StorageError:

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from hub.core.errors import HubError
+from hub.core.sql import SqlConnection
 from hub.storage.database import Database
 from hub.storage.history_rows import EVENT_INSERT, STATE_INSERT, USAGE_INSERT, encode
 from hub.storage.history_schema import HISTORY_MIGRATIONS
@@ -371,7 +372,7 @@ class HistoryStore:
 
     # --- below: in the writer's thread ---
 
-    def _flush(self, connection: sqlite3.Connection) -> None:
+    def _flush(self, connection: SqlConnection) -> None:
         self._flush_posted = False
         rows: dict[str, list[tuple[Any, ...]]] = {}
         for _ in range(len(self._buffer)):
@@ -393,7 +394,7 @@ class HistoryStore:
         if self._purged_at_s is None or time.monotonic() - self._purged_at_s >= PURGE_EVERY_S:
             self._purge(connection)
 
-    def _purge(self, connection: sqlite3.Connection) -> None:
+    def _purge(self, connection: SqlConnection) -> None:
         """Delete what is too old or too much, a bounded piece at a time."""
         self._purged_at_s = time.monotonic()
         more = False

@@ -130,5 +130,33 @@ def fifth(connection: sqlite3.Connection) -> None:
     connection.execute("ALTER TABLE tokens ADD COLUMN made_by TEXT NOT NULL DEFAULT ''")
 
 
-HUB_MIGRATIONS = (first, second, third, fourth, fifth)
+_ORDERED = ("inbox", "runs", "outbox", "approvals", "automation_runs", "system_events")
+
+
+def sixth(connection: sqlite3.Connection) -> None:
+    """Give rows that are read in order a position, and say in the inbox who wrote: what other databases know too."""
+    for table in _ORDERED:
+        _add_position(connection, table)
+    connection.execute("ALTER TABLE inbox ADD COLUMN person TEXT")
+    connection.execute("ALTER TABLE inbox ADD COLUMN owner INTEGER NOT NULL DEFAULT 0")
+    connection.execute(
+        "UPDATE inbox SET person = json_extract(principal, '$.person'),"
+        " owner = coalesce(json_extract(principal, '$.owner'), 0) WHERE json_valid(principal)"
+    )
+
+
+def _add_position(connection: sqlite3.Connection, table: str) -> None:
+    """Make a table again with its implicit row number as a column, in the same order."""
+    made = [statement for statement in (*_FIRST, *_SECOND, *_THIRD) if f" {table}(" in statement]
+    create, *indexes = made
+    columns = ", ".join(str(row[1]) for row in connection.execute(f"PRAGMA table_info({table})"))
+    connection.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
+    connection.execute(create.replace("id TEXT PRIMARY KEY", "position INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE"))
+    connection.execute(f"INSERT INTO {table}(position, {columns}) SELECT rowid, {columns} FROM old_{table}")  # noqa: S608  constants
+    connection.execute(f"DROP TABLE old_{table}")
+    for index in indexes:
+        connection.execute(index)
+
+
+HUB_MIGRATIONS = (first, second, third, fourth, fifth, sixth)
 """In order; one that was released is never changed, only followed by another."""

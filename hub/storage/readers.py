@@ -13,7 +13,7 @@ from threading import Thread
 from typing import Any
 
 from hub.core.errors import LimitExceeded, TimedOut, Unavailable
-from hub.storage.errors import from_sqlite, is_damage
+from hub.storage.errors import from_sqlite, is_damage, query_failed
 
 _log = logging.getLogger(__name__)
 
@@ -106,13 +106,13 @@ class Readers:
         if is_damage(error):
             self._on_damage(error)
         code = getattr(error, "sqlite_errorcode", None)
-        if code == sqlite3.SQLITE_READONLY:
-            return error  # the work's own mistake: it tried to write
-        known: Exception | None = from_sqlite(error, self._path)
+        known: Exception
         if code == sqlite3.SQLITE_INTERRUPT:
             known = TimedOut(f"a read from {self._path.name} took longer than {limit_s:g} s")
-        if known is None:
-            return error
+        elif code == sqlite3.SQLITE_READONLY:  # the work's own mistake: it tried to write
+            known = query_failed(error, self._path)
+        else:
+            known = from_sqlite(error, self._path) or query_failed(error, self._path)
         known.__cause__ = error
         return known
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterable
 
 import orjson
 from msgspec import Struct
+
+from hub.core.sql import SqlConnection
 
 TRACE_BYTES_LIMIT = 65_536
 """A longer trace is cut by whoever writes it; one that is longer still is not kept."""
@@ -58,7 +59,7 @@ class NotRunRow(Struct, frozen=True):
 Row = TraceRow | NotRunRow
 
 
-def write_rows(connection: sqlite3.Connection, rows: Iterable[Row], redact: Callable[[str], str] | None) -> None:
+def write_rows(connection: SqlConnection, rows: Iterable[Row], redact: Callable[[str], str] | None) -> None:
     """Write rows, and delete the oldest of buckets that hold more than they keep."""
     traces: dict[tuple[str, str, bool], int] = {}
     not_run: dict[tuple[str, str], int] = {}

@@ -13,7 +13,7 @@ from threading import Thread
 from typing import Any
 
 from hub.core.errors import LimitExceeded, TimedOut, Unavailable
-from hub.storage.errors import from_sqlite, is_damage
+from hub.storage.errors import from_sqlite, is_damage, query_failed
 
 _log = logging.getLogger(__name__)
 
@@ -260,9 +260,7 @@ class Writer:
             )
             timed_out.__cause__ = error
             return timed_out
-        known = from_sqlite(error, self._path)
-        if known is None:
-            return error
+        known = from_sqlite(error, self._path) or query_failed(error, self._path)
         known.__cause__ = error
         return known
 

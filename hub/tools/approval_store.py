@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
-import sqlite3
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from hub.core.context import Authority
+from hub.core.sql import SqlConnection
 from hub.storage.database import Database
 from hub.tools.approval import Approval, ApprovalState
 
@@ -38,13 +38,13 @@ class ApprovalStore:
     async def reopen(self, now_ms: int) -> list[Approval]:
         """End what an earlier process left pending, but for what survives a restart; return what is still pending."""
 
-        def write(connection: sqlite3.Connection) -> list[Approval]:
+        def write(connection: SqlConnection) -> list[Approval]:
             connection.execute(
                 "UPDATE approvals SET state = 'expired', decided_ms = ?, reason = ?"
                 " WHERE state = 'pending' AND survives = 0",
                 (now_ms, RESTARTED),
             )
-            return _select(connection, "state = 'pending' ORDER BY created_ms, rowid")
+            return _select(connection, "state = 'pending' ORDER BY created_ms, position")
 
         return await self._db.write(write)
 
@@ -52,15 +52,15 @@ class ApprovalStore:
         """Keep a new approval, on disk when this returns.
 
         Raises:
-            sqlite3.IntegrityError: There is one of that id.
+            QueryFailed: There is one of that id.
         """
         values = _values(approval)
 
-        def write(connection: sqlite3.Connection) -> None:
+        def write(connection: SqlConnection) -> None:
             connection.execute(f"INSERT INTO approvals({_COLUMNS}) VALUES ({', '.join('?' * len(values))})", values)  # noqa: S608  constants
             connection.execute(
-                "DELETE FROM approvals WHERE rowid IN (SELECT rowid FROM approvals WHERE state != 'pending'"
-                " ORDER BY created_ms DESC, rowid DESC LIMIT -1 OFFSET ?)",
+                "DELETE FROM approvals WHERE state != 'pending' AND id NOT IN"
+                " (SELECT id FROM approvals WHERE state != 'pending' ORDER BY created_ms DESC, position DESC LIMIT ?)",
                 (KEPT,),
             )
 
@@ -83,7 +83,7 @@ class ApprovalStore:
         """Return the latest approvals, whatever became of them, newest first; at most 200."""
         wanted = max(0, min(limit, LISTED_LIMIT))
         return await self._db.read(
-            lambda connection: _select(connection, "1 ORDER BY created_ms DESC, rowid DESC LIMIT ?", wanted)
+            lambda connection: _select(connection, "1 = 1 ORDER BY created_ms DESC, position DESC LIMIT ?", wanted)
         )
 
 
@@ -92,7 +92,7 @@ def settled(approval: Approval, state: ApprovalState, now_ms: int, by: str | Non
     return replace(approval, state=state, decided_ms=now_ms, decided_by=by, reason=reason)
 
 
-def _settle(connection: sqlite3.Connection, approval: Approval) -> bool:
+def _settle(connection: SqlConnection, approval: Approval) -> bool:
     cursor = connection.execute(
         "UPDATE approvals SET state = ?, decided_ms = ?, decided_by = ?, reason = ?"
         " WHERE id = ? AND state = 'pending' AND binding = ?",
@@ -131,7 +131,7 @@ def _values(approval: Approval) -> tuple[Any, ...]:
     )
 
 
-def _select(connection: sqlite3.Connection, where: str, *values: Any) -> list[Approval]:
+def _select(connection: SqlConnection, where: str, *values: Any) -> list[Approval]:
     cursor = connection.execute(f"SELECT {_COLUMNS} FROM approvals WHERE {where}", values)  # noqa: S608  constants
     names = [column[0] for column in cursor.description]
     rows = (_approval(dict(zip(names, row, strict=True))) for row in cursor.fetchall())

@@ -10,7 +10,6 @@ import asyncio
 import json
 import re
 import secrets
-import sqlite3
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
@@ -279,7 +278,7 @@ class Approvals:
         except asyncio.CancelledError:
             self._leave(waiting)
             raise
-        except (HubError, sqlite3.Error):
+        except HubError:
             self._drop(waiting, ApprovalDecision(False, ApprovalState.CANCELLED, None, "it could not be kept"))
             raise
         if self._waiting.get(approval.id) is waiting:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sqlite3
 import sys
 from pathlib import Path
 from typing import Any
 
 from hub.agent.run_request import RunRequest, RunResult
+from hub.core.sql import SqlConnection
 from hub.tools.contract import ToolCall
 from tests.agent.house import CHANGING, AgentHouse, standing
 
@@ -52,7 +52,7 @@ class Child:
             )
         )
 
-        def tell(connection: sqlite3.Connection) -> None:
+        def tell(connection: SqlConnection) -> None:
             for run_id in recovered.interrupted:
                 _note(connection, f"interrupted:{run_id}", "yes")
 
@@ -63,7 +63,7 @@ class Child:
     async def _take(self, asked: dict[str, Any]) -> None:
         request = self._request(asked)
 
-        def write(connection: sqlite3.Connection) -> None:
+        def write(connection: SqlConnection) -> None:
             _note(connection, f"asked:{request.run_id}", json.dumps(asked))
             self.house.runner.insert_queued(connection, request)
 
@@ -77,7 +77,7 @@ class Child:
     def _request(self, asked: dict[str, Any]) -> RunRequest:
         run_id = asked["run_id"]
 
-        def on_final(connection: sqlite3.Connection, result: RunResult) -> None:
+        def on_final(connection: SqlConnection, result: RunResult) -> None:
             _note(connection, f"reply:{run_id}", result.reply or str(result.error))
 
         return self.house.request(
@@ -95,7 +95,7 @@ class Child:
         return "seen"
 
 
-def _note(connection: sqlite3.Connection, key: str, value: str) -> None:
+def _note(connection: SqlConnection, key: str, value: str) -> None:
     # Noting something twice breaks the primary key, and so the test.
     connection.execute("INSERT INTO meta(key, value) VALUES (?, ?)", (key, value))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,6 +10,7 @@ import pytest
 from hub.agent.conversation import RUN_ENDED
 from hub.agent.recovery import Evidence, RecoveryVerdict, decide, gather, result_of
 from hub.agent.run_request import RunRequest, RunResult, RunStatus
+from hub.core.sql import SqlConnection
 from hub.models.contract import Message, Role, TextBlock, ToolCallBlock, Usage, tool_result, user_message
 from hub.sessions.entry import TranscriptEntry, event_entry, message_entry
 from hub.sessions.repair import pending_calls
@@ -91,7 +91,7 @@ def left(tmp_path: Path, openai_server: OpenAIServer) -> Left:
 
 
 def delivering(house: AgentHouse, replies: list[str]) -> RunRequest:
-    def on_final(_: sqlite3.Connection, result: RunResult) -> None:
+    def on_final(_: SqlConnection, result: RunResult) -> None:
         replies.append(result.reply)
 
     return house.request("hi", run_id="r", kind="message", on_final=on_final)

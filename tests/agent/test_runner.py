@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from hub.agent.run_request import RunResult, RunStatus
 from hub.core.errors import NotFound
 from hub.core.ids import new_id
+from hub.core.sql import SqlConnection
 from hub.models.contract import user_message
 from tests.agent.house import CHANGING, MAIN, TEXT, AgentHouse, standing
 from tests.servers.openai_server import OpenAIServer
@@ -241,11 +241,11 @@ async def test_a_run_that_ended_before_the_hub_was_started_is_not_run_again(
 async def test_on_final_is_done_with_the_end_or_not_at_all(house: AgentHouse) -> None:
     seen: list[RunResult] = []
 
-    def on_final(connection: sqlite3.Connection, result: RunResult) -> None:
+    def on_final(connection: SqlConnection, result: RunResult) -> None:
         connection.execute("INSERT INTO meta(key, value) VALUES ('reply', ?)", (result.reply,))
         seen.append(result)
 
-    def refuse(connection: sqlite3.Connection, _: RunResult) -> None:
+    def refuse(connection: SqlConnection, _: RunResult) -> None:
         connection.execute("INSERT INTO meta(key, value) VALUES ('reply', 'twice')")
 
     done = await house.runner.run(house.request(run_id="a", on_final=on_final))

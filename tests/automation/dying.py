@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 
 from hub.automation.running.run import Run
 from hub.automation.running.waiting import WaitingRuns
+from hub.core.sql import SqlConnection
 from hub.storage.database import Database
 from hub.storage.migrations import HUB_MIGRATIONS
 
@@ -23,11 +24,11 @@ class MemoryDatabase:
         for migration in HUB_MIGRATIONS:
             migration(self._connection)
 
-    async def write(self, fn: Callable[[sqlite3.Connection], T]) -> T:
+    async def write(self, fn: Callable[[SqlConnection], T]) -> T:
         await asyncio.sleep(0)
         return fn(self._connection)
 
-    async def read(self, fn: Callable[[sqlite3.Connection], T]) -> T:
+    async def read(self, fn: Callable[[SqlConnection], T]) -> T:
         return fn(self._connection)
 
 

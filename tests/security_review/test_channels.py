@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 import pytest
 
+from hub.core.sql import SqlConnection
 from hub.messaging.inbox import CLEAR_EVERY
 from hub.messaging.inbox_rows import REJECTED_KEPT
 from hub.models.contract import Role
@@ -41,7 +40,7 @@ async def test_commands_of_the_owner_are_refused_to_others(house: Besieged, comm
 
 
 async def test_refused_messages_do_not_fill_the_disk(house: Besieged) -> None:
-    def many(connection: sqlite3.Connection) -> None:
+    def many(connection: SqlConnection) -> None:
         connection.executemany(
             "INSERT INTO inbox(id, channel, account, peer, message_id, received_ms, state)"
             " VALUES (?, 'platform', 'default', '-666', ?, 0, 'rejected')",

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sqlite3
 import sys
 from functools import partial
 from pathlib import Path
 
+from hub.core.sql import SqlConnection
 from hub.storage.database import Database
 from hub.storage.migrations import HUB_MIGRATIONS
 
 WRITERS = 8
 
 
-def insert(connection: sqlite3.Connection, key: str) -> None:
+def insert(connection: SqlConnection, key: str) -> None:
     connection.execute("INSERT INTO meta VALUES(?, ?)", (key, "x" * 700))
 
 

@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from hub.core.errors import TimedOut, Unavailable
+from hub.core.sql import SqlConnection
 from hub.storage.database import Database
+from hub.storage.errors import QueryFailed
 from hub.storage.migrations import HUB_MIGRATIONS
 
 
@@ -25,15 +27,15 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
     await database.close()
 
 
-def count(connection: sqlite3.Connection) -> int:
+def count(connection: SqlConnection) -> int:
     return int(connection.execute("SELECT COUNT(*) FROM meta WHERE key != 'schema_version'").fetchone()[0])
 
 
-def insert(connection: sqlite3.Connection, key: str) -> int:
+def insert(connection: SqlConnection, key: str) -> int:
     return connection.execute("INSERT INTO meta VALUES(?, 'v')", (key,)).rowcount
 
 
-def _note(seen: list[int], number: int, _connection: sqlite3.Connection) -> None:
+def _note(seen: list[int], number: int, _connection: SqlConnection) -> None:
     seen.append(number)
 
 
@@ -57,7 +59,7 @@ async def test_an_awaited_write_is_there_for_a_stranger_at_once(database: Databa
 
 
 async def test_a_write_that_fails_fails_alone(database: Database) -> None:
-    def fails(connection: sqlite3.Connection) -> None:
+    def fails(connection: SqlConnection) -> None:
         insert(connection, "bad")
         raise LookupError("on purpose")
 
@@ -74,7 +76,7 @@ async def test_a_write_that_fails_fails_alone(database: Database) -> None:
 
 
 async def test_a_write_that_fails_by_itself_leaves_nothing(database: Database) -> None:
-    def fails(connection: sqlite3.Connection) -> None:
+    def fails(connection: SqlConnection) -> None:
         insert(connection, "bad")
         raise LookupError("on purpose")
 
@@ -88,7 +90,7 @@ async def test_a_write_that_fails_by_itself_leaves_nothing(database: Database) -
 async def test_a_broken_constraint_reaches_the_caller_as_such(database: Database) -> None:
     await database.write(partial(insert, key="a"))
 
-    with pytest.raises(sqlite3.IntegrityError):
+    with pytest.raises(QueryFailed):
         await database.write(partial(insert, key="a"))
 
 
@@ -153,7 +155,7 @@ async def test_a_write_cancelled_before_it_began_is_not_done(database: Database)
 async def test_a_read_sees_one_state_while_writes_go_on(database: Database) -> None:
     loop = asyncio.get_running_loop()
 
-    def look_twice(connection: sqlite3.Connection) -> tuple[int, int]:
+    def look_twice(connection: SqlConnection) -> tuple[int, int]:
         before = count(connection)
         written = asyncio.run_coroutine_threadsafe(database.write(partial(insert, key="meanwhile")), loop)
         written.result(timeout=10)
@@ -164,7 +166,7 @@ async def test_a_read_sees_one_state_while_writes_go_on(database: Database) -> N
 
 
 async def test_a_read_cannot_write(database: Database) -> None:
-    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+    with pytest.raises(QueryFailed, match="readonly"):
         await database.read(partial(insert, key="a"))
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from hub.core.errors import HubError
+from hub.core.sql import SqlConnection
 from hub.storage.database import Database
 from hub.storage.errors import NewerSchema
 from hub.storage.migrations import HUB_MIGRATIONS
@@ -18,11 +19,11 @@ from tests.lengths import examples
 ROWS = 400
 
 
-def insert_all(connection: sqlite3.Connection) -> None:
+def insert_all(connection: SqlConnection) -> None:
     connection.executemany("INSERT INTO meta VALUES(?, ?)", [(f"key-{n:04}", f"value-{n}-" * 12) for n in range(ROWS)])
 
 
-def keys(connection: sqlite3.Connection) -> set[str]:
+def keys(connection: SqlConnection) -> set[str]:
     return {row[0] for row in connection.execute("SELECT key FROM meta NOT INDEXED WHERE key LIKE 'key-%'")}
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from hub.core.sql import SqlConnection
 from hub.storage.database import Database
 from hub.storage.errors import DiskFull, ReadOnlyStorage, StorageError
 from hub.storage.files import write_atomic
@@ -36,7 +37,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(place)], check=True)
 
 
-def insert(connection: sqlite3.Connection, key: str) -> None:
+def insert(connection: SqlConnection, key: str) -> None:
     connection.execute("INSERT INTO meta VALUES(?, ?)", (key, "x" * 3000))
 
 

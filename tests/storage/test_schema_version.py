@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hub.core.sql import SqlConnection
 from hub.storage.database import Database
 from hub.storage.errors import MigrationFailed, NewerSchema
 from hub.storage.migrations import HUB_MIGRATIONS
@@ -77,7 +78,7 @@ async def test_a_message_is_stored_once(tmp_path: Path) -> None:
     database = Database(tmp_path / "hub.db", HUB_MIGRATIONS)
     await database.open()
 
-    def receive(connection: sqlite3.Connection) -> int:
+    def receive(connection: SqlConnection) -> int:
         return connection.execute(
             "INSERT OR IGNORE INTO inbox(id, channel, account, peer, message_id, received_ms, state) "
             "VALUES(hex(randomblob(8)), 'telegram', 'default', '1', '77', 0, 'received')"
@@ -140,3 +141,41 @@ async def test_a_flipped_version_in_the_header_is_not_taken_for_a_newer_program(
     connection.close()
 
     assert await columns(path, (make_notes, add_colour)) == ["text", "colour"]
+
+
+async def test_a_database_of_before_positions_keeps_its_rows_their_order_and_who_wrote(tmp_path: Path) -> None:
+    path = tmp_path / "hub.db"
+    insert = "INSERT INTO inbox(id, channel, account, peer, message_id, received_ms, state, principal) VALUES"
+    old = Database(path, HUB_MIGRATIONS[:5])
+    await old.open()
+    rows = [("z", "z", '{"owner": true, "person": "ada"}'), ("a", "a", '{"person": "bob"}'), ("m", "m", "{damaged")]
+    await old.write(
+        lambda connection: (
+            connection.executemany(f"{insert} (?, 'telegram', 'default', '1', ?, 0, 'queued', ?)", rows).rowcount
+        )
+    )
+    await old.close()
+
+    new = Database(path, HUB_MIGRATIONS)
+    await new.open()
+    found = await new.read(
+        lambda connection: connection.execute("SELECT id, person, owner FROM inbox ORDER BY position").fetchall()
+    )
+    indexes = await new.read(
+        lambda connection: connection.execute("SELECT name FROM sqlite_master WHERE type = 'index'").fetchall()
+    )
+    again = await new.write(
+        lambda connection: (
+            connection.execute(
+                f"{insert} ('n', 'telegram', 'default', '1', 'a', 0, 'queued', '{{}}')"
+                " ON CONFLICT(channel, account, peer, message_id) DO NOTHING"
+            ).rowcount
+        )
+    )
+    await new.close()
+
+    assert found == [("z", "ada", 1), ("a", "bob", 0), ("m", None, 0)]
+    assert {"inbox_open", "inbox_run", "runs_open", "outbox_open", "approvals_age", "system_events_waiting"} <= {
+        name for (name,) in indexes
+    }
+    assert again == 0

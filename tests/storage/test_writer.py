@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hub.core.errors import LimitExceeded, TimedOut, Unavailable
+from hub.core.sql import SqlConnection
 from hub.storage.connection import connect, create
 from hub.storage.writer import WAITING_LIMIT, Writer
 
@@ -31,11 +31,11 @@ async def writer(tmp_path: Path) -> AsyncIterator[Writer]:
     await writer.stop()
 
 
-def put(number: int) -> Callable[[sqlite3.Connection], int]:
+def put(number: int) -> Callable[[SqlConnection], int]:
     return lambda connection: connection.execute("INSERT INTO t VALUES(?)", (number,)).rowcount
 
 
-def rows(connection: sqlite3.Connection) -> list[int]:
+def rows(connection: SqlConnection) -> list[int]:
     return [row[0] for row in connection.execute("SELECT x FROM t ORDER BY x")]
 
 
@@ -43,7 +43,7 @@ async def held(writer: Writer) -> tuple[threading.Event, asyncio.Future[None]]:
     """Keep the writer busy until the event is set."""
     begun, go_on = threading.Event(), threading.Event()
 
-    def wait(_connection: sqlite3.Connection) -> None:
+    def wait(_connection: SqlConnection) -> None:
         begun.set()
         go_on.wait(timeout=30)
 
@@ -91,7 +91,7 @@ async def test_a_statement_without_end_takes_its_batch_with_it_and_each_is_told(
 
 
 async def test_failures_inside_a_batch_are_each_their_own(writer: Writer) -> None:
-    def fails(connection: sqlite3.Connection) -> None:
+    def fails(connection: SqlConnection) -> None:
         connection.execute("INSERT INTO t VALUES(1000)")
         raise LookupError("on purpose")
 
@@ -159,7 +159,7 @@ async def test_stopping_writes_what_waits(writer: Writer) -> None:
 
 
 async def test_work_that_wants_to_exit_ends_nothing_but_itself(writer: Writer) -> None:
-    def leave(_connection: sqlite3.Connection) -> None:
+    def leave(_connection: SqlConnection) -> None:
         raise SystemExit(3)
 
     with pytest.raises(RuntimeError, match="SystemExit"):

@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import resource
-import sqlite3
 import sys
 from functools import partial
 from pathlib import Path
 
 from hub.core.errors import HubError
+from hub.core.sql import SqlConnection
 from hub.storage.database import Database
 from hub.storage.migrations import HUB_MIGRATIONS
 
 LIMIT_BYTES = 512 * 1024
 
 
-def insert(connection: sqlite3.Connection, key: str) -> None:
+def insert(connection: SqlConnection, key: str) -> None:
     connection.execute("INSERT INTO meta VALUES(?, ?)", (key, "x" * 3000))
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
+import orjson
 from msgspec import Struct
 
+from hub.core.sql import SqlConnection
 from hub.sessions.session import Session
 from hub.storage.database import Database
 
@@ -59,7 +60,7 @@ class FlushStore:
         Rows of conversations that are over and written are taken out.
         """
 
-        def read(connection: sqlite3.Connection) -> list[tuple[str, str, str]]:
+        def read(connection: SqlConnection) -> list[tuple[str, str, str]]:
             connection.execute("UPDATE memory_flushes SET wanted_ms = NULL, plan = NULL WHERE tries >= ?", (TRIES,))
             connection.execute(
                 "DELETE FROM memory_flushes WHERE wanted_ms IS NULL AND plan IS NULL"
@@ -100,8 +101,8 @@ class FlushStore:
         """Note that a conversation is written up to an entry; it is on disk when this returns."""
         values = {"entry_id": entry_id, "entry_ms": entry_ms, "path": path}
         changes = (
-            "entry_id = excluded.entry_id, entry_ms = excluded.entry_ms, path = coalesce(excluded.path, path),"
-            " plan = NULL, wanted_ms = NULL, tries = 0"
+            "entry_id = excluded.entry_id, entry_ms = excluded.entry_ms,"
+            " path = coalesce(excluded.path, memory_flushes.path), plan = NULL, wanted_ms = NULL, tries = 0"
         )
         await self._db.write(_upsert(session, now_ms, changes, values))
 
@@ -119,17 +120,16 @@ class FlushStore:
         """Return the ids of the persons who spoke in a conversation, None for those who are of no home."""
         rows = await self._db.read(
             lambda connection: connection.execute(
-                "SELECT DISTINCT json_extract(authority, '$.person'), json_extract(authority, '$.owner') FROM runs"
+                "SELECT DISTINCT authority FROM runs"
                 " WHERE session_key = ? AND session_id = ? AND lane = 'main' AND authority IS NOT NULL",
                 (session.key, session.session_id),
             ).fetchall()
         )
-        return {person for person, owner in rows if person is not None or not owner}
+        speakers = [orjson.loads(authority) for (authority,) in rows]
+        return {each.get("person") for each in speakers if each.get("person") is not None or not each.get("owner")}
 
 
-def _upsert(
-    session: Session, now_ms: int, changes: str, values: dict[str, Any]
-) -> Callable[[sqlite3.Connection], None]:
+def _upsert(session: Session, now_ms: int, changes: str, values: dict[str, Any]) -> Callable[[SqlConnection], None]:
     columns = {
         "session_id": session.session_id,
         "session_key": session.key,
@@ -142,7 +142,7 @@ def _upsert(
         f" ON CONFLICT(session_id) DO UPDATE SET updated_ms = excluded.updated_ms, {changes}"
     )
 
-    def write(connection: sqlite3.Connection) -> None:
+    def write(connection: SqlConnection) -> None:
         connection.execute(statement, tuple(columns.values()))
 
     return write

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import sqlite3
 from typing import Any
 
 import orjson
 from msgspec import Struct
 
+from hub.core.sql import SqlConnection, upsert
 from hub.storage.database import Database
 
 _log = logging.getLogger(__name__)
@@ -17,6 +17,7 @@ _COLUMNS = (
     "id, agent_id, area, topics, text, created_ms, expires_ms, cooldown_s, last_fired_ms, fired, session_key, person,"
     " trusted"
 )
+_PUT = upsert("standing_intents", _COLUMNS)
 
 
 class StandingIntent(Struct, frozen=True):
@@ -79,7 +80,7 @@ class IntentStore:
     async def load(self, now_ms: int) -> list[StandingIntent]:
         """Return all that have not expired, oldest first; those that have are taken out."""
 
-        def read(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
+        def read(connection: SqlConnection) -> list[tuple[Any, ...]]:
             connection.execute("DELETE FROM standing_intents WHERE expires_ms <= ?", (now_ms,))
             return connection.execute(f"SELECT {_COLUMNS} FROM standing_intents ORDER BY created_ms, id").fetchall()  # noqa: S608
 
@@ -108,8 +109,7 @@ class IntentStore:
             intent.person,
             int(intent.trusted),
         )
-        statement = f"INSERT OR REPLACE INTO standing_intents({_COLUMNS}) VALUES ({', '.join('?' * len(row))})"  # noqa: S608
-        await self._db.write(lambda connection: connection.execute(statement, row).rowcount)
+        await self._db.write(lambda connection: connection.execute(_PUT, row).rowcount)
 
     async def note_fired(self, ids: list[str], now_ms: int) -> None:
         """Note that intents were told; it is on disk when this returns."""

@@ -10,7 +10,6 @@ import asyncio
 import json
 import logging
 import os
-import sqlite3
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import tzinfo
 from hashlib import sha256
@@ -30,6 +29,7 @@ from hub.core.context import Authority, Context, ToolPolicy
 from hub.core.errors import Forbidden, HubError, InvalidRequest, LimitExceeded, NotFound, Unavailable
 from hub.core.events import EventBus
 from hub.core.slugs import slugify
+from hub.core.sql import SqlConnection, upsert
 from hub.sessions.keys import ROOMS, SessionKey
 from hub.sessions.privacy import MEMORY_TOOLS
 from hub.storage.database import Database
@@ -42,6 +42,7 @@ PER_AGENT_LIMIT = 50
 ANSWERS_LIMIT = 400
 DISCARD_AGAIN_S = (1.0, 5.0, 30.0)
 """How long after one another it is tried again to take out what ran."""
+_PUT_AUTHORITY = upsert("automation_authority", "id, authority, text_hash, made_by, session_key, created_ms")
 WITHOUT_MEMORY = ToolPolicy(deny=frozenset({MEMORY_TOOLS}))
 ORPHANS_AFTER_S = 3_600.0
 """How long the authority of something that is not in the files is kept: a file may be broken for a while."""
@@ -396,14 +397,14 @@ class ScheduleService:
             now if before is None else before.created_ms,
         )
 
-        def write(connection: sqlite3.Connection) -> None:
+        def write(connection: SqlConnection) -> None:
             old = connection.execute(
                 "SELECT id FROM automation_authority WHERE created_ms < ?", (now - int(ORPHANS_AFTER_S * 1000),)
             ).fetchall()
             for (each,) in old:
                 if each not in known:
                     _forget(connection, each)
-            connection.execute("INSERT OR REPLACE INTO automation_authority VALUES (?, ?, ?, ?, ?, ?)", values)
+            connection.execute(_PUT_AUTHORITY, values)
 
         await self._db.write(write)
 
@@ -439,7 +440,7 @@ def _made_by(item: Any) -> str | None:
     return str(found) if found is not None else None
 
 
-def _forget(connection: sqlite3.Connection, id: str) -> None:
+def _forget(connection: SqlConnection, id: str) -> None:
     connection.execute("DELETE FROM automation_authority WHERE id = ?", (id,))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import sqlite3
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from time import monotonic
@@ -23,6 +22,7 @@ from hub.core.context import SCOPES, Authority, Context
 from hub.core.errors import HubError, NotFound, Unavailable
 from hub.core.schema import Invalid, SchemaError
 from hub.core.slugs import slugify
+from hub.core.sql import SqlConnection
 from hub.storage.database import Database
 
 _log = logging.getLogger(__name__)
@@ -428,7 +428,7 @@ class Automations:
         return self._parts.people().as_now(authority)
 
     async def _authorities(self) -> Makers:
-        def read(connection: sqlite3.Connection) -> list[tuple[str, str, str, int]]:
+        def read(connection: SqlConnection) -> list[tuple[str, str, str, int]]:
             return connection.execute("SELECT id, authority, made_by, created_ms FROM automation_authority").fetchall()
 
         rows = await self._db.read(read)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from hub.core.clock import Clock
+from hub.core.sql import SqlConnection, upsert
 from hub.core.tasks import TaskOwner
 from hub.storage.database import Database
 
@@ -19,7 +19,12 @@ FLUSH_DELAY_S = 2.0
 
 STOPPED = "automations_stopped_ms"
 
-Write = Callable[[sqlite3.Connection], None]
+_PUT_STOPPED = upsert("meta", "key, value")
+_PUT_STATE = upsert(
+    "automation_state", "id, enabled, last_triggered_ms, failures, paused_reason, schedules, updated_ms"
+)
+
+Write = Callable[[SqlConnection], None]
 
 
 class SavedStates(Struct):
@@ -84,9 +89,7 @@ class KeptStates:
         """Write what was not written yet, and that everything until now was seen."""
         await self.flush()
         now_ms = str(int(self._clock.time() * 1000))
-        await self._db.write(
-            lambda connection: connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (STOPPED, now_ms))
-        )
+        await self._db.write(lambda connection: connection.execute(_PUT_STOPPED, (STOPPED, now_ms)))
 
     async def flush(self) -> None:
         """Write what was not written yet; it is on disk when this returns."""
@@ -112,7 +115,7 @@ class KeptStates:
         self._dirty.discard(id)
         writing = self._writing([id])
 
-        def both(connection: sqlite3.Connection) -> None:
+        def both(connection: SqlConnection) -> None:
             writing(connection)
             if also is not None:
                 also(connection)
@@ -149,15 +152,15 @@ class KeptStates:
     def _writing(self, ids: Iterable[str]) -> Write:
         rows = [self._row(id, self._states[id]) for id in ids if id in self._states]
 
-        def write(connection: sqlite3.Connection) -> None:
-            connection.executemany("INSERT OR REPLACE INTO automation_state VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+        def write(connection: SqlConnection) -> None:
+            connection.executemany(_PUT_STATE, rows)
 
         return write
 
     def _row(self, id: str, kept: SavedStates) -> tuple[object, ...]:
         return (
             id,
-            kept.enabled,
+            None if kept.enabled is None else int(kept.enabled),
             None if kept.last_triggered is None else int(kept.last_triggered * 1000),
             kept.failures,
             kept.paused_reason,
@@ -175,7 +178,7 @@ def _times(stored: Any) -> dict[str, float]:
     return {str(key): float(when) for key, when in (stored or {}).items()}
 
 
-def _take_stopped(connection: sqlite3.Connection) -> float | None:
+def _take_stopped(connection: SqlConnection) -> float | None:
     """Return when the hub was stopped in good order, and forget it: the next end may be a crash."""
     row = connection.execute("SELECT value FROM meta WHERE key = ?", (STOPPED,)).fetchone()
     connection.execute("DELETE FROM meta WHERE key = ?", (STOPPED,))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sqlite3
 from collections.abc import Callable, Mapping
 from datetime import datetime, tzinfo
 from hashlib import sha256
@@ -30,6 +29,7 @@ from hub.core.context import Context
 from hub.core.errors import HubError
 from hub.core.events import EventBus
 from hub.core.lanes import Lanes, Priority
+from hub.core.sql import SqlConnection
 from hub.core.states import StateMachine
 from hub.security.jail_path import PathRefused
 from hub.security.root import Root
@@ -220,7 +220,7 @@ class Heartbeats:
         state, heard = await self._db.read(
             lambda connection: (
                 load(connection, agent.id),
-                connection.execute("SELECT max(rowid) FROM inbox WHERE state != 'rejected'").fetchone()[0],
+                connection.execute("SELECT max(position) FROM inbox WHERE state != 'rejected'").fetchone()[0],
             )
         )
         due = tuple(heartbeat_file.due(checklist.checks, state.looked, self._clock.time(), limit))
@@ -254,7 +254,7 @@ class Heartbeats:
         told = (view.state.told, view.state.text) if view.state.told is not None and view.state.text else None
         zone = self._zone()
 
-        def on_final(connection: sqlite3.Connection, result: RunResult) -> None:
+        def on_final(connection: SqlConnection, result: RunResult) -> None:
             self._judge(connection, agent.id, beat, view, result, verdict)
             if place is not None and verdict.status == "alert" and verdict.text is not None:
                 self._delivery.insert(connection, place, verdict.text, child, run_id=result.run_id)
@@ -281,7 +281,7 @@ class Heartbeats:
 
     def _judge(
         self,
-        connection: sqlite3.Connection,
+        connection: SqlConnection,
         agent_id: str,
         beat: Beat,
         view: _View,

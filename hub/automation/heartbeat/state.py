@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
@@ -12,6 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hub.automation.heartbeat.file import CHECKS_LIMIT
+from hub.core.sql import SqlConnection, upsert
 
 ALERTS_KEPT = 50
 SAME_ALERT_S = 86_400.0
@@ -74,7 +74,7 @@ def digest(text: str) -> str:
     return sha256(" ".join(text.casefold().split()).encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def load(connection: sqlite3.Connection, agent_id: str) -> HeartbeatState:
+def load(connection: SqlConnection, agent_id: str) -> HeartbeatState:
     """Return what is remembered of an agent; nothing when it cannot be read."""
     row = connection.execute("SELECT result FROM service_results WHERE key = ?", (_PREFIX + agent_id,)).fetchone()
     try:
@@ -84,10 +84,10 @@ def load(connection: sqlite3.Connection, agent_id: str) -> HeartbeatState:
         return HeartbeatState()
 
 
-def store(connection: sqlite3.Connection, agent_id: str, state: HeartbeatState, now_ms: int) -> None:
+def store(connection: SqlConnection, agent_id: str, state: HeartbeatState, now_ms: int) -> None:
     """Write what is remembered; inside the caller's transaction."""
     stored: dict[str, Any] = {name: getattr(state, name) for name in HeartbeatState.__struct_fields__}
     connection.execute(
-        "INSERT OR REPLACE INTO service_results(key, result, created_ms) VALUES (?, ?, ?)",
+        upsert("service_results", "key, result, created_ms"),
         (_PREFIX + agent_id, json.dumps(stored), now_ms),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
@@ -19,6 +18,7 @@ from hub.automation.tracing.trace import TraceWriter
 from hub.automation.tracing.trace_store import TraceStore
 from hub.core.context import Authority, Context
 from hub.core.errors import LimitExceeded
+from hub.core.sql import SqlConnection
 from hub.storage.database import Database
 
 _log = logging.getLogger(__name__)
@@ -28,12 +28,13 @@ STATE_LIMIT_BYTES = 1_048_576
 FORMAT = 1
 
 _UPSERT = (
-    "INSERT INTO automation_runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET"
+    "INSERT INTO automation_runs(id, owner_kind, owner_id, state, authority, context_id, parent_id, created_ms,"
+    " updated_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET"
     " state = excluded.state, authority = excluded.authority, updated_ms = excluded.updated_ms"
 )
 """A run that is saved again keeps its place, so that those that wait for their turn go on in order."""
 
-Write = Callable[[sqlite3.Connection], None]
+Write = Callable[[SqlConnection], None]
 
 
 class Owner(Protocol):
@@ -140,7 +141,7 @@ class WaitingRuns:
             now_ms,
         )
 
-        def write(connection: sqlite3.Connection) -> None:
+        def write(connection: SqlConnection) -> None:
             connection.execute(_UPSERT, row)
 
         return write
@@ -169,7 +170,7 @@ class WaitingRuns:
         rows = await self._db.read(
             lambda connection: connection.execute(
                 "SELECT id, owner_kind, owner_id, state, authority, context_id, parent_id FROM automation_runs"
-                " ORDER BY rowid"
+                " ORDER BY position"
             ).fetchall()
         )
         found = []

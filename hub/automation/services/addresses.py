@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ from msgspec import Struct
 
 from hub.core.errors import NotFound
 from hub.core.schema import All, AnyOf, Described, Invalid, Length, Optional, Required, Schema, show, string
+from hub.core.sql import SqlConnection
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.contract import Address, ChatType
 from hub.security.people import People
@@ -120,43 +120,43 @@ class Addresses:
 
 
 _COLUMNS = "channel, account, peer, session_key, message"
-_RECENT = "rowid > (SELECT COALESCE(max(rowid), 0) FROM inbox) - ? AND state IN ('queued', 'done', 'command')"
+_RECENT = "position > (SELECT COALESCE(max(position), 0) FROM inbox) - ? AND state IN ('queued', 'done', 'command')"
 
 
-def _last_of_session(connection: sqlite3.Connection, session_key: str) -> DeliveryTarget | None:
+def _last_of_session(connection: SqlConnection, session_key: str) -> DeliveryTarget | None:
     return _place(
         connection.execute(
-            f"SELECT {_COLUMNS} FROM inbox WHERE {_RECENT} AND session_key = ? ORDER BY rowid DESC LIMIT 1",  # noqa: S608
+            f"SELECT {_COLUMNS} FROM inbox WHERE {_RECENT} AND session_key = ? ORDER BY position DESC LIMIT 1",  # noqa: S608
             (LOOKED_AT, session_key),
         ).fetchone()
     )
 
 
-def _last_of_owner(connection: sqlite3.Connection, prefix: str) -> DeliveryTarget | None:
+def _last_of_owner(connection: SqlConnection, prefix: str) -> DeliveryTarget | None:
     return _place(
         connection.execute(
             f"SELECT {_COLUMNS} FROM inbox WHERE {_RECENT} AND substr(session_key, 1, ?) = ?"  # noqa: S608
-            " AND json_extract(principal, '$.owner') AND session_key NOT LIKE '%:group:%'"
-            " AND session_key NOT LIKE '%:channel:%' ORDER BY rowid DESC LIMIT 1",
+            " AND owner = 1 AND session_key NOT LIKE '%:group:%'"
+            " AND session_key NOT LIKE '%:channel:%' ORDER BY position DESC LIMIT 1",
             (LOOKED_AT, len(prefix), prefix),
         ).fetchone()
     )
 
 
-def _last_of_person(connection: sqlite3.Connection, person_id: str) -> DeliveryTarget | None:
+def _last_of_person(connection: SqlConnection, person_id: str) -> DeliveryTarget | None:
     return _place(
         connection.execute(
-            f"SELECT {_COLUMNS} FROM inbox WHERE {_RECENT} AND json_extract(principal, '$.person') = ?"  # noqa: S608
-            " AND session_key NOT LIKE '%:group:%' AND session_key NOT LIKE '%:channel:%' ORDER BY rowid DESC LIMIT 1",
+            f"SELECT {_COLUMNS} FROM inbox WHERE {_RECENT} AND person = ? AND session_key NOT LIKE '%:group:%'"  # noqa: S608
+            " AND session_key NOT LIKE '%:channel:%' ORDER BY position DESC LIMIT 1",
             (LOOKED_AT, person_id),
         ).fetchone()
     )
 
 
-def _known(connection: sqlite3.Connection, address: Address, thread: str | None) -> DeliveryTarget:
+def _known(connection: SqlConnection, address: Address, thread: str | None) -> DeliveryTarget:
     rows = connection.execute(
         f"SELECT {_COLUMNS} FROM inbox WHERE channel = ? AND account = ? AND peer = ? AND session_key IS NOT NULL"  # noqa: S608
-        " ORDER BY rowid DESC LIMIT 50",
+        " ORDER BY position DESC LIMIT 50",
         (address.channel, address.account, address.peer),
     ).fetchall()
     for row in rows:

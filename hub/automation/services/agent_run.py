@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,6 +29,7 @@ from hub.core.schema import (
     string,
 )
 from hub.core.services import ResponseMode, ServiceCall, ServiceRegistry
+from hub.core.sql import SqlConnection
 from hub.sessions.keys import SessionKey, SessionKind, main_key
 from hub.tools.policy import policies_from_config
 from hub.tools.profiles import PROFILES
@@ -112,7 +112,7 @@ class AgentRunService:
         session_key = _session_key(data["session"], agent_id, authority)
         place = await self._addresses.target(data["announce"], agent_id=agent_id, session_key=session_key)
 
-        def on_final(connection: sqlite3.Connection, result: RunResult) -> None:
+        def on_final(connection: SqlConnection, result: RunResult) -> None:
             if place is not None and result.status is RunStatus.OK and _is_told(result.reply, data):
                 self._delivery.insert(connection, place, result.reply, context, run_id=result.run_id)
 

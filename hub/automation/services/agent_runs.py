@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sqlite3
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
@@ -21,6 +20,7 @@ from hub.core.events import EventBus
 from hub.core.ids import new_id
 from hub.core.lanes import Lanes, Priority
 from hub.core.services import ServiceCall
+from hub.core.sql import SqlConnection
 from hub.core.tasks import TaskOwner
 from hub.models.contract import Message, Role, TextBlock
 from hub.sessions.keys import cron_key
@@ -76,7 +76,7 @@ class RequestedRun(Struct, frozen=True):
     timeout_s: float | None = None
     extra_system_prompt: str | None = None
     began: Callable[[str], None] | None = None
-    on_final: Callable[[sqlite3.Connection, RunResult], None] | None = None
+    on_final: Callable[[SqlConnection, RunResult], None] | None = None
     after: Callable[[RunResult], None] | None = None
     quoted: bool = False
 
@@ -145,7 +145,7 @@ class AgentRuns:
         now = self._now_ms()
         active = {each.run_id for each in self._runner.active()}
 
-        def write(connection: sqlite3.Connection) -> int:
+        def write(connection: SqlConnection) -> int:
             rows = connection.execute(
                 "SELECT id FROM runs WHERE lane = ? AND inbox_id IS NULL AND state = 'queued' AND created_ms < ?",
                 (LANE, now - int(ORPHANS_AFTER_S * 1000)),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from hashlib import sha256
 
 from hub.agent.whose_words import provenance_of
@@ -14,6 +13,7 @@ from hub.core.errors import Conflict
 from hub.core.events import EventBus
 from hub.core.ids import new_id
 from hub.core.lanes import Lanes, Priority
+from hub.core.sql import SqlConnection
 from hub.core.tasks import TaskOwner
 from hub.messaging.outbox import Outbox
 from hub.models.contract import Message, Role, TextBlock
@@ -81,7 +81,7 @@ class ResultDelivery:
 
     def insert(
         self,
-        connection: sqlite3.Connection,
+        connection: SqlConnection,
         place: DeliveryTarget,
         text: str,
         context: Context,
@@ -135,7 +135,7 @@ class ResultDelivery:
         self._bus.fire(EVENT_SESSION_SAID, {"session_key": key, "text": text, "entry_id": entry_id}, context)
 
     def _insert_once(
-        self, connection: sqlite3.Connection, place: DeliveryTarget, text: str, context: Context, name: str
+        self, connection: SqlConnection, place: DeliveryTarget, text: str, context: Context, name: str
     ) -> list[str]:
         known = connection.execute("SELECT result FROM service_results WHERE key = ?", (name,)).fetchone()
         if known is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable
 
 from msgspec import Struct
@@ -18,6 +17,7 @@ from hub.core.context import Authority, Context
 from hub.core.errors import InvalidRequest
 from hub.core.events import EventBus
 from hub.core.ids import new_id
+from hub.core.sql import SqlConnection
 from hub.models.contract import user_message
 from hub.sessions.entry import OWNER, Provenance, TranscriptEntry, message_entry
 from hub.sessions.store import SessionStore
@@ -92,7 +92,7 @@ class SystemEvents:
         authority = json.dumps(context.authority.as_dict())
         now = self._now_ms()
 
-        def write(connection: sqlite3.Connection) -> bool:
+        def write(connection: SqlConnection) -> bool:
             connection.execute("DELETE FROM system_events WHERE created_ms < ?", (now - int(KEPT_S * 1000),))
             added = connection.execute(
                 "INSERT INTO system_events(id, agent_id, session_key, text, authority, created_ms)"
@@ -102,7 +102,7 @@ class SystemEvents:
             connection.execute(
                 "DELETE FROM system_events WHERE session_key = ? AND taken_ms IS NULL AND id NOT IN"
                 " (SELECT id FROM system_events WHERE session_key = ? AND taken_ms IS NULL"
-                " ORDER BY created_ms DESC, rowid DESC LIMIT ?)",
+                " ORDER BY created_ms DESC, position DESC LIMIT ?)",
                 (session_key, session_key, WAITING_LIMIT),
             )
             return added.rowcount > 0
@@ -127,7 +127,7 @@ class SystemEvents:
         rows = await self._db.read(
             lambda connection: connection.execute(
                 f"SELECT id, text, session_key, authority, created_ms FROM system_events WHERE {column} = ?"  # noqa: S608
-                " AND taken_ms IS NULL ORDER BY created_ms, rowid LIMIT ?",
+                " AND taken_ms IS NULL ORDER BY created_ms, position LIMIT ?",
                 (value, WAITING_LIMIT),
             ).fetchall()
         )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hmac
 import logging
-import sqlite3
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,6 +23,7 @@ from hub.core.errors import Forbidden, LimitExceeded, NotFound
 from hub.core.events import EventBus
 from hub.core.ids import new_id
 from hub.core.secret import Secret
+from hub.core.sql import SqlConnection
 from hub.gateway.calls.contract import credential_of
 from hub.storage.database import Database
 
@@ -367,7 +367,7 @@ class Devices:
         removed = [self._grants.pop(key) for key in keys]
         rows = [(grant.row_id,) for grant in removed]
 
-        def write(connection: sqlite3.Connection) -> None:
+        def write(connection: SqlConnection) -> None:
             connection.executemany("DELETE FROM devices WHERE id = ?", rows)
 
         for grant in removed:
@@ -413,7 +413,7 @@ def _hash(plain: str) -> bytes:
     return sha256(plain.encode("utf-8", "surrogatepass")).digest()
 
 
-def _load(connection: sqlite3.Connection) -> tuple[list[Any], list[Any]]:
+def _load(connection: SqlConnection) -> tuple[list[Any], list[Any]]:
     grants = connection.execute(
         "SELECT id, public_key, data, token_hash, scopes, created_ms, last_used_ms FROM devices"
         " WHERE revoked_ms IS NULL"
@@ -422,7 +422,7 @@ def _load(connection: sqlite3.Connection) -> tuple[list[Any], list[Any]]:
     return grants, requests
 
 
-def _store_grant(connection: sqlite3.Connection, grant: Grant) -> None:
+def _store_grant(connection: SqlConnection, grant: Grant) -> None:
     stored = {
         "data": dict(grant.data),
         "generation": grant.generation,
@@ -431,8 +431,10 @@ def _store_grant(connection: sqlite3.Connection, grant: Grant) -> None:
     }
     data = orjson.dumps(stored).decode()
     connection.execute(
-        "INSERT OR REPLACE INTO devices(id, public_key, data, token_hash, role, scopes, created_ms, last_used_ms)"
-        " VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO devices(id, public_key, data, token_hash, role, scopes, created_ms, last_used_ms)"
+        " VALUES(?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET public_key = excluded.public_key,"
+        " data = excluded.data, token_hash = excluded.token_hash, role = excluded.role, scopes = excluded.scopes,"
+        " created_ms = excluded.created_ms, last_used_ms = excluded.last_used_ms, revoked_ms = NULL",
         (
             grant.row_id,
             grant.public_key,
@@ -446,7 +448,7 @@ def _store_grant(connection: sqlite3.Connection, grant: Grant) -> None:
     )
 
 
-def _store_request(connection: sqlite3.Connection, request: PairingRequest, replaced: list[str]) -> None:
+def _store_request(connection: SqlConnection, request: PairingRequest, replaced: list[str]) -> None:
     connection.executemany("DELETE FROM device_requests WHERE id = ?", [(id,) for id in replaced])
     connection.execute("DELETE FROM device_requests WHERE expires_ms <= ?", (request.created_ms,))
     data = {

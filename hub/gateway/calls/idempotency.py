@@ -8,7 +8,6 @@ by methods that find out themselves what was done (`Method.repeatable`); for the
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
 from hashlib import sha256
 from typing import Any
@@ -19,6 +18,7 @@ from msgspec.structs import replace
 
 from hub.core.clock import Clock
 from hub.core.errors import Conflict, HubError, InvalidRequest, Unavailable
+from hub.core.sql import SqlConnection
 from hub.core.tasks import TaskOwner
 from hub.gateway.calls.contract import Method, MethodCall
 from hub.gateway.calls.method_table import IDEMPOTENCY_KEY
@@ -152,7 +152,7 @@ class Idempotency:
         for later in waiting:
             await _tell(later, payload)
 
-    def _claim(self, connection: sqlite3.Connection, place: _Key, params_hash: str) -> tuple[str, str | None] | None:
+    def _claim(self, connection: SqlConnection, place: _Key, params_hash: str) -> tuple[str, str | None] | None:
         """Insert the row, or return hash and answers of the one that is there."""
         now = self._now_ms()
         row = connection.execute(
@@ -162,8 +162,10 @@ class Idempotency:
         if row is not None and row[2] >= now - int(KEEP_S * 1000):
             return row[0], row[1]
         connection.execute(
-            "INSERT OR REPLACE INTO idempotency(principal, method, key, params_hash, created_ms, state)"
-            " VALUES(?, ?, ?, ?, ?, 'started')",
+            "INSERT INTO idempotency(principal, method, key, params_hash, created_ms, state)"
+            " VALUES(?, ?, ?, ?, ?, 'started') ON CONFLICT(principal, method, key) DO UPDATE"
+            " SET params_hash = excluded.params_hash, created_ms = excluded.created_ms, state = 'started',"
+            " responses = NULL",
             (*place, params_hash, now),
         )
         return None
@@ -172,7 +174,7 @@ class Idempotency:
         text = orjson.dumps(answers if method.kept is None else [method.kept(each) for each in answers]).decode()
         state = "done" if len(answers) >= method.answers else "started"
 
-        def write(connection: sqlite3.Connection) -> None:
+        def write(connection: SqlConnection) -> None:
             connection.execute(
                 "UPDATE idempotency SET responses = ?, state = ? WHERE principal = ? AND method = ? AND key = ?",
                 (text, state, *place),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ from hub.core.clock import Clock
 from hub.core.errors import HubError, InvalidRequest, NotFound
 from hub.core.lanes import DEFAULT_LIMITS, MAIN
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer
+from hub.core.sql import SqlConnection
 from hub.core.tasks import TaskOwner
 from hub.gateway.calls.contract import LARGE_FRAME_BYTES, READ, WRITE, Method, MethodCall
 from hub.gateway.calls.method_table import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_SCHEMA
@@ -127,7 +127,7 @@ class AgentMethods:
         address = self._address(params, session_key) if params["deliver"] else None
         run_id = params[IDEMPOTENCY_KEY]
 
-        def on_final(connection: sqlite3.Connection, result: RunResult) -> None:
+        def on_final(connection: SqlConnection, result: RunResult) -> None:
             if address is not None and result.status == RunStatus.OK and result.reply:
                 self._outbox.insert(
                     connection,

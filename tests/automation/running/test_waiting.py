@@ -324,7 +324,7 @@ async def test_a_run_that_the_stopping_hub_cuts_off_stays(db: Database) -> None:
 async def test_a_row_that_cannot_be_read_is_left(db: Database, caplog: pytest.LogCaptureFixture) -> None:
     await db.write(
         lambda connection: connection.execute(
-            "INSERT INTO automation_runs VALUES ('r', 'automation', 'a', '{\"format\": 99}', '{}', 'c', NULL, 0, 0)"
+            "INSERT INTO automation_runs VALUES (1, 'r', 'automation', 'a', '{\"format\": 99}', '{}', 'c', '', 0, 0)"
         )
     )
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import orjson
+
+from hub.core.sql import SqlConnection
 from hub.storage.database import Database
 from integrations.memory.notes.omissions import Omissions
 from integrations.memory.notes.sources import Ground, conversations
@@ -48,14 +50,15 @@ class Conversations:
             HubError: The database cannot be read.
         """
 
-        def read(connection: sqlite3.Connection) -> list[tuple[str, str]]:
+        def read(connection: SqlConnection) -> list[tuple[str, str, str]]:
             return connection.execute(
-                "SELECT session_id, id FROM runs WHERE agent_id = ? AND session_id IS NOT NULL"
-                " AND json_extract(authority, '$.person') = ?",
-                (agent_id, person),
+                "SELECT session_id, id, authority FROM runs WHERE agent_id = ? AND session_id IS NOT NULL"
+                " AND authority IS NOT NULL",
+                (agent_id,),
             ).fetchall()
 
         found: dict[str, set[str]] = defaultdict(set)
-        for session_id, run_id in await self.db.read(read):
-            found[session_id].add(run_id)
+        for session_id, run_id, authority in await self.db.read(read):
+            if orjson.loads(authority).get("person") == person:
+                found[session_id].add(run_id)
         return {session_id: frozenset(runs) for session_id, runs in found.items()}
