@@ -145,7 +145,6 @@ class Hub:
             tools=tools,
             agents=agents,
             messaging=messaging,
-            memory=memory,
             components=self._running,
             log=log,
         )

@@ -10,7 +10,6 @@ from msgspec import Struct
 from hub.components.agents import AgentsComponent
 from hub.components.component import Component
 from hub.components.foundation import Foundation
-from hub.components.memory import MemoryComponent
 from hub.components.messaging import MessagingComponent
 from hub.components.tools import ToolsComponent
 from hub.core.errors import Unavailable
@@ -62,7 +61,6 @@ class AccessComponent(Component):
         tools: ToolsComponent,
         agents: AgentsComponent,
         messaging: MessagingComponent,
-        memory: MemoryComponent,
         components: Callable[[], Iterable[Component]],
         log: LogTail | None,
     ) -> None:
@@ -92,8 +90,6 @@ class AccessComponent(Component):
             messaging.outbox,
             agents.lanes,
             tools.approvals,
-            memory.memory,
-            memory.remembering,
         )
         self._served: Served | None = None
 

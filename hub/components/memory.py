@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from hub.agent.remembering import AgentMemory, MemoryDependencies
 from hub.components.agents import AgentsComponent
@@ -10,6 +10,12 @@ from hub.components.component import Component
 from hub.components.foundation import Foundation
 from hub.core.services import ServiceRegistry
 from hub.core.stages import Stage
+from hub.gateway.calls.contract import Method
+from hub.gateway.methods.memory import MemoryMethods
+from hub.gateway.methods.memory_door import MemoryApi
+from hub.gateway.methods.memory_files import MemoryFileMethods
+from hub.gateway.methods.memory_intents import IntentMethods
+from hub.gateway.methods.memory_tidy import TidyMethods
 from hub.memory.registry import MemoryRegistry
 from hub.security.people import People
 from hub.storage.database import Database
@@ -30,6 +36,8 @@ class MemoryComponent(Component):
         services: ServiceRegistry,
         people: Callable[[], People],
     ) -> None:
+        self._base = base
+        self._agents = agents.agents
         self.memory = MemoryRegistry()
         self.remembering = AgentMemory(
             MemoryDependencies(
@@ -47,3 +55,13 @@ class MemoryComponent(Component):
     def stages(self) -> Sequence[Stage]:
         """Return the stage of what agents remember."""
         return [Stage("remembering", self.remembering.open, self.remembering.close)]
+
+    def methods(self) -> Iterable[Method]:
+        """Return the methods about entries, files, intents and tidying up."""
+        api = MemoryApi(self.memory, self._agents, self._base.clock, self._base.redactor)
+        return [
+            *MemoryMethods(api).methods(),
+            *MemoryFileMethods(api).methods(),
+            *IntentMethods(api, self.remembering.intents).methods(),
+            *TidyMethods(api, self._agents, self.remembering.tidy).methods(),
+        ]

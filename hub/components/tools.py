@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from hub.components.component import Component
 from hub.components.foundation import Foundation
 from hub.core.services import ServiceRegistry
 from hub.core.stages import Stage
+from hub.gateway.calls.contract import Method
+from hub.gateway.methods.approvals import ApprovalMethods
 from hub.storage.database import Database
 from hub.tools.approval_questions import ask_about_services
 from hub.tools.approvals import Approvals
@@ -34,3 +36,7 @@ class ToolsComponent(Component):
     async def apply(self, changed: frozenset[str]) -> None:
         """Take over the rules."""
         self.tools.configure(rules_in_force(self._base.config.current, self._base.repairs))
+
+    def methods(self) -> Iterable[Method]:
+        """Return the methods about approvals."""
+        return ApprovalMethods(self.approvals).methods()

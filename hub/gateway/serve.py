@@ -1,4 +1,4 @@
-"""What the gateway serves: its methods and HTTP routes, put into the tables once the parts behind them stand."""
+"""What the gateway serves: its methods and HTTP routes, put into its tables beside those of the other components."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 from msgspec import Struct
 
 from hub.agent.agents import Agents
-from hub.agent.remembering import AgentMemory
 from hub.agent.runner import AgentRunner
 from hub.config.store import ConfigStore
 from hub.core.lanes import Lanes
@@ -24,24 +23,17 @@ from hub.gateway.http_api.runs import ApiRuns
 from hub.gateway.http_api.sign_in import SignIn
 from hub.gateway.log_tail import LogTail
 from hub.gateway.methods.agent_runs import AgentMethods
-from hub.gateway.methods.approvals import ApprovalMethods
 from hub.gateway.methods.catalog import CatalogMethods
 from hub.gateway.methods.chat import ChatMethods
 from hub.gateway.methods.config import ConfigMethods
 from hub.gateway.methods.devices import DeviceMethods
 from hub.gateway.methods.hub_state import HubFacts, HubState
-from hub.gateway.methods.memory import MemoryMethods
-from hub.gateway.methods.memory_door import MemoryApi
-from hub.gateway.methods.memory_files import MemoryFileMethods
-from hub.gateway.methods.memory_intents import IntentMethods
-from hub.gateway.methods.memory_tidy import TidyMethods
 from hub.gateway.methods.sessions import SessionMethods
 from hub.gateway.methods.tokens import TokenMethods
 from hub.gateway.push.approval_events import ApprovalEvents
 from hub.gateway.push.automation_events import AutomationEvents
 from hub.gateway.push.events import HubEvents, RunEvents
 from hub.gateway.push.schedule_events import ScheduleEvents
-from hub.memory.registry import MemoryRegistry
 from hub.messaging.inbox import Inbox
 from hub.messaging.outbox import Outbox
 from hub.models.registry import ModelRegistry
@@ -57,7 +49,7 @@ from hub.tools.registry import ToolRegistry
 
 
 class CoreServices(Struct, frozen=True):
-    """What stands in recovery mode too.
+    """What there is in recovery mode too.
 
     Attributes:
         integrations: Returns the states of integrations as plain data.
@@ -77,11 +69,7 @@ class CoreServices(Struct, frozen=True):
 
 
 class HubServices(Struct, frozen=True):
-    """What stands only when the configuration is good: the agents and all around them.
-
-    Attributes:
-        remembering: Standing intents, and tidying up; None where nobody looks after the memory.
-    """
+    """What there is only when the configuration is good: the agents and all around them."""
 
     agents: Agents
     sessions: SessionStore
@@ -92,8 +80,6 @@ class HubServices(Struct, frozen=True):
     outbox: Outbox
     lanes: Lanes
     approvals: Approvals
-    memory: MemoryRegistry
-    remembering: AgentMemory | None = None
 
 
 class Served(Struct, frozen=True):
@@ -147,11 +133,9 @@ def serve(
         approvals = house.approvals
         closers.append(ApprovalEvents(gateway.bus, gateway.broadcast, gateway.clock, approvals).close)
         methods += [*catalog.methods(), *_conversation(gateway, ground, house, events)]
-        methods += ApprovalMethods(approvals).methods()
         routes += _openai(gateway, ground, house)
         closers.append(AutomationEvents(gateway.bus, gateway.broadcast, gateway.clock).close)
         closers.append(ScheduleEvents(gateway.bus, gateway.broadcast, gateway.clock, events.chat_final).close)
-        methods += _memory(gateway, ground, house)
     gateway.welcomer.attach(
         state.health,
         state.facts.session_defaults,
@@ -207,15 +191,6 @@ def _conversation(gateway: Gateway, ground: CoreServices, house: HubServices, ev
         ground.tasks,
     )
     return [*sessions.methods(), *chat.methods(), *agent.methods()]
-
-
-def _memory(gateway: Gateway, ground: CoreServices, house: HubServices) -> list[Method]:
-    door = MemoryApi(house.memory, house.agents, gateway.clock, ground.redactor)
-    methods = [*MemoryMethods(door).methods(), *MemoryFileMethods(door).methods()]
-    if house.remembering is not None:
-        methods += IntentMethods(door, house.remembering.intents).methods()
-        methods += TidyMethods(door, house.agents, house.remembering.tidy).methods()
-    return methods
 
 
 def _openai(gateway: Gateway, ground: CoreServices, house: HubServices) -> list[Route]:

@@ -20,6 +20,10 @@ from hub.core.states import StateMachine
 from hub.gateway.calls.settings import HttpSettings
 from hub.gateway.http_api.webhooks import webhook_routes
 from hub.gateway.log_tail import LogTail
+from hub.gateway.methods.approvals import ApprovalMethods
+from hub.gateway.methods.memory import MemoryMethods
+from hub.gateway.methods.memory_door import MemoryApi
+from hub.gateway.methods.memory_files import MemoryFileMethods
 from hub.gateway.serve import CoreServices, HubServices, Served, serve
 from hub.memory.registry import MemoryRegistry
 from hub.messaging.access import AccessPolicy
@@ -226,9 +230,14 @@ class FullRig(Rig):
             self.outbox,
             self.lanes,
             self.approvals,
-            self.memory,
         )
-        methods = automation_methods(self.automation, self.agents, self.config, self.redactor)
+        memory = MemoryApi(self.memory, self.agents, self.clock, self.redactor)
+        methods = [
+            *automation_methods(self.automation, self.agents, self.config, self.redactor),
+            *ApprovalMethods(self.approvals).methods(),
+            *MemoryMethods(memory).methods(),
+            *MemoryFileMethods(memory).methods(),
+        ]
         routes = webhook_routes(self.gateway.ingress, self.automation.webhooks)
         self.served = serve(self.gateway, ground, house, methods=methods, routes=routes)
 
