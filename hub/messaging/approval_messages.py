@@ -15,7 +15,7 @@ from hub.core.errors import HubError
 from hub.core.events import Event, EventBus
 from hub.core.sql import SqlConnection, SqlCursor
 from hub.messaging.contract import Address, ChatType
-from hub.messaging.outbox import Outbox
+from hub.messaging.seams import ReplyOutbox
 from hub.messaging.stored import load_message
 from hub.messaging.texts import say
 from hub.storage.database import Database
@@ -50,7 +50,7 @@ class ApprovalMessages:
     """
 
     def __init__(
-        self, approvals: Approvals, db: Database, outbox: Outbox, bus: EventBus, language: Callable[[], str]
+        self, approvals: Approvals, db: Database, outbox: ReplyOutbox, bus: EventBus, language: Callable[[], str]
     ) -> None:
         self._approvals = approvals
         self._db = db

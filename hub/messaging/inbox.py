@@ -17,9 +17,8 @@ from hub.messaging.commands import CommandCall, Commands
 from hub.messaging.contract import ClientMessage, Inbound, InboundEvent, InboundMessage, Receipt
 from hub.messaging.decide import Accept, Notice, Refuse
 from hub.messaging.inbox_rows import InboxRow
-from hub.messaging.outbox import Outbox
-from hub.messaging.queue import MessageQueue
 from hub.messaging.router import Router
+from hub.messaging.seams import AnswerQueue, ReplyOutbox
 from hub.messaging.stored import load_event
 from hub.messaging.texts import say
 from hub.storage.database import Database
@@ -46,9 +45,9 @@ class Inbox:
         self,
         db: Database,
         router: Router,
-        queue: MessageQueue,
+        queue: AnswerQueue,
         commands: Commands,
-        outbox: Outbox,
+        outbox: ReplyOutbox,
         *,
         bus: EventBus,
         clock: Clock,

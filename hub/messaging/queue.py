@@ -18,8 +18,8 @@ from hub.messaging import inbox_rows
 from hub.messaging.contract import Address, ChatType, ClientMessage, InboundMessage, Receipt
 from hub.messaging.decide import Accept
 from hub.messaging.inbox_rows import InboxRow
-from hub.messaging.outbox import Outbox
 from hub.messaging.router import Router
+from hub.messaging.seams import ReplyOutbox
 from hub.messaging.texts import say
 from hub.models.contract import Block, Message, Role, TextBlock
 from hub.sessions.keys import SessionKey
@@ -35,7 +35,7 @@ class MessageQueue:
     """
 
     def __init__(
-        self, db: Database, router: Router, runner: AgentRunner, outbox: Outbox, *, clock: Clock, tasks: TaskOwner
+        self, db: Database, router: Router, runner: AgentRunner, outbox: ReplyOutbox, *, clock: Clock, tasks: TaskOwner
     ) -> None:
         self._db = db
         self._router = router

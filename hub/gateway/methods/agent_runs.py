@@ -20,7 +20,7 @@ from hub.gateway.calls.method_table import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_SCHE
 from hub.gateway.methods.attachments import ATTACHMENTS_SCHEMA, images_of
 from hub.gateway.methods.sessions import THINKING, SessionMethods
 from hub.messaging.contract import Address
-from hub.messaging.outbox import Outbox
+from hub.messaging.seams import ReplyOutbox
 from hub.models.contract import Message, Role, TextBlock
 from hub.sessions.keys import SessionKey, main_key
 from hub.sessions.store import SessionStore
@@ -54,7 +54,7 @@ class AgentMethods:
         sessions: SessionStore,
         agents: Agents,
         runner: AgentRunner,
-        outbox: Outbox,
+        outbox: ReplyOutbox,
         db: Database,
         clock: Clock,
         tasks: TaskOwner,

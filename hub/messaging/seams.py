@@ -1,0 +1,66 @@
+"""The inbox, the queue and the outbox as others reach them; what keeps their rows may be another database."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from hub.core.context import Context
+from hub.core.sql import SqlConnection
+from hub.messaging.channels import ChannelRegistry
+from hub.messaging.contract import Address, ClientMessage, Receipt
+from hub.messaging.decide import Accept
+
+
+class MessageInbox(Protocol):
+    """Takes messages; `hub.messaging.inbox.Inbox` is one."""
+
+    async def submit(self, message: ClientMessage, context: Context) -> Receipt:
+        """Take a message of an authenticated caller; it is on disk when this returns."""
+        ...
+
+
+class AnswerQueue(Protocol):
+    """Sees to it that accepted messages are answered; `hub.messaging.queue.MessageQueue` is one."""
+
+    def is_full(self, session_key: str) -> bool:
+        """Whether as many messages of a session wait as may."""
+        ...
+
+    async def add(self, accepted: Accept) -> Receipt:
+        """Queue a message; it is on disk when this returns."""
+        ...
+
+    async def recover(self) -> int:
+        """Take up what a stop or a crash left; return how many messages are answered again."""
+        ...
+
+
+class ReplyOutbox(Protocol):
+    """Sends what is written to it; `hub.messaging.outbox.Outbox` is one."""
+
+    @property
+    def channels(self) -> ChannelRegistry:
+        """The channels that send."""
+        ...
+
+    def insert(
+        self,
+        connection: SqlConnection,
+        address: Address,
+        text: str,
+        *,
+        caused_by: str | None,
+        session_key: str | None = None,
+        run_id: str | None = None,
+        reply_to: str | None = None,
+    ) -> list[str]:
+        """Write a reply inside the caller's transaction and return the ids of its parts."""
+        ...
+
+    async def send(self, address: Address, text: str, context: Context, *, session_key: str | None = None) -> list[str]:
+        """Write a message and begin to send it; return the ids of its parts once they are on disk."""
+        ...
+
+    def notify(self, address: Address) -> None:
+        """Begin to send what is pending for a chat."""
+        ...
