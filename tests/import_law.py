@@ -32,6 +32,13 @@ LIGHT = {
 }
 # What a command that only reads the configuration may load.
 SCHEMA_LIGHT = {"msgspec", "orjson", "ruamel", "voluptuous"}
+# Imports for types that may close a circle: steps and plans name the run that they are handed.
+RUN = "hub.automation.running.run"
+TYPES_IN_A_CIRCLE = {
+    ("hub.automation.contract", RUN),
+    ("hub.automation.running.plan", RUN),
+    ("hub.automation.running.position", RUN),
+}
 # Packages of an extra: only its integration knows them, since they may not be installed.
 EXTRAS = {
     **dict.fromkeys(("chromadb", "docker", "litellm", "playwright", "telegram", "whoosh"), ("integrations",)),
@@ -216,8 +223,8 @@ def _third_party(start: str, modules: Mapping[str, Module]) -> dict[str, str]:
 
 
 def _cycles(modules: Mapping[str, Module]) -> list[str]:
-    """One complaint for each circle of modules that import each other while they are being imported."""
-    edges = {name: sorted(_executes(module, modules)) for name, module in modules.items()}
+    """One complaint for each circle of modules that import each other: at start, inside functions or for types."""
+    edges = {name: sorted(_executes(module, modules) | _defers(module, modules)) for name, module in modules.items()}
     found, done = [], set[str]()
     for name in sorted(edges):
         if name in done:
@@ -242,6 +249,18 @@ def _executes(module: Module, modules: Mapping[str, Module]) -> set[str]:
             if name in modules and not is_under_way:
                 found.add(name)
     return found
+
+
+def _defers(module: Module, modules: Mapping[str, Module]) -> set[str]:
+    """The modules that `module` imports inside functions or for types alone, without the packages these lie in."""
+    return {
+        item.target
+        for item in module.imports
+        if not item.at_start
+        and item.target in modules
+        and item.target != module.name
+        and (module.name, item.target) not in TYPES_IN_A_CIRCLE
+    }
 
 
 def _way_back(start: str, edges: Mapping[str, list[str]]) -> list[str] | None:

@@ -129,8 +129,16 @@ def test_a_module_that_takes_a_name_from_its_own_package_is_a_circle(check: Chec
     "back",
     [FOR_TYPES + "import hub.core.a\n", "def f():\n    import hub.core.a\n", "f = lambda: __import__('hub.core.a')\n"],
 )
-def test_an_import_that_waits_or_is_for_types_closes_no_circle(check: Check, back: str) -> None:
-    assert check({"hub/core/a.py": "import hub.core.b\n", "hub/core/b.py": back}) == []
+def test_an_import_that_waits_or_is_for_types_closes_a_circle_too(check: Check, back: str) -> None:
+    found = check({"hub/core/a.py": "import hub.core.b\n", "hub/core/b.py": back})
+
+    assert found == ["hub/core/a.py:1: a circle of imports: hub.core.a → hub.core.b → hub.core.a"]
+
+
+def test_a_package_that_imports_its_modules_when_asked_is_no_circle(check: Check) -> None:
+    package = "def f():\n    from hub.core.a import A\n    from hub.core import b\n"
+
+    assert check({"hub/core/__init__.py": package, "hub/core/a.py": "import hub.core.b\n", "hub/core/b.py": ""}) == []
 
 
 def test_a_package_that_gathers_its_modules_is_no_circle(check: Check) -> None:

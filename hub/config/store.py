@@ -223,9 +223,19 @@ class ConfigStore:
             return None
         from hub.config.watch import watch_files
 
-        return tasks.spawn(watch_files(self, on_reload), name="watch the configuration")
+        async def reload() -> None:
+            result = await self.reload()
+            if result.changed or result.errors or result.left_recovery:
+                await on_reload(result)
+
+        return tasks.spawn(watch_files(self._folders, reload), name="watch the configuration")
 
     # --- what happens inside ---
+
+    def _folders(self) -> list[Path]:
+        """Return every folder that holds a file of the configuration, or whose files are included."""
+        names = {str(Path(name).parent) for name in self.files_read} | set(self.folders_read) | {"."}
+        return sorted(folder for name in names if (folder := self.home / name).is_dir())
 
     def _check(self, overrides: Mapping[str, str] | None = None) -> Checked:
         if overrides is not None:

@@ -1,33 +1,30 @@
-"""Watches the configuration files of a running hub and reloads when they change."""
+"""Watch the configuration files of a running hub and reload when they change."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hub.config.files import YAML_SUFFIXES
-
-if TYPE_CHECKING:
-    from hub.config.store import ConfigStore, OnReload
 
 DEBOUNCE_MS = 200
 STEP_MS = 50
 
 
-async def watch_files(store: ConfigStore, on_reload: OnReload) -> None:
-    """Reload whenever a YAML file of the configuration changes, until cancelled.
+async def watch_files(find_folders: Callable[[], Sequence[Path]], reload: Callable[[], Awaitable[None]]) -> None:
+    """Reload when the watch begins and whenever a YAML file of the configuration changes, until cancelled.
 
     Args:
-        store: Whose files.
-        on_reload: Awaited with each result that changed, or refused, something.
+        find_folders: Returns the folders to watch; asked again after each reload.
+        reload: Reloads the configuration.
     """
     watchfiles = await asyncio.to_thread(_load)
     while True:
-        folders = _folders(store)
+        folders = find_folders()
         stop = asyncio.Event()
         changes = watchfiles.awatch(
             *folders,
@@ -39,10 +36,8 @@ async def watch_files(store: ConfigStore, on_reload: OnReload) -> None:
         )
         async with aclosing(_from_the_start(changes)) as news:
             async for _ in news:
-                result = await store.reload()
-                if result.changed or result.errors or result.left_recovery:
-                    await on_reload(result)
-                if _folders(store) != folders:
+                await reload()
+                if find_folders() != folders:
                     stop.set()
 
 
@@ -65,12 +60,6 @@ def _load() -> ModuleType:
     import watchfiles
 
     return watchfiles
-
-
-def _folders(store: ConfigStore) -> list[Path]:
-    """Return every folder that holds a file of the configuration, or whose files are included."""
-    names = {str(Path(name).parent) for name in store.files_read} | set(store.folders_read) | {"."}
-    return sorted(folder for name in names if (folder := store.home / name).is_dir())
 
 
 def _is_yaml(_change: object, path: str) -> bool:

@@ -13,6 +13,11 @@ from msgspec import Struct, field
 
 from hub.core.errors import HubError
 
+AUTO = "auto"
+"""The reference that leaves the choice of a model to the hub."""
+DEFAULT_TIMEOUT_S = 120.0
+"""Seconds until the first event of a model, then between two."""
+
 
 class Role(StrEnum):
     """Who says a message."""

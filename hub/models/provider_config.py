@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from hub.core.secret import Secret
-from hub.models.schema import DEFAULT_TIMEOUT_S
+from hub.models.contract import DEFAULT_TIMEOUT_S
 from hub.models.vendors import OFFLINE, OFFLINE_API, OLLAMA, OPENAI_API, VENDORS, Vendor, api_of
 
 

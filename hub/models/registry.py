@@ -14,7 +14,7 @@ from hub.core.events import EventBus
 from hub.core.repairs import Repairs
 from hub.core.secret import Secret
 from hub.core.tasks import TaskOwner
-from hub.models.contract import AuthError, ModelInfo, ModelProvider
+from hub.models.contract import AUTO, AuthError, ModelInfo, ModelProvider
 from hub.models.failover import RetryPolicy
 from hub.models.health import Health
 from hub.models.infos import ModelInfos
@@ -22,7 +22,7 @@ from hub.models.managed import ManagedProvider
 from hub.models.ollama import OllamaProbe
 from hub.models.provider_config import KeyOrigin, ProviderConfig, read_providers
 from hub.models.resolved import Resolved
-from hub.models.schema import AUTO, MODELS_SCHEMA
+from hub.models.schema import MODELS_SCHEMA
 from hub.models.selection import Choice, Option, choose_auto, choose_named
 from hub.models.vendors import BUILT_IN_APIS, LITELLM_API, OLLAMA
 

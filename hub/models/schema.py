@@ -28,9 +28,9 @@ from hub.core.schema import (
     url,
 )
 from hub.core.secret import Secret
+from hub.models.contract import AUTO, DEFAULT_TIMEOUT_S
+from hub.models.selection import doubtful_references
 
-AUTO = "auto"
-DEFAULT_TIMEOUT_S = 120.0
 DEFAULT_ATTEMPTS = 3
 DEFAULT_MAX_WAIT_S = 30.0
 PROVIDERS_LIMIT = 100
@@ -163,8 +163,6 @@ SECTIONS = (
 
 def check_references(config: Any, report: CheckReport) -> None:
     """Warn of unknown models, also those of agents; no error, since a key may be in the environment another time."""
-    from hub.models.selection import doubtful_references
-
     section = config.get("models")
     if isinstance(section, Mapping):
         agents = config.get("agents")

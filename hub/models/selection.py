@@ -9,8 +9,8 @@ from typing import Any
 from msgspec import Struct
 
 from hub.core.errors import HubError, InvalidRequest, NotFound
+from hub.models.contract import AUTO
 from hub.models.provider_config import KeyOrigin, ProviderConfig, read_providers
-from hub.models.schema import AUTO
 from hub.models.vendors import VENDORS
 
 ALIAS_DEPTH = 8

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
 from hub.core.errors import HubError, TimedOut
-
-if TYPE_CHECKING:
-    from hub.template.work import Work
 
 ROUNDS = 8
 """A template is rendered so often at most until all its functions are answered."""
@@ -61,16 +58,16 @@ class Answers:
             raise HubError(str(error)) from error
 
 
-def deferred_function(name: str, work: Callable[[], Work]) -> Callable[..., Any]:
-    """The function that stands for one that takes its time.
+def deferred_function(name: str, current_answers: Callable[[], Answers | None]) -> Callable[..., Any]:
+    """Return the function that templates call in place of one that takes its time.
 
     Args:
         name: Its name in templates.
-        work: The work of the rendering under way, which holds the answers.
+        current_answers: Returns the answers of the current rendering; None where none can be awaited.
     """
 
     def function(*args: Any, **named: Any) -> Any:
-        answers = work().answers
+        answers = current_answers()
         if answers is None:
             raise TypeError(
                 f"{name}() takes its time and can be used in actions and conditions that run, "

@@ -67,6 +67,10 @@ class Template:
         """
         return self._templates._render(self, variables, parse=parse_result, quote=quote)[0]
 
+    async def render_async(self, variables: Mapping[str, Any], *, quote: Callable[[str], str] | None = None) -> Any:
+        """As `TemplateEngine.render_async`."""
+        return await self._templates.render_async(self, variables, quote=quote)
+
     def render_info(self, variables: Mapping[str, Any]) -> tuple[Any, RenderInfo]:
         """Render it, and tell what the result depended on.
 
@@ -144,7 +148,7 @@ class TemplateEngine:
 
     def compile_value(self, value: Any, name: str = "") -> CompiledValue:
         """Return a value, with the templates in it ready to be rendered again and again."""
-        return compile_value(self, value, name)
+        return compile_value(self.compile, value, name)
 
     def render_value(
         self, value: Any, variables: Mapping[str, Any], name: str = "", *, quote: Callable[[str], str] | None = None
@@ -269,11 +273,11 @@ class TemplateEngine:
             for name, call in self._functions.items():
                 sandbox.add_function(name, with_plain_data(call))
             for name in self._deferred:
-                sandbox.add_function(name, with_plain_data(deferred_function(name, lambda: sandbox.work)))
+                sandbox.add_function(name, with_plain_data(deferred_function(name, lambda: sandbox.work.answers)))
             if self._custom_templates is not None:
                 from hub.template.imports import Imports
 
-                sandbox.imports = Imports(self._custom_templates)
+                sandbox.load_import = Imports(self._custom_templates).load
             self._sandbox = sandbox
         return self._sandbox
 

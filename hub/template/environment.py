@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from functools import wraps
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jinja2 import Undefined, nodes, pass_context
 from jinja2.compiler import generate
@@ -24,9 +24,6 @@ from hub.template.formatting import Formats
 from hub.template.state_views import StateReader
 from hub.template.undefined import Note, fail, noting_undefined
 from hub.template.work import ATOMS, CHARS_PER_STEP, BoundReached, Exposed, NotPlainData, TemplateLimits, Work
-
-if TYPE_CHECKING:
-    from hub.template.imports import Imports
 
 WORD_BITS = 64
 """Smaller whole numbers cost nothing worth counting."""
@@ -93,7 +90,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self.limits = limits
         self.work = self.new_work()
         self.reader: StateReader | None = None
-        self.imports: Imports | None = None
+        self.load_import: Callable[[Sandbox, Any], Any] | None = None
         self.formats = Formats(lambda: self.work, self._look_up, self.to_text)
         self.attributes = Attributes(lambda: self.work, self.formats)
         self.globals.clear()
@@ -296,9 +293,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def get_template(self, name: Any, parent: str | None = None, globals: Any = None) -> Any:
         """Return a file that a template imports."""
-        if self.imports is None:
+        if self.load_import is None:
             raise TemplateFailed("there is no folder custom_templates here")
-        return self.imports.load(self, name)
+        return self.load_import(self, name)
 
     def call_filter(self, name: str, *args: Any, **named: Any) -> Any:
         """A filter by its name, as `map` calls it; the internal ones have none."""

@@ -6,15 +6,13 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import date, time as time_of_day, timedelta, tzinfo
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
 from hub.core.states import EntityState
 from hub.template.contract import RenderInfo
-
-if TYPE_CHECKING:
-    from hub.template.deferred import Answers
+from hub.template.deferred import Answers
 
 CHECK_STEPS = 256
 """The processor time is looked at after so many steps."""
