@@ -15,7 +15,10 @@ from tests.servers.hub_process import HubProcess
 
 PEOPLE = "people:\n  - {id: me, name: Me, owner: true}\n"
 _EMPTY = "people: []\n"
-_DEFAULT = "models:\n  default: auto          # a configured key, else a local Ollama, else offline\n"
+_DEFAULT = (
+    "models:\n  default: auto          # a configured key, else a local Ollama, else offline; "
+    "an agent may name another with `model:`\n"
+)
 
 
 def seeded_home(path: Path, base_url: str | None = None) -> Path:

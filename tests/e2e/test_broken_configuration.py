@@ -33,12 +33,8 @@ CASES = {
     "an open bracket": Case("hub: {name: Home\nagents: []\n", 1, "", True),
     "a wrong key in http": Case("http:\n  prot: 18789\n", 2, "port", True),
     "a wrong type in hub": Case("hub:\n  name: Home\n  time_zone: Europe/Berlim\n", 3, "Europe/Berlin", True),
-    "a wrong address of a model": Case(
-        "models:\n  providers:\n    a:\n      base_url: not a url\n", 4, "http://", True
-    ),
-    "a missing secret of a model": Case(
-        "models:\n  providers:\n    a:\n      api_key: !secret absent\n", 4, "absent", True
-    ),
+    "a wrong address of a model": Case("models:\n  providers:\n    a:\n      base_url: not a url\n", 4, "http://"),
+    "a missing secret of a model": Case("models:\n  providers:\n    a:\n      api_key: !secret absent\n", 4, "absent"),
     "two agents of one name": Case("agents:\n  - {id: main}\n  - {id: main}\n", 3, "two agents", True),
     "a person who is perhaps an owner": Case("people:\n  - {id: me, owner: perhaps}\n", 2, "true or false", True),
     "an error in a package": Case(
@@ -186,10 +182,21 @@ def test_mending_the_file_on_disk_leaves_recovery_mode(hubs: dict[str, HubProces
     assert hub.rpc("status")["repairs"] == []
 
 
-def test_mending_a_secret_leaves_recovery_mode(hubs: dict[str, HubProcess]) -> None:
+def test_adding_a_missing_secret_brings_its_model_provider_in(hubs: dict[str, HubProcess]) -> None:
     hub = hubs["a missing secret of a model"]
+    pid = hub.pid
 
     (hub.home / "secrets.yaml").write_text("absent: sk-not-absent-any-more-0123\n")
+    until(lambda: hub.rpc("status")["repairs"] == [])
+
+    assert "a" in [provider["name"] for provider in hub.rpc("status")["models"]["providers"]]
+    assert hub.pid == pid
+
+
+def test_fixing_the_file_leaves_recovery_mode(hubs: dict[str, HubProcess]) -> None:
+    hub = hubs["a wrong key in http"]
+
+    (hub.home / "configuration.yaml").write_text("hub: {name: Home}\n")
     until(lambda: state(hub) == "running")
 
     assert hub.rpc("status")["repairs"] == []

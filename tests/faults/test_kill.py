@@ -66,6 +66,11 @@ def assert_sound(hub: HubProcess) -> None:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
+def runs(hub: HubProcess) -> list[tuple[str, str]]:
+    with sqlite3.connect(f"file:{hub.home / '.storage' / 'hub.db'}?mode=ro", uri=True) as connection:
+        return connection.execute("SELECT kind, state FROM runs").fetchall()
+
+
 def wait_until_settled(hub: HubProcess, run_id: str) -> dict[str, Any]:
     ended: dict[str, Any] = hub.rpc("agent.wait", {"runId": run_id, "timeoutMs": int(SETTLE_LIMIT_S * 1000)})
     assert ended["status"] != "timeout", hub.log.read_text()[-3000:]
@@ -153,14 +158,12 @@ def test_a_request_that_was_cut_off_is_interrupted_and_never_run_again(
 ) -> None:
     server.queue([{"hold": "never"}, {"text": "never"}])
     with begin_request(hub):
-        until(lambda: len(server.requests()) == 1)
+        until(lambda: len(server.requests()) == 1 and len(runs(hub)) == 1)
         hub.kill()
     server.reset()
     hub.start()
 
-    with sqlite3.connect(f"file:{hub.home / '.storage' / 'hub.db'}?mode=ro", uri=True) as connection:
-        states = connection.execute("SELECT kind, state FROM runs").fetchall()
-    assert states == [("request", "interrupted")]
+    assert runs(hub) == [("request", "interrupted")]
     assert_every_call_has_its_result(transcript(hub))
     assert server.requests() == []
 
