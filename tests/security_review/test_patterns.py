@@ -16,6 +16,7 @@ import hub
 import integrations
 import web
 from hub.core.schema import Invalid, positive_seconds
+from hub.memory.lazy_pattern import LazyPattern
 from hub.models.contract import ToolCallBlock
 from hub.models.managed import ARGUMENTS_DEPTH_LIMIT, bounded_call
 from hub.security.redaction import MASK, Redactor
@@ -69,7 +70,8 @@ def patterns() -> Iterator[tuple[str, re.Pattern[str]]]:
                 loaded = importlib.import_module(module.name)
             except ImportError:
                 continue  # an extra that is not installed
-            for name, value in vars(loaded).items():
+            for name, held in vars(loaded).items():
+                value = held.compiled if isinstance(held, LazyPattern) else held
                 if isinstance(value, re.Pattern) and isinstance(value.pattern, str) and name not in APART:
                     yield f"{module.name}.{name}", value
     for shape in SECRET_PATTERNS:
