@@ -73,6 +73,17 @@ def blind_catches(root: Path) -> list[str]:
     return found
 
 
+def class_names_used_twice(root: Path) -> list[str]:
+    """Public classes of the program whose name stands for something else too."""
+    places: dict[str, list[str]] = {}
+    for path in files(root):
+        if path.suffix == ".py" and path.relative_to(root).parts[0] != "tests":
+            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    places.setdefault(node.name, []).append(str(path.relative_to(root)))
+    return [f"{name}: {', '.join(found)}" for name, found in places.items() if len(found) > 1]
+
+
 def _is_blind(handler: ast.ExceptHandler, line: str) -> bool:
     if handler.type is None:
         return True
@@ -84,7 +95,8 @@ def _is_blind(handler: ast.ExceptHandler, line: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    "rule", [long_files, files_named_for_nothing, silent_packages, unfinished_places, blind_catches]
+    "rule",
+    [long_files, files_named_for_nothing, silent_packages, unfinished_places, blind_catches, class_names_used_twice],
 )
 def test_our_tree_keeps_the_rule(rule: Rule) -> None:
     assert rule(CHECKOUT) == []
@@ -100,6 +112,7 @@ def test_our_tree_keeps_the_rule(rule: Rule) -> None:
         (silent_packages, "hub/__init__.py", '"""One line."""\n', "hub"),
         (unfinished_places, "script/run", "#!/bin/sh\n# TODO\n", "script/run:2"),
         (unfinished_places, "hub/core/clock.py", "raise NotImplementedError\n", "hub/core/clock.py:1"),
+        (class_names_used_twice, "hub/a.py", "class A: ...\nclass A: ...\n", "A: hub/a.py, hub/a.py"),
         (blind_catches, "hub/a.py", "try:\n    f()\nexcept:  # why\n    g()\n", "hub/a.py:3"),
         (blind_catches, "hub/a.py", "try:\n    f()\nexcept Exception:\n    g()\n", "hub/a.py:3"),
         (blind_catches, "hub/a.py", "try:\n    f()\nexcept (OSError, BaseException):\n    g()\n", "hub/a.py:3"),

@@ -53,7 +53,7 @@ class Media(Struct, frozen=True):
     duration_s: float | None = None
 
 
-class Location(Struct, frozen=True):
+class SharedLocation(Struct, frozen=True):
     """A place somebody shared."""
 
     latitude: float
@@ -102,7 +102,7 @@ class InboundMessage(Struct, frozen=True):
     mentioned: bool = False
     sent_at: float | None = None
     media: tuple[Media, ...] = ()
-    location: Location | None = None
+    location: SharedLocation | None = None
     contacts: tuple[Contact, ...] = ()
     reply_to: str | None = None
     quoted: Quote | None = None

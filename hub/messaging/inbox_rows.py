@@ -33,7 +33,7 @@ class InboxRow(Struct, frozen=True):
     run_id: str | None = None
 
 
-class Interrupted(Struct, frozen=True):
+class InterruptedMessage(Struct, frozen=True):
     """A message that was being handled when the hub stopped."""
 
     id: str
@@ -98,14 +98,14 @@ def unheard_events(connection: SqlConnection) -> list[tuple[str, str, Context]]:
     return [(id, stored, context) for id, _, _, context, stored in _open(connection, "event")]
 
 
-def interrupted(connection: SqlConnection, *, run_id: str | None = None) -> list[Interrupted]:
+def interrupted(connection: SqlConnection, *, run_id: str | None = None) -> list[InterruptedMessage]:
     """Return the messages of a run that was interrupted, or else those that were being answered at once."""
     where, values = ("state = 'received'", ()) if run_id is None else ("run_id = ? AND state = 'queued'", (run_id,))
     rows = connection.execute(
         f"SELECT id, message, context_id, session_key, run_id FROM inbox WHERE {where}",  # noqa: S608  constants, above
         values,
     ).fetchall()
-    return [Interrupted(id, load_message(stored).address, *rest) for id, stored, *rest in rows]
+    return [InterruptedMessage(id, load_message(stored).address, *rest) for id, stored, *rest in rows]
 
 
 def clear_rejected(connection: SqlConnection) -> None:

@@ -132,7 +132,7 @@ class MemoryHub:
     def worker(self) -> psutil.Process | None:
         """The index's process."""
         children = psutil.Process(self.hub.pid).children()
-        return next((each for each in children if "integrations.memory.notes.index" in each.cmdline()), None)
+        return next((each for each in children if "integrations.memory.notes.worker" in each.cmdline()), None)
 
     @property
     def index_mb(self) -> float:

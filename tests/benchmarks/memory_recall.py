@@ -18,8 +18,8 @@ import psutil
 
 from hub.core.clock import ManualClock
 from hub.core.tasks import TaskOwner
-from integrations.memory.notes.worker.index_worker import IDLE_S, IndexWorker
-from integrations.memory.notes.worker_job import Job, Source
+from integrations.memory.notes.client.index_worker import IDLE_S, IndexWorker
+from integrations.memory.notes.job import Job, Source
 from tests.benchmarks.memory_home import Engines, MemoryHub, memory_home, write_notes
 from tests.benchmarks.table import Row, row
 from tests.servers.embedding_server import EmbeddingServerProcess

@@ -18,7 +18,7 @@ from tests.servers.embedding_server import EmbeddingServer
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 
-WORKER = "integrations.memory.notes.index"
+WORKER = "integrations.memory.notes.worker"
 WORDS_ALONE = {"provider": "none"}
 
 

@@ -11,7 +11,7 @@ import pytest
 from hub.memory.chunking import Chunk, chunk
 from hub.memory.contract import NO_FILTERS
 from integrations.memory.notes.index.embeddings.local import missing_packages
-from integrations.memory.notes.worker_job import Job, Source
+from integrations.memory.notes.job import Job, Source
 from tests.memory.corpus.diary import LAST_DAY, diary, diary_files
 from tests.memory.corpus.home import home_files, questions
 from tests.memory.corpus.quality import asked_home, index_worker, quality

@@ -29,11 +29,11 @@ from hub.memory.contract import (
 from hub.memory.front_matter import FrontMatter, holds_outside_words, with_front_matter
 from hub.memory.markdown import format_entry, passages, without_sources
 from hub.memory.own_scope import own_scope
-from integrations.memory.notes import grep
+from integrations.memory.notes.client.answers import answer_of, facts_of, pairs_of, synced_of, verified_of
+from integrations.memory.notes.files import grep
+from integrations.memory.notes.files.matching import terms_of
 from integrations.memory.notes.index.settings import IndexSettings
 from integrations.memory.notes.index.transcripts import HUB_CHANNELS as NOT_INDEXED, transcript_chunks
-from integrations.memory.notes.matching import terms_of
-from integrations.memory.notes.worker.answers import answer_of, facts_of, pairs_of, synced_of, verified_of
 from tests.integrations.memory.notes_house import Notes
 from tests.integrations.memory.test_search import KeptWorker
 from tests.lengths import examples

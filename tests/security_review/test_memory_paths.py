@@ -18,7 +18,7 @@ from hub.sessions.privacy import scope_of
 from integrations.memory.notes.files import elsewhere
 from integrations.memory.notes.index.scan import find, list_sources, read
 from integrations.memory.notes.index.settings import IndexSettings
-from integrations.memory.notes.worker_job import FILE_LIMIT_BYTES, Source
+from integrations.memory.notes.job import FILE_LIMIT_BYTES, Source
 from tests.integrations.memory.notes_house import ANNA, OWNER, Notes
 
 SETTINGS = IndexSettings.from_plain({})

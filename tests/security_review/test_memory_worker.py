@@ -15,10 +15,10 @@ from aiohttp import web
 
 from hub.core.schema import Invalid, url
 from hub.core.secret import Secret
+from integrations.memory.notes.client.process import INHERITED
 from integrations.memory.notes.index.embeddings.address import Where
 from integrations.memory.notes.index.embeddings.client import ANSWER_LIMIT_BYTES, Client
 from integrations.memory.notes.index.embeddings.provider import ProviderFailed
-from integrations.memory.notes.worker.process import INHERITED
 from tests.security_review.besieged import Besieged, besieged
 from tests.servers.embedding_server import EmbeddingServer
 from tests.servers.openai_server import OpenAIServer

@@ -141,33 +141,33 @@ SECTIONS = (
 )
 
 
-class Refusal(Struct, frozen=True):
+class StartRefusal(Struct, frozen=True):
     """Why the gateway does not start with its settings, and the key to change."""
 
     keys: tuple[str, ...]
     message: str
 
 
-def refusal(mode: str, *, host: str, password: Any, proxies: Sequence[Any], proxy_secret: Any) -> Refusal | None:
+def refusal(mode: str, *, host: str, password: Any, proxies: Sequence[Any], proxy_secret: Any) -> StartRefusal | None:
     """Return why the gateway does not start with these settings: no auth beyond loopback, or a mode lacks a key."""
     if mode == "none" and not ipaddress.ip_address(host).is_loopback:
-        return Refusal(
+        return StartRefusal(
             ("auth", "mode"),
             f"http.host is {host}, which others can reach, and http.auth.mode is none. "
             "Set `http: auth: {mode: token}` (or password), or `http: host: 127.0.0.1`.",
         )
     if mode == "password" and not password:
-        return Refusal(
+        return StartRefusal(
             ("auth", "mode"),
             "http.auth.mode is password and there is no password. Set `http: auth: password: !secret http_password`.",
         )
     if mode == "trusted_proxy" and not proxies:
-        return Refusal(
+        return StartRefusal(
             ("auth", "mode"),
             "http.auth.mode is trusted_proxy and no proxy is trusted. Set `http: trusted_proxies: [ADDRESS]`.",
         )
     if mode == "trusted_proxy" and not proxy_secret:
-        return Refusal(
+        return StartRefusal(
             ("auth", "mode"),
             "http.auth.mode is trusted_proxy and the proxy has no secret: whoever reaches the port could name a "
             "person. Set `http: auth: proxy_secret: !secret proxy_secret`, and have the proxy send it in "

@@ -14,6 +14,6 @@ if TYPE_CHECKING:
 
 async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None:
     """Register the memory and its tools, and keep its index up to date."""
-    from integrations.memory.notes.house import stand
+    from integrations.memory.notes.assembly import build
 
-    stand(host)
+    build(host)

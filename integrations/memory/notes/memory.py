@@ -43,18 +43,17 @@ from hub.memory.places import (
 )
 from hub.memory.words import words_searched
 from hub.security.root import Root
-from integrations.memory.notes import grep
-from integrations.memory.notes.files import elsewhere
-from integrations.memory.notes.files.desk import Desk, Desks
+from integrations.memory.notes.client.contract import SearchObserver, Worker
+from integrations.memory.notes.client.deadline import IN_TIME_SHARE, within_deadline
+from integrations.memory.notes.files import elsewhere, grep
+from integrations.memory.notes.files.file_worker import FileWorker, FileWorkers
+from integrations.memory.notes.files.matching import terms_of
+from integrations.memory.notes.files.memory_files import has_files, shown
 from integrations.memory.notes.files.notebook import NotesNotebook, no_such_file
 from integrations.memory.notes.files.remembering import Remembering
-from integrations.memory.notes.files.shelf import has_files, shown
-from integrations.memory.notes.forgetting.conversations import Conversations
-from integrations.memory.notes.forgetting.taking_out import Gone, Spoken, TakingOut, embedded
-from integrations.memory.notes.in_time import IN_TIME_SHARE, in_time
-from integrations.memory.notes.matching import terms_of
-from integrations.memory.notes.worker.contract import Attendant, Worker
-from integrations.memory.notes.worker_job import FILE_LIMIT_BYTES, Job, Source
+from integrations.memory.notes.forget.conversations import Conversations
+from integrations.memory.notes.forget.deletion import Deletion, Gone, Spoken, embedded
+from integrations.memory.notes.job import FILE_LIMIT_BYTES, Job, Source
 
 _log = logging.getLogger(__name__)
 
@@ -102,16 +101,16 @@ class NotesMemory:
         self._zone = zone
         self._tell = changed
         self._conversations: Conversations | None = None
-        self._attendant: Attendant | None = None
+        self._attendant: SearchObserver | None = None
         self._tasks = tasks or TaskOwner("memory")
-        self._desks = Desks(root_of, history_of, now, self._changed)
+        self._desks = FileWorkers(root_of, history_of, now, self._changed)
         self.notebook: Notebook = NotesNotebook(self._desks, self._sources, zone)
 
-    def attended_by(self, attendant: Attendant) -> None:
+    def set_observer(self, attendant: SearchObserver) -> None:
         """Let somebody know of searches, and of the end."""
         self._attendant = attendant
 
-    def converse(self, conversations: Conversations) -> None:
+    def set_transcripts(self, conversations: Conversations) -> None:
         """Let what was said in conversations be forgotten too."""
         self._conversations = conversations
 
@@ -155,7 +154,7 @@ class NotesMemory:
         async def files(limit_s: float, why: str | None) -> SearchAnswer:
             sources, wanted = self._sources(agent_id), most or self._usual_limit(agent_id)
 
-            def read(desk: Desk) -> tuple[list[Hit], bool]:
+            def read(desk: FileWorker) -> tuple[list[Hit], bool]:
                 texts = _texts(desk, sources, areas)
                 return grep.search(texts, terms, filters, self._today(), wanted, limit_s=limit_s)
 
@@ -166,7 +165,7 @@ class NotesMemory:
 
         if within_s is not None and self._worker is not None and not self._tasks.closed:
             asking = self._tasks.spawn(index(), name="search the index")
-            return await in_time(asking, files, within_s, awake=self._worker.awake)
+            return await within_deadline(asking, files, within_s, awake=self._worker.awake)
         answer, why = await index()
         return await files(grep.TIME_LIMIT_S, why) if answer is None else answer
 
@@ -189,7 +188,7 @@ class NotesMemory:
             raise InvalidRequest(f"start is at least 1, lines are 1 to {LINES_LIMIT}")
         sources = self._sources(agent_id)
 
-        def read(desk: Desk) -> tuple[str, bool]:
+        def read(desk: FileWorker) -> tuple[str, bool]:
             if elsewhere.is_elsewhere(path):
                 if (found := elsewhere.read(sources, path, areas_of(scope))) is None:
                     raise no_such_file(path)
@@ -243,7 +242,7 @@ class NotesMemory:
         if not areas_of(scope):
             own_file(scope)
         spoken = await self._spoken(agent_id, what)
-        work = TakingOut(agent_id, what, terms, scope, spoken)
+        work = Deletion(agent_id, what, terms, scope, spoken)
         if dry_run:
             return (await self._desks.look(agent_id, work.find)).hits
         gone = await self._desks.change(agent_id, work.do)
@@ -398,14 +397,14 @@ class NotesMemory:
         return datetime.fromtimestamp(self._now(), self._zone()).date()
 
 
-def _texts(desk: Desk, sources: Sequence[Source], areas: Sequence[str]) -> Iterator[grep.Text]:
+def _texts(desk: FileWorker, sources: Sequence[Source], areas: Sequence[str]) -> Iterator[grep.Text]:
     for path, text in desk.shelf.texts(areas):
         yield grep.Text(path, shown(text))
     for found in elsewhere.texts(sources, areas):
         yield grep.Text(found.path, found.text, found.trusted)
 
 
-def _facts(desk: Desk, *, counting: bool) -> dict[str, Any]:
+def _facts(desk: FileWorker, *, counting: bool) -> dict[str, Any]:
     """Return facts on files and history; passages only when there is no index that counted them."""
     facts: dict[str, Any] = {"changes": desk.history.count()}
     if counting:
@@ -416,12 +415,12 @@ def _facts(desk: Desk, *, counting: bool) -> dict[str, Any]:
     return {**facts, "files": len(entries) - len(skipped), "skipped": skipped}
 
 
-def _heal(desk: Desk) -> tuple[None, Sequence[str]]:
+def _heal(desk: FileWorker) -> tuple[None, Sequence[str]]:
     desk.journal.heal()
     return None, ()
 
 
-def _counted(desk: Desk) -> tuple[int, int, list[str]]:
+def _counted(desk: FileWorker) -> tuple[int, int, list[str]]:
     """Return how many files and passages there are, and the files that cannot be read."""
     entries = desk.shelf.entries()
     read = dict(desk.shelf.texts())

@@ -15,9 +15,9 @@ from hub.memory.contract import Change, Hit, MemoryEntry, MemoryKind, MemoryProv
 from hub.memory.markdown import format_entry
 from hub.memory.registry import MemoryRegistry
 from hub.security.root import Root
+from integrations.memory.notes.client.contract import Worker
+from integrations.memory.notes.job import Job
 from integrations.memory.notes.memory import NotesMemory
-from integrations.memory.notes.worker.contract import Worker
-from integrations.memory.notes.worker_job import Job
 from tests.agent.house import AgentHouse
 
 OWNER = MemoryScope("me", private=True, shared=True)

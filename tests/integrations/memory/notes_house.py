@@ -22,9 +22,9 @@ from hub.memory.contract import (
     MemoryScope,
 )
 from hub.security.root import Root
+from integrations.memory.notes.client.contract import Worker
+from integrations.memory.notes.job import Job, Source
 from integrations.memory.notes.memory import NotesMemory
-from integrations.memory.notes.worker.contract import Worker
-from integrations.memory.notes.worker_job import Job, Source
 
 OWNER = MemoryScope(person="me", private=True, shared=True)
 ANNA = MemoryScope(person="anna", private=False, shared=True)

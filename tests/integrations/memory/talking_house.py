@@ -23,12 +23,12 @@ from hub.sessions.store import EVENT_SESSION_CHANGED, SessionStore
 from hub.storage.database import Database
 from hub.storage.homedir import Home
 from hub.storage.migrations import HUB_MIGRATIONS
-from integrations.memory.notes.forgetting.conversations import Conversations
-from integrations.memory.notes.jobs import Jobs
+from integrations.memory.notes.client.index_worker import IndexWorker
+from integrations.memory.notes.client.jobs import Jobs
+from integrations.memory.notes.client.sources import JobSources, cache_directory
+from integrations.memory.notes.files.omissions import FILE, Omissions
+from integrations.memory.notes.forget.conversations import Conversations
 from integrations.memory.notes.memory import NotesMemory
-from integrations.memory.notes.omissions import FILE, Omissions
-from integrations.memory.notes.sources import Ground, cache_directory
-from integrations.memory.notes.worker.index_worker import IndexWorker
 from tests.integrations.memory.notes_house import OWNER
 
 PEOPLE = [
@@ -74,7 +74,7 @@ class Talking:
         workspace = agents.get("main").workspace
         workspace.mkdir(exist_ok=True)
         omissions = Omissions(self.home)
-        ground = Ground(
+        ground = JobSources(
             self.home, agents, self.sessions, lambda: people, lambda: self.section, dict, {}, omissions
         )  # fmt: skip
         jobs = Jobs(ground, lambda: self.section)
@@ -89,7 +89,7 @@ class Talking:
             now=lambda: NOON_MS / 1_000,
             tasks=self.tasks,
         )
-        self.memory.converse(Conversations(ground, self.db))
+        self.memory.set_transcripts(Conversations(ground, self.db))
 
     async def close(self) -> None:
         """End."""

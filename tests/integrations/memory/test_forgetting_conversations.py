@@ -15,7 +15,7 @@ from hub.memory.contract import Forget, MemoryScope
 from hub.models.contract import Role
 from hub.security.people import People
 from hub.sessions.privacy import scope_of
-from integrations.memory.notes.omissions import SIZE_LIMIT_BYTES
+from integrations.memory.notes.files.omissions import SIZE_LIMIT_BYTES
 from tests.integrations.memory.notes_house import ANNA, BEN, NOBODY
 from tests.integrations.memory.talking_house import ANNAS, MAIN, PEOPLE, ROOM, Talking, talking
 from tests.servers.embedding_server import EmbeddingServer

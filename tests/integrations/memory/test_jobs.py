@@ -20,9 +20,9 @@ from hub.sessions.store import EVENT_SESSION_CHANGED, SessionStore
 from hub.storage.database import Database
 from hub.storage.homedir import Home
 from hub.storage.migrations import HUB_MIGRATIONS
-from integrations.memory.notes.jobs import Jobs
-from integrations.memory.notes.omissions import Omissions
-from integrations.memory.notes.sources import Ground
+from integrations.memory.notes.client.jobs import Jobs
+from integrations.memory.notes.client.sources import JobSources
+from integrations.memory.notes.files.omissions import Omissions
 
 OWNER = {"id": "me", "name": "Me", "owner": True, "identities": [f"telegram:user:{number}" for number in range(8)]}
 KEY = "agent:main:main"
@@ -37,7 +37,7 @@ class House:
         self.agents = Agents(None, home)
         self.people = People.from_config([OWNER])
         self.section: dict[str, Any] = MEMORY_SCHEMA({"transcripts": transcripts})
-        ground = Ground(
+        ground = JobSources(
             home,
             self.agents,
             self.sessions,

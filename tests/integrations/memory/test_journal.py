@@ -18,8 +18,8 @@ from hub.core.errors import HubError, Unavailable
 from hub.memory.contract import Edit, Forget
 from hub.security.root import Root
 from integrations.memory.notes.files.history import FileChange, History, Record
+from integrations.memory.notes.files.memory_files import Draft, MemoryFiles, hash_of
 from integrations.memory.notes.files.patches import hunks_between
-from integrations.memory.notes.files.shelf import Draft, Shelf, hash_of
 from tests.integrations.memory.notes_house import OWNER, TODAY, Notes
 
 BIG = "".join(f"- line {number} of a long day\n" for number in range(400))
@@ -181,7 +181,7 @@ def test_a_process_that_is_killed_has_changed_all_of_the_files_or_none(tmp_path:
 
 
 def test_files_that_changed_while_they_were_written_are_left_alone(tmp_path: Path) -> None:
-    shelf = Shelf(Root(tmp_path))
+    shelf = MemoryFiles(Root(tmp_path))
     (tmp_path / "MEMORY.md").write_text("mine\n")
 
     with pytest.raises(Exception, match=r"MEMORY\.md"):
@@ -192,7 +192,7 @@ def test_files_that_changed_while_they_were_written_are_left_alone(tmp_path: Pat
 
 
 def test_permissions_of_a_file_stay(tmp_path: Path) -> None:
-    shelf = Shelf(Root(tmp_path))
+    shelf = MemoryFiles(Root(tmp_path))
     (tmp_path / "MEMORY.md").write_text("old\n")
     (tmp_path / "MEMORY.md").chmod(0o640)
 

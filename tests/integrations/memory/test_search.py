@@ -24,11 +24,11 @@ from hub.memory.contract import (
     Verified,
 )
 from hub.security.root import Root
-from integrations.memory.notes import grep
-from integrations.memory.notes.files.shelf import Shelf
-from integrations.memory.notes.in_time import LATE
-from integrations.memory.notes.matching import terms_of
-from integrations.memory.notes.worker_job import Job, Source, TranscriptFile
+from integrations.memory.notes.client.deadline import LATE
+from integrations.memory.notes.files import grep
+from integrations.memory.notes.files.matching import terms_of
+from integrations.memory.notes.files.memory_files import MemoryFiles
+from integrations.memory.notes.job import Job, Source, TranscriptSource
 from tests.integrations.memory.notes_house import ANNA, NOBODY, OWNER, ROOM, TODAY, Notes
 
 DAY = date(2026, 5, 12)
@@ -277,7 +277,7 @@ def elsewhere(tmp_path: Path) -> Notes:
     sources = (
         Source("extra/vault", str(tmp_path / "vault"), "private", trusted=False),
         Source("extra/wifi", str(tmp_path / "home" / "wifi.md"), "shared", trusted=True),
-        Source("transcripts", str(sessions), files=(TranscriptFile("s1", "s1.jsonl", "person-anna", "anna"),)),
+        Source("transcripts", str(sessions), files=(TranscriptSource("s1", "s1.jsonl", "person-anna", "anna"),)),
     )
     return Notes(tmp_path, sources=sources)
 
@@ -361,7 +361,7 @@ def test_ten_years_of_days_are_read_without_an_index(notes: Notes) -> None:
         notes.write(f"memory/{day:%Y-%m-%d}.md", f"# {day}\n\n- we walked by the river {number}\n- bought bread\n" * 3)
     notes.write("memory/2017-03-03.md", "- the dishwasher was mended by Mr Needle 洗碗机修好了\n")
 
-    texts = [grep.Text(path, text) for path, text in Shelf(Root(notes.folder)).texts(("private",))]
+    texts = [grep.Text(path, text) for path, text in MemoryFiles(Root(notes.folder)).texts(("private",))]
 
     found = [
         grep.search(texts, terms_of(query, DAY), NO_FILTERS, DAY, 6, clock=lambda: 0.0)

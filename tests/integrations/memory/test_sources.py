@@ -21,8 +21,8 @@ from hub.sessions.store import SessionStore
 from hub.storage.database import Database
 from hub.storage.homedir import Home
 from hub.storage.migrations import HUB_MIGRATIONS
-from integrations.memory.notes.omissions import Omissions
-from integrations.memory.notes.sources import Ground, extra_sources, job_for, keys_elsewhere
+from integrations.memory.notes.client.sources import JobSources, extra_sources, job_for, keys_elsewhere
+from integrations.memory.notes.files.omissions import Omissions
 
 OWNER = {"id": "me", "name": "Me", "owner": True, "identities": ["telegram:user:1"]}
 ANNA = {"id": "anna", "name": "Anna", "owner": False, "identities": ["telegram:user:5"]}
@@ -38,7 +38,7 @@ class House:
         self.models: Mapping[str, Any] = MODELS_SCHEMA({})
         self.environment: dict[str, str] = {}
         people = People.from_config([OWNER, ANNA])
-        self.ground = Ground(
+        self.ground = JobSources(
             home,
             Agents(None, home),
             sessions,

@@ -16,9 +16,9 @@ from hub.core.events import EventBus
 from hub.core.repairs import Repairs
 from hub.core.tasks import TaskOwner
 from hub.memory.contract import Synced
-from integrations.memory.notes.worker import upkeep as module
-from integrations.memory.notes.worker.upkeep import Upkeep
-from integrations.memory.notes.worker_job import TRANSCRIPTS, Job, Source
+from integrations.memory.notes.client import upkeep as module
+from integrations.memory.notes.client.upkeep import Upkeep
+from integrations.memory.notes.job import TRANSCRIPTS, Job, Source
 
 LIMIT_S = 20.0
 

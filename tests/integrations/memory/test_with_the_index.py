@@ -13,7 +13,7 @@ from hub.core.clock import Clock
 from hub.core.tasks import TaskOwner
 from hub.memory.contract import Filters, Forget, MemoryKind
 from hub.memory.schema import MEMORY_SCHEMA
-from integrations.memory.notes.worker.index_worker import IndexWorker
+from integrations.memory.notes.client.index_worker import IndexWorker
 from tests.integrations.memory.notes_house import ANNA, NOBODY, OTHER_ROOM, OWNER, ROOM, TODAY, Notes
 
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from hub.core.clock import Clock
 from hub.core.tasks import TaskOwner
 from hub.memory.contract import NO_FILTERS, Hit
-from integrations.memory.notes.grep import Text, search as grep
-from integrations.memory.notes.matching import terms_of
-from integrations.memory.notes.worker.index_worker import IndexWorker
-from integrations.memory.notes.worker_job import Job, Source
+from integrations.memory.notes.client.index_worker import IndexWorker
+from integrations.memory.notes.files.grep import Text, search as grep
+from integrations.memory.notes.files.matching import terms_of
+from integrations.memory.notes.job import Job, Source
 from tests.memory.corpus.home import TODAY, Question, area_of, home_files, questions, write_files
 
 if TYPE_CHECKING:

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from hub.core.errors import HubError
 from hub.memory.contract import MemoryFile
 from hub.security.root import FolderEntry, Root
-from integrations.memory.notes.extra_path import ExtraPath
+from integrations.memory.notes.files.extra_path import ExtraPath
 from integrations.memory.notes.index.transcripts import said_in
-from integrations.memory.notes.worker_job import (
+from integrations.memory.notes.job import (
     EXTRA_PREFIX,
     FILE_LIMIT_BYTES,
     TRANSCRIPT_LIMIT_BYTES,
     TRANSCRIPTS,
     Source,
-    TranscriptFile,
+    TranscriptSource,
 )
 
 LINE_LIMIT = 20_000
@@ -105,7 +105,7 @@ def _file(entry: FolderEntry, path: str, area: str) -> MemoryFile:
     return MemoryFile(path, area, entry.size_bytes, entry.mtime_ns // 1_000_000, writable=False)
 
 
-def _conversation(source: Source, file: TranscriptFile) -> Outside:
+def _conversation(source: Source, file: TranscriptSource) -> Outside:
     """Return a conversation as text: line for line what the transcript holds, so that the lines of a hit are these."""
     found = said_in(Root(source.root).read_bytes(file.path, TRANSCRIPT_LIMIT_BYTES), file.left_out)
     shown = [""] * found.lines

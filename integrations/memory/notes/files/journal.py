@@ -8,8 +8,8 @@ from contextlib import suppress
 
 from hub.core.errors import Conflict, Unavailable
 from integrations.memory.notes.files.history import CREATED_LIMIT, SUMMARY_LIMIT, FileChange, History, Record
+from integrations.memory.notes.files.memory_files import Changed, Draft, MemoryFiles, hash_of
 from integrations.memory.notes.files.patches import Hunk, Moved, hunks_between, taken_back
-from integrations.memory.notes.files.shelf import Changed, Draft, Shelf, hash_of
 
 _log = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ class Journal:
         now_ms: Milliseconds since the epoch.
     """
 
-    def __init__(self, shelf: Shelf, history: History, now_ms: Callable[[], int]) -> None:
+    def __init__(self, shelf: MemoryFiles, history: History, now_ms: Callable[[], int]) -> None:
         self.shelf = shelf
         self.history = history
         self._now_ms = now_ms

@@ -22,11 +22,11 @@ from hub.memory.places import (
     own_folder,
 )
 from integrations.memory.notes.files import elsewhere
-from integrations.memory.notes.files.desk import Desk, Desks
+from integrations.memory.notes.files.file_worker import FileWorker, FileWorkers
 from integrations.memory.notes.files.history import Record
-from integrations.memory.notes.files.shelf import Changed, Draft, Shelf, hash_of, shown
+from integrations.memory.notes.files.memory_files import Changed, Draft, MemoryFiles, hash_of, shown
 from integrations.memory.notes.files.undoing import summary_of_undoing, undone
-from integrations.memory.notes.worker_job import FILE_LIMIT_BYTES, Source
+from integrations.memory.notes.job import FILE_LIMIT_BYTES, Source
 
 EDITS_LIMIT = 500
 FILES_LIMIT = 1_000
@@ -49,13 +49,15 @@ class NotesNotebook:
     """The files of every agent's memory; see `hub.memory.contract.Notebook`.
 
     Args:
-        desks: Where the files are worked on.
+        workers: Where the files are worked on.
         sources: Gives what an agent's memory has beside its workspace.
         zone: The time zone of this home, in which days begin.
     """
 
-    def __init__(self, desks: Desks, sources: Callable[[str], Sequence[Source]], zone: Callable[[], tzinfo]) -> None:
-        self._desks = desks
+    def __init__(
+        self, workers: FileWorkers, sources: Callable[[str], Sequence[Source]], zone: Callable[[], tzinfo]
+    ) -> None:
+        self._workers = workers
         self._sources = sources
         self._zone = zone
 
@@ -63,7 +65,7 @@ class NotesNotebook:
         """Return the files that are seen in a scope, the curated first, then the newest days, then the others."""
         areas, sources = areas_of(scope), self._sources(agent_id)
 
-        def listed(desk: Desk) -> list[MemoryFile]:
+        def listed(worker: FileWorker) -> list[MemoryFile]:
             return [
                 MemoryFile(
                     each.path,
@@ -73,10 +75,10 @@ class NotesNotebook:
                     day.isoformat() if (day := day_of(each.path)) else None,
                     writable=may_write(each.path, scope),
                 )
-                for each in desk.shelf.entries(areas)
+                for each in worker.shelf.entries(areas)
             ] + elsewhere.listed(sources, areas)
 
-        return await self._desks.look(agent_id, listed) if areas else []
+        return await self._workers.look(agent_id, listed) if areas else []
 
     async def read(self, path: str, *, agent_id: str, scope: MemoryScope) -> MemoryText:
         """Return a file's text; what is no UTF-8 in it is shown as U+FFFD.
@@ -87,18 +89,18 @@ class NotesNotebook:
         """
         sources = self._sources(agent_id)
 
-        def text(desk: Desk) -> MemoryText:
+        def text(worker: FileWorker) -> MemoryText:
             if elsewhere.is_elsewhere(path):
                 found = elsewhere.read(sources, path, areas_of(scope))
                 if found is None:
                     raise no_such_file(path)
                 return MemoryText(path, found.text, hash_of(found.text) or "")
-            now = desk.shelf.text(path) if may_see(path, scope) else None
+            now = worker.shelf.text(path) if may_see(path, scope) else None
             if now is None:
                 raise no_such_file(path)
             return MemoryText(path, shown(now), hash_of(now) or "")
 
-        return await self._desks.look(agent_id, text)
+        return await self._workers.look(agent_id, text)
 
     async def write(
         self, edits: Sequence[Edit], *, agent_id: str, scope: MemoryScope, reason: str, who: str, summary: str
@@ -112,17 +114,17 @@ class NotesNotebook:
         """
         _check_edits(edits, scope, reason)
 
-        def write(desk: Desk) -> tuple[Change, Sequence[str]]:
+        def write(worker: FileWorker) -> tuple[Change, Sequence[str]]:
             drafts = []
             for edit in edits:
-                before = desk.shelf.text(edit.path)
+                before = worker.shelf.text(edit.path)
                 if hash_of(before) != edit.base_hash:
                     raise _changed(edit.path)
                 drafts.append(Draft(edit.path, before, edit.text))
-            record = _change(desk, drafts, reason=reason, who=who, summary=summary)
+            record = _change(worker, drafts, reason=reason, who=who, summary=summary)
             return record.as_change(), [file.path for file in record.files]
 
-        return await self._desks.change(agent_id, write)
+        return await self._workers.change(agent_id, write)
 
     async def note(
         self, slug: str, title: str, text: str, provenance: MemoryProvenance, *, agent_id: str, scope: MemoryScope
@@ -147,30 +149,30 @@ class NotesNotebook:
         body = without_sources(text.strip())
         whole = with_front_matter(front, f"# {' '.join(title.split()) or day.isoformat()}\n\n{body}\n")
 
-        def write(desk: Desk) -> tuple[str, Sequence[str]]:
-            path = _free(desk.shelf, name)
+        def write(worker: FileWorker) -> tuple[str, Sequence[str]]:
+            path = _free(worker.shelf, name)
             who = provenance.person or "someone"
             _change(
-                desk, [Draft(path, None, whole)], reason="note", who=who, summary=f"notes of a conversation: {title}"
+                worker, [Draft(path, None, whole)], reason="note", who=who, summary=f"notes of a conversation: {title}"
             )
             return path, [path]
 
-        return await self._desks.change(agent_id, write)
+        return await self._workers.change(agent_id, write)
 
     async def changes(self, *, agent_id: str, scope: MemoryScope, limit: int = 50) -> list[Change]:
         """Return what was changed, the newest first; a change is seen by who sees all of its files."""
         most = max(0, min(limit, CHANGES_LIMIT))
 
-        def newest(desk: Desk) -> list[Change]:
+        def newest(worker: FileWorker) -> list[Change]:
             found: list[Change] = []
-            for record in desk.history.newest():
+            for record in worker.history.newest():
                 if len(found) >= most:
                     break
                 if _is_seen(record, scope):
                     found.append(record.as_change())
             return found
 
-        return await self._desks.look(agent_id, newest)
+        return await self._workers.look(agent_id, newest)
 
     async def undo(self, change_id: str, *, agent_id: str, scope: MemoryScope, who: str) -> Change:
         """Take a change back; what others changed in the same files since then stays.
@@ -182,8 +184,8 @@ class NotesNotebook:
             Unavailable: The disk cannot be written.
         """
 
-        def undo(desk: Desk) -> tuple[Change, Sequence[str]]:
-            record = desk.history.get(change_id)
+        def undo(worker: FileWorker) -> tuple[Change, Sequence[str]]:
+            record = worker.history.get(change_id)
             if record is None or not _is_seen(record, scope):
                 raise NotFound(
                     f"there is no change {change_id!r:.80}; the list of changes has the ids of those there are"
@@ -195,15 +197,15 @@ class NotesNotebook:
                 raise Conflict(f"the change cannot be taken back: {why}")
             if not all(may_write(file.path, scope) for file in record.files):
                 raise Forbidden("what is shared in this home is the owner's to edit")
-            drafts = [undone(file, desk.shelf.text(file.path)) for file in record.files]
+            drafts = [undone(file, worker.shelf.text(file.path)) for file in record.files]
             summary = summary_of_undoing(record)
-            done = _change(desk, drafts, reason="undo", who=who, summary=summary, undoes=record.id)
-            desk.history.mark(record.id, undone=True)
+            done = _change(worker, drafts, reason="undo", who=who, summary=summary, undoes=record.id)
+            worker.history.mark(record.id, undone=True)
             if record.undoes is not None:
-                desk.history.mark(record.undoes, undone=False)
+                worker.history.mark(record.undoes, undone=False)
             return done.as_change(), [file.path for file in done.files]
 
-        return await self._desks.change(agent_id, undo)
+        return await self._workers.change(agent_id, undo)
 
     async def bring_in(
         self, files: Mapping[str, str], *, origin: str, trusted: bool, agent_id: str, scope: MemoryScope
@@ -231,14 +233,14 @@ class NotesNotebook:
             path = _imported(origin, name, texts)
             texts[path] = with_front_matter(FrontMatter(trusted=trusted, source=origin), body)
 
-        def write(desk: Desk) -> tuple[list[str], Sequence[str]]:
-            drafts = [Draft(path, desk.shelf.text(path), text) for path, text in texts.items()]
+        def write(worker: FileWorker) -> tuple[list[str], Sequence[str]]:
+            drafts = [Draft(path, worker.shelf.text(path), text) for path, text in texts.items()]
             summary = f"brought in {len(texts)} files of {origin}"
-            record = _change(desk, drafts, reason="import", who=scope.person or "owner", summary=summary)
+            record = _change(worker, drafts, reason="import", who=scope.person or "owner", summary=summary)
             paths = [file.path for file in record.files]
             return paths, paths
 
-        return await self._desks.change(agent_id, write)
+        return await self._workers.change(agent_id, write)
 
 
 def no_such_file(path: str) -> NotFound:
@@ -247,10 +249,10 @@ def no_such_file(path: str) -> NotFound:
 
 
 def _change(
-    desk: Desk, drafts: Sequence[Draft], *, reason: str, who: str, summary: str, undoes: str | None = None
+    worker: FileWorker, drafts: Sequence[Draft], *, reason: str, who: str, summary: str, undoes: str | None = None
 ) -> Record:
     try:
-        return desk.journal.change(drafts, reason=reason, who=who, summary=summary, undoes=undoes)
+        return worker.journal.change(drafts, reason=reason, who=who, summary=summary, undoes=undoes)
     except Changed as changed:
         raise _changed(changed.path) from changed
 
@@ -292,7 +294,7 @@ def _is_seen(record: Record, scope: MemoryScope) -> bool:
     return bool(record.files) and all(may_see(file.path, scope) for file in record.files)
 
 
-def _free(shelf: Shelf, name: str) -> str:
+def _free(shelf: MemoryFiles, name: str) -> str:
     """Return a path that is not taken."""
     for number in range(1, NAMES_TRIED):
         path = f"{name}.md" if number == 1 else f"{name}-{number}.md"

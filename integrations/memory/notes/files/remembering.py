@@ -14,10 +14,10 @@ from hub.memory.contract import Added, Hit, MemoryEntry, MemoryScope
 from hub.memory.markdown import Passage, format_entry, passages, struck
 from hub.memory.places import CURATED, areas_of, may_strike, place_for
 from hub.memory.ranking import SNIPPET_LIMIT
-from integrations.memory.notes.files.desk import Desk
-from integrations.memory.notes.files.shelf import shown
+from integrations.memory.notes.files.file_worker import FileWorker
+from integrations.memory.notes.files.matching import Term, for_example, meant
+from integrations.memory.notes.files.memory_files import shown
 from integrations.memory.notes.hits import hit_of
-from integrations.memory.notes.matching import Term, for_example, meant
 
 STRUCK_LIMIT = 3
 """Entries that one new one may replace."""
@@ -41,7 +41,7 @@ class Remembering:
     replaced: list[Term]
     zone: tzinfo
 
-    def do(self, desk: Desk) -> tuple[Added, Sequence[str]]:
+    def do(self, worker: FileWorker) -> tuple[Added, Sequence[str]]:
         """Write it, and return where it is and which files were changed.
 
         Raises:
@@ -52,15 +52,15 @@ class Remembering:
         made: list[Added] = []
 
         def make() -> tuple[Mapping[str, tuple[str | None, str | None]], str]:
-            added, texts = self._made(desk)
+            added, texts = self._made(worker)
             made.append(added)
             return texts, f"remembered in {added.hit.path}: {added.hit.text}"
 
         who = self.entry.provenance.person or "someone"
-        record = desk.journal.rework(make, reason="add", who=who)
+        record = worker.journal.rework(make, reason="add", who=who)
         return made[-1], [file.path for file in record.files]
 
-    def _made(self, desk: Desk) -> tuple[Added, Texts]:
+    def _made(self, worker: FileWorker) -> tuple[Added, Texts]:
         """Return what is written, and the old and new texts of the files that change for it."""
         provenance = self.entry.provenance
         place = place_for(
@@ -68,16 +68,16 @@ class Remembering:
             self.scope,
             self._today(),
             trusted=provenance.trusted,
-            curated_bytes=desk.shelf.curated_bytes(),
+            curated_bytes=worker.shelf.curated_bytes(),
             shared=self.entry.shared,
         )
         texts: Texts = {}
         for path in (CURATED, place.path) if self.scope.private else (place.path,):
-            texts[path] = (now := desk.shelf.text(path), now)
+            texts[path] = (now := worker.shelf.text(path), now)
         known = self._known(texts)
-        gone = self._replaced(desk)
+        gone = self._replaced(worker)
         for path in dict.fromkeys(path for path, _ in gone):
-            before, after = texts.get(path) or ((now := desk.shelf.text(path)), now)
+            before, after = texts.get(path) or ((now := worker.shelf.text(path)), now)
             wanted = [each for at, each in gone if at == path]
             texts[path] = (before, struck(after or "", wanted, self._today()))
         hits = tuple(_hit(path, each) for path, each in gone)
@@ -101,14 +101,14 @@ class Remembering:
                     return path, passage
         return None
 
-    def _replaced(self, desk: Desk) -> list[tuple[str, Passage]]:
+    def _replaced(self, worker: FileWorker) -> list[tuple[str, Passage]]:
         """Return the entries that hold no longer; words from outside strike nothing that people of this home said."""
         if not self.entry.replaces:
             return []
         trusted, same = self.entry.provenance.trusted, fact_key(self.entry.text)
         there = [
             (path, each)
-            for path, text in desk.shelf.texts(areas_of(self.scope))
+            for path, text in worker.shelf.texts(areas_of(self.scope))
             for each in passages(text)
             if each.is_item
             and not each.struck

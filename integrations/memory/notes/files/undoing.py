@@ -5,8 +5,8 @@ from __future__ import annotations
 from hub.core.errors import Conflict
 from integrations.memory.notes.files.history import FileChange, Record
 from integrations.memory.notes.files.journal import text_before
+from integrations.memory.notes.files.memory_files import Draft, hash_of
 from integrations.memory.notes.files.patches import Hunk, Moved, taken_out
-from integrations.memory.notes.files.shelf import Draft, hash_of
 
 TOOK_BACK, BROUGHT_BACK = "took back: ", "brought back: "
 

@@ -33,7 +33,7 @@ from integrations.memory.notes.index.index_version import UNSOUND, VECTORS, Inde
 from integrations.memory.notes.index.scan import leaving_out
 from integrations.memory.notes.index.settings import IndexSettings
 from integrations.memory.notes.index.vectorizing import Outcome, Tally, take_over, vectorize
-from integrations.memory.notes.worker_job import Job
+from integrations.memory.notes.job import Job
 
 _log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from integrations.memory.notes.index.agent_index import EMBEDDINGS, AgentIndex, 
 from integrations.memory.notes.index.contract import EmbeddingFailed
 from integrations.memory.notes.index.engine_thread import Urgency
 from integrations.memory.notes.index.index_version import IndexVersion
-from integrations.memory.notes.index.search import Asked, Found, IndexUnusable, Search, ask, rules_of
+from integrations.memory.notes.index.search import Asked, IndexUnusable, Search, SearchResult, ask, rules_of
 
 if TYPE_CHECKING:
     from hub.memory.engine_contract import Vector
@@ -86,7 +86,7 @@ async def _wait_for_index(index: AgentIndex, until: float | None) -> None:
         return
 
 
-async def _found(index: AgentIndex, asked: Asked, rules: RankingRules, until: float | None) -> Found:
+async def _found(index: AgentIndex, asked: Asked, rules: RankingRules, until: float | None) -> SearchResult:
     """Search in the index in force; once more when another one took its place meanwhile."""
     meaning: asyncio.Task[_Meaning] | None = None
     try:

@@ -18,7 +18,7 @@ from integrations.memory.notes.index.index_version import IndexVersion
 from integrations.memory.notes.index.passages import Present, ReadFile
 from integrations.memory.notes.index.scan import find, list_sources, read
 from integrations.memory.notes.index.settings import IndexSettings
-from integrations.memory.notes.worker_job import Source
+from integrations.memory.notes.job import Source
 
 T = TypeVar("T")
 Known = Mapping[str, FileRow]

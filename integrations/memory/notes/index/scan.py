@@ -12,18 +12,18 @@ from hub.core.errors import HubError
 from hub.memory.chunking import chunk
 from hub.memory.places import CURATED, FOLDER, area_of
 from hub.security.root import FolderEntry, Root
-from integrations.memory.notes.extra_path import ExtraPath
+from integrations.memory.notes.files.extra_path import ExtraPath
 from integrations.memory.notes.index.passages import Present, ReadFile, Stamp, indexed, told_of
 from integrations.memory.notes.index.settings import IndexSettings
 from integrations.memory.notes.index.transcripts import transcript_chunks
-from integrations.memory.notes.worker_job import (
+from integrations.memory.notes.job import (
     FILE_LIMIT_BYTES,
     FILES_LIMIT,
     TRANSCRIPT_LIMIT_BYTES,
     TRANSCRIPTS,
     WORKSPACE,
     Source,
-    TranscriptFile,
+    TranscriptSource,
 )
 
 RACY_NS = 2_000_000_000
@@ -174,7 +174,7 @@ def _one(root: Root, rel: str, path: str, area: str, source: Source) -> Present 
     return _entry(entry, path, area, source) if entry.is_file else None
 
 
-def _conversation(source: Source, file: TranscriptFile) -> Present | None:
+def _conversation(source: Source, file: TranscriptSource) -> Present | None:
     try:
         entry = Root(source.root).stat(file.path)
     except (*_UNREADABLE,):

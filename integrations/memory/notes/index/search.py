@@ -19,7 +19,7 @@ from hub.memory.words import words_asked
 from integrations.memory.notes.hits import hit_of
 from integrations.memory.notes.index.index_version import UNSOUND, IndexVersion
 from integrations.memory.notes.index.stored import StoredPassage
-from integrations.memory.notes.worker_job import TRANSCRIPTS
+from integrations.memory.notes.job import TRANSCRIPTS
 
 if TYPE_CHECKING:
     from hub.memory.engine_contract import Vector
@@ -52,7 +52,7 @@ class Asked:
 
 
 @dataclass(slots=True)
-class Found:
+class SearchResult:
     """What a search brought: the passages, the engines that were asked, and why others were not."""
 
     hits: list[Hit] = field(default_factory=list)
@@ -93,7 +93,7 @@ class Search:
         self._version = version
         self._asked = asked
         self._leaving_out = leaving_out
-        self.found = Found()
+        self.found = SearchResult()
         self._allowed: set[int] | None = None
         self._by_word: list[int] = []
         self._narrowed = False

@@ -1,4 +1,4 @@
-"""The hub's side of the index: the worker process, what it answers, and when it is asked to look at the files again.
+"""The worker process of the index: `python -m` starts it, and frames on its pipes ask it.
 
-What goes on in that process is `notes/index`; the two share `notes/worker_job.py` and the frames of the pipe.
+Not here: the index (`notes/index`), nor the hub's side of the pipes (`notes/client`).
 """

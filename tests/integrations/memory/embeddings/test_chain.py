@@ -12,7 +12,7 @@ import pytest
 from integrations.memory.notes.index.contract import Embedder, EmbeddingFailed
 from integrations.memory.notes.index.embeddings.chain import EmbeddingSettings, choose
 from integrations.memory.notes.index.embeddings.local import missing_packages
-from integrations.memory.notes.index.embeddings.refusals import Refusal
+from integrations.memory.notes.index.embeddings.refusals import EmbeddingRefusal
 from integrations.memory.notes.index.embeddings.store import Store
 from tests.integrations.memory.embeddings.conftest import QUICK
 from tests.servers.embedding_server import EmbeddingServer
@@ -244,8 +244,8 @@ async def test_who_refused_the_key_is_passed_over_at_the_next_choice(
         await embedder.documents(["one"])
     store = Store(cache_path)
 
-    same = await Refusal(store, server.base_url, "sk-x").reason()
-    other = await Refusal(store, server.base_url, "sk-new").reason()
+    same = await EmbeddingRefusal(store, server.base_url, "sk-x").reason()
+    other = await EmbeddingRefusal(store, server.base_url, "sk-new").reason()
 
     await store.close()
     assert same is not None
@@ -258,7 +258,7 @@ async def test_a_server_that_refused_is_asked_once_more_before_it_is_passed_over
     chosen: Chooser, server: EmbeddingServer, cache_path: Path, again: int, expected: bool
 ) -> None:
     store = Store(cache_path)
-    await Refusal(store, server.base_url, "sk-x").note("it refused")
+    await EmbeddingRefusal(store, server.base_url, "sk-x").note("it refused")
     await store.close()
     server.queue({"status": again, "message": "still"} if again != 200 else {})
 

@@ -17,7 +17,7 @@ from integrations.memory.notes.index.embeddings.chain import EmbeddingSettings, 
 from integrations.memory.notes.index.embeddings.costs import spent
 from integrations.memory.notes.index.embeddings.local import Local, model_directory
 from integrations.memory.notes.index.embeddings.minilm import MiniLM, ModelDamaged
-from integrations.memory.notes.index.embeddings.provider import ProviderFailed, Role
+from integrations.memory.notes.index.embeddings.provider import EmbeddingRole, ProviderFailed
 
 LONG = " ".join(
     f"Sentence number {number} is about the garden, the tools in the shed and the rain." for number in range(60)
@@ -122,7 +122,7 @@ async def test_a_closed_model_makes_nothing(model: MiniLM) -> None:
     await local.close()
 
     with pytest.raises(ProviderFailed):
-        await local.embed(["one"], Role.DOCUMENT)
+        await local.embed(["one"], EmbeddingRole.DOCUMENT)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from hub.memory.contract import Verified
 from integrations.memory.notes.index.checking import verify
-from integrations.memory.notes.worker_job import FILE_LIMIT_BYTES
+from integrations.memory.notes.job import FILE_LIMIT_BYTES
 from tests.integrations.memory.index.conftest import Notes, Shelf
 
 NUMBERS = 40

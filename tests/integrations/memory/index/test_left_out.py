@@ -8,7 +8,7 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from integrations.memory.notes.worker_job import Job, Source, TranscriptFile
+from integrations.memory.notes.job import Job, Source, TranscriptSource
 from tests.integrations.memory.index.conftest import Notes
 
 PATH = "transcripts/s1"
@@ -28,7 +28,7 @@ def talk(notes: Notes) -> None:
 
 
 def job(notes: Notes, left_out: Sequence[str] = ()) -> Job:
-    file = TranscriptFile("s1", "s1.jsonl", "private", "me", key="agent:main:main", left_out=tuple(left_out))
+    file = TranscriptSource("s1", "s1.jsonl", "private", "me", key="agent:main:main", left_out=tuple(left_out))
     source = Source("transcripts", str(notes.workspace.parent / "sessions"), files=(file,))
     return replace(notes.job, sources=(notes.job.sources[0], source))
 

@@ -14,7 +14,7 @@ from integrations.memory.notes.index.passages import Present, Stamp
 from integrations.memory.notes.index.scan import find, list_sources, read
 from integrations.memory.notes.index.settings import IndexSettings
 from integrations.memory.notes.index.transcripts import transcript_chunks
-from integrations.memory.notes.worker_job import FILE_LIMIT_BYTES, Source, TranscriptFile
+from integrations.memory.notes.job import FILE_LIMIT_BYTES, Source, TranscriptSource
 
 SETTINGS = IndexSettings.from_plain({})
 
@@ -148,7 +148,7 @@ def test_a_file_that_changes_all_the_time_is_read_and_looked_at_again(workspace:
 
 def test_conversations_are_found_by_their_id(tmp_path: Path) -> None:
     (tmp_path / "s1.jsonl").write_bytes(b"")
-    files = (TranscriptFile("s1", "s1.jsonl", "private"), TranscriptFile("s2", "../s1.jsonl", "private"))
+    files = (TranscriptSource("s1", "s1.jsonl", "private"), TranscriptSource("s2", "../s1.jsonl", "private"))
     source = Source("transcripts", str(tmp_path), files=files)
 
     assert list(list_sources([source]).files) == ["transcripts/s1"]

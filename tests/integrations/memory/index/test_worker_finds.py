@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from hub.memory.contract import Filters, MemoryKind
-from integrations.memory.notes.worker_job import Source, TranscriptFile
+from integrations.memory.notes.job import Source, TranscriptSource
 from tests.integrations.memory.index.conftest import Notes
 from tests.servers.embedding_server import EmbeddingServer
 
@@ -187,7 +187,7 @@ async def test_conversations_are_searched_by_what_was_said(notes: Notes) -> None
         line("user", "<page>submarine from outside</page>", 4, trusted=False),
     ]
     (sessions / "s1.jsonl").write_bytes(b"\n".join(lines) + b"\n")
-    files = (TranscriptFile("s1", "s1.jsonl", "person-anna", "anna"),)
+    files = (TranscriptSource("s1", "s1.jsonl", "person-anna", "anna"),)
     notes.job = replace(notes.job, sources=(*notes.job.sources, Source("transcripts", str(sessions), files=files)))
     await notes.worker.sync(notes.job)
 

@@ -14,9 +14,9 @@ import pytest
 from hub.core.clock import Clock, ManualClock
 from hub.core.errors import InvalidRequest, Unavailable
 from hub.core.tasks import TaskOwner
+from integrations.memory.notes.client.index_worker import IndexWorker
 from integrations.memory.notes.index.current_version import take_lock
-from integrations.memory.notes.worker.index_worker import IndexWorker
-from integrations.memory.notes.worker_job import Source
+from integrations.memory.notes.job import Source
 from tests.integrations.memory.index.conftest import TODAY, Notes
 
 

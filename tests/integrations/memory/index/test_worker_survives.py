@@ -17,7 +17,7 @@ from hub.core.clock import Clock
 from hub.core.errors import Unavailable
 from hub.core.tasks import TaskOwner
 from hub.memory.contract import SearchAnswer
-from integrations.memory.notes.worker.index_worker import IndexWorker
+from integrations.memory.notes.client.index_worker import IndexWorker
 from tests.integrations.memory.index.conftest import Notes
 from tests.servers.embedding_server import EmbeddingServer
 
@@ -90,8 +90,8 @@ import asyncio, sys
 from pathlib import Path
 from hub.core.clock import Clock
 from hub.core.tasks import TaskOwner
-from integrations.memory.notes.worker.index_worker import IndexWorker
-from integrations.memory.notes.worker_job import Job, Source
+from integrations.memory.notes.client.index_worker import IndexWorker
+from integrations.memory.notes.job import Job, Source
 async def main():
     worker = IndexWorker(Path({str(notes.directory.parent)!r}), Clock(), TaskOwner("t"))
     job = Job("main", {str(notes.directory)!r}, (Source("", {str(notes.workspace)!r}),), {dict(notes.job.settings)!r})

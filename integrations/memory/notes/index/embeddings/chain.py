@@ -26,8 +26,8 @@ from integrations.memory.notes.index.embeddings.gemini import GEMINI_URL, Gemini
 from integrations.memory.notes.index.embeddings.local import INSTALL, MODEL as LOCAL_MODEL, Local, missing_packages
 from integrations.memory.notes.index.embeddings.minilm import DIMENSIONS, ModelDamaged
 from integrations.memory.notes.index.embeddings.openai_api import OPENAI_URL, OpenAI, bearer, find_model
-from integrations.memory.notes.index.embeddings.provider import OURS, Provider, ProviderFailed, Role
-from integrations.memory.notes.index.embeddings.refusals import Refusal
+from integrations.memory.notes.index.embeddings.provider import OURS, EmbeddingRole, Provider, ProviderFailed
+from integrations.memory.notes.index.embeddings.refusals import EmbeddingRefusal
 from integrations.memory.notes.index.embeddings.sender import Patience
 from integrations.memory.notes.index.embeddings.store import Store
 from integrations.memory.notes.index.embeddings.vectors import normalise
@@ -111,7 +111,7 @@ class _Taken:
     """A provider that can be had, and whether it refused its key before."""
 
     provider: Provider
-    refusal: Refusal
+    refusal: EmbeddingRefusal
 
 
 class _Choice:
@@ -249,7 +249,7 @@ class _Choice:
         return model
 
     def _taken(self, provider: Provider, key: str | None) -> _Taken:
-        return _Taken(provider, Refusal(self._store, provider.id.endpoint, key))
+        return _Taken(provider, EmbeddingRefusal(self._store, provider.id.endpoint, key))
 
     async def _wrapped(self, taken: _Taken) -> CachingEmbedder:
         settings, provider = self._settings, taken.provider
@@ -274,7 +274,7 @@ class _Choice:
         if length is None:
             try:
                 async with asyncio.timeout(ASK_TIMEOUT_S):
-                    made = await provider.embed(["ping"], Role.QUERY)
+                    made = await provider.embed(["ping"], EmbeddingRole.QUERY)
                 vector = normalise(made.rows)[0]
             except (ProviderFailed, TimeoutError) as error:
                 _log.info("the length of its vectors is not known yet: %s", error)
@@ -344,7 +344,7 @@ async def _still_refuses(taken: _Taken) -> str | None:
         return None
     try:
         async with asyncio.timeout(ASK_TIMEOUT_S):
-            await taken.provider.embed(["ping"], Role.QUERY)
+            await taken.provider.embed(["ping"], EmbeddingRole.QUERY)
     except ProviderFailed as error:
         return error.text if error.fault in OURS else reason
     except TimeoutError:

@@ -15,7 +15,7 @@ from integrations.memory.notes.index.contract import EmbeddingFailed, Spent
 from integrations.memory.notes.index.embeddings.cache import Cache
 from integrations.memory.notes.index.embeddings.costs import Costs
 from integrations.memory.notes.index.embeddings.provider import OURS, PASSING, Fault, Provider, ProviderFailed
-from integrations.memory.notes.index.embeddings.refusals import Refusal
+from integrations.memory.notes.index.embeddings.refusals import EmbeddingRefusal
 from integrations.memory.notes.index.embeddings.sender import Part, Patience, Sender
 from integrations.memory.notes.index.embeddings.store import Store
 
@@ -50,7 +50,7 @@ class CachingEmbedder:
         store: Store,
         cache: Cache,
         *,
-        refusal: Refusal,
+        refusal: EmbeddingRefusal,
         parallel: int = 4,
         patience: Patience | None = None,
         notes: Sequence[str] = (),

@@ -10,7 +10,7 @@ from hub.core.secret import Secret
 from integrations.memory.notes.index.contract import EmbedderId
 from integrations.memory.notes.index.embeddings.address import Where
 from integrations.memory.notes.index.embeddings.client import Client
-from integrations.memory.notes.index.embeddings.provider import Fault, Limits, Made, Role
+from integrations.memory.notes.index.embeddings.provider import EmbeddingRole, Fault, Limits, Made
 
 GEMINI_URL = "https://generativelanguage.googleapis.com/v1beta"
 DEFAULT_MODEL = "gemini-embedding-001"
@@ -18,9 +18,9 @@ DEFAULT_DIMENSIONS = 768
 """Of 3,072 that it can: as good to a point or two, at a quarter of the room and time."""
 
 _LIMITS = Limits(texts=100, tokens=60_000, text_chars=8_000)
-_TASKS = {Role.DOCUMENT: "RETRIEVAL_DOCUMENT", Role.QUERY: "RETRIEVAL_QUERY"}
+_TASKS = {EmbeddingRole.DOCUMENT: "RETRIEVAL_DOCUMENT", EmbeddingRole.QUERY: "RETRIEVAL_QUERY"}
 # Since its second generation the task is said in words before the text.
-_WORDS = {Role.DOCUMENT: "title: none | text: ", Role.QUERY: "task: search result | query: "}
+_WORDS = {EmbeddingRole.DOCUMENT: "title: none | text: ", EmbeddingRole.QUERY: "task: search result | query: "}
 
 
 class Gemini:
@@ -35,7 +35,7 @@ class Gemini:
         self.client = Client("Gemini", model, where, {"x-goog-api-key": key.reveal()}, (key,), timeout_s)
         self._in_words = model.startswith("gemini-embedding-2")
 
-    async def embed(self, texts: Sequence[str], role: Role) -> Made:
+    async def embed(self, texts: Sequence[str], role: EmbeddingRole) -> Made:
         """See `Provider.embed`."""
         url = self.client.where.endpoint(f"models/{quote(self.id.model, safe='')}:batchEmbedContents")
         answer = await self.client.post(url, {"requests": [self.request(text, role) for text in texts]})
@@ -50,7 +50,7 @@ class Gemini:
         """See `Provider.close`."""
         await self.client.close()
 
-    def request(self, text: str, role: Role) -> dict[str, Any]:
+    def request(self, text: str, role: EmbeddingRole) -> dict[str, Any]:
         """Return what is asked for one text."""
         words = _WORDS[role] if self._in_words else ""
         request: dict[str, Any] = {

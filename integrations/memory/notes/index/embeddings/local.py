@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from integrations.memory.notes.index.contract import EmbedderId
 from integrations.memory.notes.index.embeddings.minilm import DIMENSIONS, MiniLM, ModelDamaged
-from integrations.memory.notes.index.embeddings.provider import Fault, Limits, Made, ProviderFailed, Role
+from integrations.memory.notes.index.embeddings.provider import EmbeddingRole, Fault, Limits, Made, ProviderFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,7 +71,9 @@ class Local:
         self.id = EmbedderId("local", MODEL, f"{PACKAGE} {release}", DIMENSIONS)
         self.limits = _LIMITS
         self._model: MiniLM | None = model
-        self._threads = {role: ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"embed {role}") for role in Role}
+        self._threads = {
+            role: ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"embed {role}") for role in EmbeddingRole
+        }
 
     @classmethod
     def load(cls, directory: Path | None = None) -> Local:
@@ -85,7 +87,7 @@ class Local:
         leave_room()
         return cls(model, version())
 
-    async def embed(self, texts: Sequence[str], role: Role) -> Made:
+    async def embed(self, texts: Sequence[str], role: EmbeddingRole) -> Made:
         """See `Provider.embed`; cancelling does not stop the group that is being computed, but nothing follows it."""
         model = self._model
         if model is None:

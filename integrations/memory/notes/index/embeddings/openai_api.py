@@ -11,7 +11,7 @@ from hub.core.secret import Secret
 from integrations.memory.notes.index.contract import EmbedderId
 from integrations.memory.notes.index.embeddings.address import Where
 from integrations.memory.notes.index.embeddings.client import Client
-from integrations.memory.notes.index.embeddings.provider import Fault, Limits, Made, ProviderFailed, Role
+from integrations.memory.notes.index.embeddings.provider import EmbeddingRole, Fault, Limits, Made, ProviderFailed
 
 OPENAI_URL = "https://api.openai.com/v1"
 OPENAI_HOST = "api.openai.com"
@@ -62,7 +62,7 @@ class OpenAI:
         self._prefix = ""
         self._base64 = True
 
-    async def embed(self, texts: Sequence[str], role: Role) -> Made:
+    async def embed(self, texts: Sequence[str], role: EmbeddingRole) -> Made:
         """See `Provider.embed`; what the server does not know (base64, `/v1`) is left out from then on."""
         while True:
             try:

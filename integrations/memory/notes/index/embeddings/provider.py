@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from integrations.memory.notes.index.contract import EmbedderId, EmbeddingFailed
 
 
-class Role(StrEnum):
+class EmbeddingRole(StrEnum):
     """What a text is; some models make other vectors for what is asked than for what is found."""
 
     DOCUMENT = "document"
@@ -86,7 +86,7 @@ class Provider(Protocol):
     priced: bool
     """Whether it is the provider's own address, so that its list prices hold."""
 
-    async def embed(self, texts: Sequence[str], role: Role) -> Made:
+    async def embed(self, texts: Sequence[str], role: EmbeddingRole) -> Made:
         """Return what the provider makes of the texts, in their order.
 
         Raises:

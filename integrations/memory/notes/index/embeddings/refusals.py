@@ -14,7 +14,7 @@ _log = logging.getLogger(__name__)
 _FAILED = (sqlite3.Error, OSError)
 
 
-class Refusal:
+class EmbeddingRefusal:
     """Whether one address refused one key.
 
     Args:

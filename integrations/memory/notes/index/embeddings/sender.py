@@ -13,11 +13,11 @@ from integrations.memory.notes.index.contract import EmbeddingFailed
 from integrations.memory.notes.index.embeddings.packing import pack
 from integrations.memory.notes.index.embeddings.provider import (
     PASSING,
+    EmbeddingRole,
     Fault,
     Made,
     Provider,
     ProviderFailed,
-    Role,
 )
 from integrations.memory.notes.index.embeddings.vectors import normalise
 
@@ -118,12 +118,12 @@ class Sender:
         """
         cut = self._cut(text)
         try:
-            made = await self._provider.embed([cut], Role.QUERY)
+            made = await self._provider.embed([cut], EmbeddingRole.QUERY)
         except ProviderFailed as error:
             if error.fault is Fault.TOO_LARGE:
-                made = await self._provider.embed([cut[: max(1, min(512, len(cut) // 2))]], Role.QUERY)
+                made = await self._provider.embed([cut[: max(1, min(512, len(cut) // 2))]], EmbeddingRole.QUERY)
             elif error.fault is Fault.AWAY and "broke off" in error.text:
-                made = await self._provider.embed([cut], Role.QUERY)
+                made = await self._provider.embed([cut], EmbeddingRole.QUERY)
             else:
                 raise
         return self._part([0], made, 1)
@@ -173,7 +173,7 @@ class Sender:
         """Whether anything at all is taken, so that it is the text that is refused, and not everything."""
         if not self._any_taken:
             try:
-                await self._provider.embed(["ping"], Role.DOCUMENT)
+                await self._provider.embed(["ping"], EmbeddingRole.DOCUMENT)
             except ProviderFailed as error:
                 _log.debug("not even a word is taken: %s", error.text)
                 return False
@@ -186,7 +186,7 @@ class Sender:
         for attempt in range(1, self._patience.tries + 1):
             await asyncio.sleep(max(0.0, self._open_at - clock()))
             try:
-                return await self._provider.embed(texts, Role.DOCUMENT)
+                return await self._provider.embed(texts, EmbeddingRole.DOCUMENT)
             except ProviderFailed as error:
                 if error.fault not in PASSING or attempt == self._patience.tries:
                     raise

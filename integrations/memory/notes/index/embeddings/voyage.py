@@ -10,7 +10,7 @@ from integrations.memory.notes.index.contract import EmbedderId
 from integrations.memory.notes.index.embeddings.address import Where
 from integrations.memory.notes.index.embeddings.client import Client
 from integrations.memory.notes.index.embeddings.openai_api import bearer, rows_of, tokens_of
-from integrations.memory.notes.index.embeddings.provider import Limits, Made, Role
+from integrations.memory.notes.index.embeddings.provider import EmbeddingRole, Limits, Made
 
 VOYAGE_URL = "https://api.voyageai.com/v1"
 DEFAULT_MODEL = "voyage-4"
@@ -43,13 +43,13 @@ class Voyage:
         self.client = Client("Voyage", model, where, bearer(key), (key,), timeout_s)
         self.length = dimensions
 
-    async def embed(self, texts: Sequence[str], role: Role) -> Made:
+    async def embed(self, texts: Sequence[str], role: EmbeddingRole) -> Made:
         """See `Provider.embed`."""
         body = {**self.parameters(role), "input": list(texts), "encoding_format": "base64"}
         answer = await self.client.post(self.client.where.endpoint("embeddings"), body)
         return Made(rows_of(self.client, answer, len(texts)), tokens_of(answer))
 
-    def parameters(self, role: Role) -> dict[str, Any]:
+    def parameters(self, role: EmbeddingRole) -> dict[str, Any]:
         """Return the parameters that hold for all texts of a request."""
         parameters: dict[str, Any] = {"model": self.id.model, "input_type": role.value, "truncation": True}
         if self.length is not None:

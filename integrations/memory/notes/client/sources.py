@@ -21,8 +21,8 @@ from hub.sessions.privacy import scope_of
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
 from hub.storage.homedir import Home
-from integrations.memory.notes.omissions import Omissions
-from integrations.memory.notes.worker_job import EXTRA_PREFIX, TRANSCRIPTS, WORKSPACE, Job, Source, TranscriptFile
+from integrations.memory.notes.files.omissions import Omissions
+from integrations.memory.notes.job import EXTRA_PREFIX, TRANSCRIPTS, WORKSPACE, Job, Source, TranscriptSource
 
 KEYED = ("openai", "gemini", "voyage")
 """Providers of embeddings whose keys may be known from elsewhere."""
@@ -33,7 +33,7 @@ _NOT_PLAIN = re.compile(r"[^a-z0-9_-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class JobSources:
     """What jobs are made from; the callables give what is configured now.
 
     Attributes:
@@ -59,7 +59,7 @@ class Ground:
     engine_settings: Callable[[str], Mapping[str, Any]] = lambda domain: {}
 
 
-def job_for(ground: Ground, agent_id: str) -> Job:
+def job_for(ground: JobSources, agent_id: str) -> Job:
     """Return what the worker has to know of an agent's memory now.
 
     Raises:
@@ -79,7 +79,7 @@ def job_for(ground: Ground, agent_id: str) -> Job:
 _SETTINGS = ("embeddings", "vectors", "keywords", "chunks", "search")
 
 
-def _engines(section: Mapping[str, Any], ground: Ground) -> dict[str, Any]:
+def _engines(section: Mapping[str, Any], ground: JobSources) -> dict[str, Any]:
     """Return the engines of other integrations that are configured: their modules and settings."""
     found: dict[str, Any] = {}
     for what, own in OWN_ENGINES.items():
@@ -115,7 +115,7 @@ def extra_sources(home: Path, configured: Iterable[str | Mapping[str, Any]]) -> 
     return found
 
 
-def keys_elsewhere(ground: Ground) -> dict[str, Any]:
+def keys_elsewhere(ground: JobSources) -> dict[str, Any]:
     """Return keys and addresses of embedding providers that are configured for models or stand in the environment."""
     keys, urls = {}, {}
     providers = ground.providers()
@@ -129,7 +129,7 @@ def keys_elsewhere(ground: Ground) -> dict[str, Any]:
     return {"keys": keys, "urls": urls}
 
 
-def conversations(ground: Ground, agent_id: str) -> Source:
+def conversations(ground: JobSources, agent_id: str) -> Source:
     """Return all conversations that were not forgotten, those that were used last first; nobody's have the area ""."""
     files = []
     left_out = ground.omissions.of(agent_id)
@@ -139,7 +139,7 @@ def conversations(ground: Ground, agent_id: str) -> Source:
         scope = _scope(session, ground.people())
         area = next(iter(areas_of(scope)), "")
         name = ground.sessions.transcript_path(session).name
-        file = TranscriptFile(
+        file = TranscriptSource(
             session.session_id, name, area, scope.person, key=session.key, left_out=tuple(sorted(entries))
         )
         files.append(file)

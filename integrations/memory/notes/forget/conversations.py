@@ -10,9 +10,9 @@ import orjson
 
 from hub.core.sql import SqlConnection
 from hub.storage.database import Database
-from integrations.memory.notes.omissions import Omissions
-from integrations.memory.notes.sources import Ground, conversations
-from integrations.memory.notes.worker_job import Source
+from integrations.memory.notes.client.sources import JobSources, conversations
+from integrations.memory.notes.files.omissions import Omissions
+from integrations.memory.notes.job import Source
 
 Runs = Mapping[str, frozenset[str]]
 """Ids of runs by the id of the conversation they were in."""
@@ -27,7 +27,7 @@ class Conversations:
         db: The hub database, which knows on whose behalf each run was.
     """
 
-    ground: Ground
+    ground: JobSources
     db: Database
 
     @property

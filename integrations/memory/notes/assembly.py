@@ -19,15 +19,15 @@ from hub.models.provider_config import ProviderConfig, read_providers
 from hub.security.root import Root
 from hub.sessions.keys import main_key
 from hub.sessions.store import EVENT_SESSION_CHANGED
-from integrations.memory.notes.forgetting.conversations import Conversations
-from integrations.memory.notes.jobs import Jobs
+from integrations.memory.notes.client.index_worker import IndexWorker
+from integrations.memory.notes.client.jobs import Jobs
+from integrations.memory.notes.client.sources import JobSources, cache_directory
+from integrations.memory.notes.client.upkeep import Upkeep
+from integrations.memory.notes.files.omissions import Omissions
+from integrations.memory.notes.forget.conversations import Conversations
+from integrations.memory.notes.job import Job
 from integrations.memory.notes.memory import NotesMemory
-from integrations.memory.notes.omissions import Omissions
-from integrations.memory.notes.sources import Ground, cache_directory
 from integrations.memory.notes.tool import MemoryTools
-from integrations.memory.notes.worker.index_worker import IndexWorker
-from integrations.memory.notes.worker.upkeep import Upkeep
-from integrations.memory.notes.worker_job import Job
 
 if TYPE_CHECKING:
     from hub.host import HostBus, IntegrationHost
@@ -37,7 +37,7 @@ SECTIONS = frozenset({"memory", "agents", "models", "people"})
 BEGIN_S = 5.0
 
 
-def stand(host: IntegrationHost) -> None:
+def build(host: IntegrationHost) -> None:
     """Build the memory and register it with its tools."""
     tasks = TaskOwner("memory")
 
@@ -51,7 +51,7 @@ def stand(host: IntegrationHost) -> None:
         # The whole workspace: whose files a session sees is decided by scope, for each search.
         return Root(host.workspaces.view(agent_id, main_key(agent_id), SYSTEM).path)
 
-    ground = Ground(
+    ground = JobSources(
         host.home,
         host.agents,
         host.sessions,
@@ -83,8 +83,8 @@ def stand(host: IntegrationHost) -> None:
         host.repairs,
         tasks,
     )
-    memory.converse(Conversations(ground, host.database))
-    memory.attended_by(upkeep)
+    memory.set_transcripts(Conversations(ground, host.database))
+    memory.set_observer(upkeep)
 
     def settings_changed(event: Event) -> None:
         memory_section = section("memory")

@@ -12,18 +12,18 @@ from hub.memory.contract import Forget, Hit, MemoryScope
 from hub.memory.places import areas_of
 from hub.memory.ranking import SNIPPET_LIMIT
 from hub.security.root import Root
-from integrations.memory.notes.forgetting.conversations import Runs
+from integrations.memory.notes.files.matching import Term, has_all
+from integrations.memory.notes.forget.conversations import Runs
 from integrations.memory.notes.hits import WHOLE
 from integrations.memory.notes.index.settings import IndexSettings
 from integrations.memory.notes.index.transcripts import Conversation, Said, said_in, transcript_chunks
-from integrations.memory.notes.matching import Term, has_all
-from integrations.memory.notes.worker_job import TRANSCRIPT_LIMIT_BYTES, TRANSCRIPTS, Source, TranscriptFile
+from integrations.memory.notes.job import TRANSCRIPT_LIMIT_BYTES, TRANSCRIPTS, Source, TranscriptSource
 
 _USER = "user"
 
 
 @dataclass(frozen=True, slots=True)
-class Unsaid:
+class Redaction:
     """What of a conversation is to be forgotten.
 
     Attributes:
@@ -32,7 +32,7 @@ class Unsaid:
         hits: It as results; without a text when the session does not see it.
     """
 
-    file: TranscriptFile
+    file: TranscriptSource
     said: tuple[Said, ...] | None
     hits: tuple[Hit, ...]
 
@@ -47,7 +47,7 @@ class Unsaid:
         return None if self.said is None else frozenset(each.id for each in self.said)
 
 
-def unsaid(source: Source, what: Forget, terms: list[Term], scope: MemoryScope, runs: Runs) -> Iterator[Unsaid]:
+def redactions(source: Source, what: Forget, terms: list[Term], scope: MemoryScope, runs: Runs) -> Iterator[Redaction]:
     """Yield what is to be forgotten, by conversation.
 
     All of a conversation goes when it is named, or is that person's. Where others speak too, what a person said goes.
@@ -74,7 +74,7 @@ def unsaid(source: Source, what: Forget, terms: list[Term], scope: MemoryScope, 
         if (conversation := _read(source, file)) is None:
             continue
         if is_theirs and not what.query:
-            yield Unsaid(file, None, (_whole(file, conversation, is_seen=is_seen),))
+            yield Redaction(file, None, (_whole(file, conversation, is_seen=is_seen),))
             continue
         said = [
             each
@@ -83,10 +83,10 @@ def unsaid(source: Source, what: Forget, terms: list[Term], scope: MemoryScope, 
             and has_all(each.text, date.fromisoformat(each.day), terms)
         ]
         if said:
-            yield Unsaid(file, tuple(said), tuple(_hit(file, each, is_seen=is_seen) for each in said))
+            yield Redaction(file, tuple(said), tuple(_hit(file, each, is_seen=is_seen) for each in said))
 
 
-def embedded_of(gone: Unsaid, source: Source, settings: IndexSettings) -> Collection[str]:
+def embedded_of(gone: Redaction, source: Source, settings: IndexSettings) -> Collection[str]:
     """Return the texts that may have been embedded of what is forgotten, and are no passage any more."""
     file = gone.file
     try:
@@ -103,7 +103,7 @@ def embedded_of(gone: Unsaid, source: Source, settings: IndexSettings) -> Collec
     return [text for text in before if text not in after]
 
 
-def _read(source: Source, file: TranscriptFile) -> Conversation | None:
+def _read(source: Source, file: TranscriptSource) -> Conversation | None:
     """Return what was said without what is forgotten already; nothing when it cannot be read, None without a file."""
     root = Root(source.root)
     if not root.is_file(file.path):
@@ -113,7 +113,7 @@ def _read(source: Source, file: TranscriptFile) -> Conversation | None:
     return Conversation()
 
 
-def _whole(file: TranscriptFile, conversation: Conversation, *, is_seen: bool) -> Hit:
+def _whole(file: TranscriptSource, conversation: Conversation, *, is_seen: bool) -> Hit:
     text = _beginning(conversation.said) if is_seen else ""
     return Hit(
         f"{TRANSCRIPTS}/{file.id}",
@@ -127,7 +127,7 @@ def _whole(file: TranscriptFile, conversation: Conversation, *, is_seen: bool) -
     )
 
 
-def _hit(file: TranscriptFile, said: Said, *, is_seen: bool) -> Hit:
+def _hit(file: TranscriptSource, said: Said, *, is_seen: bool) -> Hit:
     return Hit(
         f"{TRANSCRIPTS}/{file.id}",
         said.line,

@@ -16,7 +16,7 @@ PROGRAM = """
 import asyncio, json, sys
 from pathlib import Path
 from integrations.memory.notes.index.embedders import Embedders
-from integrations.memory.notes.index.preparing import prepare
+from integrations.memory.notes.worker.preparing import prepare
 from integrations.memory.notes.index.settings import IndexSettings
 
 async def main():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hub.security.root import FolderEntry, Root
-from integrations.memory.notes.worker_job import FILES_LIMIT, Source
+from integrations.memory.notes.job import FILES_LIMIT, Source
 
 
 @dataclass(frozen=True, slots=True)

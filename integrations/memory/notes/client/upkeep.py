@@ -16,7 +16,7 @@ from hub.core.repairs import Repairs, Severity
 from hub.core.tasks import TaskOwner
 from hub.memory.contract import Synced
 from hub.memory.places import CURATED, FOLDER
-from integrations.memory.notes.worker_job import TRANSCRIPTS, WORKSPACE, Job
+from integrations.memory.notes.job import TRANSCRIPTS, WORKSPACE, Job
 
 _log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ import pytest
 from hub.config.check import check
 from hub.config.sections import Sections
 from hub.sections import core_sections
-from integrations.memory.notes.house import settings_in_force
+from integrations.memory.notes.assembly import settings_in_force
 from tests.e2e.memories import WORDS_ALONE, Memories, at_server, corpus, is_worker
 from tests.e2e.talk import ask, chat, integration, until
 from tests.servers.embedding_server import EmbeddingServer

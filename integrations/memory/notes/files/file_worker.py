@@ -12,22 +12,22 @@ from hub.core.errors import HubError, NotFound, Unavailable
 from hub.security.root import Root
 from integrations.memory.notes.files.history import History
 from integrations.memory.notes.files.journal import Journal
-from integrations.memory.notes.files.shelf import Shelf
+from integrations.memory.notes.files.memory_files import MemoryFiles
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class FileWorker:
     """The files of one agent, and how they are changed; all of it blocks."""
 
-    shelf: Shelf
+    shelf: MemoryFiles
     journal: Journal
     history: History
 
 
-class Desks:
-    """The desks of all agents.
+class FileWorkers:
+    """The workers of all agents.
 
     Args:
         root_of: Gives the whole workspace of an agent.
@@ -47,10 +47,10 @@ class Desks:
         self._history_of = history_of
         self._now = now
         self._changed = changed
-        self._desks: dict[str, Desk] = {}
+        self._workers: dict[str, FileWorker] = {}
         self._locks: dict[Path, asyncio.Lock] = {}
 
-    async def look(self, agent_id: str, work: Callable[[Desk], T]) -> T:
+    async def look(self, agent_id: str, work: Callable[[FileWorker], T]) -> T:
         """Return what `work` finds in the files; it changes nothing. Cancelling waits for nothing.
 
         Raises:
@@ -58,7 +58,7 @@ class Desks:
         """
         return await asyncio.to_thread(_guarded, work, self._desk(agent_id))
 
-    async def change(self, agent_id: str, work: Callable[[Desk], tuple[T, Sequence[str]]]) -> T:
+    async def change(self, agent_id: str, work: Callable[[FileWorker], tuple[T, Sequence[str]]]) -> T:
         """Do `work`, which returns its result and the paths it changed, after what came before.
 
         Cancelling waits until it is done: half of it would be done anyway.
@@ -66,10 +66,10 @@ class Desks:
         Raises:
             Unavailable: The disk cannot be written.
         """
-        desk = self._desk(agent_id)
-        lock = self._locks.setdefault(desk.shelf.root.path, asyncio.Lock())
+        worker = self._desk(agent_id)
+        lock = self._locks.setdefault(worker.shelf.root.path, asyncio.Lock())
         async with lock:
-            doing = asyncio.ensure_future(asyncio.to_thread(_guarded, work, desk))
+            doing = asyncio.ensure_future(asyncio.to_thread(_guarded, work, worker))
             try:
                 result, paths = await asyncio.shield(doing)
             except asyncio.CancelledError:
@@ -79,18 +79,18 @@ class Desks:
             await self._changed(agent_id, paths)
         return result
 
-    def _desk(self, agent_id: str) -> Desk:
-        root, known = self._root_of(agent_id), self._desks.get(agent_id)
+    def _desk(self, agent_id: str) -> FileWorker:
+        root, known = self._root_of(agent_id), self._workers.get(agent_id)
         if known is None or known.shelf.root.path != root.path:  # an agent may be given another workspace
-            shelf, history = Shelf(root), History(self._history_of(agent_id))
+            shelf, history = MemoryFiles(root), History(self._history_of(agent_id))
             journal = Journal(shelf, history, lambda: int(self._now() * 1_000))
-            known = self._desks[agent_id] = Desk(shelf, journal, history)
+            known = self._workers[agent_id] = FileWorker(shelf, journal, history)
         return known
 
 
-def _guarded(work: Callable[[Desk], T], desk: Desk) -> T:
+def _guarded(work: Callable[[FileWorker], T], worker: FileWorker) -> T:
     try:
-        return work(desk)
+        return work(worker)
     except HubError:
         raise
     except FileNotFoundError as error:

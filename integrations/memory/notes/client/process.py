@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from hub.core.errors import Forbidden, HubError, InvalidRequest, NotFound, Unavailable
-from integrations.memory.notes.index import frames
+from integrations.memory.notes.worker import frames
 
 _log = logging.getLogger(__name__)
 
-MODULE = "integrations.memory.notes.index"
+MODULE = "integrations.memory.notes.worker"
 INHERITED = (
     *("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"),
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"),

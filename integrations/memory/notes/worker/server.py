@@ -17,7 +17,6 @@ import msgspec
 
 from hub.core.errors import HubError, InvalidRequest, Unavailable
 from hub.memory.contract import Filters, MemoryKind, Synced
-from integrations.memory.notes.index import frames
 from integrations.memory.notes.index.agent_index import AgentIndex, IndexUnavailable, Shared
 from integrations.memory.notes.index.asking import search
 from integrations.memory.notes.index.checking import verify
@@ -26,10 +25,11 @@ from integrations.memory.notes.index.dropping import drop
 from integrations.memory.notes.index.embedders import Embedders
 from integrations.memory.notes.index.engine_thread import EngineThread
 from integrations.memory.notes.index.likeness import similar
-from integrations.memory.notes.index.preparing import prepare
 from integrations.memory.notes.index.reporting import rss_bytes, status
 from integrations.memory.notes.index.settings import IndexSettings
-from integrations.memory.notes.worker_job import Job
+from integrations.memory.notes.job import Job
+from integrations.memory.notes.worker import frames
+from integrations.memory.notes.worker.preparing import prepare
 
 _log = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from hub.memory.places import (
 )
 from hub.security.jail_path import PathRefused
 from hub.security.root import FolderEntry as FileEntry, Root
-from integrations.memory.notes.worker_job import FILE_LIMIT_BYTES, FILES_LIMIT
+from integrations.memory.notes.job import FILE_LIMIT_BYTES, FILES_LIMIT
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 _BEING_WRITTEN = ".homarus-"
@@ -71,7 +71,7 @@ def has_files(root: str, area: str) -> bool:
     return there(f"{root}/{SHARED}") or there(f"{root}/{SHARED.removesuffix('.md')}")
 
 
-class Shelf:
+class MemoryFiles:
     """The memory files below one workspace.
 
     Args:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hub.core.events import Event
-from integrations.memory.notes.sources import Ground, job_for
-from integrations.memory.notes.worker_job import Job
+from integrations.memory.notes.client.sources import JobSources, job_for
+from integrations.memory.notes.job import Job
 
 _BY_THE_WAY = frozenset({"touched", "usage"})
 """What happens to a conversation all the time, and changes nothing of whose it is and where it lies."""
@@ -27,7 +27,7 @@ class Jobs:
         configuration: Gives what is configured now: another object after each change.
     """
 
-    def __init__(self, ground: Ground, configuration: Callable[[], object]) -> None:
+    def __init__(self, ground: JobSources, configuration: Callable[[], object]) -> None:
         self._ground = ground
         self._configuration = configuration
         self._kept: dict[str, _Kept] = {}

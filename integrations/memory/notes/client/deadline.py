@@ -15,7 +15,7 @@ IN_TIME_SHARE = 0.85
 LATE = "the index did not answer in time"
 
 
-async def in_time(
+async def within_deadline(
     index: asyncio.Future[tuple[SearchAnswer | None, str | None]],
     files: Callable[[float, str | None], Awaitable[SearchAnswer]],
     within_s: float,

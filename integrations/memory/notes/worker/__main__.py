@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from integrations.memory.notes.index import frames
-from integrations.memory.notes.index.server import Server
+from integrations.memory.notes.worker import frames
+from integrations.memory.notes.worker.server import Server
 
 SWITCH_S = 0.001
 """A thread that computes gives way to a search after so long."""

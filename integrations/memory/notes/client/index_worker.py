@@ -20,9 +20,9 @@ from hub.core.clock import Clock
 from hub.core.errors import HubError, Unavailable
 from hub.core.tasks import TaskOwner
 from hub.memory.contract import NO_FILTERS, Filters, Hit, SearchAnswer, Synced, Verified
-from integrations.memory.notes.worker.answers import answer_of, facts_of, pairs_of, synced_of, verified_of
-from integrations.memory.notes.worker.process import WorkerProcess, start
-from integrations.memory.notes.worker_job import Job
+from integrations.memory.notes.client.answers import answer_of, facts_of, pairs_of, synced_of, verified_of
+from integrations.memory.notes.client.process import WorkerProcess, start
+from integrations.memory.notes.job import Job
 
 _log = logging.getLogger(__name__)
 

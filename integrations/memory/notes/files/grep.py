@@ -20,8 +20,8 @@ from hub.memory.markdown import Passage, passages
 from hub.memory.places import day_of
 from hub.memory.ranking import snippet
 from hub.memory.words import fold, words_of
+from integrations.memory.notes.files.matching import Term, day_in, may_have, passes
 from integrations.memory.notes.hits import hit_of
-from integrations.memory.notes.matching import Term, day_in, may_have, passes
 
 TIME_LIMIT_S = 4.0
 SIZE_LIMIT = 64 * 1_048_576
@@ -46,7 +46,7 @@ class Text:
 
 
 @dataclass(slots=True)
-class Found:
+class GrepResult:
     """A passage, what it has of what was asked, and its score in the end."""
 
     path: str
@@ -61,7 +61,7 @@ class Found:
 class Scan:
     """What a look through the files gave: what was found, in how much, and whether that was all of it."""
 
-    found: list[Found] = field(default_factory=list)
+    found: list[GrepResult] = field(default_factory=list)
     passages: int = 0
     is_whole: bool = True
 
@@ -113,7 +113,7 @@ def search(
 
 def similar(texts: Iterable[Text], threshold: float, limit: int) -> list[tuple[Hit, Hit, float]]:
     """Return pairs of entries that share words, with the share (Jaccard), most first; of the newest entries alone."""
-    entries: list[tuple[Found, frozenset[str]]] = []
+    entries: list[tuple[GrepResult, frozenset[str]]] = []
     for file in texts:
         for passage in passages(file.text):
             own = frozenset(words_of(passage.text))
@@ -181,11 +181,11 @@ def _look(scan: Scan, file: Text, passage: Passage, terms: Sequence[Term], filte
         scan.found.append(found)
 
 
-def _found(file: Text, passage: Passage, matches: frozenset[int], words: int) -> Found:
+def _found(file: Text, passage: Passage, matches: frozenset[int], words: int) -> GrepResult:
     if not file.trusted:
         # In a place nobody vouches for, nobody is believed who says who said something.
         passage = replace(passage, trusted=False, kind=None, person=None, session=None)
-    return Found(file.path, passage, day_in(file.path, passage), matches, words)
+    return GrepResult(file.path, passage, day_in(file.path, passage), matches, words)
 
 
 def _may_have(file: Text, terms: Sequence[Term]) -> bool:
@@ -205,7 +205,7 @@ def _may_have(file: Text, terms: Sequence[Term]) -> bool:
     return False
 
 
-def _hit(found: Found, score: float, words: frozenset[str], rank: int | None) -> Hit:
+def _hit(found: GrepResult, score: float, words: frozenset[str], rank: int | None) -> Hit:
     text, _ = snippet(found.passage.text, words)
     return replace(
         hit_of(found.path, found.passage, text, score),

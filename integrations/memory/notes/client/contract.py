@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any, Protocol
 
 from hub.memory.contract import Filters, Hit, SearchAnswer, Synced, Verified
-from integrations.memory.notes.worker_job import Job
+from integrations.memory.notes.job import Job
 
 
 class Worker(Protocol):
@@ -63,7 +63,7 @@ class Worker(Protocol):
         ...
 
 
-class Attendant(Protocol):
+class SearchObserver(Protocol):
     """Who keeps the index up to date; see `upkeep.py`."""
 
     def searched(self, agent_id: str) -> None:

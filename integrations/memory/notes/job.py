@@ -17,7 +17,7 @@ TRANSCRIPT_LIMIT_BYTES = 64 * 1_048_576
 
 
 @dataclass(frozen=True, slots=True)
-class TranscriptFile:
+class TranscriptSource:
     """A conversation that is searched.
 
     Attributes:
@@ -55,7 +55,7 @@ class Source:
     root: str
     area: str | None = None
     trusted: bool = True
-    files: tuple[TranscriptFile, ...] = ()
+    files: tuple[TranscriptSource, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,5 +100,5 @@ class Job:
         return cls(str(plain["agent_id"]), str(plain["directory"]), sources, dict(plain["settings"]))
 
 
-def _transcript_file(plain: Mapping[str, Any]) -> TranscriptFile:
-    return TranscriptFile(**{**plain, "left_out": tuple(plain["left_out"])})
+def _transcript_file(plain: Mapping[str, Any]) -> TranscriptSource:
+    return TranscriptSource(**{**plain, "left_out": tuple(plain["left_out"])})

@@ -8,7 +8,7 @@ import pytest
 
 from hub.core.errors import InvalidRequest
 from hub.memory.contract import SearchAnswer
-from integrations.memory.notes.in_time import LATE, in_time
+from integrations.memory.notes.client.deadline import LATE, within_deadline
 
 LONG_S = 30.0
 SHORT_S = 0.02
@@ -49,7 +49,7 @@ def index(told: Told | Exception | None = None) -> asyncio.Future[Told]:
 async def test_what_the_index_has_is_answered_and_no_file_is_read(awake: bool) -> None:
     files = Files()
 
-    answer = await in_time(index((INDEX, None)), files.look, LONG_S, awake=awake)
+    answer = await within_deadline(index((INDEX, None)), files.look, LONG_S, awake=awake)
 
     assert answer is INDEX
     assert files.asked == []
@@ -59,7 +59,7 @@ async def test_what_the_index_has_is_answered_and_no_file_is_read(awake: bool) -
 async def test_where_there_is_no_index_the_files_say_why(awake: bool) -> None:
     files = Files()
 
-    answer = await in_time(index((None, "it is away")), files.look, LONG_S, awake=awake)
+    answer = await within_deadline(index((None, "it is away")), files.look, LONG_S, awake=awake)
 
     assert (answer.engines, answer.degraded) == (("grep",), "it is away")
 
@@ -67,7 +67,7 @@ async def test_where_there_is_no_index_the_files_say_why(awake: bool) -> None:
 async def test_an_index_that_is_late_is_answered_for_by_the_files_and_goes_on() -> None:
     late, files = index(), Files()
 
-    answer = await in_time(late, files.look, SHORT_S, awake=True)
+    answer = await within_deadline(late, files.look, SHORT_S, awake=True)
 
     assert (answer.engines, answer.degraded) == (("grep",), LATE)
     assert not late.done()
@@ -75,7 +75,7 @@ async def test_an_index_that_is_late_is_answered_for_by_the_files_and_goes_on() 
 
 
 async def test_an_index_that_starts_is_not_waited_for_when_the_files_have_told() -> None:
-    answer = await in_time(index(), Files().look, LONG_S, awake=False)
+    answer = await within_deadline(index(), Files().look, LONG_S, awake=False)
 
     assert answer.engines == ("grep",)
 
@@ -83,7 +83,7 @@ async def test_an_index_that_starts_is_not_waited_for_when_the_files_have_told()
 @pytest.mark.parametrize("awake", [True, False])
 async def test_an_index_that_is_sooner_than_the_files_is_answered(awake: bool) -> None:
     slow, files = index(), Files(at_once=False)
-    asking = asyncio.ensure_future(in_time(slow, files.look, 2.0, awake=awake))
+    asking = asyncio.ensure_future(within_deadline(slow, files.look, 2.0, awake=awake))
     await files.begun.wait()
 
     slow.set_result((INDEX, None))
@@ -93,7 +93,7 @@ async def test_an_index_that_is_sooner_than_the_files_is_answered(awake: bool) -
 
 async def test_an_index_that_fails_late_leaves_it_to_the_files() -> None:
     slow, files = index(), Files()
-    asking = asyncio.ensure_future(in_time(slow, files.look, 2.0, awake=True))
+    asking = asyncio.ensure_future(within_deadline(slow, files.look, 2.0, awake=True))
     await files.begun.wait()
 
     slow.set_result((None, "it ended"))
@@ -103,12 +103,12 @@ async def test_an_index_that_fails_late_leaves_it_to_the_files() -> None:
 
 async def test_a_question_that_cannot_be_is_refused_as_ever() -> None:
     with pytest.raises(InvalidRequest):
-        await in_time(index(InvalidRequest("no")), Files().look, LONG_S, awake=True)
+        await within_deadline(index(InvalidRequest("no")), Files().look, LONG_S, awake=True)
 
 
 async def test_who_waits_no_longer_leaves_the_index_alone() -> None:
     slow, files = index(), Files(at_once=False)
-    asking = asyncio.ensure_future(in_time(slow, files.look, LONG_S, awake=False))
+    asking = asyncio.ensure_future(within_deadline(slow, files.look, LONG_S, awake=False))
     await files.begun.wait()
 
     asking.cancel()

@@ -9,15 +9,15 @@ from typing import Any
 from hub.memory.chunking import chunk
 from hub.memory.contract import Forget, Hit, MemoryScope
 from hub.memory.places import area_of
-from integrations.memory.notes.files.desk import Desk
-from integrations.memory.notes.files.shelf import Draft, shown
-from integrations.memory.notes.forgetting.conversations import Runs
-from integrations.memory.notes.forgetting.doomed import Doomed, areas_searched, doomed, within_limit
-from integrations.memory.notes.forgetting.unsaid import Unsaid, embedded_of, unsaid
+from integrations.memory.notes.files.file_worker import FileWorker
+from integrations.memory.notes.files.matching import Term
+from integrations.memory.notes.files.memory_files import Draft, shown
+from integrations.memory.notes.files.omissions import Omissions
+from integrations.memory.notes.forget.conversations import Runs
+from integrations.memory.notes.forget.deletion_plan import DeletionPlan, areas_searched, deletion_plans, within_limit
+from integrations.memory.notes.forget.redaction import Redaction, embedded_of, redactions
 from integrations.memory.notes.index.settings import IndexSettings
-from integrations.memory.notes.matching import Term
-from integrations.memory.notes.omissions import Omissions
-from integrations.memory.notes.worker_job import Source
+from integrations.memory.notes.job import Source
 
 PORTION = 4_000_000
 """Characters of texts that the worker is told of in one go."""
@@ -42,8 +42,8 @@ class Spoken:
 class Gone:
     """What is, or would be, forgotten of files and conversations."""
 
-    files: Sequence[Doomed]
-    said: Sequence[Unsaid]
+    files: Sequence[DeletionPlan]
+    said: Sequence[Redaction]
 
     @property
     def hits(self) -> list[Hit]:
@@ -57,7 +57,7 @@ class Gone:
 
 
 @dataclass(frozen=True, slots=True)
-class TakingOut:
+class Deletion:
     """Something that is to be forgotten.
 
     Attributes:
@@ -74,7 +74,7 @@ class TakingOut:
     scope: MemoryScope
     spoken: Spoken | None
 
-    def find(self, desk: Desk) -> Gone:
+    def find(self, desk: FileWorker) -> Gone:
         """Return what would be forgotten.
 
         Raises:
@@ -82,13 +82,13 @@ class TakingOut:
         """
         what, terms, scope, spoken = self.what, self.terms, self.scope, self.spoken
         replaced = desk.history.replacements() if what.query else {}
-        files = doomed(desk.shelf.texts(areas_searched(what, scope)), what, terms, scope, replaced)
-        said = [] if spoken is None else list(unsaid(spoken.source, what, terms, scope, spoken.runs))
+        files = deletion_plans(desk.shelf.texts(areas_searched(what, scope)), what, terms, scope, replaced)
+        said = [] if spoken is None else list(redactions(spoken.source, what, terms, scope, spoken.runs))
         gone = Gone(files, said)
         within_limit(gone.hits, what, sum(each.older for each in files))
         return gone
 
-    def do(self, desk: Desk) -> tuple[Gone, Sequence[str]]:
+    def do(self, desk: FileWorker) -> tuple[Gone, Sequence[str]]:
         """Forget it, and return what it was and which paths the index has to look at.
 
         Raises:
@@ -104,14 +104,14 @@ class TakingOut:
             spoken.omissions.keep(self.agent_id, left_out)
         return gone, gone.paths
 
-    def _from_files(self, desk: Desk, gone: Gone) -> None:
+    def _from_files(self, desk: FileWorker, gone: Gone) -> None:
         """Take it out of the history, then out of the files."""
         lines = [line for each in gone.files for line in each.lines]
         if self.what.query:
             lines += [line for each in gone.said for said in each.said or () for line in said.text.split("\n")]
         desk.journal.heal()
         desk.history.scrub(lines, [each.path for each in gone.files if each.passages is None])
-        by_area: dict[str, list[Doomed]] = {}
+        by_area: dict[str, list[DeletionPlan]] = {}
         for each in gone.files:
             by_area.setdefault(area_of(each.path) or "", []).append(each)
         who = self.scope.person or "owner"

@@ -12,9 +12,9 @@ from hub.memory.front_matter import front_matter
 from hub.memory.markdown import Passage, passages, without_lines
 from hub.memory.places import PERSON_AREA, area_of, areas_of, may_strike, may_write
 from hub.memory.ranking import SNIPPET_LIMIT
-from integrations.memory.notes.files.shelf import shown
+from integrations.memory.notes.files.matching import Term, for_example, meant
+from integrations.memory.notes.files.memory_files import shown
 from integrations.memory.notes.hits import hit_of
-from integrations.memory.notes.matching import Term, for_example, meant
 
 FORGET_LIMIT = 5
 """Entries, and things that were said, that words alone may name."""
@@ -25,7 +25,7 @@ Replacements = Mapping[str, Collection[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Doomed:
+class DeletionPlan:
     """What of a file is to be forgotten.
 
     Attributes:
@@ -75,9 +75,9 @@ def areas_searched(what: Forget, scope: MemoryScope) -> tuple[str, ...] | None:
     return None if scope.private and not what.query else areas_of(scope)
 
 
-def doomed(
+def deletion_plans(
     texts: Iterable[tuple[str, str]], what: Forget, terms: list[Term], scope: MemoryScope, replaced: Replacements
-) -> list[Doomed]:
+) -> list[DeletionPlan]:
     """Return what is to be forgotten, by file.
 
     Args:
@@ -87,13 +87,13 @@ def doomed(
         scope: Who asks.
         replaced: What entries replaced.
     """
-    whole: list[Doomed] = []
+    whole: list[DeletionPlan] = []
     entries: dict[str, tuple[str, list[Passage]]] = {}
     older: list[tuple[str, Passage]] = []
     seen = areas_of(scope)
     for path, text in texts:
         if not what.query and _is_whole(path, text, what) and (scope.private or may_write(path, scope)):
-            whole.append(Doomed(path, text, None, area_of(path) in seen))
+            whole.append(DeletionPlan(path, text, None, area_of(path) in seen))
             continue
         found = [each for each in passages(text) if _is_from(path, each, what)]
         if not scope.private:
@@ -108,7 +108,7 @@ def doomed(
         chosen = {path: [each for at, each in matches if at == path] for path, _ in matches}
         entries = {path: (entries[path][0], found) for path, found in chosen.items()}
     parts = [
-        Doomed(path, text, tuple(found), area_of(path) in seen, sum(at == path for at, _ in older))
+        DeletionPlan(path, text, tuple(found), area_of(path) in seen, sum(at == path for at, _ in older))
         for path, (text, found) in entries.items()
     ]
     return [*parts, *whole]
