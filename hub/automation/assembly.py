@@ -56,6 +56,7 @@ from hub.core.clock import Clock
 from hub.core.events import EventBus, Unsubscribe
 from hub.core.lanes import Lanes
 from hub.core.repairs import Repairs
+from hub.core.secret import SecretMask
 from hub.core.services import ServiceRegistry
 from hub.core.states import StateMachine
 from hub.core.tasks import TaskOwner
@@ -336,8 +337,8 @@ class AutomationEngine:
     async def _approve(self, run: Run) -> bool:
         details = {
             "automation": run.plan.owner_id,
-            "trigger": shown_value(run.trace.trigger),
-            "actions": run.plan.actions,
+            "trigger": shown_value(run.trace.trigger, run.plan.secrets),
+            "actions": SecretMask(run.plan.actions).data,
         }
         text = f"It was set off by {run.trace.trigger.get('description') or 'hand'}."
         title = f"Run the automation {run.plan.alias}"

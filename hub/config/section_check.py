@@ -15,7 +15,7 @@ from hub.config.schema_walk import expected_at
 from hub.config.sections import Section
 from hub.core.json_schema import JsonSchema, to_json_schema
 from hub.core.schema import SchemaError, each_error
-from hub.core.secret import Secret
+from hub.core.secret import Secret, SecretText
 
 _LEAK_LENGTH = 6
 
@@ -110,8 +110,11 @@ class SectionCheck:
                 continue
             text = secret.reveal()
             now = value_at(data, keys)
-            put = text if isinstance(now, Secret) else _number(text)
-            if type(put) is type(now):
+            if isinstance(now, Secret):
+                put: Any = SecretText(text)
+            elif isinstance(now, SecretText) and not isinstance(number := _number(text), str):
+                put = number
+            else:
                 continue
             revealed[keys] = text
             holder[keys[-1]] = put  # type: ignore[index]
@@ -149,6 +152,8 @@ def _secrets_in(value: Any, found: list[Secret]) -> list[Secret]:
             _secrets_in(each, found)
     elif isinstance(value, Secret):
         found.append(value)
+    elif isinstance(value, SecretText):
+        found.append(Secret(str(value)))
     return found
 
 

@@ -1,4 +1,4 @@
-"""A string that does not print.
+"""Secrets: a value that does not print, and text that is not shown because of where it comes from.
 
 It lives on the ground floor because schemas (`hub.core.schema.secret`) make it; redaction is in `hub/security`.
 """
@@ -6,8 +6,12 @@ It lives on the ground floor because schemas (`hub.core.schema.secret`) make it;
 from __future__ import annotations
 
 import hmac
+import re
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
+
+MASK = "[redacted]"
 
 
 class Secret:
@@ -45,3 +49,57 @@ class Secret:
 
     def __reduce__(self) -> Any:
         raise TypeError("a Secret is not pickled")
+
+
+class SecretText(str):
+    """The text of a secret in a place that takes any text, such as a variable of an automation.
+
+    It works as text, and is shown as `[redacted]` however short it is.
+    """
+
+    __slots__ = ()
+
+
+class SecretMask:
+    """Hides the secrets that a piece of configuration uses, also where a template has put them into other text.
+
+    Args:
+        data: The configuration.
+
+    Attributes:
+        data: The configuration as it may be shown; the same object when there is no secret in it.
+    """
+
+    __slots__ = ("_found", "data")
+
+    def __init__(self, data: Any = None) -> None:
+        texts: set[str] = set()
+        self.data = _masked(data, texts)
+        words = "|".join(re.escape(text) for text in sorted(texts, key=len, reverse=True) if text.strip())
+        self._found = re.compile(rf"(?<!\w)(?:{words})(?!\w)") if words else None
+
+    def text(self, text: str) -> str:
+        """Return a text without the secrets that occur in it as words."""
+        if isinstance(text, SecretText):
+            return MASK
+        return text if self._found is None else self._found.sub(MASK, text)
+
+    def hides(self, value: float) -> bool:
+        """Whether a number is one of the secrets: templates make a number of a text that looks like one."""
+        return self._found is not None and self._found.fullmatch(str(value)) is not None
+
+
+def _masked(value: Any, texts: set[str]) -> Any:
+    if isinstance(value, SecretText):
+        texts.add(value)
+        return MASK
+    if isinstance(value, Secret):
+        texts.add(value.reveal())
+        return MASK
+    if isinstance(value, Mapping):
+        shown = {key: _masked(each, texts) for key, each in value.items()}
+        return value if all(shown[key] is each for key, each in value.items()) else shown
+    if isinstance(value, (list, tuple)):
+        items = [_masked(each, texts) for each in value]
+        return value if all(a is b for a, b in zip(items, value, strict=True)) else items
+    return value

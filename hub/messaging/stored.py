@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from hub.messaging.contract import (
@@ -25,7 +27,13 @@ _event: msgspec.json.Decoder[InboundEvent] = msgspec.json.Decoder(_AnyEvent)
 
 def dump_inbound(inbound: Inbound) -> str:
     """Return a message or an event as one line of JSON."""
-    return msgspec.json.encode(inbound).decode()
+    return msgspec.json.encode(inbound, enc_hook=_text).decode()
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):  # a kind of its own, such as the text of a secret
+        return str(value)
+    raise TypeError(f"{type(value).__name__} is not JSON")
 
 
 def load_message(stored: str) -> InboundMessage:

@@ -8,12 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from hub.core.secret import Secret
+from hub.core.secret import MASK, Secret, SecretText
 from hub.security.secret_patterns import SECRET_PATTERNS
 
-MASK = "[redacted]"
-SECRET_LENGTH_MIN = 6
-"""Shorter values are not registered: masking every `1234` hides more than it protects."""
+SECRET_LENGTH_MIN = 8
+"""Shorter values are not looked for in text: masking every `1234` hides more than it protects."""
 DEPTH_LIMIT = 64
 REGISTERED_LIMIT = 5_000
 
@@ -30,7 +29,7 @@ class Redactor:
     def register(self, secret: Secret | str) -> None:
         """Remember a value that must never be seen, also as it looks in a URL or in JSON.
 
-        Values of fewer than 6 characters are not registered.
+        Values of fewer than 8 characters are not registered; data of the configuration hides them by their origin.
         """
         value = secret.reveal() if isinstance(secret, Secret) else secret
         if len(value.strip()) < SECRET_LENGTH_MIN or value in self._values:
@@ -65,10 +64,10 @@ class Redactor:
         return self._redact_data(data, 0)
 
     def _redact_data(self, data: Any, depth: int) -> Any:
+        if isinstance(data, (Secret, SecretText)):
+            return MASK
         if isinstance(data, str):
             return self.redact(data)
-        if isinstance(data, Secret):
-            return MASK
         if data is None or isinstance(data, (bool, int, float)):
             return data
         if depth >= DEPTH_LIMIT:

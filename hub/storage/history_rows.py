@@ -9,6 +9,10 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from hub.core.secret import MASK, Secret, SecretText
+
+_OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_SUBCLASS
+_PLAIN_TYPES: tuple[Any, ...] = (str, int, float, dict, list, tuple)
 DATA_BYTES_LIMIT = 16_384
 PREVIEW_CHARACTERS = 1_000
 
@@ -28,7 +32,7 @@ def encode(row: tuple[Any, ...], redact: Callable[[str], str] | None) -> tuple[A
 def to_json(data: Any, redact: Callable[[str], str] | None) -> str:
     """Return data as JSON of at most 16 KiB; what is not plain is shown as text."""
     try:
-        encoded = orjson.dumps(data, default=_plain, option=orjson.OPT_NON_STR_KEYS)
+        encoded = orjson.dumps(data, default=_plain, option=_OPTIONS)
     except (TypeError, ValueError, RecursionError):
         encoded = orjson.dumps({"shown": _text(data)})
     text = encoded.decode()
@@ -41,6 +45,11 @@ def to_json(data: Any, redact: Callable[[str], str] | None) -> str:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, (Secret, SecretText)):
+        return MASK
+    for kind in _PLAIN_TYPES:
+        if isinstance(value, kind):
+            return kind(value)
     as_dict = getattr(value, "as_dict", None)
     if callable(as_dict):
         return as_dict()

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.core.secret import Secret
-from hub.security.redaction import MASK, RedactingFilter, Redactor
+from hub.core.secret import MASK, Secret
+from hub.security.redaction import RedactingFilter, Redactor
 
 SECRETS = {
     "hub token": "homhub_" + "aB3_" * 10 + "abc",
@@ -108,6 +108,7 @@ def test_a_registered_value_is_taken_out_in_its_other_forms() -> None:
 def test_short_values_are_not_registered() -> None:
     redactor = Redactor()
     redactor.register("1234")
+    redactor.register("1234567")
     redactor.register("")
     redactor.register("       ")
 
@@ -118,13 +119,13 @@ def test_secrets_that_overlap_leave_nothing_between() -> None:
     redactor = Redactor()
     redactor.register("abcdefgh")
     redactor.register("efghijkl")
-    redactor.register("aaaaaa")
+    redactor.register("aaaaaaaa")
 
     assert redactor.redact("x abcdefghijkl y aaaaaaaaaaa z") == f"x {MASK} y {MASK} z"
 
 
-VALUES = st.text(alphabet=string.ascii_letters + string.digits + '%/+ "\\äß中', min_size=6, max_size=30).filter(
-    lambda value: len(value.strip()) >= 6 and value not in MASK
+VALUES = st.text(alphabet=string.ascii_letters + string.digits + '%/+ "\\äß中', min_size=8, max_size=30).filter(
+    lambda value: len(value.strip()) >= 8 and value not in MASK
 )
 WORDS = st.text(alphabet=string.ascii_letters + string.digits + " .,:/\"'{}äß中\n", max_size=60)
 

@@ -16,10 +16,11 @@ import hub
 import integrations
 import web
 from hub.core.schema import Invalid, positive_seconds
+from hub.core.secret import MASK
 from hub.memory.lazy_pattern import LazyPattern
 from hub.models.contract import ToolCallBlock
 from hub.models.managed import ARGUMENTS_DEPTH_LIMIT, bounded_call
-from hub.security.redaction import MASK, Redactor
+from hub.security.redaction import Redactor
 from hub.security.secret_patterns import SECRET_PATTERNS
 from integrations.tools.files.editing import difference, replace_once
 from web.chat.markdown import Markdown

@@ -14,6 +14,7 @@ from hub.automation.engine.automations import Automations
 from hub.automation.tracing.trace_store import TraceStore
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.schema import All, Length, Optional, Required, Schema, string
+from hub.core.secret import SecretMask
 from hub.gateway.calls.contract import HttpCall
 from web.automations.list_page import ID, PATH, AutomationsPage, back_to, rights_of
 from web.automations.trace_view import TraceView, automation_path, pretty, seconds_of
@@ -189,7 +190,7 @@ class AutomationPage:
         if status.state != "unavailable":
             from hub.automation.definition.explain import explain
 
-            config = self._automations.get(id).config
+            config = SecretMask(self._automations.get(id).config).data
             words = explain(config)
             triggers = [_trigger(each) for each in config["triggers"]]
         return {

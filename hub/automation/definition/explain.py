@@ -8,6 +8,7 @@ from typing import Any
 from hub.automation.conditions.logic import explain_condition
 from hub.automation.definition.kinds import action_kind, step_key, trigger_kind
 from hub.automation.definition.phrases import listed, shown, span, span_of
+from hub.core.secret import SecretMask
 
 _INDENT = "   "
 _MODES: Mapping[str, str] = {
@@ -24,12 +25,13 @@ _CATCH_UP: Mapping[str, str] = {
 
 
 def explain(config: Mapping[str, Any]) -> str:
-    """Return a validated (and expanded) automation in plain English, several lines."""
-    return "\n".join(_automation(config))
+    """Return a validated (and expanded) automation in plain English, several lines, without its secrets."""
+    return "\n".join(_automation(SecretMask(config).data))
 
 
 def explain_script(config: Mapping[str, Any]) -> str:
-    """Return a validated script in plain English, several lines."""
+    """Return a validated script in plain English, several lines, without its secrets."""
+    config = SecretMask(config).data
     lines = _title(config)
     fields = config.get("fields") or {}
     if fields:

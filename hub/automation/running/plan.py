@@ -15,6 +15,7 @@ from hub.automation.definition.kinds import action_kind, step_key
 from hub.automation.definition.values import is_template
 from hub.core.errors import InvalidRequest
 from hub.core.schema import Invalid
+from hub.core.secret import SecretMask
 
 if TYPE_CHECKING:
     from hub.automation.running.run import Run
@@ -60,7 +61,7 @@ class RunPlan:
         owner_id: Its id; a script's key.
         alias: For people.
         actions: Validated steps; not to be changed.
-        config: The whole definition as traces show it.
+        config: The whole definition.
         persist: Whether its runs survive a restart of the hub.
         timeout_s: How long a run may take, seconds.
         on_error: `stop`, `continue`, or steps.
@@ -81,6 +82,7 @@ class RunPlan:
     retry: Retry | None = None
     templates: bool = True
     _hash: str = field(default="", repr=False)
+    _secrets: SecretMask | None = field(default=None, repr=False)
     _steps: dict[int, Step] = field(default_factory=dict, repr=False)
     _compiled: dict[int, tuple[Any, CompiledValue]] = field(default_factory=dict, repr=False)
     _static: dict[int, tuple[Any, bool]] = field(default_factory=dict, repr=False)
@@ -106,6 +108,13 @@ class RunPlan:
     def trace_id(self) -> str:
         """Whose traces its runs are: the id of the automation, or `script.<key>`."""
         return f"script.{self.owner_id}" if self.owner_kind == SCRIPT else self.owner_id
+
+    @property
+    def secrets(self) -> SecretMask:
+        """The definition without its secrets, and what hides them in traces."""
+        if self._secrets is None:
+            self._secrets = SecretMask(self.config)
+        return self._secrets
 
     @property
     def definition_hash(self) -> str:

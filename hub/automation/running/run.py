@@ -124,7 +124,7 @@ class Run:
             context,
             parts.clock,
             parts.zone(),
-            plan.config,
+            plan.secrets,
         )
 
     @property

@@ -9,6 +9,7 @@ from typing import Any
 
 from hub.core.context import Authority, Context
 from hub.core.events import Event
+from hub.core.secret import SecretText
 from hub.core.states import EntityState
 
 _KIND = "\u0001kind"
@@ -25,6 +26,8 @@ def pack(value: Any, depth: int = 0) -> Any:
         return value
     if isinstance(value, int):
         return value if -_INTEGER_LIMIT <= value < _INTEGER_LIMIT else str(value)
+    if isinstance(value, SecretText):
+        return {_KIND: "secret", "value": str(value)}
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if depth >= DEPTH_LIMIT:
@@ -85,6 +88,8 @@ def unpack(value: Any) -> Any:
             return {key: unpack(each) for key, each in value.items()}
         case "set":
             return {_hashable(unpack(each)) for each in value["items"]}
+        case "secret":
+            return SecretText(value["value"])
         case "bytes":
             return b64decode(value["value"])
         case "datetime":

@@ -15,7 +15,7 @@ from hub.automation.contract import ConditionVerdict, StepOutcome
 from hub.core.clock import Clock
 from hub.core.context import Context
 from hub.core.errors import HubError
-from hub.core.secret import Secret
+from hub.core.secret import MASK, Secret, SecretMask
 
 REPEATS_KEPT = 20
 """Entries of one path: the first ten and the last ten; what lies between is counted."""
@@ -28,6 +28,7 @@ DEPTH_LIMIT = 8
 NUMBER_LIMIT = 2**63
 """Whole numbers from here on, which no file of traces can hold, become text."""
 _HEAD = REPEATS_KEPT // 2
+_NO_SECRETS = SecretMask()
 
 
 class StepTrace:
@@ -85,18 +86,22 @@ class StepTrace:
             self._error = error.message
         self.end()
 
-    def as_dict(self, wall_offset: float, zone: tzinfo) -> dict[str, Any]:
-        """Return the entry; `wall_offset` is what the wall clock shows more than the monotonic one, seconds."""
+    def as_dict(self, wall_offset: float, zone: tzinfo, mask: SecretMask = _NO_SECRETS) -> dict[str, Any]:
+        """Return the entry without the secrets of `mask`.
+
+        Args:
+            wall_offset: What the wall clock shows more than the monotonic one, seconds.
+        """
         shown: dict[str, Any] = {
             "started": iso_time(self._started + wall_offset, zone),
             "duration_ms": None if self._ended is None else round((self._ended - self._started) * 1000, 3),
         }
         if self._result is not None:
-            shown["result"] = shown_value(self._result)
+            shown["result"] = shown_value(self._result, mask)
         if self._changed is not None:
-            shown["changed_variables"] = shown_value(self._changed)
+            shown["changed_variables"] = shown_value(self._changed, mask)
         if self._error is not None:
-            shown["error"] = _cut(self._error)
+            shown["error"] = _cut(mask.text(self._error))
         if self._child:
             shown["child"] = self._child
         if self.skipped:
@@ -116,10 +121,12 @@ class TraceWriter:
         clock: Time.
         zone: The home's time zone.
         config: What runs, so that the trace can be read when it was edited since; not to be changed afterwards.
+            Its secrets are hidden in the whole trace.
     """
 
     __slots__ = (
         "_clock",
+        "_config",
         "_entries",
         "_finished",
         "_started",
@@ -128,7 +135,6 @@ class TraceWriter:
         "_zone",
         "alias",
         "automation_id",
-        "config",
         "context",
         "dropped",
         "error",
@@ -147,14 +153,14 @@ class TraceWriter:
         context: Context,
         clock: Clock,
         zone: tzinfo,
-        config: Mapping[str, Any] | None = None,
+        config: SecretMask = _NO_SECRETS,
     ) -> None:
         self.run_id = run_id
         self.automation_id = automation_id
         self.alias = alias
         self.trigger = trigger
         self.context = context
-        self.config = config
+        self._config = config
         self.outcome: StepOutcome | None = None
         self.error: str | None = None
         self.variables: Mapping[str, Any] = {}
@@ -211,22 +217,23 @@ class TraceWriter:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the trace as plain data, bounded, which shares nothing but `config` with the run."""
-        offset = self._started_wall - self._started
+        offset, mask = self._started_wall - self._started, self._config
         shown: dict[str, Any] = {
             "run_id": self.run_id,
             "automation_id": self.automation_id,
             "alias": self.alias,
-            "trigger": shown_value(self.trigger),
+            "trigger": shown_value(self.trigger, mask),
             "started": iso_time(self._started_wall, self._zone),
             "finished": None if self._finished is None else iso_time(self._finished + offset, self._zone),
             "outcome": None if self.outcome is None else self.outcome.value,
-            "error": None if self.error is None else _cut(self.error),
+            "error": None if self.error is None else _cut(mask.text(self.error)),
             "context": {"id": self.context.id, "parent_id": self.context.parent_id},
             "steps": {
-                path: [entry.as_dict(offset, self._zone) for entry in entries] for path, entries in self._steps.items()
+                path: [entry.as_dict(offset, self._zone, mask) for entry in entries]
+                for path, entries in self._steps.items()
             },
-            "variables": shown_value(self.variables),
-            "config": self.config,
+            "variables": shown_value(self.variables, mask),
+            "config": mask.data,
         }
         if self.dropped:
             shown["dropped"] = self.dropped
@@ -259,29 +266,38 @@ def iso_time(when: float, zone: tzinfo) -> str:
     return datetime.fromtimestamp(when, zone).isoformat(timespec="milliseconds")
 
 
-def shown_value(value: Any) -> Any:
-    """Return a bounded plain copy of any value: long text is cut, long lists and what is deep are shortened."""
-    return _Shown().of(value, 0)
+def shown_value(value: Any, mask: SecretMask = _NO_SECRETS) -> Any:
+    """Return a bounded plain copy of any value: long text is cut, long lists and what is deep are shortened.
+
+    Args:
+        mask: Hides the secrets of what runs.
+    """
+    return _Shown(mask).of(value, 0)
 
 
 class _Shown:
     """Copies one value; whatever it is made of, the copy has at most `VALUES_LIMIT` values."""
 
-    __slots__ = ("_left",)
+    __slots__ = ("_left", "_mask")
 
-    def __init__(self) -> None:
+    def __init__(self, mask: SecretMask) -> None:
+        self._mask = mask
         self._left = VALUES_LIMIT
 
     def of(self, value: Any, depth: int) -> Any:
         self._left -= 1
-        if value is None or isinstance(value, (bool, float)):
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, (int, float)) and self._mask.hides(value):
+            return MASK
+        if isinstance(value, float):
             return value
         if isinstance(value, int):
             return value if -NUMBER_LIMIT <= value < NUMBER_LIMIT else _cut(str(value))
         if isinstance(value, str):
-            return _cut(value)
+            return _cut(self._mask.text(value))
         if isinstance(value, Secret):
-            return "[redacted]"
+            return MASK
         if isinstance(value, datetime):
             return value.isoformat()
         as_dict = getattr(value, "as_dict", None)
@@ -294,7 +310,7 @@ class _Shown:
         if isinstance(value, (list, tuple, set, frozenset)):
             items = [self.of(each, depth + 1) for each in islice(value, self._room())]
             return items if len(items) == len(value) else [*items, f"… ({len(value)} items)"]
-        return _cut(repr(value))
+        return _cut(self._mask.text(repr(value)))
 
     def _mapping(self, value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
         shown = {_cut(str(key)): self.of(each, depth + 1) for key, each in islice(value.items(), self._room())}

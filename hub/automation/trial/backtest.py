@@ -269,7 +269,7 @@ class _Backtest:
             found.run_count += 1
             if len(found.runs) < SHOWN_LIMIT:
                 outcome = tried.ended.outcome.value if tried.ended is not None else None
-                calls = shown_value(list(tried.calls))
+                calls = list(tried.calls)
                 found.runs.append({**told, "calls": calls, "reason": tried.reason, "outcome": outcome})
             return
         found.not_run_count += 1

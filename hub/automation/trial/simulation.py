@@ -14,6 +14,7 @@ from hub.automation.trial.dry_firing import Trial
 from hub.core.clock import Clock
 from hub.core.context import Context, system_context
 from hub.core.errors import InvalidRequest, NotFound
+from hub.core.secret import SecretMask
 
 _BY_HAND = {"platform": None, "id": None, "idx": None, "alias": None, "description": "run by hand"}
 
@@ -78,11 +79,11 @@ async def simulate(
         "would_run": tried.would_run,
         "reason": tried.reason,
         "not_run": tried.not_run.value if tried.not_run is not None else None,
-        "calls": shown_value(list(tried.calls)),
+        "calls": list(tried.calls),
         "skipped": list(tried.skipped),
         "steps": tried.steps,
         "outcome": tried.ended.outcome.value if tried.ended is not None else None,
-        "error": tried.ended.error if tried.ended is not None else None,
+        "error": shown_value(tried.ended.error, SecretMask(config)) if tried.ended is not None else None,
     }
 
 

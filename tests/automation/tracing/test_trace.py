@@ -24,7 +24,7 @@ from hub.automation.tracing.trace import (
 from hub.core.clock import ManualClock
 from hub.core.context import SYSTEM, Context
 from hub.core.errors import InvalidRequest
-from hub.core.secret import Secret
+from hub.core.secret import Secret, SecretMask
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -32,7 +32,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
 def writer(clock: ManualClock) -> TraceWriter:
     context = Context(SYSTEM, id="c2", parent_id="c1")
     trigger = {"platform": "state", "id": "0", "entity_id": "light.hall"}
-    return TraceWriter("r1", "morning", "Good morning", trigger, context, clock, BERLIN, {"id": "morning"})
+    return TraceWriter("r1", "morning", "Good morning", trigger, context, clock, BERLIN, SecretMask({"id": "morning"}))
 
 
 async def test_a_finished_run_is_told_with_times_in_the_zone_of_the_home() -> None:

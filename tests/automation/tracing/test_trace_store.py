@@ -16,6 +16,7 @@ from hub.automation.tracing.trace_store import MEMORY_BYTES_LIMIT, NOT_RUN_KEPT,
 from hub.core.clock import ManualClock
 from hub.core.context import SYSTEM, Context
 from hub.core.errors import InvalidRequest, NotFound
+from hub.core.secret import SecretMask
 from hub.security.redaction import Redactor
 from hub.storage.history import HistoryStore, Retention
 from hub.storage.trace_rows import TRACE_BYTES_LIMIT
@@ -35,7 +36,9 @@ class Kept:
         self, run_id: str, automation_id: str = "morning", config: Mapping[str, Any] | None = None
     ) -> TraceWriter:
         self.clock.jump(1)
-        return TraceWriter(run_id, automation_id, "Morning", TRIGGER, Context(SYSTEM), self.clock, BERLIN, config)
+        return TraceWriter(
+            run_id, automation_id, "Morning", TRIGGER, Context(SYSTEM), self.clock, BERLIN, SecretMask(config)
+        )
 
     def run(
         self, run_id: str, outcome: StepOutcome = StepOutcome.FINISHED, automation_id: str = "morning", kept: int = 5
