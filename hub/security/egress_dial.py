@@ -6,12 +6,12 @@ judged when a name gives it, when a socket is made for it, and once more at the 
 
 from __future__ import annotations
 
-import asyncio
 import socket
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from hub.core.errors import Forbidden
+from hub.core.executors import EGRESS
 from hub.security.addresses import Reach, judge
 
 if TYPE_CHECKING:
@@ -38,8 +38,7 @@ async def look_up(host: str, port: int) -> list[str]:
     Raises:
         OSError: It has none.
     """
-    loop = asyncio.get_running_loop()
-    infos = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    infos = await EGRESS.run(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(_numeric(family, address) for family, *_, address in infos))
 
 

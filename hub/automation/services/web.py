@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import difflib
 import hashlib
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from typing import Any
 from hub.automation.services.remembered_pages import TEXT_LIMIT, RememberedPage, RememberedPages
 from hub.automation.services.web_text import PageText, read_page
 from hub.core.events import Unsubscribe
+from hub.core.executors import EGRESS
 from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, integer, string, url
 from hub.core.services import AgentRule, ResponseMode, ServiceCall, ServiceRegistry
 from hub.security.egress import METHODS, Egress, Fetched
@@ -55,7 +55,7 @@ def register_web(services: ServiceRegistry, egress: Egress, store: RememberedPag
             headers=data["headers"],
             body=data["body"].encode() if "body" in data else None,
         )
-        return await asyncio.to_thread(_look, answer, data.get("remember"), data["length"], store)
+        return await EGRESS.run(_look, answer, data.get("remember"), data["length"], store)
 
     return services.register(
         "web",

@@ -6,7 +6,6 @@ through `check_secret` and `check_password`. An attempt is reserved before the c
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 from collections.abc import Iterable
 from hashlib import sha256
@@ -17,6 +16,7 @@ from msgspec.structs import replace
 
 from hub.core.context import SCOPES, Authority, expand_scopes
 from hub.core.errors import LimitExceeded, Unauthorized
+from hub.core.executors import PASSWORDS
 from hub.core.secret import Secret
 from hub.gateway.access.devices import Devices
 from hub.gateway.calls.contract import Caller
@@ -321,7 +321,7 @@ class Authenticator:
     async def _is_password(self, plain: str) -> bool:
         if self.mode is not AuthMode.PASSWORD or self._settings.password is None:
             return False
-        return await asyncio.to_thread(verify_password, self._settings.password, plain)
+        return await PASSWORDS.run(verify_password, self._settings.password, plain)
 
 
 def is_ambient(caller: Caller, client: CallClient) -> bool:

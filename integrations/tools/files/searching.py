@@ -20,6 +20,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from hub.core.errors import HubError, InvalidRequest, TimedOut, Unavailable
+from hub.core.executors import FILES
 from hub.security.root import Root
 from integrations.tools.files.reading import SNIFFED_BYTES
 
@@ -112,7 +113,7 @@ async def find(
     Cancelling it kills the worker.
     """
     if literal or not _META.search(pattern):
-        return await asyncio.to_thread(_find_text, corpus, pattern, ignore_case, limit)
+        return await FILES.run(_find_text, corpus, pattern, ignore_case, limit)
     answer = await _in_worker(marshal.dumps((pattern, ignore_case, limit, corpus.files)), timeout_s)
     if "error" in answer:
         raise InvalidRequest(f"{pattern!r:.200} is no regular expression: {answer['error']}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -11,6 +10,7 @@ from msgspec.structs import replace
 from hub.agent.outside_files import OutsideFiles
 from hub.core.context import Authority
 from hub.core.errors import Conflict, HubError, InvalidRequest
+from hub.core.executors import FILES
 from hub.core.schema import All, Length, Optional, Range, Required, Schema, boolean, integer, string
 from hub.security.jail_path import components
 from hub.security.root import FolderEntry, Root
@@ -220,9 +220,9 @@ class _FileTools:
         """Run blocking work on the session's view of the workspace in a thread."""
         root = self._view(call.agent_id, call.session_key, call.context.authority)
         try:
-            return await asyncio.to_thread(work, root)
+            return await FILES.run(work, root)
         except OSError as error:
-            raise await asyncio.to_thread(explain, error, path, root) from error
+            raise await FILES.run(explain, error, path, root) from error
 
 
 def _encoded(text: str) -> bytes:

@@ -65,6 +65,7 @@ HOSTILE = [
     "<style>body{display:none}</style>",
     "\x00<script>alert(1)</script>",
     "1. x\n\n9999999999. y",
+    '[a](http://x "<table>b</table><pre onclick=alert(1)>")',
 ]
 
 
@@ -117,6 +118,15 @@ def test_code_and_tables_can_be_scrolled_with_the_keyboard() -> None:
     assert '<pre tabindex="0">' in html
     assert '<div class="scroll" tabindex="0"><table>' in html
     assert '<td class="align-right">1</td>' in html
+
+
+def test_markup_in_the_title_of_a_link_is_a_title_and_nothing_else() -> None:
+    html = Markdown().render('[a](http://x.example "<table>b</table><pre>c")')
+    reader = _Reader()
+    reader.feed(html)
+
+    assert reader.tags == {"p", "a"}
+    assert ("title", "<table>b</table><pre>c") in reader.attributes
 
 
 def test_what_was_rendered_is_remembered_within_its_bound() -> None:
