@@ -36,7 +36,7 @@ _WHAT = (
     click.option("--to", metavar="ID", help="To whom on that channel."),
     click.option("--account", metavar="NAME", help="By which account of it."),
     click.option("--announce/--no-announce", default=None, help="Whether an answer is sent at all."),
-    click.option("--description", metavar="TEXT", help="For people."),
+    click.option("--description", metavar="TEXT", help="Description shown in lists."),
     click.option("--delete-after-run/--keep-after-run", default=None, help="Whether it removes itself once it ran."),
 )
 
@@ -63,7 +63,7 @@ def command() -> None:
 
 
 @command.command("add")
-@click.option("--name", metavar="NAME", help="What it is called.")
+@click.option("--name", metavar="NAME", help="Name shown in lists and traces.")
 @_options(_WHEN, _WHAT)
 @click.option("--disabled", is_flag=True, help="Write it, but do not put it in force.")
 @home_option
@@ -115,7 +115,7 @@ def list_(everything: bool, home: Path, as_json: bool) -> None:
 
 @command.command("edit")
 @click.argument("id")
-@click.option("--name", metavar="NAME", help="What it is called.")
+@click.option("--name", metavar="NAME", help="Name shown in lists and traces.")
 @_options(_WHEN, _WHAT)
 @click.option("--enable/--disable", "enabled", default=None, help="Put it in force, or out of it.")
 @home_option

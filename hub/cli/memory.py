@@ -63,7 +63,7 @@ def search(
 @command.command("add")
 @click.argument("text", nargs=-1, required=True)
 @click.option("--kind", type=click.Choice(KINDS), default="fact", show_default=True, help="What sort of thing it is.")
-@click.option("--replaces", metavar="WORDS", help="Words of the entry that holds no longer; it is struck.")
+@click.option("--replaces", metavar="WORDS", help="Words of the entry that is no longer true; it is struck.")
 @click.option("--shared", is_flag=True, help="Let everybody in this home know it.")
 @agent_option
 @home_option
@@ -156,7 +156,7 @@ def status(agent: str | None, home: Path, as_json: bool) -> None:
 
 
 @command.command("index")
-@click.option("--force", is_flag=True, help="Build it anew beside the old one, which is searched until then.")
+@click.option("--force", is_flag=True, help="Rebuild it beside the old one, which is searched until then.")
 @agent_option
 @home_option
 @json_option

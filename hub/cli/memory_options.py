@@ -12,7 +12,9 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 def agent_option(command: Command) -> Command:
     """Add `--agent ID`; the command gets it as `agent: str | None`."""
-    return click.option("--agent", metavar="ID", help="Whose memory; the default agent's without it.")(command)
+    return click.option("--agent", metavar="ID", help="The agent whose memory is meant; the default agent if omitted.")(
+        command
+    )
 
 
 def given(**params: Any) -> dict[str, Any]:

@@ -52,7 +52,7 @@ async def test_a_broken_configuration_is_mended_in_the_dashboard(browser: Browse
             await page.goto(hub.rpc("dashboard.link")["url"])
             await expect(page.get_by_role("heading", name="Recovery mode")).to_be_visible()
 
-            await page.get_by_role("link", name="Mend the configuration").click()
+            await page.get_by_role("link", name="Fix the configuration").click()
             await page.wait_for_selector("#config-editor[data-ready]")
             await expect(page.get_by_role("list", name="Problems")).to_contain_text("nonsense")
             await expect(page.get_by_text("The hub is in recovery mode")).to_be_visible()

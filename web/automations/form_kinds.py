@@ -35,10 +35,10 @@ COMMON: Mapping[str, tuple[str, ...]] = {
     ACTION: ("alias", "enabled", "continue_on_error"),
 }
 _COMMON_SCHEMA: Mapping[str, Mapping[str, Any]] = {
-    "alias": {"type": "string", "description": "What it is called in traces."},
-    "id": {"type": "string", "description": "Told to conditions and templates as `trigger.id`."},
+    "alias": {"type": "string", "description": "Name shown in traces."},
+    "id": {"type": "string", "description": "Available to conditions and templates as `trigger.id`."},
     "enabled": {"type": ["boolean", "string"], "description": "true, false, or a template."},
-    "variables": {"type": "object", "description": "Further variables of runs that it sets off."},
+    "variables": {"type": "object", "description": "Additional variables of the runs it starts."},
     "continue_on_error": {"type": "boolean", "description": "Whether the run goes on when it fails."},
 }
 _NEVER = frozenset({"metadata", "data_template", "event_data_template", "index"})

@@ -113,7 +113,7 @@ class ScriptsPage:
             async with asyncio.timeout(ANSWER_LIMIT_S):
                 answer = await self._client.ask(call, "script.run", {"id": script["id"], "data": data})
         except TimeoutError:
-            told = {"note": words.gettext("It goes on running; what became of it will stand below.")}
+            told = {"note": words.gettext("Still running; the result will appear below.")}
             return await self._shown(call, script, form, told)
         except HubError as error:
             if wants_json(call.request):

@@ -11,7 +11,7 @@ from msgspec import Struct
 from hub.core.schema import In, Optional, Schema, string
 from web.core.i18n import LANGUAGES, choose_language
 
-THEMES: Mapping[str, str] = {"auto": "As the system", "light": "Light", "dark": "Dark"}
+THEMES: Mapping[str, str] = {"auto": "System", "light": "Light", "dark": "Dark"}
 KEYS = ("on", "off")
 YEAR_S = 31_536_000
 LANGUAGE_COOKIE = "homarus_language"

@@ -78,9 +78,9 @@ REQUIRED = "Required"
 
 INTEGRATION_STATES = {
     "set_up": "works",
-    "retrying": "not ready yet, tries again",
+    "retrying": "not ready yet, retrying",
     "failed": "failed",
-    "disabled": "switched off",
+    "disabled": "disabled",
     "unloaded": "not loaded",
 }
 
@@ -102,11 +102,11 @@ APPROVAL_KINDS = {
     "other": "Approve",
 }
 APPROVAL_STATES = {
-    "pending": "Waits for you",
+    "pending": "Waiting for you",
     "approved": "Approved",
     "denied": "Denied",
-    "expired": "Nobody answered in time",
-    "cancelled": "Taken back",
+    "expired": "No answer in time",
+    "cancelled": "Withdrawn",
 }
 
 AUTOMATION_STATES = {"on": "on", "off": "off", "unavailable": "unavailable"}
@@ -128,13 +128,13 @@ OUTCOMES = {
     "interrupted": "interrupted",
 }
 NOT_RUN_REASONS = {
-    "conditions": "a condition did not hold",
+    "conditions": "a condition was not met",
     "paused": "it had paused itself",
     "mode": "it was running already",
     "rate_limit": "it had run often enough",
     "budget": "its budget was spent",
-    "missed": "it was missed and let go",
-    "error": "something could not be worked out",
+    "missed": "it was missed and skipped",
+    "error": "something could not be evaluated",
 }
 STEP_STATES = {
     "done": "done",
@@ -172,20 +172,20 @@ MEMORY_KINDS = {
     "todo": "To do",
 }
 MEMORY_SECTIONS = {
-    "curated": "What always counts",
+    "curated": "Long-term memory",
     "people": "People",
-    "shared": "Shared by everybody here",
+    "shared": "Shared",
     "groups": "Groups",
-    "imported": "Brought in from elsewhere",
+    "imported": "Imported notes",
     "extra": "Further folders",
     "transcripts": "Conversations",
     "other": "More",
 }
 MEMORY_AREAS = {
-    "private": "Only you and your own conversations see it.",
-    "shared": "Everybody in this home sees it.",
-    "person": "Only the person it belongs to, and you here, see it.",
-    "group": "It is seen in that group alone.",
+    "private": "Visible only to you and your own conversations.",
+    "shared": "Visible to everyone in this home.",
+    "person": "Visible to the person it belongs to, and to you here.",
+    "group": "Visible in that group only.",
 }
 MEMORY_SCORES = {"score": "Score", "vector_score": "By meaning", "text_score": "By word"}
 MEMORY_ENGINES = {
@@ -201,16 +201,16 @@ MEMORY_REASONS = {
     "add": "Remembered",
     "edit": "Edited",
     "tidy": "Tidied up",
-    "import": "Brought in",
-    "undo": "Taken back",
+    "import": "Imported",
+    "undo": "Undone",
     "note": "Written after a conversation",
     "forget": "Forgotten",
 }
 MEMORY_FACTS = {
     "files": "Files",
     "chunks": "Passages",
-    "waiting": "Passages that wait for a vector",
-    "refused": "Passages nobody could make a vector of",
+    "waiting": "Passages waiting for a vector",
+    "refused": "Passages whose vector failed",
     "synced_ms": "Last compared with the files",
     "size_bytes": "Size of the index",
     "rss_bytes": "Memory of the index worker",
@@ -218,15 +218,15 @@ MEMORY_FACTS = {
 }
 MEMORY_TRUST = {"yes": "From this home", "no": "From outside"}
 MEMORY_TOLD = {
-    "added": "Remembered. It stands here:",
-    "known": "That was remembered already. It stands here:",
-    "replaced": "Remembered, and what holds no longer is struck. It stands here:",
-    "not_replaced": "Remembered. Nothing was like what holds no longer, so nothing was struck. It stands here:",
+    "added": "Remembered. You find it here:",
+    "known": "Already remembered. You find it here:",
+    "replaced": "Remembered, and the old entry is struck. You find it here:",
+    "not_replaced": "Remembered. No old entry matched, so none was struck. You find it here:",
     "saved": "Saved.",
-    "deleted": "The file is gone. It can be brought back under Changes.",
-    "undone": "Taken back.",
-    "standing": "It stands from now on.",
-    "removed": "It is removed.",
+    "deleted": "The file is deleted. It can be restored under Changes.",
+    "undone": "Undone.",
+    "standing": "Reminder added.",
+    "removed": "Removed.",
     "nothing_said": "Say what is to be forgotten: fill in at least one field.",
 }
 
@@ -243,7 +243,7 @@ SCRIPT_TEXTS = (
     "Script",
     "Sign out",
     "Close",
-    "Discard it",
+    "Discard",
     "Find",
     "Form or YAML",
     "Go to or do",
@@ -256,12 +256,12 @@ SCRIPT_TEXTS = (
     "Go to the overview",
     "Go to the scripts",
     "Keyboard shortcuts",
-    "Load the file and drop mine",
+    "Discard mine and load the file",
     "New conversation",
-    "Nothing is called that.",
+    "No results.",
     "Reconnecting…",
     "Replace",
-    "Save mine over it",
+    "Overwrite with mine",
     "Save the file",
     "Saving…",
     "Sign in",

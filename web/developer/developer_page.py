@@ -174,7 +174,7 @@ class DeveloperPage:
             async with asyncio.timeout(ANSWER_LIMIT_S):
                 answer = await self._client.ask(call, "service.call", {"service": name, "data": data})
         except TimeoutError:
-            told = {"note": words.gettext("It goes on; it took too long to wait for here.")}
+            told = {"note": words.gettext("Still running; it took too long to wait for here.")}
             return await self._show_services(call, found, form, told, name=name)
         except HubError as error:
             if wants_json(call.request):

@@ -189,7 +189,7 @@ def _outcome(saved: Saved, result: ReloadResult | None, words: Catalogue) -> str
         return words.gettext("Saved. It takes effect when the hub is started again.")
     if not result.applied:
         return words.gettext(
-            "Saved, but there are problems; until they are mended, the last good configuration stays in force."
+            "Saved, but there are problems; until they are fixed, the last good configuration stays in force."
         )
     if result.needs_restart:
         names = ", ".join(sorted(result.needs_restart))

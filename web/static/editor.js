@@ -109,11 +109,11 @@ async function store(against) {
 function conflict(body) {
   const mine = document.createElement("button");
   mine.type = "button";
-  mine.textContent = t("Save mine over it");
+  mine.textContent = t("Overwrite with mine");
   mine.addEventListener("click", () => store(body.details?.hash));
   const theirs = document.createElement("button");
   theirs.type = "button";
-  theirs.textContent = t("Load the file and drop mine");
+  theirs.textContent = t("Discard mine and load the file");
   theirs.addEventListener("click", () => { localStorage.removeItem(DRAFT); location.reload(); });
   tell(`${t("The file changed meanwhile. Nothing was saved; your text is still here.")} `, "bad");
   state.append(mine, " ", theirs);
@@ -125,7 +125,7 @@ function startText() {
     if (!draft || draft.text === original) return original;
     const drop = document.createElement("button");
     drop.type = "button";
-    drop.textContent = t("Discard it");
+    drop.textContent = t("Discard");
     drop.addEventListener("click", () => { localStorage.removeItem(DRAFT); location.reload(); });
     tell(`${t("This is your unsaved draft.")} `, "warn");
     state.append(drop);

@@ -28,7 +28,7 @@ function begin() {
     form.elements.base_hash.value = draft.base; // saving against what it was made from finds a change made meanwhile
     const button = document.createElement("button");
     button.type = "button";
-    button.textContent = t("Discard it");
+    button.textContent = t("Discard");
     button.addEventListener("click", () => { drop(); location.reload(); });
     tell(`${t("This is your unsaved draft.")} `, "warn", button);
   }

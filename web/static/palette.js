@@ -103,7 +103,7 @@ class Palette extends LitElement {
       ${choices.length ? html`<div role="listbox" id="palette-list" aria-label=${t("Go to or do")}>
         ${choices.map((choice, index) => html`<div role="option" id="palette-${index}" aria-selected=${index === this.at}
           @click=${() => this.choose(choice)}><span dir="auto">${choice.name}</span>${choice.kind ? html` <small>${choice.kind}</small>` : ""}</div>`)}
-      </div>` : html`<p id="palette-list" class="empty">${t("Nothing is called that.")}</p>`}`;
+      </div>` : html`<p id="palette-list" class="empty">${t("No results.")}</p>`}`;
   }
 
   sheet() {

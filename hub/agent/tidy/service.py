@@ -19,7 +19,7 @@ TIDY_KEYS: Mapping[Any, Any] = {
     ),
 }
 TIDY_SCHEMA = Schema(
-    {Optional("agent", description="Whose memory; the default agent's without it."): slug, **TIDY_KEYS}
+    {Optional("agent", description="The agent whose memory is meant; the default agent if omitted."): slug, **TIDY_KEYS}
 )
 
 

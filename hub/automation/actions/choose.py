@@ -48,8 +48,8 @@ def _explain(step: Mapping[str, Any]) -> str:
 
 _OPTION = Schema(
     {
-        Optional("alias", description="What it is called in traces."): string,
-        Required("conditions", description="What must hold."): conditions,
+        Optional("alias", description="Name shown in traces."): string,
+        Required("conditions", description="Conditions that must be met."): conditions,
         Required("sequence", description="What is done then."): sequence,
     }
 )

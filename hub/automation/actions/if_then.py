@@ -33,7 +33,7 @@ def _explain(step: Mapping[str, Any]) -> str:
 KIND = ActionKind(
     name="if",
     fields={
-        Required("if", description="What must hold."): conditions,
+        Required("if", description="Conditions that must be met."): conditions,
         Required("then", description="What is done when it holds."): sequence,
         Optional("else", description="What is done when it does not."): sequence,
     },

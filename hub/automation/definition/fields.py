@@ -92,18 +92,18 @@ _COMMON: Mapping[str, Mapping[Any, Any]] = {
     "trigger": {
         Optional("trigger", description="Which kind of trigger."): string,
         Optional("platform", description="The old word for `trigger`."): string,
-        Optional("id", description="Told to conditions and templates as `trigger.id`."): string,
-        Optional("alias", description="What it is called in traces."): string,
+        Optional("id", description="Available to conditions and templates as `trigger.id`."): string,
+        Optional("alias", description="Name shown in traces."): string,
         Optional("enabled", description="Whether it is watched."): enabled,
-        Optional("variables", description="Further variables of runs that it sets off."): variables,
+        Optional("variables", description="Additional variables of the runs it starts."): variables,
     },
     "condition": {
         Optional("condition", description="Which kind of condition."): string,
-        Optional("alias", description="What it is called in traces."): string,
+        Optional("alias", description="Name shown in traces."): string,
         Optional("enabled", description="Whether it counts."): enabled,
     },
     "action": {
-        Optional("alias", description="What it is called in traces."): string,
+        Optional("alias", description="Name shown in traces."): string,
         Optional("enabled", description="Whether it is done."): enabled,
         Optional("continue_on_error", description="Whether the run goes on when it fails."): boolean,
     },

@@ -107,13 +107,13 @@ def _on_error(value: Any) -> Any:
 
 _COUNT = All(integer, Range(min=1, max=1_000))
 _MODE_KEYS: Mapping[Any, Any] = {
-    Optional("mode", default="single", description="What a trigger does while it still runs."): In(
+    Optional("mode", default="single", description="What happens when it is triggered while running."): In(
         [each.value for each in Mode]
     ),
     Optional("max", default=MAX_DEFAULT, description="How many may run or wait, in the modes queued and parallel."): (
         _COUNT
     ),
-    Optional("max_exceeded", default="warning", description="How loudly a firing beyond `max` is logged."): All(
+    Optional("max_exceeded", default="warning", description="Log level for triggers beyond `max`."): All(
         string, str.lower, In(_WORDS_OF_MAX)
     ),
     Optional("variables", default=dict, description="Variables of each run; templates see `trigger`."): variables,
@@ -124,7 +124,7 @@ _MODE_KEYS: Mapping[Any, Any] = {
     Optional("on_error", default="stop", description="stop, continue, or actions that see `error`."): Described(
         _on_error, {"anyOf": [{"enum": ["stop", "continue"]}, {"type": "array"}]}, "on_error"
     ),
-    Optional("retry", description="Begin a failed run again."): Schema(
+    Optional("retry", description="Retry a failed run."): Schema(
         {
             Required("attempts", description="How often it is tried in all."): All(integer, Range(min=1, max=20)),
             Optional("delay", default=10, description="Before the second."): duration,
@@ -138,19 +138,19 @@ _MODE_KEYS: Mapping[Any, Any] = {
 
 _KEYS: Mapping[Any, Any] = {
     Optional("id", description="Never changes; traces and the dashboard know it by this."): _id,
-    Optional("alias", description="What it is called."): All(string, Length(max=200)),
-    Optional("description", default="", description="For people."): AnyOf(string, None),
+    Optional("alias", description="Name shown in lists and traces."): All(string, Length(max=200)),
+    Optional("description", default="", description="Description shown in lists."): AnyOf(string, None),
     **_MODE_KEYS,
     Optional("trigger_variables", default=dict, description="Variables that triggers may use."): variables,
     Optional("initial_state", description="Whether it is on after each start, whatever it was before."): boolean,
-    Optional("enabled", default=True, description="Whether it exists at all."): enabled,
+    Optional("enabled", default=True, description="Whether it is loaded at all."): enabled,
     Optional("triggers", description="What sets it off."): triggers,
     Optional("trigger", description="The old word for `triggers`."): triggers,
-    Optional("conditions", description="What must hold."): conditions,
+    Optional("conditions", description="Conditions that must be met."): conditions,
     Optional("condition", description="The old word for `conditions`."): conditions,
     Optional("actions", description="What it does."): sequence,
     Optional("action", description="The old word for `actions`."): sequence,
-    Optional("catch_up", description="What becomes of runs that were due while the hub was down."): Described(
+    Optional("catch_up", description="What to do with runs that were missed while the hub was down."): Described(
         _catch_up, {"anyOf": [to_json_schema(CATCH_UP), to_json_schema(_CATCH_UP_KEYS)]}, "catch_up"
     ),
     Optional("rate_limit", description="How often it may run."): Schema(
@@ -214,7 +214,7 @@ _BLUEPRINT = Schema(
 
 _FIELD = Schema(
     {
-        Optional("name", description="What it is called."): string,
+        Optional("name", description="Name shown in lists and traces."): string,
         Optional("description", description="For people, and for agents that may call it."): string,
         Optional("required", default=False, description="Whether a call must give it."): boolean,
         Optional("advanced", default=False, description="Whether forms show it last."): boolean,
@@ -224,7 +224,7 @@ _FIELD = Schema(
     }
 )
 _SCRIPT_KEYS: Mapping[Any, Any] = {
-    Optional("alias", description="What it is called."): All(string, Length(max=200)),
+    Optional("alias", description="Name shown in lists and traces."): All(string, Length(max=200)),
     Optional("description", default="", description="For people, and for agents that may call it."): AnyOf(
         string, None
     ),

@@ -44,8 +44,8 @@ _TOOL = All(string, Length(min=1, max=80))
 
 AGENT_RUN_SCHEMA = Schema(
     {
-        Required("message", description="What the agent is told."): All(string, Length(min=1, max=TEXT_LIMIT)),
-        Optional("agent", description="Who answers; the default agent without it."): slug,
+        Required("message", description="The message to the agent."): All(string, Length(min=1, max=TEXT_LIMIT)),
+        Optional("agent", description="The agent that answers; the default agent if omitted."): slug,
         Optional(
             "session",
             default=ISOLATED,
@@ -55,7 +55,7 @@ AGENT_RUN_SCHEMA = Schema(
             string, Length(min=1, max=128)
         ),
         Optional("model", description="Instead of the agent's."): All(string, Length(min=1, max=200)),
-        Optional("thinking", description="How much it thinks."): In(THINKING),
+        Optional("thinking", description="Thinking level."): In(THINKING),
         Optional("tools", description="Only these tools: a profile, a list of names, or profile, allow and deny."): (
             AnyOf(In(sorted(PROFILES)), [_TOOL], Schema(dict(POLICY_KEYS)))
         ),
@@ -66,7 +66,7 @@ AGENT_RUN_SCHEMA = Schema(
         Optional("silent_unless", description="Announce only an answer that holds one of these words."): ensure_list(
             All(string, Length(min=1, max=500))
         ),
-        Optional("timeout", description="Stop it after so long."): positive_seconds,
+        Optional("timeout", description="Stop after this long."): positive_seconds,
     }
 )
 

@@ -70,14 +70,14 @@ def register_automation_services(
     async def reload_all(call: ServiceCall) -> None:
         await reload()
 
-    stop = Optional("stop_actions", default=True, description="Whether what runs is ended.")
-    skip = Optional("skip_condition", default=True, description="Whether it runs whatever its conditions say.")
+    stop = Optional("stop_actions", default=True, description="Whether running automations are stopped.")
+    skip = Optional("skip_condition", default=True, description="Whether to run even if the conditions are not met.")
     over = Optional("variables", default=dict, description="Variables of this run.")
     table: list[tuple[str, Handler, Mapping[Any, Any], str]] = [
         ("trigger", trigger, {**_WHICH, skip: boolean, over: variables}, "Run automations now."),
-        ("turn_on", turn_on, _WHICH, "Let automations run by themselves; a pause ends."),
-        ("turn_off", turn_off, {**_WHICH, stop: boolean}, "Let automations run by themselves no more."),
-        ("toggle", toggle, _WHICH, "Turn automations on that are off, and the other way round."),
+        ("turn_on", turn_on, _WHICH, "Enable automations; a pause ends."),
+        ("turn_off", turn_off, {**_WHICH, stop: boolean}, "Disable automations."),
+        ("toggle", toggle, _WHICH, "Toggle automations."),
         ("reload", reload_all, {}, "Read automations, scripts and blueprints again."),
     ]
     removers = [

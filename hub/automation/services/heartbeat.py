@@ -29,7 +29,7 @@ from hub.core.services import ResponseMode, ServiceCall, ServiceRegistry
 
 HEARTBEAT_SCHEMA = Schema(
     {
-        Optional("agent", description="Whose heart beats; the default agent's without it."): slug,
+        Optional("agent", description="The agent; the default agent if omitted."): slug,
         Optional("target", default="last", description="Where an alert goes: last, none, or channel and to."): TARGET,
         Optional("session", default="isolated", description="isolated, or main: in the main conversation."): In(
             ("isolated", "main")
@@ -44,12 +44,12 @@ HEARTBEAT_SCHEMA = Schema(
         Optional("checks", default=CHECKS_DEFAULT, description="How many checks it looks at in one beat."): All(
             integer, Range(min=1, max=50)
         ),
-        Optional("timeout", description="Stop it after so long."): positive_seconds,
+        Optional("timeout", description="Stop after this long."): positive_seconds,
     }
 )
 DUE_SCHEMA = Schema(
     {
-        Optional("agent", description="Whose heart; the default agent's without it."): slug,
+        Optional("agent", description="The agent; the default agent if omitted."): slug,
         Optional("skip_unchanged", default=True, description="Not when nothing changed since all was in order."): (
             boolean
         ),

@@ -85,8 +85,8 @@ def register_notices(services: ServiceRegistry, repairs: Repairs) -> Unsubscribe
 
     notice = Schema(
         {
-            Required("message", description="What is shown."): All(string, Length(min=1, max=10_000)),
-            Optional("title", description="The line above it."): All(string, Length(min=1, max=200)),
+            Required("message", description="Text of the notice."): All(string, Length(min=1, max=10_000)),
+            Optional("title", description="Title."): All(string, Length(min=1, max=200)),
             Optional("notification_id", description="Shown again under the same id, it replaces the first."): _ID,
         }
     )
@@ -96,8 +96,8 @@ def register_notices(services: ServiceRegistry, repairs: Repairs) -> Unsubscribe
         services.register(
             domain, "create", create, notice, ResponseMode.OPTIONAL, description="Show a notice on the dashboard"
         ),
-        services.register(domain, "dismiss", dismiss, named, description="Take a notice away"),
-        services.register(domain, "dismiss_all", dismiss_all, description="Take all notices away"),
+        services.register(domain, "dismiss", dismiss, named, description="Dismiss a notice"),
+        services.register(domain, "dismiss_all", dismiss_all, description="Dismiss all notices"),
     ]
     return _all(removers)
 

@@ -31,7 +31,9 @@ from hub.tools.policy import belongs_here
 
 KEY_LIMIT = 512
 
-_AGENT: Mapping[Any, Any] = {Optional("agent", description="Whose memory; the default agent's without it."): slug}
+_AGENT: Mapping[Any, Any] = {
+    Optional("agent", description="The agent whose memory is meant; the default agent if omitted."): slug
+}
 _QUERY = All(string, Length(min=1, max=QUERY_LIMIT))
 _KIND = In([each.value for each in MemoryKind])
 _FROM: Mapping[Any, Any] = {
@@ -45,8 +47,8 @@ ADD_SCHEMA = Schema(
     {
         Required("text", description="What is to be remembered."): All(string, Length(min=1, max=ENTRY_LIMIT)),
         Optional("kind", default=MemoryKind.FACT.value, description="What sort of thing it is."): _KIND,
-        Optional("replaces", description="Words of the entry that holds no longer; it is struck."): _QUERY,
-        Optional("shared", default=False, description="Whether everybody in this home may know it."): boolean,
+        Optional("replaces", description="Words of the entry that is no longer true; it is struck."): _QUERY,
+        Optional("shared", default=False, description="Whether it is shared with everyone in this home."): boolean,
         **_AGENT,
     }
 )
@@ -78,7 +80,7 @@ GET_SCHEMA = Schema(
         **_AGENT,
     }
 )
-INDEX_SCHEMA = Schema({Optional("force", default=False, description="Build it anew."): boolean, **_AGENT})
+INDEX_SCHEMA = Schema({Optional("force", default=False, description="Rebuild the index."): boolean, **_AGENT})
 
 
 class MemoryServices:

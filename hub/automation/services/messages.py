@@ -23,8 +23,8 @@ _KEY = All(string, Length(min=1, max=2048))
 
 SEND_SCHEMA = Schema(
     {
-        Exclusive("text", "text", description="What is said."): _TEXT,
-        Exclusive("message", "text", description="The same, in other words."): _TEXT,
+        Exclusive("text", "text", description="The message."): _TEXT,
+        Exclusive("message", "text", description="Alias for text."): _TEXT,
         Optional("channel", description="The channel, such as telegram; last: where the owner wrote last."): _ID,
         Optional("to", description="The peer: a person's or a group's id on that channel."): _ID,
         Optional("account", default="default", description="The account of the channel."): _ID,
@@ -35,9 +35,9 @@ SEND_SCHEMA = Schema(
 )
 NOTIFY_SCHEMA = Schema(
     {
-        Exclusive("message", "text", description="What is said."): _TEXT,
-        Exclusive("text", "text", description="The same, in other words."): _TEXT,
-        Optional("title", description="Put above it."): All(string, Length(min=1, max=200)),
+        Exclusive("message", "text", description="The message."): _TEXT,
+        Exclusive("text", "text", description="Alias for message."): _TEXT,
+        Optional("title", description="Title."): All(string, Length(min=1, max=200)),
         Optional("target", description="Ids of people; the owner without it."): ensure_list(slug),
         Optional(
             "data", default=dict, description="Taken for the sake of Home Assistant's blueprints, and left."

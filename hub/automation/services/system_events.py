@@ -19,7 +19,7 @@ NEXT = "next_heartbeat"
 SYSTEM_EVENT_SCHEMA = Schema(
     {
         Required("text", description="What happened."): All(string, Length(min=1, max=TEXT_LIMIT)),
-        Optional("agent", description="Whom it is for; the default agent without it."): slug,
+        Optional("agent", description="The agent it is for; the default agent if omitted."): slug,
         Optional("session", default="main", description="main, or the key of a session."): All(
             string, Length(min=1, max=2048)
         ),

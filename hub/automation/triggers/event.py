@@ -133,10 +133,10 @@ def _explain(config: Mapping[str, Any]) -> str:
 KIND = TriggerKind(
     name="event",
     fields={
-        Required("event_type", description="Its type, or a list of types."): Described(
+        Required("event_type", description="Event type, or a list of types."): Described(
             _types, event_types.json_schema, "event types"
         ),
-        Optional("event_data", description="Keys and values that its data must have."): Described(
+        Optional("event_data", description="Keys and values that the event data must contain."): Described(
             _mapping, {"type": ["object", "null"]}, "event data"
         ),
         Optional("context", description="Whom it must come from: user_id, person, principal, id, parent_id."): (

@@ -155,11 +155,11 @@ def _explain(config: Mapping[str, Any]) -> str:
 KIND = TriggerKind(
     name="state",
     fields={
-        Required("entity_id", description="Whose state: one entity or a list."): entity_ids,
-        Optional("from", description="What it was: one state or a list; nothing: any."): values,
-        Optional("to", description="What it is now: one state or a list; nothing: any."): values,
-        Optional("not_from", description="What it was not."): values,
-        Optional("not_to", description="What it is not now."): values,
+        Required("entity_id", description="One entity or a list."): entity_ids,
+        Optional("from", description="Previous state, or a list of states; empty: any."): values,
+        Optional("to", description="New state, or a list of states; empty: any."): values,
+        Optional("not_from", description="Previous states to ignore."): values,
+        Optional("not_to", description="New states to ignore."): values,
         Optional("attribute", description="Look at this attribute instead of the state."): string,
         Optional("for", description="How long it has to stay so."): dynamic_duration,
     },

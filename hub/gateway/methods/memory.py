@@ -85,10 +85,12 @@ class MemoryMethods:
                     told, Length(max=ENTRY_LIMIT)
                 ),
                 Optional("kind", default=MemoryKind.FACT.value, description="What sort of thing it is."): _KIND,
-                Optional("replaces", description="Words of the entry that holds no longer; it is struck."): AnyOf(
+                Optional("replaces", description="Words of the entry that is no longer true; it is struck."): AnyOf(
                     None, All(told, Length(min=1, max=QUERY_LIMIT))
                 ),
-                Optional("shared", default=False, description="Whether everybody in this home may know it."): boolean,
+                Optional(
+                    "shared", default=False, description="Whether it is shared with everyone in this home."
+                ): boolean,
                 **AGENT,
             }
         )
@@ -102,7 +104,7 @@ class MemoryMethods:
                 **AGENT,
             }
         )
-        index = Schema({Optional("force", default=False, description="Build it anew."): boolean, **AGENT})
+        index = Schema({Optional("force", default=False, description="Rebuild the index."): boolean, **AGENT})
         return [
             Method("memory.search", self._search, OWNER, search, READ),
             Method("memory.get", self._get, OWNER, get, READ),

@@ -19,7 +19,7 @@ from hub.security.redaction import Redactor
 KEY_LIMIT = 512
 
 AGENT: Mapping[Any, Any] = {
-    Optional("agent", description="Whose memory; the default agent's without it."): AnyOf(None, slug)
+    Optional("agent", description="The agent whose memory is meant; the default agent if omitted."): AnyOf(None, slug)
 }
 
 

@@ -63,7 +63,7 @@ class MemoryTools:
                     {
                         Required("text", description="What to remember."): All(string, Length(min=1, max=ENTRY_LIMIT)),
                         Optional("kind", default=MemoryKind.FACT.value): kind,
-                        Optional("replaces", description="Words of the entry that holds no longer."): All(
+                        Optional("replaces", description="Words of the entry that is no longer true."): All(
                             string, Length(min=1, max=QUERY_LIMIT)
                         ),
                         Optional("shared", default=False, description="For all people of this home."): boolean,

@@ -58,13 +58,13 @@ async def test_an_automation_is_made_of_a_blueprint_and_runs(signed_in: BrowserC
     page = await opened(signed_in, "/blueprints")
 
     await page.get_by_role("link", name="Use it Rings").click()
-    await page.get_by_label("What you call it").fill("The bell")
+    await page.get_by_label("Name", exact=True).fill("The bell")
     await page.get_by_label("Which event").fill("front_bell")
     await page.get_by_label("What it tells (needed)").fill("somebody is there")
     await page.get_by_text("More", exact=True).click()
     await page.get_by_role("slider", name="How loud").fill("8")
     await expect(page.get_by_role("spinbutton", name="How loud")).to_have_value("8")
-    await page.get_by_role("button", name="Show what it becomes").click()
+    await page.get_by_role("button", name="Show result").click()
     await expect(page.get_by_role("region", name="What it becomes")).to_contain_text("event_type: front_bell")
     await page.get_by_role("button", name="Save").click()
     await page.wait_for_url("**/automations/*")
@@ -107,7 +107,7 @@ async def test_the_inputs_of_an_automation_can_be_filled_in_again(signed_in: Bro
     path = shelved(hub, "Again")
     id = hub.rpc("blueprint.use", {"path": path, "input": {"what": "one", "loud": 2}, "alias": "Changed later"})["id"]
     page = await opened(signed_in, f"/automations/{id}/edit")
-    await page.get_by_role("link", name="Fill its blanks in").click()
+    await page.get_by_role("link", name="Edit inputs").click()
     await is_ready(page)
     await expect(page.get_by_label("What it tells (needed)")).to_have_value("one")
 

@@ -127,7 +127,7 @@ async def test_the_list_is_searched_and_filtered(signed_in: BrowserContext) -> N
     await expect(page.locator(".automation-card")).to_have_count(1)
     await page.get_by_role("link", name="Unavailable").click()
 
-    await expect(page.get_by_text("No automation is like that.")).to_be_visible()
+    await expect(page.get_by_text("No automations match.")).to_be_visible()
     await page.get_by_role("link", name="Show all").click()
     await expect(page.locator(".automation-card")).to_have_count(3)
 
@@ -232,7 +232,7 @@ async def test_a_change_made_meanwhile_keeps_the_draft(
     await expect(page.locator("#edit-state")).to_contain_text("It was changed meanwhile")
     await expect(page.get_by_label("Name", exact=True).first).to_have_value("Mine")
     assert "Theirs" in (hub.home / FILE).read_text()
-    await page.get_by_role("button", name="Save mine over it").click()
+    await page.get_by_role("button", name="Overwrite with mine").click()
     await saved(page)
     assert "alias: Mine  # the one in the hall" in (hub.home / FILE).read_text()
 
@@ -276,10 +276,10 @@ async def test_why_another_did_not_run_is_told(signed_in: BrowserContext, hub: H
     hub.rpc("event.fire", {"type": "door"})
 
     page = await opened(signed_in, "/automations/never")
-    await expect(page.get_by_text("It was set off and did not run:")).to_be_visible()
+    await expect(page.get_by_text("Triggered, but did not run:")).to_be_visible()
     await page.get_by_role("link", name="Why it did not run").click()
     section = page.get_by_role("region", name="Did not run")
-    await expect(section).to_contain_text("a condition did not hold")
+    await expect(section).to_contain_text("a condition was not met")
     await expect(section).to_contain_text("automation.lamp")
     await page.goto("/automations/history?outcome=conditions")
     await expect(page.get_by_role("region", name="Did not run").get_by_role("link", name="Never").first).to_be_visible()

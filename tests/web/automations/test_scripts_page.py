@@ -49,7 +49,7 @@ async def test_a_script_is_run_with_its_fields_and_answers(signed_in: BrowserCon
     await page.get_by_role("spinbutton", name="How often").fill("3")
     await page.get_by_role("button", name="Run").click()
 
-    answer = page.get_by_role("region", name="Its answer")
+    answer = page.get_by_role("region", name="Response")
     await expect(answer).to_contain_text('"greeting": "Hello the neighbours, 3 times"')
     await expect(page.get_by_role("region", name="Runs").get_by_role("listitem")).to_have_count(1)
     await expect(page.get_by_role("list", name="Steps of the run").get_by_role("listitem").first).to_be_visible()

@@ -110,7 +110,7 @@ def test_a_firing_that_set_nothing_off_tells_its_reason_and_conditions(view: Tra
         }
     )
 
-    assert row["reason_text"] == "a condition did not hold"
+    assert row["reason_text"] == "a condition was not met"
     assert row["conditions"] == [{"path": "condition/0", "holds": False, "reason": "light.hall is off, not on"}]
 
 

@@ -67,7 +67,7 @@ async def test_a_script_is_written_and_run(plain: Page) -> None:
 async def test_states_events_services_and_templates_are_forms(plain: Page) -> None:
     await plain.goto("/developer/events")
     await plain.get_by_label("Its type").fill("doorbell_rang")
-    await plain.get_by_role("button", name="Fire it").click()
+    await plain.get_by_role("button", name="Fire event").click()
     await expect(plain.locator("#events").get_by_role("link", name="doorbell_rang")).to_be_visible()
 
     await plain.goto("/developer")
@@ -80,8 +80,8 @@ async def test_states_events_services_and_templates_are_forms(plain: Page) -> No
 
     await plain.goto("/developer/services?service=script.greet")
     await plain.get_by_label("Whom (needed)").fill("all")
-    await plain.get_by_role("button", name="Call it").click()
-    await expect(plain.get_by_role("region", name="Its answer")).to_contain_text("Hello all")
+    await plain.get_by_role("button", name="Call service").click()
+    await expect(plain.get_by_role("region", name="Response")).to_contain_text("Hello all")
 
     await plain.goto("/developer/templates")
     await plain.get_by_label("Template", exact=True).fill("{{ states('sensor.plain') }}")

@@ -110,8 +110,8 @@ async def test_an_event_is_fired_heard_and_sets_an_automation_off(signed_in: Bro
     page = await opened(signed_in, "/developer/events")
 
     await page.get_by_label("Its type").fill("doorbell_rang")
-    await page.get_by_label("Its data, as JSON or YAML").fill('{"button": "<b onclick=x>front</b>"}')
-    await page.get_by_role("button", name="Fire it").click()
+    await page.get_by_label("Data (JSON or YAML)").fill('{"button": "<b onclick=x>front</b>"}')
+    await page.get_by_role("button", name="Fire event").click()
 
     await expect(page.get_by_role("status").get_by_text("The event was fired.")).to_be_visible()
     heard = page.locator("#events li", has=page.get_by_role("link", name="doorbell_heard"))
@@ -142,7 +142,7 @@ async def test_an_event_of_the_hub_itself_cannot_be_made_up(signed_in: BrowserCo
     page = await opened(signed_in, "/developer/events")
 
     await page.get_by_label("Its type").fill("state_changed")
-    await page.get_by_role("button", name="Fire it").click()
+    await page.get_by_role("button", name="Fire event").click()
 
     await expect(page.get_by_role("alert")).to_contain_text("cannot be made up")
 
@@ -168,25 +168,25 @@ async def test_a_service_is_called_with_a_form_and_answers(signed_in: BrowserCon
 
     await page.get_by_label("Whom (needed)").fill("you")
     await page.get_by_role("button", name="As YAML").click()
-    await expect(page.get_by_label("Its data, as JSON or YAML")).to_have_value("who: you\n")
-    await page.get_by_label("Its data, as JSON or YAML").fill('{"who": "them", "times": 2}')
+    await expect(page.get_by_label("Data (JSON or YAML)")).to_have_value("who: you\n")
+    await page.get_by_label("Data (JSON or YAML)").fill('{"who": "them", "times": 2}')
     await page.get_by_role("button", name="As a form").click()
     await expect(page.get_by_label("Whom (needed)")).to_have_value("them")
-    await page.get_by_role("button", name="Call it").click()
+    await page.get_by_role("button", name="Call service").click()
 
     await expect(page.get_by_role("status").get_by_text("The service was called.")).to_be_visible()
-    await expect(page.get_by_role("region", name="Its answer")).to_contain_text("Hello them, 2 times")
+    await expect(page.get_by_role("region", name="Response")).to_contain_text("Hello them, 2 times")
 
 
 async def test_a_service_that_refuses_tells_why(signed_in: BrowserContext, chromium: Chromium) -> None:
     chromium.allowed.append("status of 4")
     page = await opened(signed_in, "/developer/services?service=automation.trigger&as=yaml")
 
-    await page.get_by_label("Its data, as JSON or YAML").fill("entity_id: automation.nowhere")
-    await page.get_by_role("button", name="Call it").click()
+    await page.get_by_label("Data (JSON or YAML)").fill("entity_id: automation.nowhere")
+    await page.get_by_role("button", name="Call service").click()
 
     await expect(page.get_by_role("alert")).to_contain_text("automation.nowhere")
-    await expect(page.get_by_label("Its data, as JSON or YAML")).to_have_value("entity_id: automation.nowhere")
+    await expect(page.get_by_label("Data (JSON or YAML)")).to_have_value("entity_id: automation.nowhere")
 
 
 async def test_a_template_is_shown_as_it_is_written(signed_in: BrowserContext, hub: HubProcess) -> None:

@@ -56,7 +56,7 @@ async def test_a_second_press_while_it_is_saved_is_one_change(signed_in: Browser
         await route.continue_()
 
     await page.route("**/memory/save", hold)
-    await page.get_by_label("Its Markdown").fill("# 2026-05-11\n\n- Twice\n")
+    await page.get_by_label("Content", exact=True).fill("# 2026-05-11\n\n- Twice\n")
     await page.keyboard.press("Control+s")
     await expect(page.get_by_text("Saving…")).to_be_visible()
     await page.keyboard.press("Control+s")
@@ -71,7 +71,7 @@ async def test_what_was_typed_outlives_a_session_that_ended(
 ) -> None:
     chromium.allowed += ["status of 401", "WebSocket"]
     page = await opened(signed_in, "/memory/edit?path=memory/2026-05-12.md")
-    await page.get_by_label("Its Markdown").fill("# 2026-05-12\n\n- Late\n")
+    await page.get_by_label("Content", exact=True).fill("# 2026-05-12\n\n- Late\n")
     await signed_in.clear_cookies()
     await page.keyboard.press("Control+s")
 
@@ -93,7 +93,7 @@ async def test_what_saving_came_to_is_seen_without_scrolling(
     chromium.allowed.append("ERR_FAILED")
     page = await opened(await sign_in(chromium, hub, **look), "/memory/edit?path=memory/long.md")
     await page.route("**/memory/save", lambda route: route.abort())
-    await page.get_by_label("Its Markdown").press("Control+s")
+    await page.get_by_label("Content", exact=True).press("Control+s")
 
     await expect(page.get_by_text("The hub cannot be reached right now.")).to_be_in_viewport()
     await expect(page.get_by_role("button", name="Save")).to_be_in_viewport()
@@ -101,17 +101,17 @@ async def test_what_saving_came_to_is_seen_without_scrolling(
 
 async def test_the_draft_of_a_new_file_keeps_its_path(signed_in: BrowserContext) -> None:
     page = await opened(signed_in, "/memory/new?path=memory/2026-07-01.md")
-    await page.get_by_label("Its path").fill("memory/garden.md")
-    await page.get_by_label("Its Markdown").fill("# Beans\n")
+    await page.get_by_label("Path", exact=True).fill("memory/garden.md")
+    await page.get_by_label("Content", exact=True).fill("# Beans\n")
 
     await page.reload()
 
-    await expect(page.get_by_label("Its Markdown")).to_have_value("# Beans\n")
-    await expect(page.get_by_label("Its path")).to_have_value("memory/garden.md")
+    await expect(page.get_by_label("Content", exact=True)).to_have_value("# Beans\n")
+    await expect(page.get_by_label("Path", exact=True)).to_have_value("memory/garden.md")
     await page.get_by_role("link", name="Cancel").click()
     await page.wait_for_url("**/memory")
     await page.goto("/memory/new?path=memory/2026-07-01.md")
-    await expect(page.get_by_label("Its path")).to_have_value("memory/2026-07-01.md")
+    await expect(page.get_by_label("Path", exact=True)).to_have_value("memory/2026-07-01.md")
 
 
 async def test_a_new_file_where_one_is_says_so_and_leaves_no_draft_behind(
@@ -119,16 +119,16 @@ async def test_a_new_file_where_one_is_says_so_and_leaves_no_draft_behind(
 ) -> None:
     chromium.allowed.append("status of 409")
     page = await opened(signed_in, "/memory/new?path=memory/2026-07-02.md")
-    await page.get_by_label("Its path").fill("MEMORY.md")
-    await page.get_by_label("Its Markdown").fill("# Mine\n")
+    await page.get_by_label("Path", exact=True).fill("MEMORY.md")
+    await page.get_by_label("Content", exact=True).fill("# Mine\n")
     await page.get_by_role("button", name="Save").click()
 
-    await expect(page.get_by_role("heading", name="It is there already")).to_be_visible()
+    await expect(page.get_by_role("heading", name="It exists already")).to_be_visible()
     assert file_of(hub, "MEMORY.md").read_text() == "# What counts\n"
-    await page.get_by_role("link", name="Load the file and drop mine").click()
+    await page.get_by_role("link", name="Discard mine and load the file").click()
     await page.wait_for_url("**/memory/file?path=MEMORY.md")
     await page.goto("/memory/new?path=memory/2026-07-02.md")
-    await expect(page.get_by_label("Its Markdown")).to_have_value("# 2026-07-02\n\n")
+    await expect(page.get_by_label("Content", exact=True)).to_have_value("# 2026-07-02\n\n")
 
 
 @pytest.mark.parametrize("path", ["notes.md", "memory/notes.txt", "memory/people/nobody.md"])
@@ -137,7 +137,7 @@ async def test_a_path_that_is_none_is_told_with_how_one_looks(
 ) -> None:
     chromium.allowed.append("status of 400")
     page = await opened(signed_in, "/memory/new")
-    await page.get_by_label("Its path").fill(path)
+    await page.get_by_label("Path", exact=True).fill(path)
     await page.get_by_role("button", name="Save").click()
 
     await expect(page.get_by_role("status").filter(has_text="begins with memory/ and ends in .md")).to_be_visible()
@@ -145,7 +145,7 @@ async def test_a_path_that_is_none_is_told_with_how_one_looks(
 
 async def test_the_ends_of_lines_stay_as_they_were(signed_in: BrowserContext, hub: HubProcess) -> None:
     page = await opened(signed_in, "/memory/edit?path=memory/windows.md")
-    await page.get_by_label("Its Markdown").press("Control+End")
+    await page.get_by_label("Content", exact=True).press("Control+End")
     await page.keyboard.type("- Two\n")
     await page.keyboard.press("Control+s")
     await page.wait_for_url("**/memory/file?**told=saved**")
@@ -167,20 +167,20 @@ async def test_what_cannot_be_remembered_stays_in_its_form(
     await page.get_by_text("Remember something").click()
     await page.get_by_label("What", exact=True).fill("  ")
     await page.get_by_label("Kind").select_option("todo")
-    await page.get_by_label("What holds no longer").fill("rain")
-    await page.get_by_label("Everybody in this home").check()
+    await page.get_by_label("Replaces").fill("rain")
+    await page.get_by_label("Share with everyone in this home").check()
 
     await page.get_by_role("button", name="Remember it").click()
 
     await expect(page.get_by_role("alert").filter(has_text="there is nothing to remember")).to_be_visible()
-    await expect(page.get_by_label("What holds no longer")).to_have_value("rain")
+    await expect(page.get_by_label("Replaces")).to_have_value("rain")
     await expect(page.get_by_label("Kind")).to_have_value("todo")
-    await expect(page.get_by_label("Everybody in this home")).to_be_checked()
+    await expect(page.get_by_label("Share with everyone in this home")).to_be_checked()
 
 
 @pytest.mark.parametrize(
     ("replaces", "told"),
-    [("marmalade sandwich", "Nothing was like what holds no longer"), ("gate code", "what holds no longer is struck")],
+    [("marmalade sandwich", "No old entry matched"), ("gate code", "the old entry is struck")],
 )
 async def test_what_was_struck_for_something_new_is_told(
     signed_in: BrowserContext, hub: HubProcess, replaces: str, told: str
@@ -189,7 +189,7 @@ async def test_what_was_struck_for_something_new_is_told(
     page = await opened(signed_in, "/memory")
     await page.get_by_text("Remember something").click()
     await page.get_by_label("What", exact=True).fill(f"It is 0815 now, not {replaces}")
-    await page.get_by_label("What holds no longer").fill(replaces)
+    await page.get_by_label("Replaces").fill(replaces)
 
     await page.get_by_role("button", name="Remember it").click()
 

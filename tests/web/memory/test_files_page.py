@@ -108,11 +108,9 @@ async def test_the_memory_is_browsed_by_place_and_by_month(signed_in: BrowserCon
     await expect(days.get_by_role("list", name="2026-05").get_by_role("link")).to_have_text(
         ["2026-05-12", "2026-05-12 · boiler repair", "2026-05-11"]
     )
-    await expect(page.get_by_role("region", name="What always counts").get_by_role("link")).to_have_text(["MEMORY.md"])
-    await expect(page.get_by_role("region", name="Shared by everybody here").get_by_role("link")).to_have_text(
-        ["shared"]
-    )
-    await expect(page.get_by_role("region", name="Brought in from elsewhere").get_by_role("link")).to_have_text(
+    await expect(page.get_by_role("region", name="Long-term memory").get_by_role("link")).to_have_text(["MEMORY.md"])
+    await expect(page.get_by_role("region", name="Shared").get_by_role("link")).to_have_text(["shared"])
+    await expect(page.get_by_role("region", name="Imported notes").get_by_role("link")).to_have_text(
         ["openclaw/note.md"]
     )
     await expect(page.get_by_role("region", name="People").get_by_role("link")).to_have_text(["Me"])
@@ -140,7 +138,7 @@ async def test_a_file_is_read_with_where_its_entries_came_from(signed_in: Browse
     await expect(boiler.get_by_role("link", name="Main conversation")).to_have_attribute(
         "href", "/chat?session=agent%3Amain%3Amain"
     )
-    await expect(page.get_by_role("article").filter(has_text="bakery")).to_contain_text("It holds no longer.")
+    await expect(page.get_by_role("article").filter(has_text="bakery")).to_contain_text("No longer true.")
     await expect(page.get_by_role("article").filter(has_text="shop closes")).to_contain_text("from outside")
     await expect(page.get_by_role("article").filter(has_text="绿茶")).to_contain_text("by hand")
     assert "_fact" not in await page.inner_text("main")
@@ -200,7 +198,7 @@ async def test_something_is_remembered_and_shown_where_it_stands(signed_in: Brow
 async def test_a_file_is_edited_as_markdown(signed_in: BrowserContext, hub: HubProcess) -> None:
     page = await opened(signed_in, "/memory/file?path=memory/2026-05-11.md")
     await page.get_by_role("link", name="Edit").click()
-    await page.get_by_label("Its Markdown").fill("# 2026-05-11\n\n- Sun, then thunder\n")
+    await page.get_by_label("Content", exact=True).fill("# 2026-05-11\n\n- Sun, then thunder\n")
 
     await page.keyboard.press("Control+s")
     await page.wait_for_url("**/memory/file?**told=saved**")
@@ -215,18 +213,18 @@ async def test_a_change_made_meanwhile_keeps_the_draft_and_shows_the_difference(
     chromium.allowed.append("status of 409")
     file = hub.home / "workspace" / "memory" / "2026-04-30.md"
     page = await opened(signed_in, "/memory/edit?path=memory/2026-04-30.md")
-    await page.get_by_label("Its Markdown").fill("# 2026-04-30\n\n- Mine\n")
+    await page.get_by_label("Content", exact=True).fill("# 2026-04-30\n\n- Mine\n")
     file.write_text("# 2026-04-30\n\n- Theirs\n")
 
     await page.get_by_role("button", name="Save").click()
 
     await expect(page.get_by_role("heading", name="Changed meanwhile")).to_be_visible()
-    await expect(page.get_by_label("Its Markdown")).to_have_value("# 2026-04-30\n\n- Mine\n")
+    await expect(page.get_by_label("Content", exact=True)).to_have_value("# 2026-04-30\n\n- Mine\n")
     await expect(page.locator(".diff del")).to_have_text(["- - Theirs"])
     await expect(page.locator(".diff ins")).to_have_text(["+ - Mine"])
     assert file.read_text() == "# 2026-04-30\n\n- Theirs\n"
     assert await violations(page) == []
-    await page.get_by_role("button", name="Save mine over it").click()
+    await page.get_by_role("button", name="Overwrite with mine").click()
     await page.wait_for_url("**/memory/file?**")
     assert file.read_text() == "# 2026-04-30\n\n- Mine\n"
 
@@ -234,21 +232,21 @@ async def test_a_change_made_meanwhile_keeps_the_draft_and_shows_the_difference(
 async def test_a_draft_outlives_a_reload(signed_in: BrowserContext, hub: HubProcess) -> None:
     before = of(hub, "memory/shared.md")
     page = await opened(signed_in, "/memory/edit?path=memory/shared.md")
-    await page.get_by_label("Its Markdown").fill("half a thought")
+    await page.get_by_label("Content", exact=True).fill("half a thought")
     await page.reload()
     await is_ready(page)
 
-    await expect(page.get_by_label("Its Markdown")).to_have_value("half a thought")
-    await page.get_by_role("button", name="Discard it").click()
+    await expect(page.get_by_label("Content", exact=True)).to_have_value("half a thought")
+    await page.get_by_role("button", name="Discard").click()
 
-    await expect(page.get_by_label("Its Markdown")).to_have_value(before)
+    await expect(page.get_by_label("Content", exact=True)).to_have_value(before)
     assert of(hub, "memory/shared.md") == before
 
 
 async def test_a_day_is_begun_and_taken_away_and_brought_back(signed_in: BrowserContext, hub: HubProcess) -> None:
     page = await opened(signed_in, "/memory/new")
-    await page.get_by_label("Its path").fill("memory/2026-06-01.md")
-    await page.get_by_label("Its Markdown").fill("# 2026-06-01\n\n- Strawberries\n")
+    await page.get_by_label("Path", exact=True).fill("memory/2026-06-01.md")
+    await page.get_by_label("Content", exact=True).fill("# 2026-06-01\n\n- Strawberries\n")
     await page.get_by_role("button", name="Save").click()
     await page.wait_for_url("**/memory/file?**")
     await page.get_by_text("Delete", exact=True).click()
@@ -260,8 +258,8 @@ async def test_a_day_is_begun_and_taken_away_and_brought_back(signed_in: Browser
     await page.locator("ul.rows a").first.click()
     await expect(page.locator(".diff del")).to_contain_text(["- - Strawberries"])
     await expect(page.get_by_role("heading", name="memory/2026-06-01.md").first).to_have_text("memory/2026-06-01.md")
-    await expect(page.get_by_text("When the same lines were changed since, nothing is touched.")).to_be_visible()
-    await page.get_by_role("button", name="Take it back").click()
+    await expect(page.get_by_text("If the same lines have changed since, nothing is touched.")).to_be_visible()
+    await page.get_by_role("button", name="Undo").click()
     await page.wait_for_url("**told=undone**")
 
     assert of(hub, "memory/2026-06-01.md") == "# 2026-06-01\n\n- Strawberries\n"
@@ -271,12 +269,12 @@ async def test_an_entry_is_forgotten_after_it_was_shown(signed_in: BrowserContex
     hub.rpc("memory.add", {"text": "The old code of the gate is 4711"})
     page = await opened(signed_in, "/memory/forget")
     await page.get_by_label("Words of the entry").fill("gate 4711")
-    await page.get_by_role("button", name="Show what would go").click()
+    await page.get_by_role("button", name="Show matching entries").click()
     await expect(page.get_by_role("heading", name="1 entry would go:")).to_be_visible()
     assert hub.rpc("memory.search", {"query": "gate 4711"})["hits"]
     assert await violations(page) == []
 
-    await page.get_by_role("button", name="Forget it for good").click()
+    await page.get_by_role("button", name="Forget permanently").click()
 
     await expect(page.get_by_role("heading", name="1 entry was forgotten.")).to_be_visible()
     assert "4711" not in "".join(path.read_text() for path in (hub.home / "workspace").rglob("*.md"))
@@ -291,7 +289,7 @@ async def test_an_entry_is_forgotten_from_the_file_it_stands_in(signed_in: Brows
 
     entry = page.get_by_role("article").filter(has_text="Grandmother's clock")
     await entry.get_by_role("button", name="Forget line").click()
-    await page.get_by_role("button", name="Forget it for good").click()
+    await page.get_by_role("button", name="Forget permanently").click()
 
     await expect(page.get_by_role("heading", name="1 entry was forgotten.")).to_be_visible()
     assert "clock" not in of(hub, added["path"])
@@ -302,20 +300,20 @@ async def test_forgetting_tells_what_it_reaches_and_what_not(
 ) -> None:
     chromium.allowed.append("status of 400")
     page = await opened(signed_in, "/memory/forget")
-    await page.get_by_role("button", name="Show what would go").click()
+    await page.get_by_role("button", name="Show matching entries").click()
     await expect(page.get_by_role("alert")).to_have_text("Say what is to be forgotten: fill in at least one field.")
 
     await page.get_by_label("Who said it").select_option("anna")
-    await page.get_by_role("button", name="Show what would go").click()
+    await page.get_by_role("button", name="Show matching entries").click()
     theirs = page.get_by_role("listitem").filter(has_text="memory/people/anna.md")
     await expect(theirs).to_contain_text("The words are somebody else's, and not shown here.")
     await expect(page.get_by_text("It stays where it was said")).to_be_visible()
-    await page.get_by_role("button", name="Forget it for good").click()
+    await page.get_by_role("button", name="Forget permanently").click()
 
     await expect(theirs.get_by_role("link")).to_have_count(0)
     await expect(page.get_by_label("Who said it")).to_have_value("")
     await page.reload()
-    await expect(page.get_by_role("heading", name="Nothing of it is left to be forgotten.")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Nothing is left to forget.")).to_be_visible()
     assert not (hub.home / "workspace" / "memory" / "people" / "anna.md").exists()
 
 
@@ -326,27 +324,29 @@ async def test_the_index_is_brought_up_to_date_and_compared(signed_in: BrowserCo
 
     await page.get_by_role("button", name="Compare with the files").click()
     await expect(page.get_by_text("Files and index agree:")).to_be_visible()
-    await page.get_by_role("button", name="Build it anew").click()
+    await page.get_by_role("button", name="Rebuild").click()
     await expect(page.get_by_text("Up to date:")).to_be_visible()
 
     await expect(page.get_by_role("region", name="State")).to_contain_text("Passages")
-    await expect(page.get_by_role("region", name="Search by meaning")).to_contain_text("by words alone")
-    await expect(page.get_by_role("region", name="What vectors cost")).to_contain_text("Nothing was paid for")
+    await expect(page.get_by_role("region", name="Search by meaning")).to_contain_text("matches words only")
+    await expect(page.get_by_role("region", name="Cost of vectors")).to_contain_text("No costs")
 
 
 async def test_an_open_page_shows_what_is_remembered_elsewhere(signed_in: BrowserContext) -> None:
-    watching = await opened(signed_in, "/memory/file?path=MEMORY.md")
-    acting = await opened(signed_in, "/memory")
-    await acting.get_by_text("Remember something").click()
-    await acting.get_by_label("What", exact=True).fill("The spare key is under the fern")
+    async def remember(text: str) -> Page:
+        page = await opened(signed_in, "/memory")
+        await page.get_by_text("Remember something").click()
+        await page.get_by_label("What", exact=True).fill(text)
+        await page.get_by_role("button", name="Remember it").click()
+        await page.wait_for_url("**/memory/file?**")
+        return page
 
-    await acting.get_by_role("button", name="Remember it").click()
-    await acting.wait_for_url("**/memory/file?**")
-    path = await acting.get_by_role("heading", level=1).inner_text()
+    watching = await remember("The ladder is behind the shed")
+
+    acting = await remember("The spare key is under the fern")
 
     await expect(acting.locator("#hit")).to_contain_text("fern")
-    if path == "MEMORY.md":
-        await expect(watching.get_by_text("The spare key is under the fern")).to_be_visible()
+    await expect(watching.get_by_text("The spare key is under the fern")).to_be_visible()
 
 
 async def test_a_standing_reminder_is_added_and_removed(signed_in: BrowserContext, hub: HubProcess) -> None:
@@ -425,7 +425,7 @@ async def test_all_of_it_is_there_without_script(chromium: Chromium, hub: HubPro
     await page.get_by_role("button", name="Remember it").click()
     await expect(page.locator("#hit")).to_contain_text("The ladder is in the shed")
     await page.get_by_role("link", name="Edit").click()
-    text = page.get_by_label("Its Markdown")
+    text = page.get_by_label("Content", exact=True)
     await text.fill((await text.input_value()).replace("in the shed", "in the cellar"))
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_role("article").filter(has_text="The ladder is in the cellar")).to_be_visible()
@@ -434,8 +434,8 @@ async def test_all_of_it_is_there_without_script(chromium: Chromium, hub: HubPro
     await page.goto("/memory/history")
     await page.locator("ul.rows a").first.click()
     await expect(page.locator(".diff ins").filter(has_text="cellar")).to_have_count(1)
-    await page.get_by_role("button", name="Take it back").click()
-    await expect(page.get_by_text("Taken back.")).to_be_visible()
+    await page.get_by_role("button", name="Undo").click()
+    await expect(page.get_by_text("Undone.")).to_be_visible()
     await page.goto("/memory/index")
     await page.get_by_role("button", name="Index now").click()
     await expect(page.get_by_text("Up to date:")).to_be_visible()

@@ -96,7 +96,7 @@ async def test_what_the_tidy_up_could_not_settle_is_put_before_the_owner(
     page = await opened(signed_in, "/memory")
 
     await expect(page.get_by_text("1 pair of entries does not agree.")).to_be_visible()
-    await page.get_by_role("link", name="Settle which one holds").click()
+    await page.get_by_role("link", name="Choose which one is true").click()
 
     await page.wait_for_url("**/memory/file?path=MEMORY.md&line=5#hit")
     await expect(page.locator("#hit")).to_contain_text("The dentist comes on Friday")
@@ -110,5 +110,5 @@ async def test_a_file_that_is_too_large_says_what_to_do(
 
     page = await opened(signed_in, "/memory/file?path=memory/huge.md")
 
-    await expect(page.get_by_text("Cut it into several files")).to_be_visible()
+    await expect(page.get_by_text("Split it into several files")).to_be_visible()
     await expect(page.get_by_role("navigation", name="Memory").get_by_role("link", name="Browse")).to_be_visible()

@@ -46,7 +46,7 @@ def test_the_facts_of_an_index_are_told_in_words() -> None:
     assert {fact["text"]: fact["value"] for fact in page["facts"]} == {
         "Files": "12",
         "Passages": "120",
-        "Passages that wait for a vector": "3",
+        "Passages waiting for a vector": "3",
         "Last compared with the files": "at 1000",
         "Size of the index": "123.5 kB",
         "Memory of the index worker": "80.0 MB",
@@ -89,7 +89,7 @@ def test_how_search_goes_is_known_without_vectors_too(index: dict[str, Any] | No
     page = shown({"files": 1, "index": index, "problem": "no worker"})
 
     assert (page["search"], page["embedder"]) == (search, None)
-    assert "Passages that wait for a vector" not in [fact["text"] for fact in page["facts"]]
+    assert "Passages waiting for a vector" not in [fact["text"] for fact in page["facts"]]
     assert "no worker" in page["problems"]
 
 

@@ -93,7 +93,7 @@ async def test_a_file_that_changed_meanwhile_is_not_overwritten_and_the_draft_st
     await expect(editor.get_by_text("The file changed meanwhile")).to_be_visible()
     await expect(text_of(editor)).to_contain_text("# mine")
     assert "# mine" not in (hub.home / FILE).read_text()
-    await editor.get_by_role("button", name="Save mine over it").click()
+    await editor.get_by_role("button", name="Overwrite with mine").click()
     await expect(editor.get_by_role("status").filter(has_text="Saved")).to_be_visible()
     assert "# mine" in (hub.home / FILE).read_text()
 
@@ -104,7 +104,7 @@ async def test_a_draft_survives_a_reload_and_can_be_discarded(editor: Page) -> N
     await editor.wait_for_selector("#config-editor[data-ready]")
     await expect(text_of(editor)).to_contain_text("# a draft")
 
-    await editor.get_by_role("button", name="Discard it").click()
+    await editor.get_by_role("button", name="Discard").click()
     await editor.wait_for_selector("#config-editor[data-ready]")
 
     await expect(text_of(editor)).not_to_contain_text("# a draft")
