@@ -72,7 +72,7 @@ def test_nobody_at_the_address_is_told_with_the_address(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
 
-    with pytest.raises(EngineUnavailable, match=rf"http://127\.0\.0\.1:{port} does not answer .*memory\.chroma\.url"):
+    with pytest.raises(EngineUnavailable, match=rf"http://127\.0\.0\.1:{port} does not answer .*chroma\.url"):
         open_vectors(tmp_path, DIMENSIONS, {"url": f"http://127.0.0.1:{port}"})
 
 
@@ -83,7 +83,7 @@ def test_a_server_that_never_answers_is_given_up(silent: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("url", ["", "127.0.0.1:8000", "ftp://127.0.0.1", "http://"])
 def test_what_is_no_address_is_told(url: str, tmp_path: Path) -> None:
-    with pytest.raises(EngineUnavailable, match=r"memory\.chroma\.url is no address"):
+    with pytest.raises(EngineUnavailable, match=r"chroma\.url is no address"):
         open_vectors(tmp_path, DIMENSIONS, {"url": url})
 
 
