@@ -322,7 +322,8 @@ def test_every_kind_of_edit_works_on_items_commented_anywhere(
     assert (parse_value(remove(text, (at,))) or []) == [*items[:at], *items[at + 1 :]]
     taken = item_text(text, (at,))
     assert parse_value(taken.text) == items[at]
-    assert taken.put_back(text, taken.text) == text
+    same = taken.put_back(text, taken.text)
+    assert [line.rstrip() for line in same.split("\n")] == [line.rstrip() for line in text.split("\n")]
     put = taken.put_back(text, "# its comment\n" + "\n".join(block(new, 0)) + "\n")
     assert parse_value(put) == [*items[:at], new, *items[at + 1 :]]
     assert "# its comment\n" in item_text(put, (at,)).text
