@@ -60,7 +60,7 @@ async def test_an_automation_is_made_of_a_blueprint_and_runs(signed_in: BrowserC
     await page.get_by_role("link", name="Use it Rings").click()
     await page.get_by_label("Name", exact=True).fill("The bell")
     await page.get_by_label("Which event").fill("front_bell")
-    await page.get_by_label("What it tells (needed)").fill("somebody is there")
+    await page.get_by_label("What it tells Required").fill("somebody is there")
     await page.get_by_text("More", exact=True).click()
     await page.get_by_role("slider", name="How loud").fill("8")
     await expect(page.get_by_role("spinbutton", name="How loud")).to_have_value("8")
@@ -94,10 +94,10 @@ async def test_what_is_wrong_is_told_at_its_field_and_what_was_typed_stays(
     await page.get_by_role("button", name="Save").click()
 
     await expect(page.get_by_role("alert")).to_contain_text("not right yet")
-    await expect(page.get_by_label("What it tells (needed)")).to_have_attribute("aria-invalid", "true")
+    await expect(page.get_by_label("What it tells Required")).to_have_attribute("aria-invalid", "true")
     await expect(page.locator("p.bad", has_text="Required")).to_be_visible()
     await expect(page.get_by_label("Which event")).to_have_value("typed_here")
-    await page.get_by_label("What it tells (needed)").fill("x")
+    await page.get_by_label("What it tells Required").fill("x")
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_text("expected a number from 1 to 10")).to_be_visible()
     assert await violations(page) == []
@@ -109,9 +109,9 @@ async def test_the_inputs_of_an_automation_can_be_filled_in_again(signed_in: Bro
     page = await opened(signed_in, f"/automations/{id}/edit")
     await page.get_by_role("link", name="Edit inputs").click()
     await is_ready(page)
-    await expect(page.get_by_label("What it tells (needed)")).to_have_value("one")
+    await expect(page.get_by_label("What it tells Required")).to_have_value("one")
 
-    await page.get_by_label("What it tells (needed)").fill("two")
+    await page.get_by_label("What it tells Required").fill("two")
     await page.get_by_role("button", name="Save").click()
     await page.wait_for_url("**/automations/*")
 

@@ -45,7 +45,7 @@ async def test_a_script_is_run_with_its_fields_and_answers(signed_in: BrowserCon
     page = await opened(signed_in, "/scripts")
     await page.get_by_role("link", name="Greet somebody").click()
 
-    await page.get_by_label("Whom (needed)").fill("the neighbours")
+    await page.get_by_label("Whom Required").fill("the neighbours")
     await page.get_by_role("spinbutton", name="How often").fill("3")
     await page.get_by_role("button", name="Run").click()
 
@@ -64,7 +64,7 @@ async def test_a_field_that_is_needed_is_asked_for(signed_in: BrowserContext, ch
     await page.get_by_role("button", name="Run").click()
 
     await expect(page.get_by_role("alert")).to_contain_text("not right yet")
-    await expect(page.get_by_label("Whom (needed)")).to_have_attribute("aria-invalid", "true")
+    await expect(page.get_by_label("Whom Required")).to_have_attribute("aria-invalid", "true")
 
 
 async def test_a_script_is_edited_as_yaml_with_its_comments(signed_in: BrowserContext, hub: HubProcess) -> None:

@@ -44,7 +44,7 @@ async def test_a_blueprint_is_imported_and_used(plain: Page, hub: HubProcess) ->
     )
     await plain.get_by_role("button", name="Look at it first").click()
     await plain.get_by_role("button", name="Import it").click()
-    await plain.get_by_label("What it tells (needed)").fill("hello")
+    await plain.get_by_label("What it tells Required").fill("hello")
     await plain.get_by_role("button", name="Save").click()
     await plain.wait_for_url("**/automations/*")
 
@@ -79,7 +79,7 @@ async def test_states_events_services_and_templates_are_forms(plain: Page) -> No
     await expect(plain.locator("#s-sensor-plain")).to_contain_text("7")
 
     await plain.goto("/developer/services?service=script.greet")
-    await plain.get_by_label("Whom (needed)").fill("all")
+    await plain.get_by_label("Whom Required").fill("all")
     await plain.get_by_role("button", name="Call service").click()
     await expect(plain.get_by_role("region", name="Response")).to_contain_text("Hello all")
 
