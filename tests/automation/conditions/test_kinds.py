@@ -332,7 +332,7 @@ def test_a_person_who_does_not_live_here_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        ({"condition": "state", "entity_id": "light.hall"}, "state: required key"),
+        ({"condition": "state", "entity_id": "light.hall"}, "state: required"),
         ({"condition": "state", "entity_id": "light.hall", "state": True}, "such as 'on'"),
         ({"condition": "state", "entity_id": "light.hall", "state": []}, "state"),
         ({"condition": "state", "entity_id": "hall", "state": "on"}, "expected an entity id"),
