@@ -10,8 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.benchmarks.automations import LARGE, write_home
+from tests.benchmarks.homes import BenchHub
 from tests.benchmarks.table import Row, row
-from tests.servers.hub_process import HubProcess
 
 ITEMS = 1_000
 RUNS = 20
@@ -29,7 +29,7 @@ def measure() -> list[Row]:
         root = home / "configuration.yaml"
         root.write_text(root.read_text().replace("{name: Bench}", '{name: Bench, reload: "off"}'))
         text = file.read_text()
-        with HubProcess(home) as hub:
+        with BenchHub(home) as hub:
             _reload(hub)
             idle = _Asking(hub)
             time.sleep(1)
@@ -58,12 +58,12 @@ def _every(text: str, run: int) -> str:
     return re.sub(r"is open$", f"stands open ({run})", text, flags=re.MULTILINE)
 
 
-def _changed(hub: HubProcess, file: Path, text: str) -> float:
+def _changed(hub: BenchHub, file: Path, text: str) -> float:
     file.write_text(text)
     return _reload(hub)
 
 
-def _reload(hub: HubProcess) -> float:
+def _reload(hub: BenchHub) -> float:
     begun = time.perf_counter()
     hub.rpc("service.call", {"service": "automation.reload"})
     return (time.perf_counter() - begun) * 1000
@@ -72,7 +72,7 @@ def _reload(hub: HubProcess) -> float:
 class _Asking:
     """Another client, which asks for health without end and notes how long each answer takes, in milliseconds."""
 
-    def __init__(self, hub: HubProcess) -> None:
+    def __init__(self, hub: BenchHub) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", hub.port, timeout=30)
         self._ending = threading.Event()
         self._taken: list[float] = []

@@ -13,9 +13,9 @@ from tempfile import TemporaryDirectory
 import psutil
 
 from tests.benchmarks.automations import LARGE, SMALL, write_home
+from tests.benchmarks.homes import BenchHub
 from tests.benchmarks.start import libraries
 from tests.benchmarks.table import Row, row
-from tests.servers.hub_process import HubProcess
 
 RUNS = 5
 SETTLE_S = 3.0
@@ -50,13 +50,13 @@ def measure() -> list[Row]:
 
 
 def _start(home: Path) -> float:
-    hub = HubProcess(home)
+    hub = BenchHub(home)
     taken = hub.start()
     hub.stop()
     return taken
 
 
 def _memory_mb(home: Path) -> float:
-    with HubProcess(home) as hub:
+    with BenchHub(home) as hub:
         time.sleep(SETTLE_S)
         return psutil.Process(hub.pid).memory_info().rss / 1e6

@@ -7,9 +7,8 @@ import sys
 import time
 from pathlib import Path
 
-from tests.benchmarks.homes import empty_home
+from tests.benchmarks.homes import BenchHub, empty_home
 from tests.benchmarks.table import Row, row
-from tests.servers.hub_process import HubProcess
 
 RUNS = 15
 
@@ -17,7 +16,7 @@ RUNS = 15
 def measure() -> list[Row]:
     """Run the installed command."""
     command = str(Path(sys.executable).parent / "homarus")
-    with empty_home() as home, HubProcess(home):
+    with empty_home() as home, BenchHub(home):
         version = [_time(command, "--version") for _ in range(RUNS)]
         status = [_time(command, "status", "--json", "--config", str(home)) for _ in range(RUNS)]
         reply = [_time(command, "chat", "hello", "--json", "--config", str(home)) for _ in range(RUNS)]

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
+from tests.servers.forked import REPOSITORY
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServerProcess
 
 ANSWER = "All is well at home."
+
+
+class BenchHub(HubProcess):
+    """A hub that is started as people start it: one forked by the tests has imported everything before it begins."""
+
+    def _run(self, *arguments: str, output: IO[bytes]) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "hub", *arguments]
+        return subprocess.Popen(command, cwd=REPOSITORY, env=self._environment, stdout=output, stderr=output)
 
 
 @contextmanager
@@ -38,5 +50,5 @@ def bench_hub() -> Iterator[tuple[HubProcess, OpenAIServerProcess]]:
     with empty_home() as home, OpenAIServerProcess() as server:
         server.set_default({"text": ANSWER})
         write_configuration(home, server.base_url)
-        with HubProcess(home) as hub:
+        with BenchHub(home) as hub:
             yield hub, server

@@ -6,10 +6,9 @@ import time
 
 import psutil
 
-from tests.benchmarks.homes import bench_hub, empty_home
+from tests.benchmarks.homes import BenchHub, bench_hub, empty_home
 from tests.benchmarks.message import Client, served_by
 from tests.benchmarks.table import Row, row
-from tests.servers.hub_process import HubProcess
 
 IDLE_S = 30.0
 TURNS = 400
@@ -18,7 +17,7 @@ SESSIONS = 20
 
 def measure() -> list[Row]:
     """Let a hub idle, then make another work."""
-    with empty_home() as home, HubProcess(home) as hub:
+    with empty_home() as home, BenchHub(home) as hub:
         process = psutil.Process(hub.pid)
         time.sleep(2)
         before = process.cpu_times()

@@ -16,10 +16,9 @@ from typing import Any
 import psutil
 
 from hub.memory.chunking import tokens_in
-from tests.benchmarks.homes import empty_home
+from tests.benchmarks.homes import BenchHub, empty_home
 from tests.benchmarks.memory_engines_corpus import corpus
 from tests.servers.embedding_server import EmbeddingServerProcess
-from tests.servers.hub_process import HubProcess
 
 PROBE = Path(__file__).with_name("hub_probe")
 PASSAGES_OF_A_FILE = 8
@@ -53,7 +52,7 @@ class MemoryHub:
         workspace: Where its files are.
     """
 
-    def __init__(self, hub: HubProcess, server: EmbeddingServerProcess, workspace: Path) -> None:
+    def __init__(self, hub: BenchHub, server: EmbeddingServerProcess, workspace: Path) -> None:
         self.hub = hub
         self.server = server
         self.workspace = workspace
@@ -160,7 +159,7 @@ def memory_home(engines: Engines) -> Iterator[MemoryHub]:
         )
         shutil.copytree(PROBE, home / "custom_integrations" / PROBE.name, ignore=shutil.ignore_patterns("__pycache__"))
         with ExitStack() as ending:
-            hub = HubProcess(home)
+            hub = BenchHub(home)
             ending.push(hub)  # stopped at the end, when it was started
             found = MemoryHub(hub, server, home / "workspace")
             ending.callback(found.close)

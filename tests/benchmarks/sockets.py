@@ -7,9 +7,8 @@ import time
 
 import aiohttp
 
-from tests.benchmarks.homes import empty_home
+from tests.benchmarks.homes import BenchHub, empty_home
 from tests.benchmarks.table import Row, row
-from tests.servers.hub_process import HubProcess
 
 REQUESTS = 30_000
 WINDOW = 500
@@ -19,7 +18,7 @@ EVENTS = 40
 
 def measure() -> list[Row]:
     """Speak the protocol as a client does."""
-    with empty_home() as home, HubProcess(home) as hub:
+    with empty_home() as home, BenchHub(home) as hub:
         rate = asyncio.run(_pipelined(hub))
         hello = {"model": "homarus", "messages": [{"role": "user", "content": "hello"}]}
         hub.post("/v1/chat/completions", hello, headers={"x-homarus-session": "main"})
@@ -30,7 +29,7 @@ def measure() -> list[Row]:
     ]
 
 
-async def _connect(client: aiohttp.ClientSession, hub: HubProcess) -> aiohttp.ClientWebSocketResponse:
+async def _connect(client: aiohttp.ClientSession, hub: BenchHub) -> aiohttp.ClientWebSocketResponse:
     ws = await client.ws_connect(f"{hub.url}/ws")
     await ws.receive_json()
     await ws.send_json(
@@ -54,7 +53,7 @@ async def _connect(client: aiohttp.ClientSession, hub: HubProcess) -> aiohttp.Cl
             return ws
 
 
-async def _pipelined(hub: HubProcess) -> float:
+async def _pipelined(hub: BenchHub) -> float:
     async with aiohttp.ClientSession() as client:
         ws = await _connect(client, hub)
         frame = '{"type":"req","id":"1","method":"health","params":{}}'
@@ -69,7 +68,7 @@ async def _pipelined(hub: HubProcess) -> float:
         return REQUESTS / (time.perf_counter() - begun)
 
 
-async def _spread(hub: HubProcess) -> list[float]:
+async def _spread(hub: BenchHub) -> list[float]:
     """Patch a session and time until the last of a hundred clients was told; clients share this process."""
     loop = asyncio.get_running_loop()
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as client:

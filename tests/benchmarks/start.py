@@ -6,9 +6,8 @@ import subprocess
 import sys
 import time
 
-from tests.benchmarks.homes import empty_home
+from tests.benchmarks.homes import BenchHub, empty_home
 from tests.benchmarks.table import Row, row
-from tests.servers.hub_process import HubProcess
 
 RUNS = 10
 
@@ -18,7 +17,7 @@ def measure() -> list[Row]:
     ready, replied, fresh = [], [], []
     with empty_home() as home:
         for run in range(RUNS + 1):
-            hub = HubProcess(home)
+            hub = BenchHub(home)
             begun = time.perf_counter()
             took = hub.start()
             hub.post("/v1/chat/completions", {"model": "homarus", "messages": [{"role": "user", "content": "hello"}]})

@@ -10,7 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from tests.servers.forked import ForkedProcess, run
 
@@ -33,7 +33,7 @@ class HubProcess:
         self.port = 0
         kept = {name: value for name, value in os.environ.items() if name not in _KEYS}
         self._environment = kept | {"HOMARUS_CONFIG": str(home)} | (environment or {})
-        self._process: ForkedProcess | None = None
+        self._process: ForkedProcess | subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
@@ -55,8 +55,7 @@ class HubProcess:
         """Start it; return the seconds until it was ready."""
         begun = time.perf_counter()
         with self.log.open("ab") as log:
-            arguments = ("start", "--config", str(self.home), "--port", str(self.port))
-            self._process = ForkedProcess("hub", *arguments, environment=self._environment, stdout=log, stderr=log)
+            self._process = self._run("start", "--config", str(self.home), "--port", str(self.port), output=log)
         if wait:
             self.wait_ready(begun)
         return time.perf_counter() - begun
@@ -117,6 +116,9 @@ class HubProcess:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._process is not None and self._process.poll() is None:
             self.stop()
+
+    def _run(self, *arguments: str, output: IO[bytes]) -> ForkedProcess | subprocess.Popen[bytes]:
+        return ForkedProcess("hub", *arguments, environment=self._environment, stdout=output, stderr=output)
 
     def _end(self, how: signal.Signals) -> int:
         assert self._process is not None
