@@ -20,7 +20,7 @@ _WHEN = (
     click.option("--at", metavar="TIME", help="Once: 20m, 18:00, or 2026-03-01T07:30."),
     click.option("--every", metavar="INTERVAL", help="Again and again: 2h, 1d."),
     click.option("--cron", metavar="EXPRESSION", help="minute hour day month weekday."),
-    click.option("--tz", metavar="ZONE", help="The time zone of --cron; the home's without it."),
+    click.option("--tz", metavar="ZONE", help="The time zone of --at or --cron; the home's without it."),
 )
 _WHAT = (
     click.option("--message", metavar="TEXT", help="Tell the agent this; its answer is sent."),
@@ -228,15 +228,16 @@ def _schedule(given: dict[str, Any]) -> dict[str, Any] | None:
     chosen = [name for name in ("at", "every", "cron") if given.get(name)]
     if len(chosen) > 1:
         raise CommandFailed(f"Give one of --{' and --'.join(chosen)}.", Exit.USAGE)
-    if given.get("tz") and chosen != ["cron"]:
-        raise CommandFailed("--tz goes with --cron.", Exit.USAGE)
+    zone = {"tz": given["tz"]} if given.get("tz") else {}
+    if zone and chosen not in (["at"], ["cron"]):
+        raise CommandFailed("--tz goes with --at or --cron.", Exit.USAGE)
     match chosen:
         case ["at"]:
-            return {"kind": "at", "at": given["at"]}
+            return {"kind": "at", "at": given["at"], **zone}
         case ["every"]:
-            return {"kind": "every", "everyMs": _milliseconds(given["every"])}
+            return {"kind": "every", "every": given["every"]}
         case ["cron"]:
-            return {"kind": "cron", "expr": given["cron"]} | ({"tz": given["tz"]} if given.get("tz") else {})
+            return {"kind": "cron", "expr": given["cron"], **zone}
         case _:
             return None
 
@@ -264,15 +265,6 @@ def _delivery(given: dict[str, Any]) -> dict[str, Any] | None:
             raise CommandFailed("--no-announce and an address do not go together.", Exit.USAGE)
         return {"mode": "none"}
     return {"mode": "announce", **stated} if stated or given.get("announce") else None
-
-
-def _milliseconds(text: str) -> int:
-    from hub.core.schema import SchemaError, positive_seconds
-
-    try:
-        return round(float(positive_seconds(text)) * 1000)
-    except SchemaError as error:
-        raise CommandFailed(f"--every: {error}", Exit.USAGE) from error
 
 
 def _next(job: dict[str, Any]) -> str:

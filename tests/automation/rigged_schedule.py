@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from hub.automation.definition.schema import SECTIONS as AUTOMATION
-from hub.automation.editing.schedule_editor import Asker, ScheduleService
+from hub.automation.editing.schedule_authority import Asker
+from hub.automation.editing.schedule_editor import ScheduleService
 from hub.automation.engine.automations import Automations
 from hub.automation.engine.environment import EngineEnvironment
 from hub.automation.engine.saved_states import KeptStates

@@ -97,6 +97,14 @@ async def test_each_kind_of_job_becomes_what_it_says(client: Client) -> None:
     assert "made_by" not in items[1]
 
 
+async def test_an_interval_may_be_text_and_a_time_in_another_zone(client: Client) -> None:
+    every = await client.call("cron.add", schedule={"kind": "every", "every": "2h"}, payload=TELL)
+    assert every["schedule"] == {**EVERY, "anchorMs": int(NEW_YEAR * 1000)}
+
+    at = {"kind": "at", "at": "2026-01-01T18:00", "tz": "Asia/Tokyo"}
+    assert (await client.call("cron.add", schedule=at, payload=TELL))["schedule"]["at"] == "2026-01-01T18:00:00+09:00"
+
+
 async def test_a_job_runs_when_it_is_told_to(client: Client) -> None:
     job = await client.call("cron.add", schedule=EVERY, payload=TELL)
 
@@ -219,6 +227,8 @@ def test_who_may_only_read_changes_nothing(client: Client) -> None:
         {"schedule": EVERY},
         {"payload": TELL},
         {"schedule": {"kind": "every", "everyMs": 1_000}, "payload": TELL},
+        {"schedule": {"kind": "every", "every": "often"}, "payload": TELL},
+        {"schedule": {"kind": "at", "at": "18:00", "tz": "Asia/Nowhere"}, "payload": TELL},
         {"schedule": {"kind": "at", "at": "2020-01-01T00:00:00Z"}, "payload": TELL},
         {"schedule": {"kind": "cron", "expr": "nonsense"}, "payload": TELL},
         {"schedule": {"kind": "moon"}, "payload": TELL},

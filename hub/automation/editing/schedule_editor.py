@@ -1,37 +1,33 @@
-"""The narrow door through which agents and `cron` write automations: a time, and literal words to say or to act on.
+"""How agents and `cron` write automations: a time, and literal words to say or to act on.
 
-What comes through it is an automation like any other, in the user's own file. On whose behalf it acts is kept in the
+What is scheduled is an automation like any other, in the user's own file. On whose behalf it acts is kept in the
 hub database, not in the file; an agent sees and changes only what it made itself for the same person.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import tzinfo
-from hashlib import sha256
 from typing import Any, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from hub.automation.editing.automations_file import AutomationsFile
+from hub.automation.editing.schedule_authority import Asker, ScheduleAuthorities, ScheduleAuthority, digest, is_room
 from hub.automation.editing.schedule_request import ScheduleRequest, from_item, to_item
 from hub.automation.engine.automations import AutomationStatus
 from hub.automation.engine.environment import Begun
 from hub.automation.services.addresses import Addresses, DeliveryTarget
 from hub.config.store import ConfigStore
 from hub.core.clock import Clock
-from hub.core.context import Authority, Context, ToolPolicy
+from hub.core.context import Context
 from hub.core.errors import Forbidden, HubError, InvalidRequest, LimitExceeded, NotFound, Unavailable
 from hub.core.events import EventBus
 from hub.core.slugs import slugify
-from hub.core.sql import SqlConnection, upsert
-from hub.sessions.keys import ROOMS, SessionKey
-from hub.sessions.privacy import MEMORY_TOOLS
 from hub.storage.database import Database
 
 _log = logging.getLogger(__name__)
@@ -42,10 +38,6 @@ PER_AGENT_LIMIT = 50
 ANSWERS_LIMIT = 400
 DISCARD_AGAIN_S = (1.0, 5.0, 30.0)
 """How long after one another it is tried again to take out what ran."""
-_PUT_AUTHORITY = upsert("automation_authority", "id, authority, text_hash, made_by, session_key, created_ms")
-WITHOUT_MEMORY = ToolPolicy(deny=frozenset({MEMORY_TOOLS}))
-ORPHANS_AFTER_S = 3_600.0
-"""How long the authority of something that is not in the files is kept: a file may be broken for a while."""
 
 
 class Engine(Protocol):
@@ -62,39 +54,18 @@ class Engine(Protocol):
         ...
 
 
-class Asker(Struct, frozen=True):
-    """Who asks.
-
-    Attributes:
-        context: Why, and with whose authority.
-        agent_id: The agent that asks; None for a person, at the command line or through the gateway.
-        session_key: The conversation it happens in.
-        approved: Whether the owner approved exactly this, or has not to be asked; see `hub.tools.invoke`.
-    """
-
-    context: Context
-    agent_id: str | None = None
-    session_key: str | None = None
-    approved: bool = False
-
-    @property
-    def made_by(self) -> str | None:
-        """What `made_by` says of what is added; a person's own automation says nothing."""
-        return f"agent:{self.agent_id}" if self.agent_id is not None else None
-
-
 class Scheduled(Struct, frozen=True):
     """Something that is scheduled.
 
     Attributes:
-        wish: What is wanted.
+        request: What is wanted.
         status: How the engine has it; None while it is switched off.
         by_hand: Whether a person changed an agent's own since.
         created_ms: When it was added through here, if it was.
     """
 
     id: str
-    wish: ScheduleRequest
+    request: ScheduleRequest
     made_by: str | None
     status: AutomationStatus | None = None
     by_hand: bool = False
@@ -104,16 +75,6 @@ class Scheduled(Struct, frozen=True):
     def next_due(self) -> float | None:
         """When it is due next; seconds since the epoch."""
         return self.status.next_run if self.status is not None else None
-
-
-class _Row(Struct, frozen=True):
-    """Under whose authority something acts."""
-
-    authority: Authority
-    text_hash: str
-    made_by: str
-    created_ms: int
-    session_key: str | None
 
 
 class ScheduleService:
@@ -138,6 +99,7 @@ class ScheduleService:
     ) -> None:
         self._file = AutomationsFile(config)
         self._db = db
+        self._authorities = ScheduleAuthorities(db, clock)
         self._engine = engine
         self._addresses = addresses
         self._bus = bus
@@ -151,7 +113,7 @@ class ScheduleService:
         """Return seconds since the epoch."""
         return self._clock.time()
 
-    async def add(self, wish: ScheduleRequest, asker: Asker) -> Scheduled:
+    async def add(self, request: ScheduleRequest, asker: Asker) -> Scheduled:
         """Write an automation; it is in force when this returns.
 
         Raises:
@@ -161,19 +123,19 @@ class ScheduleService:
             HubError: The file cannot be written.
         """
         self._refuse_tainted(asker)
-        wish = await self._bounded(wish, asker)
+        request = await self._bounded(request, asker)
         async with self._writing:
             if asker.agent_id is not None:
                 mine = [item for item in self._file.items() if _made_by(item) == asker.made_by]
                 if len(mine) >= PER_AGENT_LIMIT:
                     raise LimitExceeded(f"there are {PER_AGENT_LIMIT} schedules already; remove one first")
-            id = self._new_id(wish)
-            item = to_item(wish, id, asker.made_by)
-            await self._keep_authority(id, item, asker)
+            id = self._new_id(request)
+            item = to_item(request, id, asker.made_by)
+            await self._authorities.put(id, item, asker, self._ids() | {id})
             try:
                 await asyncio.to_thread(self._file.append, item)
             except Exception:
-                await self._db.write(lambda connection: _forget(connection, id))
+                await self._authorities.forget(id)
                 raise
             await self._reload()
         self._tell("added", id, asker)
@@ -181,7 +143,7 @@ class ScheduleService:
 
     async def list(self, asker: Asker) -> list[Scheduled]:
         """Return what is scheduled, as far as this asker may see it, in the order of the files."""
-        rows = await self._rows()
+        rows = await self._authorities.all()
         found = [self._scheduled(item, rows) for item in self._file.items() if isinstance(item, Mapping)]
         return [each for each in found if each is not None and self._may_see(each, rows, asker)]
 
@@ -192,7 +154,7 @@ class ScheduleService:
             NotFound: There is none that this asker may see.
         """
         all = await self.list(asker)
-        named = [each for each in all if each.id == id] or [each for each in all if each.wish.name == id]
+        named = [each for each in all if each.id == id] or [each for each in all if each.request.name == id]
         if len(named) == 1:
             return named[0]
         known = ", ".join(each.id for each in all[:20]) or "none"
@@ -210,11 +172,12 @@ class ScheduleService:
         async with self._writing:
             old = await self.get(id, asker)
             self._refuse_changed(old, asker)
-            wish = await self._bounded(change(old.wish), asker, old.wish)
-            before, after = to_item(old.wish, old.id, old.made_by), to_item(wish, old.id, old.made_by)
-            changes = {key: after.get(key) for key in {**before, **after} if before.get(key) != after.get(key)}
+            request = await self._bounded(change(old.request), asker, old.request)
+            written, after = to_item(old.request, old.id, old.made_by), to_item(request, old.id, old.made_by)
+            changes = {key: after.get(key) for key in {**written, **after} if written.get(key) != after.get(key)}
             if changes:
-                await self._keep_authority(old.id, after, asker, (await self._rows()).get(old.id))
+                before = (await self._authorities.all()).get(old.id)
+                await self._authorities.put(old.id, after, asker, self._ids(), before)
                 await asyncio.to_thread(self._file.change, old.id, changes)
                 await self._reload()
         self._tell("updated", old.id, asker)
@@ -232,7 +195,7 @@ class ScheduleService:
             old = await self.get(id, asker)
             self._refuse_changed(old, asker)
             await asyncio.to_thread(self._file.remove, old.id)
-            await self._db.write(lambda connection: _forget(connection, old.id))
+            await self._authorities.forget(old.id)
             await self._reload()
         self._tell("removed", old.id, asker)
         return old
@@ -247,7 +210,7 @@ class ScheduleService:
         self._refuse_tainted(asker)
         found = await self.get(id, asker)
         if found.status is None:
-            raise Unavailable(f"{found.wish.name or found.id} is switched off")
+            raise Unavailable(f"{found.request.name or found.id} is switched off")
         return await self._engine.trigger(found.id, {}, asker.context, skip_conditions=True)
 
     async def answers(self, run_ids: Iterable[str]) -> dict[str, Mapping[str, Any]]:
@@ -282,10 +245,10 @@ class ScheduleService:
     async def _take_out(self, id: str) -> None:
         async with self._writing:
             await asyncio.to_thread(self._file.remove, id)
-            await self._db.write(lambda connection: _forget(connection, id))
+            await self._authorities.forget(id)
             await self._reload()
 
-    # --- the rules of the door ---
+    # --- who may do what ---
 
     def _refuse_tainted(self, asker: Asker) -> None:
         if asker.context.authority.tainted and not asker.approved:
@@ -294,23 +257,23 @@ class ScheduleService:
             )
 
     async def _bounded(
-        self, wish: ScheduleRequest, asker: Asker, old: ScheduleRequest | None = None
+        self, request: ScheduleRequest, asker: Asker, old: ScheduleRequest | None = None
     ) -> ScheduleRequest:
-        """Return a wish within what this asker may want."""
-        wish.check()
+        """Return a request within what this asker may want."""
+        request.check()
         if asker.agent_id is None:
-            return wish
+            return request
         authority = asker.context.authority
-        if wish.agent_id != asker.agent_id:
+        if request.agent_id != asker.agent_id:
             raise Forbidden("an agent schedules only what it does itself")
         here = await self._here(asker)
         # What sees more than it did is not told where it was told until now.
-        if old is None or wish.address != old.address or wish.session != old.session:
-            wish = replace(wish, address=_narrow(wish.address, here))
-        if wish.session in {"isolated", asker.session_key} or (old is not None and wish.session == old.session):
-            return wish
-        if wish.session == "main" and authority.owner and not _is_room(asker.session_key):
-            return wish
+        if old is None or request.address != old.address or request.session != old.session:
+            request = replace(request, address=_narrow(request.address, here))
+        if request.session in {"isolated", asker.session_key} or (old is not None and request.session == old.session):
+            return request
+        if request.session == "main" and authority.owner and not is_room(asker.session_key):
+            return request
         raise Forbidden("session: isolated, or this conversation; main is the owner's, in a conversation of their own")
 
     async def _here(self, asker: Asker) -> DeliveryTarget:
@@ -327,7 +290,7 @@ class ScheduleService:
             return await self._addresses.last(asker.agent_id)
         raise InvalidRequest("nobody is in this conversation who could be told anything later")
 
-    def _may_see(self, each: Scheduled, rows: Mapping[str, _Row], asker: Asker) -> bool:
+    def _may_see(self, each: Scheduled, rows: Mapping[str, ScheduleAuthority], asker: Asker) -> bool:
         """Whether somebody may see it: a person all of it, an agent what it made for the one it serves now.
 
         In a room others read along, so there it is what was made there.
@@ -337,7 +300,7 @@ class ScheduleService:
         row = rows.get(each.id)
         if each.made_by != asker.made_by or row is None:
             return False
-        if _is_room(asker.session_key) and row.session_key != asker.session_key:
+        if is_room(asker.session_key) and row.session_key != asker.session_key:
             return False
         mine, theirs = asker.context.authority, row.authority
         if mine.owner:
@@ -347,74 +310,35 @@ class ScheduleService:
 
     def _refuse_changed(self, each: Scheduled, asker: Asker) -> None:
         if asker.agent_id is not None and each.by_hand:
-            raise Forbidden(f"a person changed {each.wish.name or each.id} since; only they change it now")
+            raise Forbidden(f"a person changed {each.request.name or each.id} since; only they change it now")
 
     # --- inside ---
 
-    def _scheduled(self, item: Mapping[str, Any], rows: Mapping[str, _Row]) -> Scheduled | None:
+    def _scheduled(self, item: Mapping[str, Any], rows: Mapping[str, ScheduleAuthority]) -> Scheduled | None:
         id = str(item.get("id") or "")
         try:
-            wish = from_item(item, self._default_agent()) if id else None
+            request = from_item(item, self._default_agent()) if id else None
         except HubError:
             return None
-        if wish is None:
+        if request is None:
             return None
         try:
             status = self._engine.status(id)
         except NotFound:
             status = None
         row = rows.get(id)
-        by_hand = row is not None and row.text_hash != _digest(item)
-        return Scheduled(id, wish, _made_by(item), status, by_hand, row.created_ms if row is not None else None)
+        by_hand = row is not None and row.text_hash != digest(item)
+        return Scheduled(id, request, _made_by(item), status, by_hand, row.created_ms if row is not None else None)
 
-    def _new_id(self, wish: ScheduleRequest) -> str:
-        words = slugify(wish.name or wish.text)[:32].strip("_") or wish.do.value
-        taken = {str(item.get("id")) for item in self._file.items() if isinstance(item, Mapping)}
+    def _new_id(self, request: ScheduleRequest) -> str:
+        words = slugify(request.name or request.text)[:32].strip("_") or request.do.value
+        taken = self._ids()
         while (id := f"{words}_{os.urandom(4).hex()}") in taken:
             continue
         return id
 
-    async def _keep_authority(self, id: str, item: Mapping[str, Any], asker: Asker, before: _Row | None = None) -> None:
-        """Write down, before the automation is in the file, on whose behalf it acts.
-
-        Whoever changes something lends it no rights that it had not.
-        """
-        authority = asker.context.authority
-        if before is not None:
-            authority = before.authority.narrow(tainted=authority.tainted)
-        elif asker.agent_id is not None and _is_room(asker.session_key):
-            # It answers in the room, from a session of its own that would see the memory of who asked.
-            authority = authority.narrow(policy=WITHOUT_MEMORY)
-        now = int(self._clock.time() * 1000)
-        known = {str(each.get("id")) for each in self._file.items() if isinstance(each, Mapping)} | {id}
-        made_by = before.made_by if before is not None else asker.made_by or "person"
-        values = (
-            id,
-            json.dumps(authority.as_dict()),
-            _digest(item),
-            made_by,
-            asker.session_key if before is None else before.session_key,
-            now if before is None else before.created_ms,
-        )
-
-        def write(connection: SqlConnection) -> None:
-            old = connection.execute(
-                "SELECT id FROM automation_authority WHERE created_ms < ?", (now - int(ORPHANS_AFTER_S * 1000),)
-            ).fetchall()
-            for (each,) in old:
-                if each not in known:
-                    _forget(connection, each)
-            connection.execute(_PUT_AUTHORITY, values)
-
-        await self._db.write(write)
-
-    async def _rows(self) -> dict[str, _Row]:
-        rows = await self._db.read(
-            lambda connection: connection.execute(
-                "SELECT id, authority, text_hash, made_by, created_ms, session_key FROM automation_authority"
-            ).fetchall()
-        )
-        return {id: _Row(Authority.from_dict(json.loads(text)), *rest) for id, text, *rest in rows}
+    def _ids(self) -> set[str]:
+        return {str(item.get("id")) for item in self._file.items() if isinstance(item, Mapping)}
 
     def _tell(self, action: str, id: str, asker: Asker) -> None:
         self._bus.fire(EVENT_SCHEDULED, {"action": action, "id": id, "made_by": asker.made_by}, asker.context)
@@ -438,24 +362,3 @@ def _narrow(address: Mapping[str, Any] | str, here: DeliveryTarget) -> Mapping[s
 def _made_by(item: Any) -> str | None:
     found = item.get("made_by") if isinstance(item, Mapping) else None
     return str(found) if found is not None else None
-
-
-def _forget(connection: SqlConnection, id: str) -> None:
-    connection.execute("DELETE FROM automation_authority WHERE id = ?", (id,))
-
-
-def _is_room(session_key: str | None) -> bool:
-    return session_key is not None and SessionKey.parse(session_key).kind in ROOMS
-
-
-def _digest(item: Mapping[str, Any]) -> str:
-    """Return the digest of an automation as it is written; how it is laid out makes no difference."""
-    return sha256(json.dumps(_texts(item), sort_keys=True, ensure_ascii=False).encode()).hexdigest()
-
-
-def _texts(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _texts(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_texts(each) for each in value]
-    return value if value is None or isinstance(value, bool) else str(value)

@@ -143,19 +143,19 @@ def zone_name(zone: str) -> str:
         raise InvalidRequest(f"time_zone: {describe_error(error)}") from error
 
 
-def to_item(wish: ScheduleRequest, id: str, made_by: str | None) -> dict[str, Any]:
+def to_item(request: ScheduleRequest, id: str, made_by: str | None) -> dict[str, Any]:
     """Return the automation, as it stands in the file."""
-    item: dict[str, Any] = {"id": id, "alias": wish.name or _first_line(wish.text)}
-    if wish.description:
-        item["description"] = wish.description
-    if not wish.enabled:
+    item: dict[str, Any] = {"id": id, "alias": request.name or _first_line(request.text)}
+    if request.description:
+        item["description"] = request.description
+    if not request.enabled:
         item["enabled"] = False
     item |= {
-        "triggers": [dict(wish.trigger)],
-        "actions": [_action(wish, id)],
-        "mode": "queued" if wish.do is Do.REMIND else "single",
+        "triggers": [dict(request.trigger)],
+        "actions": [_action(request, id)],
+        "mode": "queued" if request.do is Do.REMIND else "single",
     }
-    if wish.once:
+    if request.once:
         item["delete_after_run"] = True
     if made_by is not None:
         item["made_by"] = made_by
@@ -236,19 +236,19 @@ def _counted(minutes: int) -> list[tuple[int, str]]:
     return [(minutes // 1440, "d"), (minutes // 60 % 24, "h"), (minutes % 60, "min")]
 
 
-def _action(wish: ScheduleRequest, id: str) -> dict[str, Any]:
-    if wish.do is Do.REMIND:
-        address = dict(wish.address) if isinstance(wish.address, Mapping) else {"agent": wish.agent_id}
-        return {"action": "message.send", "data": {"text": wish.text, **address}}
-    if wish.do is Do.EVENT:
-        mode = {"mode": "now"} if wish.wake else {}
-        data = {"text": wish.text, "agent": wish.agent_id, "session": wish.session, **mode}
+def _action(request: ScheduleRequest, id: str) -> dict[str, Any]:
+    if request.do is Do.REMIND:
+        address = dict(request.address) if isinstance(request.address, Mapping) else {"agent": request.agent_id}
+        return {"action": "message.send", "data": {"text": request.text, **address}}
+    if request.do is Do.EVENT:
+        mode = {"mode": "now"} if request.wake else {}
+        data = {"text": request.text, "agent": request.agent_id, "session": request.session, **mode}
         return {"action": "agent.system_event", "data": data}
-    data = {"message": wish.text, "agent": wish.agent_id, "session": wish.session}
-    if wish.session == "isolated":
+    data = {"message": request.text, "agent": request.agent_id, "session": request.session}
+    if request.session == "isolated":
         data["name"] = id
-    announce = dict(wish.address) if isinstance(wish.address, Mapping) else wish.address
-    chosen = {"model": wish.model, "thinking": wish.thinking, "timeout": wish.timeout_s, "announce": announce}
+    announce = dict(request.address) if isinstance(request.address, Mapping) else request.address
+    chosen = {"model": request.model, "thinking": request.thinking, "timeout": request.timeout_s, "announce": announce}
     return {"action": "agent.run", "data": data | {key: value for key, value in chosen.items() if value is not None}}
 
 

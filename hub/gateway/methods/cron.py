@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.agent.agents import Agents
-from hub.automation.editing.schedule_editor import Asker, Scheduled, ScheduleService
+from hub.automation.editing.schedule_authority import Asker
+from hub.automation.editing.schedule_editor import Scheduled, ScheduleService
+from hub.automation.editing.schedule_job import FIELDS, changed_request, new_request
 from hub.automation.engine.automations import Automations
 from hub.automation.heartbeat.heartbeats import Heartbeats
 from hub.automation.services.system_event_queue import TEXT_LIMIT, SystemEvents
@@ -14,7 +16,7 @@ from hub.automation.tracing.trace_store import TraceStore
 from hub.core.errors import InvalidRequest
 from hub.core.schema import REMOVE_EXTRA, All, In, Length, Optional, Range, Required, Schema, boolean, integer
 from hub.gateway.calls.contract import ADMIN, READ, WRITE, Method, MethodCall
-from hub.gateway.methods.cron_shapes import FIELDS, changed_wish, child_of, new_wish, shown_job, shown_run
+from hub.gateway.methods.cron_shapes import child_of, shown_job, shown_run
 from hub.sessions.keys import main_key
 
 OWNER = "automation"
@@ -36,7 +38,7 @@ class CronMethods:
     """The methods.
 
     Args:
-        door: Writes and knows what is scheduled.
+        schedules: Adds, changes and lists jobs.
         automations: Know how each is, and set it off.
         traces: What ran.
         events: What waits for agents.
@@ -45,14 +47,14 @@ class CronMethods:
 
     def __init__(
         self,
-        door: ScheduleService,
+        schedules: ScheduleService,
         automations: Automations,
         traces: TraceStore,
         agents: Agents,
         events: SystemEvents,
         heartbeats: Heartbeats,
     ) -> None:
-        self._door = door
+        self._schedules = schedules
         self._automations = automations
         self._traces = traces
         self._agents = agents
@@ -94,7 +96,7 @@ class CronMethods:
     async def _list(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
         which = params.get("enabled") or ("all" if params["includeDisabled"] else "enabled")
-        jobs = [self._shown(each) for each in await self._door.list(Asker(call.context))]
+        jobs = [self._shown(each) for each in await self._schedules.list(Asker(call.context))]
         jobs = [job for job in jobs if which == "all" or job["enabled"] is (which == "enabled")]
         if query := (params.get("query") or "").casefold():
             jobs = [job for job in jobs if query in f"{job['id']} {job['name']}".casefold()]
@@ -107,7 +109,7 @@ class CronMethods:
         return _page("jobs", jobs, params)
 
     async def _status(self, call: MethodCall) -> Mapping[str, Any]:
-        found = await self._door.list(Asker(call.context))
+        found = await self._schedules.list(Asker(call.context))
         due = [each.next_due for each in found if each.next_due is not None]
         next_ms = int(min(due) * 1000) if due else None
         return {"enabled": True, "jobs": len(found), "nextWakeAtMs": next_ms}
@@ -115,28 +117,28 @@ class CronMethods:
     async def _add(self, call: MethodCall) -> Mapping[str, Any]:
         if call.params.get("agentId") is not None:
             self._agents.get(call.params["agentId"])
-        wish = new_wish(call.params, self._agents.default().id, self._door.now(), self._door.zone())
-        return self._shown(await self._door.add(wish, Asker(call.context)))
+        request = new_request(call.params, self._agents.default().id, self._schedules.now(), self._schedules.zone())
+        return self._shown(await self._schedules.add(request, Asker(call.context)))
 
     async def _update(self, call: MethodCall) -> Mapping[str, Any]:
-        patch, now, zone = call.params["patch"], self._door.now(), self._door.zone()
+        patch, now, zone = call.params["patch"], self._schedules.now(), self._schedules.zone()
         if patch.get("agentId") is not None:
             self._agents.get(patch["agentId"])
-        changed = await self._door.update(
-            _id(call.params), lambda wish: changed_wish(wish, patch, now, zone), Asker(call.context)
+        changed = await self._schedules.update(
+            _id(call.params), lambda request: changed_request(request, patch, now, zone), Asker(call.context)
         )
         return self._shown(changed)
 
     async def _remove(self, call: MethodCall) -> Mapping[str, Any]:
-        removed = await self._door.remove(_id(call.params), Asker(call.context))
+        removed = await self._schedules.remove(_id(call.params), Asker(call.context))
         return {"ok": True, "removed": True, "id": removed.id}
 
     async def _run(self, call: MethodCall) -> Mapping[str, Any]:
         asker = Asker(call.context)
-        found = await self._door.get(_id(call.params), asker)
-        if call.params["mode"] == "due" and (found.next_due is None or found.next_due > self._door.now()):
+        found = await self._schedules.get(_id(call.params), asker)
+        if call.params["mode"] == "due" and (found.next_due is None or found.next_due > self._schedules.now()):
             return {"ok": True, "ran": False, "enqueued": False, "reason": "not-due", "id": found.id}
-        begun = await self._door.run(found.id, asker)
+        begun = await self._schedules.run(found.id, asker)
         told: dict[str, Any] = {"ok": begun.not_run is None, "ran": begun.run_id is not None, "id": found.id}
         told["enqueued"] = begun.not_run is None
         if begun.run_id is not None:
@@ -157,7 +159,7 @@ class CronMethods:
         else:
             traces = await self._traces.recent(wanted)
         children = [child_of(trace) for trace in traces]
-        answers = await self._door.answers(child for child in children if child is not None)
+        answers = await self._schedules.answers(child for child in children if child is not None)
         entries = [
             shown_run(trace, next_ms, answers.get(child or "")) for trace, child in zip(traces, children, strict=True)
         ]

@@ -5,23 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import orjson
-from msgspec.structs import replace
 
-from hub.automation.editing.schedule_editor import Asker, Scheduled, ScheduleService
+from hub.automation.editing.schedule_authority import Asker
+from hub.automation.editing.schedule_editor import Scheduled, ScheduleService
+from hub.automation.editing.schedule_job import changed_request, new_request
 from hub.automation.editing.schedule_request import (
     NAME_LIMIT,
     TEXT_LIMIT,
     Do,
     ScheduleRequest,
-    at_trigger,
-    cron_trigger,
     describe,
-    every_trigger,
     in_words,
-    zone_name,
     zone_of,
 )
 from hub.core.errors import InvalidRequest
@@ -34,6 +30,7 @@ GROUP = "schedule"
 LISTED_LIMIT = 50
 CHANGES_THINGS = Annotations(destructive=False, open_world=False, owner_only=False, egress=False)
 
+_KINDS = {Do.REMIND: "message", Do.RUN: "agentTurn", Do.EVENT: "systemEvent"}
 _SHORT = All(string, Length(min=1, max=200))
 
 SCHEDULE_SCHEMA = Schema(
@@ -62,9 +59,9 @@ SCHEDULE_SCHEMA = Schema(
 )
 
 
-def schedule_tool(door: ScheduleService) -> Tool:
-    """Return the tool over the door."""
-    handler = _ScheduleTool(door)
+def schedule_tool(schedules: ScheduleService) -> Tool:
+    """Return the tool, which writes through this service."""
+    handler = _ScheduleTool(schedules)
     return Tool(
         NAME,
         "Set a reminder or do something later: add (text and one of at, every, cron), list, update, remove, run. "
@@ -77,8 +74,8 @@ def schedule_tool(door: ScheduleService) -> Tool:
 
 
 class _ScheduleTool:
-    def __init__(self, door: ScheduleService) -> None:
-        self._door = door
+    def __init__(self, schedules: ScheduleService) -> None:
+        self._schedules = schedules
 
     async def run(self, call: ToolCall) -> ToolResult:
         # In a turn with words from outside the owner approved exactly this call.
@@ -86,78 +83,33 @@ class _ScheduleTool:
         arguments = call.arguments
         match arguments["action"]:
             case "add":
-                return self._told("added", await self._door.add(self._new(arguments, call), asker))
+                return self._told("added", await self._schedules.add(self._new(arguments, call), asker))
             case "list":
-                return self._list(await self._door.list(asker))
+                return self._list(await self._schedules.list(asker))
             case "update":
-                changed = await self._door.update(
+                changed = await self._schedules.update(
                     _id(arguments), lambda old: self._changed(old, arguments, call), asker
                 )
                 return self._told("updated", changed)
             case "remove":
-                return self._told("removed", await self._door.remove(_id(arguments), asker))
+                return self._told("removed", await self._schedules.remove(_id(arguments), asker))
             case _:
-                found = await self._door.get(_id(arguments), asker)
-                begun = await self._door.run(found.id, asker)
+                found = await self._schedules.get(_id(arguments), asker)
+                begun = await self._schedules.run(found.id, asker)
                 if begun.not_run is not None:
                     return ToolResult(f"error: it did not run: {begun.text}", is_error=True)
                 return self._told("started", found)
 
     def _new(self, arguments: Mapping[str, Any], call: ToolCall) -> ScheduleRequest:
-        trigger = self._trigger(arguments)
-        if trigger is None:
+        job = _job(arguments, call, None)
+        if "schedule" not in job:
             raise InvalidRequest("say when: give one of at, every, cron")
         if "text" not in arguments:
             raise InvalidRequest("text: say what is to be said or done")
-        do = Do(arguments.get("do", Do.REMIND))
-        return ScheduleRequest(
-            trigger,
-            do,
-            arguments["text"],
-            call.agent_id,
-            name=arguments.get("name", ""),
-            session=_session(arguments, call, do),
-            address="none" if do is Do.EVENT or arguments.get("announce") is False else "last",
-            model=arguments.get("model"),
-            once=arguments.get("delete_after_run", trigger["trigger"] == "at"),
-            enabled=arguments.get("enabled", True),
-        )
+        return new_request(job, call.agent_id, self._schedules.now(), self._schedules.zone())
 
     def _changed(self, old: ScheduleRequest, arguments: Mapping[str, Any], call: ToolCall) -> ScheduleRequest:
-        wish = replace(
-            old,
-            trigger=self._trigger(arguments) or old.trigger,
-            text=arguments.get("text", old.text),
-            name=arguments.get("name", old.name),
-            do=Do(arguments.get("do", old.do)),
-            model=arguments.get("model", old.model),
-            once=arguments.get("delete_after_run", old.once),
-            enabled=arguments.get("enabled", old.enabled),
-        )
-        if "session" in arguments or wish.do is not old.do:
-            wish = replace(wish, session=_session(arguments, call, wish.do))
-        if "announce" in arguments or (wish.do is not old.do and old.do is Do.EVENT):
-            wish = replace(wish, address="last" if arguments.get("announce", True) else "none")
-        return wish
-
-    def _trigger(self, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
-        given = [kind for kind in ("at", "every", "cron") if kind in arguments]
-        if not given:
-            if "time_zone" in arguments:
-                raise InvalidRequest("time_zone: give at or cron with it")
-            return None
-        if len(given) > 1:
-            raise InvalidRequest(f"give one of {' and '.join(given)}, not both")
-        stated = arguments.get("time_zone")
-        zone = ZoneInfo(zone_name(stated)) if stated is not None else self._door.zone()
-        now = self._door.now()
-        match given[0]:
-            case "at":
-                return at_trigger(arguments["at"], now, zone)
-            case "every":
-                return every_trigger(arguments["every"], now, zone)
-            case _:
-                return cron_trigger(arguments["cron"], stated)
+        return changed_request(old, _job(arguments, call, old), self._schedules.now(), self._schedules.zone())
 
     def _list(self, found: list[Scheduled]) -> ToolResult:
         entries = [self._entry(each) for each in found[:LISTED_LIMIT]]
@@ -170,16 +122,16 @@ class _ScheduleTool:
         return _result({what: self._entry(found)})
 
     def _entry(self, found: Scheduled) -> dict[str, Any]:
-        wish, due = found.wish, found.next_due
-        entry: dict[str, Any] = {"id": found.id, "name": wish.name, "do": wish.do.value, "text": wish.text}
-        entry["schedule"] = describe(wish.trigger)
+        request, due = found.request, found.next_due
+        entry: dict[str, Any] = {"id": found.id, "name": request.name, "do": request.do.value, "text": request.text}
+        entry["schedule"] = describe(request.trigger)
         if due is None:
             entry["next"] = None
         else:
-            zone = zone_of(wish.trigger, self._door.zone())
+            zone = zone_of(request.trigger, self._schedules.zone())
             entry["next"] = datetime.fromtimestamp(due, zone).isoformat(timespec="seconds")
-            entry["next_in_words"] = in_words(due, self._door.now(), zone)
-        if not wish.enabled:
+            entry["next_in_words"] = in_words(due, self._schedules.now(), zone)
+        if not request.enabled:
             entry["enabled"] = False
         if found.status is not None and found.status.error:
             entry["error"] = found.status.error
@@ -188,9 +140,41 @@ class _ScheduleTool:
         return entry
 
 
-def _session(arguments: Mapping[str, Any], call: ToolCall, do: Do) -> str:
-    chosen = arguments.get("session", "current" if do is Do.EVENT else "isolated")
-    return call.session_key if chosen == "current" else str(chosen)
+def _job(arguments: Mapping[str, Any], call: ToolCall, old: ScheduleRequest | None) -> dict[str, Any]:
+    """Return the job that arguments ask for: all of a new one, or what changes in an old one."""
+    named = {"name": "name", "enabled": "enabled", "delete_after_run": "deleteAfterRun"}
+    job = {key: arguments[name] for name, key in named.items() if name in arguments}
+    if schedule := _schedule(arguments):
+        job["schedule"] = schedule
+    before = old.do if old is not None else Do.REMIND
+    do = Do(arguments.get("do", before))
+    if old is None or arguments.keys() & {"do", "text", "model"}:
+        text, model = ({key: arguments[key]} if key in arguments else {} for key in ("text", "model"))
+        job["payload"] = {"kind": _KINDS[do], **text, **model}
+    session = arguments.get("session", "current" if do is Do.EVENT and (old is None or old.do is not do) else None)
+    if session is not None:
+        job |= {"sessionTarget": session, "sessionKey": call.session_key}
+    if "announce" in arguments and do is not Do.EVENT:
+        job["delivery"] = {"mode": "announce" if arguments["announce"] else "none"}
+    return job
+
+
+def _schedule(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
+    given = [kind for kind in ("at", "every", "cron") if kind in arguments]
+    if len(given) > 1:
+        raise InvalidRequest(f"give one of {' and '.join(given)}, not both")
+    zone = {"tz": arguments["time_zone"]} if "time_zone" in arguments else {}
+    if zone and given not in (["at"], ["cron"]):
+        raise InvalidRequest("time_zone: give at or cron with it")
+    match given:
+        case ["at"]:
+            return {"kind": "at", "at": arguments["at"], **zone}
+        case ["every"]:
+            return {"kind": "every", "every": arguments["every"]}
+        case ["cron"]:
+            return {"kind": "cron", "expr": arguments["cron"], **zone}
+        case _:
+            return None
 
 
 def _id(arguments: Mapping[str, Any]) -> str:

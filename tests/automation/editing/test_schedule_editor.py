@@ -217,14 +217,14 @@ async def test_what_a_person_changed_is_no_longer_the_agents(rig: Rig) -> None:
 
 async def test_another_conversation_cannot_be_written_to(rig: Rig) -> None:
     trigger = at_trigger("20m", NEW_YEAR, BERLIN)
-    wish = ScheduleRequest(trigger, Do.REMIND, "x", "main", address={"channel": "test", "to": "99"})
+    request = ScheduleRequest(trigger, Do.REMIND, "x", "main", address={"channel": "test", "to": "99"})
 
     with pytest.raises(HubError, match="no other"):
-        await rig.door.add(wish, rig.asker())
+        await rig.door.add(request, rig.asker())
     with pytest.raises(HubError):
-        await rig.door.add(replace(wish, address="last", agent_id="other"), rig.asker())
+        await rig.door.add(replace(request, address="last", agent_id="other"), rig.asker())
     with pytest.raises(HubError):
-        await rig.door.add(replace(wish, do=Do.RUN, address="last", session="agent:main:test:direct:8"), rig.asker())
+        await rig.door.add(replace(request, do=Do.RUN, address="last", session="agent:main:test:direct:8"), rig.asker())
 
 
 async def test_there_is_a_bound_for_each_agent(rig: Rig) -> None:
@@ -306,8 +306,8 @@ async def test_a_person_sees_and_changes_everything(rig: Rig) -> None:
     added = await rig.door.add(ScheduleRequest(every_trigger("1h", NEW_YEAR, BERLIN), Do.RUN, "look", "main"), person)
 
     assert added.made_by is None
-    assert [each.wish.text for each in await rig.door.list(person)] == ["hers", "look"]
-    await rig.door.update(added.id, lambda wish: replace(wish, trigger=cron_trigger("0 8 * * *", "UTC")), person)
+    assert [each.request.text for each in await rig.door.list(person)] == ["hers", "look"]
+    await rig.door.update(added.id, lambda request: replace(request, trigger=cron_trigger("0 8 * * *", "UTC")), person)
     assert (await rig.door.get(added.id, person)).next_due == NEW_YEAR + 8 * 3_600
 
 
