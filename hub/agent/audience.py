@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hub.memory.contract import MemoryScope
+from hub.memory.scope import MemoryScope
 from hub.security.people import People
 from hub.sessions.keys import SessionKey, SessionKind
 

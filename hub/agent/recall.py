@@ -18,8 +18,9 @@ from hub.agent.workspace import Workspaces
 from hub.core.clock import Clock
 from hub.core.errors import HubError
 from hub.core.events import EventBus
-from hub.memory.contract import FILES_ENGINE, Filters, Hit, Memory, MemoryScope
+from hub.memory.contract import FILES_ENGINE, Filters, Hit, Memory
 from hub.memory.registry import MemoryRegistry
+from hub.memory.scope import MemoryScope
 from hub.memory.words import words_of
 from hub.security.people import People
 from hub.sessions.entry import event_entry

@@ -11,7 +11,8 @@ from hub.components.foundation import Foundation
 from hub.core.repairs import Severity
 from hub.core.stages import Stage
 from hub.storage.database import Database
-from hub.storage.history import HistoryStore, Retention
+from hub.storage.history import HistoryStore
+from hub.storage.history_retention import Retention
 from hub.storage.migrations import HUB_MIGRATIONS
 from hub.storage.recorder import history_stage
 

@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from hub.config.paths import KeyPath, format_path
+from hub.config.plain_data import at, nested, plain, same
 from hub.config.render import INDENT, block, entry, inline, is_block, item
-from hub.config.spans import Node, SpanKind, Tagged, child, find, read_spans
+from hub.config.spans import Node, SpanKind, child, find, read_spans
 from hub.core.errors import InvalidRequest, NotFound
-from hub.core.secret import Secret
 
 BYTE_ORDER_MARK = "\ufeff"
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*$")
@@ -110,7 +110,7 @@ class _Edit:
         if root is None:
             if not isinstance(keys[0], str):
                 raise InvalidRequest(f"there is no list at {format_path(keys)}")
-            wanted = _nested(keys, value)
+            wanted = nested(keys, value)
             return self._done(self._with_lines_at_end(block(wanted, 0)), wanted)
         self._refuse_aliases(root, keys)
         node = find(root, keys)
@@ -120,7 +120,7 @@ class _Edit:
         while (parent := find(root, keys[:depth])) is None:
             depth -= 1
         rest = keys[depth + 1 :]
-        added = _nested(rest, value)
+        added = nested(rest, value)
         text = self._add(parent, keys[:depth], keys[depth], added)
         return self._done(text, self._wanted(keys[: depth + 1], added))
 
@@ -143,7 +143,7 @@ class _Edit:
         else:
             text = self._insert_lines(holder.items[index - 1], item(value, self._dash_column(before)))
         wanted = copy.deepcopy(self._data)
-        _at(wanted, keys[:-1]).insert(index, _plain(value))
+        at(wanted, keys[:-1]).insert(index, plain(value))
         return self._done(text, wanted)
 
     def remove(self, keys: KeyPath) -> str:
@@ -155,7 +155,7 @@ class _Edit:
         holder = find(root, keys[:-1])
         assert holder is not None  # noqa: S101  its child was found
         wanted = copy.deepcopy(self._data)
-        del _at(wanted, keys[:-1])[keys[-1]]
+        del at(wanted, keys[:-1])[keys[-1]]
         if len(holder.items) + len(holder.entries) == 1:
             text = self._emptied(keys[:-1], holder)
         elif holder.flow:
@@ -343,17 +343,17 @@ class _Edit:
 
     def _wanted(self, keys: KeyPath, value: Any) -> Any:
         wanted = copy.deepcopy(self._data)
-        holder = _at(wanted, keys[:-1])
+        holder = at(wanted, keys[:-1])
         if holder is None:
             holder = {}
             if len(keys) == 1:
                 wanted = holder
             else:
-                _at(wanted, keys[:-2])[keys[-2]] = holder
+                at(wanted, keys[:-2])[keys[-2]] = holder
         if isinstance(keys[-1], int) and keys[-1] == len(holder):
-            holder.append(_plain(value))
+            holder.append(plain(value))
         else:
-            holder[keys[-1]] = _plain(value)
+            holder[keys[-1]] = plain(value)
         return wanted
 
     def _done(self, text: str, wanted: Any) -> str:
@@ -361,48 +361,9 @@ class _Edit:
             root = read_spans(text)
         except InvalidRequest as error:
             raise EditRefused(_ENTANGLED) from error
-        if not _same(wanted, {} if root is None else root.data):
+        if not same(wanted, {} if root is None else root.data):
             raise EditRefused(_ENTANGLED)
         return self._mark + text
 
     def _refused(self, position: int, reason: str) -> EditRefused:
         return EditRefused.at(self._text.count("\n", 0, position) + 1, reason)
-
-
-def _nested(keys: KeyPath, value: Any) -> Any:
-    for key in reversed(keys):
-        if isinstance(key, int):
-            if key != 0:
-                raise InvalidRequest("a new list begins with its first item")
-            value = [value]
-        else:
-            value = {key: value}
-    return value
-
-
-def _at(data: Any, keys: KeyPath) -> Any:
-    for key in keys:
-        data = data[key]
-    return data
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
-    if isinstance(value, Secret) and value.source is not None:
-        tag, _, name = value.source.partition(" ")
-        return Tagged(tag, name)
-    return value
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Whether two values are the same, true and 1 told apart, and keys in the same order."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return list(one) == list(other) and all(_same(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_same, one, other))
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    return bool(one == other) and isinstance(one, str) == isinstance(other, str)

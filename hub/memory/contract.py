@@ -8,6 +8,9 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from hub.memory.notebook import Notebook
+from hub.memory.scope import MemoryProvenance, MemoryScope
+
 UNTRUSTED_MARK = " · untrusted_"
 """Ends the last line of an entry in a memory file that came from outside."""
 
@@ -39,35 +42,6 @@ class MemoryKind(StrEnum):
     DECISION = "decision"
     PERSON = "person"
     TODO = "todo"
-
-
-class MemoryScope(Struct, frozen=True):
-    """Whose memory may be seen and written.
-
-    Attributes:
-        person: Id of the person the session belongs to; None for a group or a stranger.
-        private: Whether this is an owner's private session, which alone sees `MEMORY.md` and the days.
-        group: Of a group's session, its `<channel>-<id>` as it stands in a file name; such a memory is seen in that
-            group alone.
-        shared: Whether what this home shares among its people is seen.
-    """
-
-    person: str | None
-    private: bool
-    group: str | None = None
-    shared: bool = False
-
-
-NOBODY = MemoryScope(person=None, private=False)
-
-
-class MemoryProvenance(Struct, frozen=True):
-    """Where an entry came from; kept in the Markdown in a form people can read."""
-
-    session_key: str
-    person: str | None
-    time: float
-    trusted: bool
 
 
 class MemoryEntry(Struct, frozen=True):
@@ -212,131 +186,6 @@ class Verified(Struct, frozen=True):
     chunks: int
     problems: Sequence[str]
     repaired: bool = False
-
-
-class MemoryFile(Struct, frozen=True):
-    """A memory file.
-
-    Attributes:
-        path: As in `Hit.path`.
-        area: Who sees it: `private`, `shared`, `person-<id>`, `group-<id>`.
-        size_bytes, changed_ms: Facts of the file; milliseconds since the epoch.
-        day: `YYYY-MM-DD` when it is a day's.
-        writable: Whether it can be edited here (not files of extra paths, nor conversations).
-    """
-
-    path: str
-    area: str
-    size_bytes: int
-    changed_ms: int
-    day: str | None = None
-    writable: bool = True
-
-
-class MemoryText(Struct, frozen=True):
-    """A memory file's whole text, and the hash by which a change in between is noticed."""
-
-    path: str
-    text: str
-    hash: str
-
-
-class Edit(Struct, frozen=True):
-    """One file's new text; None deletes it. `base_hash` is the hash of what was read, None for a new file."""
-
-    path: str
-    text: str | None
-    base_hash: str | None
-
-
-class Change(Struct, frozen=True):
-    """What was changed together, and can be undone together.
-
-    Attributes:
-        id: By which it is named.
-        time_ms: When, milliseconds since the epoch.
-        reason: `add`, `edit`, `tidy`, `import`, `undo`, `note`, `forget`.
-        who: Who did it, for people.
-        summary: One line.
-        diff: Unified diff of all files; empty for what was forgotten.
-        undone: Whether it was taken back.
-        can_undo: Whether it can be; what was forgotten cannot.
-    """
-
-    id: str
-    time_ms: int
-    reason: str
-    who: str
-    summary: str
-    diff: str
-    undone: bool = False
-    can_undo: bool = True
-
-
-class Notebook(Protocol):
-    """The files of memory as people read and edit them; every change is kept and can be undone."""
-
-    async def files(self, *, agent_id: str, scope: MemoryScope) -> list[MemoryFile]:
-        """Return the files that are seen in a scope, the curated first, then the newest days."""
-        ...
-
-    async def read(self, path: str, *, agent_id: str, scope: MemoryScope) -> MemoryText:
-        """Return a file's text.
-
-        Raises:
-            NotFound: There is no such file within `scope`.
-        """
-        ...
-
-    async def write(
-        self, edits: Sequence[Edit], *, agent_id: str, scope: MemoryScope, reason: str, who: str, summary: str
-    ) -> Change:
-        """Change files together: all or none.
-
-        Raises:
-            Conflict: A file changed since it was read; nothing was written.
-            NotFound, Forbidden, InvalidRequest: It may not be written, or not so.
-        """
-        ...
-
-    async def note(
-        self, slug: str, title: str, text: str, provenance: MemoryProvenance, *, agent_id: str, scope: MemoryScope
-    ) -> str:
-        """Write what came of a conversation into a file of its own, and return its path.
-
-        An owner's goes to `memory/YYYY-MM-DD-<slug>.md`, another person's below `memory/people/<id>/`, a group's below
-        `memory/groups/<id>/`; a name that is taken gets a number.
-
-        Raises:
-            Forbidden: The session belongs to nobody who could have a memory.
-        """
-        ...
-
-    async def changes(self, *, agent_id: str, scope: MemoryScope, limit: int = 50) -> list[Change]:
-        """Return what was changed, the newest first."""
-        ...
-
-    async def undo(self, change_id: str, *, agent_id: str, scope: MemoryScope, who: str) -> Change:
-        """Take a change back.
-
-        Raises:
-            NotFound: There is no such change within `scope`.
-            Forbidden: Its files may be read, not written.
-            Conflict: What it changed was changed again since, or is not kept.
-        """
-        ...
-
-    async def bring_in(
-        self, files: Mapping[str, str], *, origin: str, trusted: bool, agent_id: str, scope: MemoryScope
-    ) -> list[str]:
-        """Write files of another assistant below `memory/imported/<origin>/`; return the paths written.
-
-        Args:
-            files: Text by relative name.
-            origin: A slug.
-            trusted: Whether the owner vouches for them; without it they are words from outside.
-        """
-        ...
 
 
 class Memory(Protocol):

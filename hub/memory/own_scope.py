@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hub.core.context import Authority
-from hub.memory.contract import NOBODY, MemoryScope
+from hub.memory.scope import NOBODY, MemoryScope
 
 
 def own_scope(authority: Authority) -> MemoryScope:

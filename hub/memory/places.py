@@ -8,8 +8,9 @@ from datetime import date
 from msgspec import Struct
 
 from hub.core.errors import Forbidden
-from hub.memory.contract import MemoryKind, MemoryScope
+from hub.memory.contract import MemoryKind
 from hub.memory.markdown import insert_under
+from hub.memory.scope import MemoryScope
 from hub.security.jail_path import PathRefused, components, folded_name
 
 CURATED = "MEMORY.md"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hub.memory.contract import Added, Change, Hit, MemoryFile, SearchAnswer, Synced, Verified
+from hub.memory.contract import Added, Hit, SearchAnswer, Synced, Verified
+from hub.memory.notebook import Change, MemoryFile
 
 FORGOTTEN_SHOWN = 500
 

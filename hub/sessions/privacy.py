@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from hub.core.context import Authority
 from hub.core.errors import InvalidRequest
-from hub.memory.contract import NOBODY, MemoryScope
+from hub.memory.scope import NOBODY, MemoryScope
 from hub.security.people import People, is_identity
 from hub.sessions.keys import ROOMS, SessionKey, SessionKind
 

@@ -12,14 +12,12 @@ from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any, Protocol
 
-from msgspec import Struct
-
 from hub.core.errors import HubError
 from hub.core.sql import SqlConnection
 from hub.storage.database import Database
+from hub.storage.history_retention import Retention, purge
 from hub.storage.history_rows import EVENT_INSERT, STATE_INSERT, USAGE_INSERT, encode
 from hub.storage.history_schema import HISTORY_MIGRATIONS
-from hub.storage.schema import EVENTS_S, STATES_S, TRACES_S, USAGE_S
 from hub.storage.trace_rows import NotRunRow, Row, TraceRow, write_rows
 
 _log = logging.getLogger(__name__)
@@ -27,21 +25,12 @@ _log = logging.getLogger(__name__)
 BUFFER_LIMIT = 10_000
 FLUSH_DELAY_S = 1.0
 PURGE_EVERY_S = 3_600.0
-PURGE_ROWS = 5_000
 PAUSE_AFTER_FAILURE_S = 60.0
 LIST_LIMIT = 5_000
 BUCKET_MS = 900_000
 """Usage is summed by quarters of an hour: every time zone's midnight is at the end of one."""
 TRACE_BUFFER_BYTES = 16 * 1024 * 1024
 """Traces that wait to be written have at most so many bytes together."""
-ROW_LIMITS: Mapping[str, int] = {
-    "events": 1_000_000,
-    "states": 2_000_000,
-    "usage": 2_000_000,
-    "traces": 50_000,
-    "not_run": 100_000,
-}
-
 Redact = Callable[[str], str]
 
 
@@ -58,36 +47,6 @@ class UsageNumbers(Protocol):
     def cache_write_tokens(self) -> int: ...
     @property
     def cost_usd(self) -> float | None: ...
-
-
-class Retention(Struct, frozen=True):
-    """How long each class is kept, seconds."""
-
-    events_s: float = EVENTS_S
-    states_s: float = STATES_S
-    usage_s: float = USAGE_S
-    traces_s: float = TRACES_S
-
-    @classmethod
-    def from_config(cls, section: Mapping[str, Any] | None) -> Retention:
-        """Make it from a `hub: history:` section that passed `HISTORY_SCHEMA`."""
-        found = section or {}
-        return cls(
-            found.get("events", EVENTS_S),
-            found.get("states", STATES_S),
-            found.get("usage", USAGE_S),
-            found.get("traces", TRACES_S),
-        )
-
-    def kept_s(self) -> dict[str, float]:
-        """Return the seconds by table."""
-        return {
-            "events": self.events_s,
-            "states": self.states_s,
-            "usage": self.usage_s,
-            "traces": self.traces_s,
-            "not_run": self.traces_s,
-        }
 
 
 class HistoryStore:
@@ -397,17 +356,7 @@ class HistoryStore:
     def _purge(self, connection: SqlConnection) -> None:
         """Delete what is too old or too much, a bounded piece at a time."""
         self._purged_at_s = time.monotonic()
-        more = False
-        for table, kept_s in self._retention.kept_s().items():
-            oldest_ms = int((self._wall_time() - kept_s) * 1000)
-            last_id = connection.execute(f"SELECT COALESCE(MAX(id), 0) FROM {table}").fetchone()[0]  # noqa: S608
-            for condition, bound in (("time_ms < ?", oldest_ms), ("id <= ?", last_id - ROW_LIMITS[table])):
-                deleted = connection.execute(
-                    f"DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE {condition} LIMIT {PURGE_ROWS})",  # noqa: S608
-                    (bound,),
-                ).rowcount
-                more = more or deleted >= PURGE_ROWS
-        if more:
+        if purge(connection, self._retention, self._wall_time()):
             self._db.post(self._purge)
 
     def _met_damage(self) -> None:

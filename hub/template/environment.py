@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from contextlib import contextmanager
 from functools import wraps
@@ -21,6 +20,8 @@ from hub.template import guards
 from hub.template.attributes import MAPPING_METHODS, NOTHING, Attributes
 from hub.template.contract import TemplateFailed
 from hub.template.formatting import Formats
+from hub.template.functions import Function
+from hub.template.operations import COMPARE, check_power, check_product
 from hub.template.state_views import StateReader
 from hub.template.undefined import Note, fail, noting_undefined
 from hub.template.work import ATOMS, CHARS_PER_STEP, BoundReached, Exposed, NotPlainData, TemplateLimits, Work
@@ -34,36 +35,6 @@ _LOOP_FIELDS = frozenset(
 )
 _OPAQUE = (Undefined, Macro, LoopContext, Namespace, Cycler, Joiner, GeneratorType)
 _SAFE = ATOMS | {str, list, dict, tuple}
-_COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "lt": operator.lt,
-    "lteq": operator.le,
-    "gt": operator.gt,
-    "gteq": operator.ge,
-    "in": lambda left, right: left in right,
-    "notin": lambda left, right: left not in right,
-}
-
-
-class Function(Exposed):
-    """A function of templates; nothing else that is not one of jinja's own can be called."""
-
-    __slots__ = ("call", "name")
-
-    def __init__(self, name: str, call: Callable[..., Any]) -> None:
-        self.name = name
-        self.call = call
-
-    def __repr__(self) -> str:
-        return f"<function {self.name}>"
-
-
-class QuietNamespace(Namespace):
-    """`namespace()`, which prints nothing of what is in it: it may hold itself."""
-
-    def __repr__(self) -> str:
-        return "<namespace>"
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
@@ -313,9 +284,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
             case "%" if isinstance(left, bytes):
                 raise BoundReached("bytes cannot be formatted")
             case "*":
-                self._judge_product(left, right)
+                check_product(work, left, right)
             case "**":
-                self._judge_power(left, right)
+                check_power(work, left, right)
             case "+" if isinstance(left, str) and isinstance(right, str):
                 work.room_for(len(left) + len(right))
             case "+" if isinstance(left, list | tuple) and isinstance(right, list | tuple):
@@ -324,20 +295,6 @@ class Sandbox(ImmutableSandboxedEnvironment):
                 work.step((len(left) + len(right)) // COPIED_PER_STEP)
                 return self.binop_table["+"](left, right)
         return self.take(self.binop_table[operator](left, right))
-
-    def _judge_product(self, left: Any, right: Any) -> None:
-        for one, other in ((left, right), (right, left)):
-            if isinstance(one, str | bytes | list | tuple) and isinstance(other, int):
-                if isinstance(one, str | bytes):
-                    self.work.room_for(len(one) * max(0, other))
-                self.work.items(self.work.weigh(one) * max(0, other) if not isinstance(one, str | bytes) else 0)
-                return
-        if isinstance(left, int) and isinstance(right, int):
-            self.work.number(left.bit_length() + right.bit_length())
-
-    def _judge_power(self, left: Any, right: Any) -> None:
-        if isinstance(left, int) and isinstance(right, int) and right > 1:
-            self.work.number(left.bit_length() * right)
 
     # The guards that `hub.template.guards` puts into the tree
 
@@ -373,7 +330,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             for side in (left, right):
                 if type(side) not in ATOMS:
                     self.work.weigh(side)
-            if not _COMPARE[name](left, right):
+            if not COMPARE[name](left, right):
                 return False
             left = right
         return True

@@ -15,7 +15,8 @@ from hub.core.clock import Clock
 from hub.core.states import StateMachine
 from hub.template import lists, numbers
 from hub.template.entities import Entities
-from hub.template.environment import Function, QuietNamespace, Sandbox
+from hub.template.environment import Sandbox
+from hub.template.functions import Function, QuietNamespace
 from hub.template.regexes import Regexes
 from hub.template.state_views import StateReader
 from hub.template.texts import Texts

@@ -11,19 +11,10 @@ from typing import Any, cast
 from hub.agent.remembering import AgentMemory, MemoryDependencies
 from hub.core.errors import HubError, NotFound, Unavailable
 from hub.core.services import ServiceRegistry
-from hub.memory.contract import (
-    NO_FILTERS,
-    Change,
-    Filters,
-    Hit,
-    Memory,
-    MemoryFile,
-    MemoryProvenance,
-    MemoryScope,
-    MemoryText,
-    SearchAnswer,
-)
+from hub.memory.contract import NO_FILTERS, Filters, Hit, Memory, SearchAnswer
+from hub.memory.notebook import Change, MemoryFile, MemoryText
 from hub.memory.registry import MemoryRegistry
+from hub.memory.scope import MemoryProvenance, MemoryScope
 from hub.memory.words import words_asked, words_of
 from hub.sessions.keys import direct_key, group_key
 from tests.agent.house import AgentHouse

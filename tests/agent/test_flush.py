@@ -15,7 +15,8 @@ from hub.agent.flush.store import TRIES, FlushPlan, FlushStore
 from hub.core.context import Authority, Context
 from hub.core.errors import Forbidden, NotFound, Unavailable
 from hub.core.secret import Secret
-from hub.memory.contract import Change, MemoryProvenance, MemoryScope
+from hub.memory.notebook import Change
+from hub.memory.scope import MemoryProvenance, MemoryScope
 from hub.models.contract import user_message
 from hub.security.people import People, Person
 from hub.sessions.keys import cron_key

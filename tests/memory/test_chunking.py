@@ -9,8 +9,9 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from hub.memory.chunking import Chunk, chunk, tokens_in
-from hub.memory.contract import MemoryEntry, MemoryKind, MemoryProvenance
+from hub.memory.contract import MemoryEntry, MemoryKind
 from hub.memory.markdown import format_entry
+from hub.memory.scope import MemoryProvenance
 
 MIB = 1_048_576
 CAME = MemoryProvenance("agent:main:main", "me", 1_778_594_580.0, trusted=True)  # 2026-05-12 14:03 UTC

@@ -7,7 +7,7 @@ from datetime import UTC, date
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.memory.contract import MemoryEntry, MemoryKind, MemoryProvenance
+from hub.memory.contract import MemoryEntry, MemoryKind
 from hub.memory.markdown import (
     format_entry,
     insert_under,
@@ -17,6 +17,7 @@ from hub.memory.markdown import (
     without_lines,
     without_sources,
 )
+from hub.memory.scope import MemoryProvenance
 
 CAME = MemoryProvenance("agent:main:main", "me", 1_778_594_580.0, trusted=True)  # 2026-05-12 14:03 UTC
 FROM_OUTSIDE = MemoryProvenance("agent:main:main", None, CAME.time, trusted=False)

@@ -7,8 +7,8 @@ from datetime import date
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.memory.contract import MemoryScope
 from hub.memory.places import area_of, areas_of, day_of, may_see, may_strike, may_write
+from hub.memory.scope import MemoryScope
 from tests.integrations.memory.notes_house import ANNA, NOBODY, OTHER_ROOM, OWNER, ROOM
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from hub.core.context import Authority, Context
 from hub.core.events import Event
-from hub.memory.contract import MemoryScope
+from hub.memory.scope import MemoryScope
 from hub.sessions.privacy import scope_of
 from tests.security_review.besieged import SESSION, WAIT_LIMIT_S, Besieged, besieged
 from tests.security_review.test_laundering import tool_call

@@ -11,7 +11,8 @@ from hub.automation.engine.own_events import OWN_EVENTS, TRIED_EVENTS
 from hub.core.context import Context
 from hub.core.services import AgentRule, ResponseMode, ServiceCall
 from hub.gateway.calls.contract import WRITE
-from hub.memory.contract import MemoryEntry, MemoryKind, MemoryProvenance, MemoryScope
+from hub.memory.contract import MemoryEntry, MemoryKind
+from hub.memory.scope import MemoryProvenance, MemoryScope
 from tests.security_review.automating import Seen, add, add_scripts, ended, not_run, webhook
 from tests.security_review.besieged import SESSION, Besieged
 from tests.security_review.test_laundering import last_result, tool_call

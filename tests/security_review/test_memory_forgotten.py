@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from hub.memory.contract import Forget, MemoryProvenance
+from hub.memory.contract import Forget
 from hub.memory.own_scope import own_scope
+from hub.memory.scope import MemoryProvenance
 from hub.models.contract import user_message
 from hub.sessions.entry import message_entry
 from tests.security_review.besieged import SESSION, Besieged, besieged

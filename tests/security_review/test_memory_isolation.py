@@ -18,7 +18,8 @@ from hub.core.context import Authority, Context
 from hub.core.errors import HubError
 from hub.core.services import ResponseMode
 from hub.gateway.calls.contract import READ, WRITE, Method, Route
-from hub.memory.contract import Filters, Forget, Memory, Notebook
+from hub.memory.contract import Filters, Forget, Memory
+from hub.memory.notebook import Notebook
 from hub.storage.instance_lock import InstanceLock
 from hub.tools.contract import Tool
 from tests.security_review.besieged import SESSION, Besieged

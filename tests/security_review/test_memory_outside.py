@@ -15,20 +15,11 @@ from hub.agent.side_note import HUB_CHANNELS
 from hub.core.context import Context
 from hub.core.errors import Unavailable
 from hub.memory.chunking import chunk
-from hub.memory.contract import (
-    NO_FILTERS,
-    Filters,
-    Hit,
-    Memory,
-    MemoryEntry,
-    MemoryKind,
-    MemoryProvenance,
-    MemoryScope,
-    SearchAnswer,
-)
+from hub.memory.contract import NO_FILTERS, Filters, Hit, Memory, MemoryEntry, MemoryKind, SearchAnswer
 from hub.memory.front_matter import FrontMatter, holds_outside_words, with_front_matter
 from hub.memory.markdown import format_entry, passages, without_sources
 from hub.memory.own_scope import own_scope
+from hub.memory.scope import MemoryProvenance, MemoryScope
 from integrations.memory.notes.client.answers import answer_of, facts_of, pairs_of, synced_of, verified_of
 from integrations.memory.notes.files import grep
 from integrations.memory.notes.files.matching import terms_of

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from hub.core.context import Authority
-from hub.memory.contract import NOBODY, MemoryScope
+from hub.memory.scope import NOBODY, MemoryScope
 from hub.security.people import People, Person
 from hub.sessions.privacy import is_private, scope_of
 

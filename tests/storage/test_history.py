@@ -14,7 +14,8 @@ import pytest
 
 from hub.core.secret import Secret
 from hub.security.redaction import Redactor
-from hub.storage.history import BUFFER_LIMIT, HistoryStore, Retention
+from hub.storage.history import BUFFER_LIMIT, HistoryStore
+from hub.storage.history_retention import Retention
 
 NOON = 1_767_268_800.0  # 2026-01-01 12:00 UTC
 DAY = 86_400.0

@@ -9,7 +9,8 @@ from urllib.parse import parse_qsl, quote, urlencode
 from aiohttp import web
 from msgspec import Struct
 
-from hub.automation.engine.automations import Automations, AutomationStatus
+from hub.automation.engine.automation_status import AutomationStatus
+from hub.automation.engine.automations import Automations
 from hub.automation.tracing.trace_store import TraceStore
 from hub.core.schema import All, In, Length, Required, Schema, string
 from hub.gateway.calls.contract import ADMIN, WRITE, HttpCall

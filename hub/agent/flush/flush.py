@@ -22,8 +22,9 @@ from hub.core.errors import Forbidden, HubError, NotFound, Unavailable
 from hub.core.events import EventBus
 from hub.core.lanes import Lanes, Priority
 from hub.core.tasks import TaskOwner
-from hub.memory.contract import CHANGES_LIMIT, NOBODY, Memory, MemoryProvenance, MemoryScope
+from hub.memory.contract import CHANGES_LIMIT, Memory
 from hub.memory.registry import MemoryRegistry
+from hub.memory.scope import NOBODY, MemoryProvenance, MemoryScope
 from hub.security.people import People
 from hub.security.redaction import Redactor
 from hub.sessions.keys import ROOMS, SessionKey, SessionKind

@@ -19,8 +19,8 @@ from hub.core.context import Context
 from hub.core.errors import Forbidden, InvalidRequest, LimitExceeded, NotFound
 from hub.core.events import EventBus
 from hub.core.ids import new_id
-from hub.memory.contract import NOBODY, MemoryProvenance, MemoryScope
 from hub.memory.places import GROUP_AREA, PERSON_AREA
+from hub.memory.scope import NOBODY, MemoryProvenance, MemoryScope
 from hub.security.people import IMPLICIT_OWNER_ID, People
 from hub.sessions.entry import TranscriptEntry
 from hub.sessions.privacy import scope_of

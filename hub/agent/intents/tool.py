@@ -14,7 +14,7 @@ from hub.agent.intents.store import StandingIntent
 from hub.core.clock import Clock
 from hub.core.errors import InvalidRequest
 from hub.core.schema import All, In, Length, Optional, Range, Required, integer, string
-from hub.memory.contract import MemoryProvenance, MemoryScope
+from hub.memory.scope import MemoryProvenance, MemoryScope
 from hub.security.people import People
 from hub.sessions.privacy import scope_of
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult

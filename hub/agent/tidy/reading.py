@@ -11,7 +11,9 @@ from msgspec import Struct, field
 
 from hub.core.errors import HubError, NotFound
 from hub.memory.alike import NEAR, fact_key
-from hub.memory.contract import CHANGES_LIMIT, Hit, Memory, MemoryFile, MemoryScope, MemoryText
+from hub.memory.contract import CHANGES_LIMIT, Hit, Memory
+from hub.memory.notebook import MemoryFile, MemoryText
+from hub.memory.scope import MemoryScope
 from hub.memory.tidy.entries import LOOK_BACK_DAYS, Area, AreaFile, Standing, by_place, standing_in
 from hub.memory.tidy.pairs import Pair, pair_of
 from hub.memory.tidy.undone import undone_in

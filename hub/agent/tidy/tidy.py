@@ -22,9 +22,11 @@ from hub.agent.tidy.verdicts import Verdicts
 from hub.core.clock import Clock
 from hub.core.context import Authority, Context
 from hub.core.errors import Forbidden, HubError
-from hub.memory.contract import NOBODY, Edit, Memory, MemoryScope
+from hub.memory.contract import Memory
+from hub.memory.notebook import Edit
 from hub.memory.own_scope import own_scope
 from hub.memory.registry import MemoryRegistry
+from hub.memory.scope import NOBODY, MemoryScope
 from hub.memory.tidy.plan import KnownEntries, TidyPlan, plan, questions
 from hub.security.people import People
 from hub.sessions.keys import SessionKey, SessionKind

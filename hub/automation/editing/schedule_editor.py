@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from hub.automation.editing.automations_file import AutomationsFile
 from hub.automation.editing.schedule_authority import Asker, ScheduleAuthorities, ScheduleAuthority, digest, is_room
 from hub.automation.editing.schedule_request import ScheduleRequest, from_item, to_item
-from hub.automation.engine.automations import AutomationStatus
+from hub.automation.engine.automation_status import AutomationStatus
 from hub.automation.engine.environment import Begun
 from hub.automation.services.addresses import Addresses, DeliveryTarget
 from hub.config.store import ConfigStore

@@ -6,22 +6,20 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from time import monotonic
 from typing import Any
-
-from msgspec import Struct
 
 from hub.automation.editing.scheduled_form import check_form
 from hub.automation.engine.armed_triggers import REPAIRS
 from hub.automation.engine.automation import Automation
+from hub.automation.engine.automation_status import AutomationStatus, BrokenAutomation
+from hub.automation.engine.entity_ids import EntityIds, item_id
 from hub.automation.engine.environment import Begun, EngineEnvironment
 from hub.automation.running.signals import error_text
 from hub.config.checked import Config
 from hub.core.context import SCOPES, Authority, Context
 from hub.core.errors import HubError, NotFound, Unavailable
 from hub.core.schema import Invalid, SchemaError
-from hub.core.slugs import slugify
 from hub.core.sql import SqlConnection
 from hub.storage.database import Database
 
@@ -29,8 +27,6 @@ _log = logging.getLogger(__name__)
 
 EVENT_RELOADED = "automation_reloaded"
 SECTION = "automation"
-OBJECT_ID_LIMIT = 120
-"""Longest name made of an alias; a number that tells two apart still fits behind it."""
 SLICE_S = 0.01
 """After so long the event loop gets a turn while automations are put into force."""
 
@@ -41,64 +37,6 @@ Makers = Mapping[str, tuple[Authority, str]]
 """Id → for whom an agent wrote it, and which."""
 
 _KIND_KEYS = frozenset({"trigger", "platform", "condition"})
-
-
-class AutomationStatus(Struct, frozen=True):
-    """An automation as lists show it; times in seconds since the epoch.
-
-    Attributes:
-        state: on, off or unavailable.
-        current: How many runs go on.
-        error: Why it is unavailable, or what of it does not work.
-        location: File, line and column where it stands.
-    """
-
-    id: str
-    alias: str
-    entity_id: str
-    state: str
-    mode: str
-    current: int
-    last_triggered: float | None
-    next_run: float | None
-    error: str | None
-    failures: int = 0
-    paused: str | None = None
-    description: str = ""
-    made_by: str | None = None
-    blueprint: str | None = None
-    location: Mapping[str, Any] | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """The status as the gateway and the CLI show it; times in ISO 8601."""
-        return {
-            "id": self.id,
-            "alias": self.alias,
-            "entity_id": self.entity_id,
-            "state": self.state,
-            "mode": self.mode,
-            "current": self.current,
-            "last_triggered": _iso(self.last_triggered),
-            "next_run": _iso(self.next_run),
-            "error": self.error,
-            "failures": self.failures,
-            "paused": self.paused,
-            "description": self.description,
-            "made_by": self.made_by,
-            "blueprint": self.blueprint,
-            "location": dict(self.location) if self.location else None,
-        }
-
-
-class _Broken(Struct, frozen=True):
-    """An automation that is unavailable, and why."""
-
-    id: str
-    alias: str
-    entity_id: str
-    error: str
-    location: Mapping[str, Any] | None
-    item: Any
 
 
 class Automations:
@@ -118,14 +56,13 @@ class Automations:
         self._expand = expand
         self._owner = owner
         self._automations: dict[str, Automation] = {}
-        self._broken: dict[str, _Broken] = {}
+        self._broken: dict[str, BrokenAutomation] = {}
         self._sources: dict[str, tuple[Any, dict[str, Any] | None]] = {}
         self._places: dict[str, int] = {}
         self._config: Config | None = None
         self._applying = asyncio.Lock()
         self._starting = False
-        self._entities: dict[str, str] = {}
-        self._entity_of: dict[str, str] = {}
+        self._entities = EntityIds(SECTION)
 
     # --- life ---
 
@@ -176,7 +113,7 @@ class Automations:
         kept = config.kept_items.get(SECTION, ())
         turn = monotonic() + SLICE_S
         for count, item in enumerate(config.get(SECTION) or ()):
-            id = _id_of(item, sources, count)
+            id = item_id(item, sources, count)
             self._places[id] = int(kept[count]) if count < len(kept) else count
             before = self._sources.get(id)
             same = before is not None and (before[0] is item or before[0] == item)
@@ -221,7 +158,7 @@ class Automations:
     def all(self) -> list[AutomationStatus]:
         """Return every automation, in the order of the files; those that are unavailable behind."""
         found = [self._status(self._automations[id]) for id in self._sources if id in self._automations]
-        return found + [self._broken_status(each) for each in self._broken.values()]
+        return found + [each.status() for each in self._broken.values()]
 
     def get(self, name: str) -> Automation:
         """Return an automation by its id, its entity id or its alias.
@@ -241,7 +178,7 @@ class Automations:
         id = self._find(name)
         if id in self._automations:
             return self._status(self._automations[id])
-        return self._broken_status(self._broken[id])
+        return self._broken[id].status()
 
     def source(self, name: str) -> Mapping[str, Any]:
         """Return an automation as the files have it: before its blueprint was filled in."""
@@ -275,10 +212,9 @@ class Automations:
     def _find(self, name: str) -> str:
         if name in self._automations or name in self._broken:
             return name
-        if name in self._entities:
-            return self._entities[name]
-        if f"{SECTION}.{name}" in self._entities:
-            return self._entities[f"{SECTION}.{name}"]
+        owner = self._entities.owner(name) or self._entities.owner(f"{SECTION}.{name}")
+        if owner is not None:
+            return owner
         aliases = {each.alias: each.id for each in self._automations.values()}
         aliases.update({each.alias: each.id for each in self._broken.values()})
         if name in aliases:
@@ -307,20 +243,6 @@ class Automations:
             location=self._location(self._places.get(automation.id)),
         )
 
-    def _broken_status(self, broken: _Broken) -> AutomationStatus:
-        return AutomationStatus(
-            id=broken.id,
-            alias=broken.alias,
-            entity_id=broken.entity_id,
-            state="unavailable",
-            mode="single",
-            current=0,
-            last_triggered=None,
-            next_run=None,
-            error=broken.error,
-            location=broken.location,
-        )
-
     # --- putting into force ---
 
     async def _put(self, id: str, item: dict[str, Any], authorities: Makers) -> dict[str, Any] | None:
@@ -337,7 +259,7 @@ class Automations:
         except (HubError, SchemaError) as error:
             self._break(id, item.get("alias") or id, error_text(error), self._location(self._places.get(id)), item)
             return None
-        automation = Automation(config, self._entity(id, config.get("alias") or id), authority, self._desk)
+        automation = Automation(config, self._entities.claim(id, config.get("alias") or id), authority, self._desk)
         self._automations[id] = automation
         if self._starting:
             automation.begin()
@@ -353,7 +275,7 @@ class Automations:
         for place, errors in config.broken_items.get(SECTION, {}).items():
             index = int(place)
             item = raw[index] if isinstance(raw, list) and index < len(raw) else {}
-            id = _broken_id(item, {*sources, *wanted}, index)
+            id = item_id(item if isinstance(item, Mapping) else {}, {*sources, *wanted}, index)
             wanted.add(id)
             text = "; ".join(f"{error.path}: {error.message}" for error in errors)
             location = {"file": errors[0].file, "line": errors[0].line, "column": errors[0].column} if errors else None
@@ -372,8 +294,8 @@ class Automations:
         return changed
 
     def _break(self, id: str, alias: str, text: str, location: Mapping[str, Any] | None, item: Any) -> None:
-        entity_id = self._entity(id, alias)
-        self._broken[id] = _Broken(id, alias, entity_id, text, location, item)
+        entity_id = self._entities.claim(id, alias)
+        self._broken[id] = BrokenAutomation(id, alias, entity_id, text, location, item)
         self._parts.states.set(entity_id, "unavailable", {"friendly_name": alias, "id": id, "error": text[:500]})
         if item and "use_blueprint" in item:
             self._parts.repairs.raise_(
@@ -390,23 +312,10 @@ class Automations:
             await automation.stop_runs()
 
     def _release(self, id: str) -> None:
-        """Remove the entity of an automation that is no more."""
-        entity_id = self._entity_of.pop(id, None)
+        """Remove the entity of an automation that is gone."""
+        entity_id = self._entities.release(id)
         if entity_id is not None:
-            del self._entities[entity_id]
             self._parts.states.remove(entity_id)
-
-    def _entity(self, id: str, alias: str) -> str:
-        if id in self._entity_of:
-            return self._entity_of[id]
-        name = (slugify(alias) or slugify(id))[:OBJECT_ID_LIMIT] or f"automation_{len(self._entities) + 1}"
-        entity_id, count = f"{SECTION}.{name}", 1
-        while entity_id in self._entities:
-            count += 1
-            entity_id = f"{SECTION}.{name}_{count}"
-        self._entities[entity_id] = id
-        self._entity_of[id] = entity_id
-        return entity_id
 
     def _is_enabled(self, config: Mapping[str, Any]) -> bool:
         enabled = config["enabled"]
@@ -439,23 +348,6 @@ class Automations:
         if self._config is None or index is None:
             return None
         return self._config.location((SECTION, index))
-
-
-def _id_of(item: Mapping[str, Any], taken: Mapping[str, Any], index: int) -> str:
-    wanted = str(item.get("id") or slugify(str(item.get("alias") or ""))[:OBJECT_ID_LIMIT] or f"automation_{index + 1}")
-    id, count = wanted, 1
-    while id in taken:
-        count += 1
-        id = f"{wanted}_{count}"
-    return id
-
-
-def _broken_id(item: Any, taken: set[str], index: int) -> str:
-    return _id_of(item if isinstance(item, Mapping) else {}, dict.fromkeys(taken), index)
-
-
-def _iso(when: float | None) -> str | None:
-    return None if when is None else datetime.fromtimestamp(when, UTC).isoformat(timespec="milliseconds")
 
 
 def _uses(value: Any, kinds: frozenset[str]) -> bool:

@@ -8,9 +8,10 @@ from typing import Any
 
 from hub.agent.agents import Agents
 from hub.core.errors import Forbidden
-from hub.memory.contract import Filters, MemoryScope
+from hub.memory.contract import Filters
 from hub.memory.front_matter import holds_outside_words
 from hub.memory.registry import MemoryRegistry
+from hub.memory.scope import MemoryScope
 from hub.memory.shapes import hit_data
 from hub.security.people import People
 from hub.sessions.session import Session

@@ -20,11 +20,11 @@ from hub.memory.contract import (
     Forget,
     MemoryEntry,
     MemoryKind,
-    MemoryProvenance,
 )
 from hub.memory.front_matter import holds_outside_words
 from hub.memory.own_scope import own_scope
 from hub.memory.registry import MemoryRegistry
+from hub.memory.scope import MemoryProvenance
 from hub.memory.shapes import added_data, answer_data, forgotten_data, synced_data
 from hub.sessions.keys import cron_key
 from hub.tools.policy import belongs_here

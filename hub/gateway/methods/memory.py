@@ -28,9 +28,9 @@ from hub.memory.contract import (
     Forget,
     MemoryEntry,
     MemoryKind,
-    MemoryProvenance,
 )
 from hub.memory.front_matter import holds_outside_words
+from hub.memory.scope import MemoryProvenance
 from hub.memory.shapes import added_data, answer_data, forgotten_data, synced_data, verified_data
 from hub.tools.policy import belongs_here
 

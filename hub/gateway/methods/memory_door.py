@@ -11,9 +11,10 @@ from hub.core.errors import NotFound
 from hub.core.schema import All, AnyOf, Described, Invalid, Length, Optional, show, slug, string
 from hub.gateway.calls.contract import MethodCall
 from hub.gateway.methods.plain_data import as_json
-from hub.memory.contract import NOBODY, QUERY_LIMIT, Memory, MemoryScope
+from hub.memory.contract import QUERY_LIMIT, Memory
 from hub.memory.own_scope import own_scope
 from hub.memory.registry import MemoryRegistry
+from hub.memory.scope import NOBODY, MemoryScope
 from hub.security.redaction import Redactor
 
 KEY_LIMIT = 512

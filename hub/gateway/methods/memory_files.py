@@ -23,7 +23,8 @@ from hub.core.schema import (
 from hub.gateway.calls.contract import ADMIN, LARGE_FRAME_BYTES, READ, WRITE, Method, MethodCall
 from hub.gateway.methods.memory_door import AGENT, PATH, MemoryApi, told, without_words
 from hub.gateway.methods.plain_data import as_json
-from hub.memory.contract import CHANGES_LIMIT, Edit
+from hub.memory.contract import CHANGES_LIMIT
+from hub.memory.notebook import Edit
 from hub.memory.shapes import change_data, file_data
 
 OWNER = "gateway"

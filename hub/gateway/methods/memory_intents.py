@@ -18,7 +18,8 @@ from hub.agent.intents.match import TOPIC_LIMIT, TOPICS_LIMIT
 from hub.core.schema import All, Length, Optional, Range, Required, Schema, integer, number
 from hub.gateway.calls.contract import READ, WRITE, Method, MethodCall
 from hub.gateway.methods.memory_door import AGENT, MemoryApi, told, without_words
-from hub.memory.contract import BY_HAND, NOBODY, MemoryProvenance
+from hub.memory.contract import BY_HAND
+from hub.memory.scope import NOBODY, MemoryProvenance
 from hub.tools.policy import belongs_here
 
 OWNER = "gateway"

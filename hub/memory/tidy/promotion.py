@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from hub.memory.alike import fact_key
-from hub.memory.contract import BY_HAND, MemoryEntry, MemoryKind, MemoryProvenance
+from hub.memory.contract import BY_HAND, MemoryEntry, MemoryKind
 from hub.memory.markdown import format_entry, noted_also, whole_items
+from hub.memory.scope import MemoryProvenance
 from hub.memory.tidy.entries import Standing
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, tzinfo
 from pathlib import Path
@@ -27,28 +27,29 @@ from hub.memory.contract import (
     Forget,
     Hit,
     MemoryEntry,
-    MemoryScope,
-    Notebook,
     SearchAnswer,
     Synced,
     Verified,
 )
 from hub.memory.front_matter import front_matter
 from hub.memory.markdown import passages
+from hub.memory.notebook import Notebook
 from hub.memory.places import (
     area_of,
     areas_of,
     may_see,
     own_file,
 )
+from hub.memory.scope import MemoryScope
 from hub.memory.words import words_searched
 from hub.security.root import Root
 from integrations.memory.notes.client.contract import SearchObserver, Worker
 from integrations.memory.notes.client.deadline import IN_TIME_SHARE, within_deadline
 from integrations.memory.notes.files import elsewhere, grep
+from integrations.memory.notes.files.file_facts import counted, facts, heal, texts
 from integrations.memory.notes.files.file_worker import FileWorker, FileWorkers
 from integrations.memory.notes.files.matching import terms_of
-from integrations.memory.notes.files.memory_files import has_files, shown
+from integrations.memory.notes.files.memory_files import has_files
 from integrations.memory.notes.files.notebook import NotesNotebook, no_such_file
 from integrations.memory.notes.files.remembering import Remembering
 from integrations.memory.notes.forget.conversations import Conversations
@@ -155,8 +156,7 @@ class NotesMemory:
             sources, wanted = self._sources(agent_id), most or self._usual_limit(agent_id)
 
             def read(desk: FileWorker) -> tuple[list[Hit], bool]:
-                texts = _texts(desk, sources, areas)
-                return grep.search(texts, terms, filters, self._today(), wanted, limit_s=limit_s)
+                return grep.search(texts(desk, sources, areas), terms, filters, self._today(), wanted, limit_s=limit_s)
 
             hits, is_whole = await self._desks.look(agent_id, read)
             if not is_whole:
@@ -272,7 +272,7 @@ class NotesMemory:
         if pairs is not None:
             is_seen = self._sight(agent_id, areas)
             return [each for each in pairs if is_seen(each[0].path) and is_seen(each[1].path)]
-        return await self._desks.look(agent_id, lambda desk: grep.similar(_texts(desk, (), areas), threshold, limit))
+        return await self._desks.look(agent_id, lambda desk: grep.similar(texts(desk, (), areas), threshold, limit))
 
     async def sync(self, *, agent_id: str, force: bool = False) -> Synced:
         """Bring the index up to date with the files; `force` builds it anew beside the old one.
@@ -280,13 +280,13 @@ class NotesMemory:
         Raises:
             Unavailable: The worker cannot be had.
         """
-        await self._desks.change(agent_id, _heal)
+        await self._desks.change(agent_id, heal)
         if self._worker is not None and self._jobs is not None:
             synced = await self._worker.sync(self._jobs(agent_id), None, force=force)
             self._tell(agent_id)
             return synced
         began = time.monotonic()
-        files, count, _ = await self._desks.look(agent_id, _counted)
+        files, count, _ = await self._desks.look(agent_id, counted)
         return Synced(files, count, 0, 0, round(time.monotonic() - began, 3))
 
     async def verify(self, *, agent_id: str) -> Verified:
@@ -297,7 +297,7 @@ class NotesMemory:
         """
         if self._worker is not None and self._jobs is not None:
             return await self._worker.verify(self._jobs(agent_id))
-        files, count, skipped = await self._desks.look(agent_id, _counted)
+        files, count, skipped = await self._desks.look(agent_id, counted)
         return Verified(files, count, [f"{path} cannot be read" for path in skipped])
 
     async def status(self, *, agent_id: str) -> dict[str, Any]:
@@ -307,7 +307,7 @@ class NotesMemory:
             return await worker.status(job)
 
         index, why = await self._asked(agent_id, ask)
-        own = await self._desks.look(agent_id, lambda desk: _facts(desk, counting=index is None))
+        own = await self._desks.look(agent_id, lambda desk: facts(desk, counting=index is None))
         unknown = None if self._conversations is None else self._conversations.problem(agent_id)
         problems = "; ".join(each for each in (why, unknown) if each is not None)
         return {**own, "index": None if index is None else dict(index), "problem": problems or None}
@@ -358,12 +358,12 @@ class NotesMemory:
         if self._worker is None or self._jobs is None:
             return
         job = self._jobs(agent_id)
-        texts = await asyncio.to_thread(lambda: list(embedded(gone, spoken, job.settings)))
+        dropped = await asyncio.to_thread(lambda: list(embedded(gone, spoken, job.settings)))
         with suppress(TimeoutError):
             async with asyncio.timeout(OUT_LIMIT_S):
                 # What is still in the index cannot be taken out of its files.
                 await self._quietly(self._worker.sync(job, gone.paths))
-        for portion in texts:
+        for portion in dropped:
             await self._quietly(self._worker.drop(job, portion))
 
     async def _quietly(self, work: Awaitable[Any]) -> None:
@@ -395,34 +395,3 @@ class NotesMemory:
 
     def _today(self) -> date:
         return datetime.fromtimestamp(self._now(), self._zone()).date()
-
-
-def _texts(desk: FileWorker, sources: Sequence[Source], areas: Sequence[str]) -> Iterator[grep.Text]:
-    for path, text in desk.shelf.texts(areas):
-        yield grep.Text(path, shown(text))
-    for found in elsewhere.texts(sources, areas):
-        yield grep.Text(found.path, found.text, found.trusted)
-
-
-def _facts(desk: FileWorker, *, counting: bool) -> dict[str, Any]:
-    """Return facts on files and history; passages only when there is no index that counted them."""
-    facts: dict[str, Any] = {"changes": desk.history.count()}
-    if counting:
-        files, count, skipped = _counted(desk)
-        return {**facts, "files": files, "passages": count, "skipped": skipped}
-    entries = desk.shelf.entries()
-    skipped = sorted(each.path for each in entries if each.size_bytes > FILE_LIMIT_BYTES)
-    return {**facts, "files": len(entries) - len(skipped), "skipped": skipped}
-
-
-def _heal(desk: FileWorker) -> tuple[None, Sequence[str]]:
-    desk.journal.heal()
-    return None, ()
-
-
-def _counted(desk: FileWorker) -> tuple[int, int, list[str]]:
-    """Return how many files and passages there are, and the files that cannot be read."""
-    entries = desk.shelf.entries()
-    read = dict(desk.shelf.texts())
-    skipped = sorted(each.path for each in entries if each.path not in read)
-    return len(read), sum(len(passages(text)) for text in read.values()), skipped

@@ -19,11 +19,10 @@ from hub.memory.contract import (
     Memory,
     MemoryEntry,
     MemoryKind,
-    MemoryProvenance,
-    MemoryScope,
     SearchAnswer,
 )
 from hub.memory.front_matter import holds_outside_words
+from hub.memory.scope import MemoryProvenance, MemoryScope
 from hub.security.people import People
 from hub.sessions.privacy import scope_of
 from hub.tools.contract import READS_HOME, Annotations, Tool, ToolCall, ToolResult

@@ -15,7 +15,7 @@ from hub.core.clock import ManualClock
 from hub.core.context import Authority, Context
 from hub.core.errors import Forbidden, InvalidRequest, LimitExceeded, NotFound
 from hub.core.ids import new_id
-from hub.memory.contract import NOBODY, MemoryProvenance, MemoryScope
+from hub.memory.scope import NOBODY, MemoryProvenance, MemoryScope
 from hub.security.people import People, Person
 from hub.tools.approval import ApprovalDecision, ApprovalState, Ask
 from hub.tools.invoke import ToolCallRequest, invoke_tool

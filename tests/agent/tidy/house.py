@@ -11,9 +11,11 @@ from typing import Any, cast
 from hub.agent.remembering import AgentMemory, MemoryDependencies
 from hub.core.context import Authority, Context
 from hub.core.services import ServiceRegistry
-from hub.memory.contract import Change, Hit, MemoryEntry, MemoryKind, MemoryProvenance, MemoryScope
+from hub.memory.contract import Hit, MemoryEntry, MemoryKind
 from hub.memory.markdown import format_entry
+from hub.memory.notebook import Change
 from hub.memory.registry import MemoryRegistry
+from hub.memory.scope import MemoryProvenance, MemoryScope
 from hub.security.root import Root
 from integrations.memory.notes.client.contract import Worker
 from integrations.memory.notes.job import Job

@@ -17,7 +17,8 @@ from hub.agent.tidy.verdicts import KEPT_LIMIT, Verdicts
 from hub.core.context import Authority
 from hub.core.errors import Conflict, Forbidden, InvalidRequest
 from hub.memory.alike import Relation
-from hub.memory.contract import Forget, MemoryKind, MemoryScope
+from hub.memory.contract import Forget, MemoryKind
+from hub.memory.scope import MemoryScope
 from hub.sessions.keys import group_key
 from hub.sessions.privacy import scope_of
 from tests.agent.tidy.house import ANNA, ANNAS, OWNER, Meaning, TidyHouse, day, entry, tidying

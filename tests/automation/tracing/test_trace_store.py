@@ -18,7 +18,8 @@ from hub.core.context import SYSTEM, Context
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.secret import SecretMask
 from hub.security.redaction import Redactor
-from hub.storage.history import HistoryStore, Retention
+from hub.storage.history import HistoryStore
+from hub.storage.history_retention import Retention
 from hub.storage.trace_rows import TRACE_BYTES_LIMIT
 from tests.automation.ground import BERLIN, NEW_YEAR
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from hub.core.schema import Optional, Required, Schema
 from hub.core.services import ResponseMode, ServiceCall
-from hub.memory.contract import MemoryScope
+from hub.memory.scope import MemoryScope
 
 DOMAIN = "hub_probe"
 STEP_S = 0.005

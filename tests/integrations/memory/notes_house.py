@@ -8,19 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from hub.core.clock import ManualClock
-from hub.memory.contract import (
-    NO_FILTERS,
-    Added,
-    Change,
-    Edit,
-    Filters,
-    Forget,
-    Hit,
-    MemoryEntry,
-    MemoryKind,
-    MemoryProvenance,
-    MemoryScope,
-)
+from hub.memory.contract import NO_FILTERS, Added, Filters, Forget, Hit, MemoryEntry, MemoryKind
+from hub.memory.notebook import Change, Edit
+from hub.memory.scope import MemoryProvenance, MemoryScope
 from hub.security.root import Root
 from integrations.memory.notes.client.contract import Worker
 from integrations.memory.notes.job import Job, Source

@@ -13,8 +13,9 @@ from hub.agent.agents import Agents
 from hub.core.clock import Clock, ManualClock
 from hub.core.events import EventBus
 from hub.core.tasks import TaskOwner
-from hub.memory.contract import Forget, Hit, MemoryEntry, MemoryKind, MemoryProvenance, MemoryScope
+from hub.memory.contract import Forget, Hit, MemoryEntry, MemoryKind
 from hub.memory.schema import MEMORY_SCHEMA
+from hub.memory.scope import MemoryProvenance, MemoryScope
 from hub.models.contract import Message, Role, TextBlock
 from hub.security.people import People
 from hub.security.root import Root

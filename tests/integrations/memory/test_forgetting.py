@@ -7,7 +7,9 @@ import shutil
 import pytest
 
 from hub.core.errors import Forbidden, InvalidRequest
-from hub.memory.contract import Edit, Forget, MemoryKind, MemoryProvenance
+from hub.memory.contract import Forget, MemoryKind
+from hub.memory.notebook import Edit
+from hub.memory.scope import MemoryProvenance
 from tests.integrations.memory.notes_house import ANNA, BEN, MAIN, NOBODY, OWNER, ROOM, TODAY, Notes
 
 OTHER = "agent:main:telegram:direct:2"

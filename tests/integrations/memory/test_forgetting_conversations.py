@@ -11,7 +11,8 @@ import orjson
 import pytest
 
 from hub.core.errors import Forbidden, InvalidRequest, LimitExceeded, NotFound, Unavailable
-from hub.memory.contract import Forget, MemoryScope
+from hub.memory.contract import Forget
+from hub.memory.scope import MemoryScope
 from hub.models.contract import Role
 from hub.security.people import People
 from hub.sessions.privacy import scope_of

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from hub.core.errors import HubError, Unavailable
-from hub.memory.contract import Edit, Forget
+from hub.memory.contract import Forget
+from hub.memory.notebook import Edit
 from hub.security.root import Root
 from integrations.memory.notes.files.history import FileChange, History, Record
 from integrations.memory.notes.files.memory_files import Draft, MemoryFiles, hash_of
@@ -135,7 +136,7 @@ async def test_a_broken_record_hides_no_other(notes: Notes, data: bytes) -> None
 KILLED = """
 import asyncio, sys
 from pathlib import Path
-from hub.memory.contract import Edit
+from hub.memory.notebook import (Edit)
 from tests.integrations.memory.notes_house import OWNER, Notes
 
 async def main():

@@ -7,9 +7,11 @@ import asyncio
 import pytest
 
 from hub.core.errors import Conflict, Forbidden, InvalidRequest, NotFound
-from hub.memory.contract import Change, Edit, MemoryKind, MemoryProvenance, MemoryScope
+from hub.memory.contract import MemoryKind
 from hub.memory.front_matter import front_matter
 from hub.memory.markdown import passages
+from hub.memory.notebook import Change, Edit
+from hub.memory.scope import MemoryProvenance, MemoryScope
 from integrations.memory.notes.files.history import CHANGES_LIMIT
 from tests.integrations.memory.notes_house import ANNA, BEN, MAIN, NOBODY, OWNER, ROOM, TODAY, Notes
 

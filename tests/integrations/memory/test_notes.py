@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from hub.core.errors import Forbidden, InvalidRequest, NotFound
-from hub.memory.contract import MemoryKind, MemoryScope
+from hub.memory.contract import MemoryKind
 from hub.memory.places import CURATED_LIMIT_BYTES
+from hub.memory.scope import MemoryScope
 from hub.security.jail_path import PathRefused
 from integrations.memory.notes.forget.deletion_plan import FORGET_LIMIT
 from tests.integrations.memory.notes_house import ANNA, NOBODY, OWNER, Notes

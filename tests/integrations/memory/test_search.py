@@ -12,17 +12,8 @@ import orjson
 import pytest
 
 from hub.core.errors import Forbidden, InvalidRequest, NotFound, Unavailable
-from hub.memory.contract import (
-    NO_FILTERS,
-    Filters,
-    Forget,
-    Hit,
-    MemoryKind,
-    MemoryScope,
-    SearchAnswer,
-    Synced,
-    Verified,
-)
+from hub.memory.contract import NO_FILTERS, Filters, Forget, Hit, MemoryKind, SearchAnswer, Synced, Verified
+from hub.memory.scope import MemoryScope
 from hub.security.root import Root
 from integrations.memory.notes.client.deadline import LATE
 from integrations.memory.notes.files import grep

@@ -10,7 +10,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from hub.core.context import Authority
-from hub.memory.contract import MemoryEntry, MemoryKind, MemoryProvenance, MemoryScope
+from hub.memory.contract import MemoryEntry, MemoryKind
+from hub.memory.scope import MemoryProvenance, MemoryScope
 from hub.security.root import Root
 from hub.tools.approval import ApprovalDecision, ApprovalState, Ask
 from integrations.memory.notes.memory import NotesMemory

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 
-from hub.memory.contract import MemoryEntry, MemoryKind, MemoryProvenance
+from hub.memory.contract import MemoryEntry, MemoryKind
 from hub.memory.markdown import format_entry, whole_items
+from hub.memory.scope import MemoryProvenance
 from hub.memory.tidy.entries import Area, AreaFile
 from hub.memory.tidy.marks import TO_BE_SETTLED
 from hub.memory.tidy.plan import KnownEntries, TidyPlan, plan

@@ -12,8 +12,9 @@ from hub.agent.agents import Agents
 from hub.core.clock import ManualClock
 from hub.core.events import EventBus
 from hub.core.tasks import TaskOwner
-from hub.memory.contract import MemoryEntry, MemoryKind, MemoryProvenance
+from hub.memory.contract import MemoryEntry, MemoryKind
 from hub.memory.markdown import format_entry
+from hub.memory.scope import MemoryProvenance
 from hub.security.people import People, Person
 from hub.sessions.store import SessionStore
 from hub.storage.database import Database

@@ -12,9 +12,9 @@ from hub.agent.agents import Agents
 from hub.core.context import Authority
 from hub.core.secret import Secret
 from hub.integration.catalog import engine_modules
-from hub.memory.contract import MemoryScope
 from hub.memory.places import PRIVATE_AREA, areas_of
 from hub.memory.schema import OWN_ENGINES
+from hub.memory.scope import MemoryScope
 from hub.models.provider_config import ProviderConfig
 from hub.security.people import People
 from hub.sessions.privacy import scope_of

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from hub.core.errors import HubError
-from hub.memory.contract import MemoryFile
+from hub.memory.notebook import MemoryFile
 from hub.security.root import FolderEntry, Root
 from integrations.memory.notes.files.extra_path import ExtraPath
 from integrations.memory.notes.index.transcripts import said_in

@@ -18,8 +18,8 @@ from typing import Any
 
 from hub.core.errors import HubError
 from hub.memory.alike import fact_key
-from hub.memory.contract import Change
 from hub.memory.markdown import passages
+from hub.memory.notebook import Change
 from hub.storage.files import read_bounded, write_atomic
 from integrations.memory.notes.files.patches import Hunk, unified
 

@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, tzinfo
 
 from hub.core.errors import Conflict, Forbidden, InvalidRequest, NotFound
-from hub.memory.contract import CHANGES_LIMIT, Change, Edit, MemoryFile, MemoryProvenance, MemoryScope, MemoryText
+from hub.memory.contract import CHANGES_LIMIT
 from hub.memory.file_names import free_name, slug_of
 from hub.memory.front_matter import FrontMatter, with_front_matter
 from hub.memory.markdown import without_sources
+from hub.memory.notebook import Change, Edit, MemoryFile, MemoryText
 from hub.memory.places import (
     FOLDER,
     IMPORTED,
@@ -21,6 +22,7 @@ from hub.memory.places import (
     may_write,
     own_folder,
 )
+from hub.memory.scope import MemoryProvenance, MemoryScope
 from integrations.memory.notes.files import elsewhere
 from integrations.memory.notes.files.file_worker import FileWorker, FileWorkers
 from integrations.memory.notes.files.history import Record

@@ -10,10 +10,11 @@ from msgspec.structs import replace
 
 from hub.core.errors import InvalidRequest
 from hub.memory.alike import fact_key
-from hub.memory.contract import Added, Hit, MemoryEntry, MemoryScope
+from hub.memory.contract import Added, Hit, MemoryEntry
 from hub.memory.markdown import Passage, format_entry, passages, struck
 from hub.memory.places import CURATED, areas_of, may_strike, place_for
 from hub.memory.ranking import SNIPPET_LIMIT
+from hub.memory.scope import MemoryScope
 from integrations.memory.notes.files.file_worker import FileWorker
 from integrations.memory.notes.files.matching import Term, for_example, meant
 from integrations.memory.notes.files.memory_files import shown

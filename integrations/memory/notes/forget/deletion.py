@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hub.memory.chunking import chunk
-from hub.memory.contract import Forget, Hit, MemoryScope
+from hub.memory.contract import Forget, Hit
 from hub.memory.places import area_of
+from hub.memory.scope import MemoryScope
 from integrations.memory.notes.files.file_worker import FileWorker
 from integrations.memory.notes.files.matching import Term
 from integrations.memory.notes.files.memory_files import Draft, shown

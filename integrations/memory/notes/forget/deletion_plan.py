@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from hub.core.errors import InvalidRequest
 from hub.memory.alike import Relation, fact_key, gist_of, relation_of
-from hub.memory.contract import Forget, Hit, MemoryScope
+from hub.memory.contract import Forget, Hit
 from hub.memory.front_matter import front_matter
 from hub.memory.markdown import Passage, passages, without_lines
 from hub.memory.places import PERSON_AREA, area_of, areas_of, may_strike, may_write
 from hub.memory.ranking import SNIPPET_LIMIT
+from hub.memory.scope import MemoryScope
 from integrations.memory.notes.files.matching import Term, for_example, meant
 from integrations.memory.notes.files.memory_files import shown
 from integrations.memory.notes.hits import hit_of

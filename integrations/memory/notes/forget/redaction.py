@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from datetime import date
 
 from hub.core.errors import HubError
-from hub.memory.contract import Forget, Hit, MemoryScope
+from hub.memory.contract import Forget, Hit
 from hub.memory.places import areas_of
 from hub.memory.ranking import SNIPPET_LIMIT
+from hub.memory.scope import MemoryScope
 from hub.security.root import Root
 from integrations.memory.notes.files.matching import Term, has_all
 from integrations.memory.notes.forget.conversations import Runs

@@ -30,6 +30,7 @@ from integrations.memory.notes.index.engine_thread import EngineThread, Urgency
 from integrations.memory.notes.index.engines import Engines
 from integrations.memory.notes.index.filling import Filling, Progress
 from integrations.memory.notes.index.index_version import UNSOUND, VECTORS, IndexVersion
+from integrations.memory.notes.index.index_work import EMBEDDINGS, INDEX, IndexUnavailable, IndexWork, text_of
 from integrations.memory.notes.index.scan import leaving_out
 from integrations.memory.notes.index.settings import IndexSettings
 from integrations.memory.notes.index.vectorizing import Outcome, Tally, take_over, vectorize
@@ -41,17 +42,11 @@ T = TypeVar("T")
 
 LOCK_ATTEMPTS = 100
 LOCK_STEP_S = 0.1
-AGAIN_S = (5.0, 30.0, 120.0, 600.0)
-"""After a failure, how long until it is tried again by itself."""
 REST_S = 5.0
 """After building failed, how long no search begins it again."""
 DELETED = "it was deleted"
-INDEX, EMBEDDINGS, FILES = "index", "embeddings", "files"
+FILES = "files"
 FAILURES = (OSError, EngineMissing, *UNSOUND)
-
-
-class IndexUnavailable(Exception):
-    """The index cannot be used now; the text says why, for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +73,6 @@ class AgentIndex:
 
     Attributes:
         version: The current one, None while there is none.
-        problems: What is amiss, by what it concerns.
         synced_ms: When all files were last looked through, milliseconds since the epoch.
         leaving_out: What is told of conversations that something is left out of, by path (`scan.leaving_out`).
         building: How far a new index is, None when none is being built.
@@ -93,7 +87,6 @@ class AgentIndex:
         self.directory = Path(job.directory)
         self.engines = Engines(self.settings)
         self.version: IndexVersion | None = None
-        self.problems: dict[str, str] = {}
         self.synced_ms: int | None = None
         self.building: Progress | None = None
         self.first_look = asyncio.Event()
@@ -101,30 +94,32 @@ class AgentIndex:
         self._lock: int | None = None
         self._writing = asyncio.Lock()
         self._vectorizing = asyncio.Lock()
-        self._tasks: set[asyncio.Task[Any]] = set()
         self._opening: asyncio.Task[None] | None = None
         self._rebuilding: asyncio.Task[Tally] | None = None
-        self._retrying: asyncio.Task[None] | None = None
-        self._failures = 0
         self._embed_after = float("-inf")
         self._rebuilt_at = float("-inf")
-        self._closed = False
+        self._work = IndexWork(job.agent_id, lambda: self._sync(None))
 
     @property
     def closed(self) -> bool:
         """Whether another one took its place, or the worker ends."""
-        return self._closed
+        return self._work.closed
 
     @property
     def busy(self) -> bool:
         """Whether something goes on that should not be cut off."""
-        return any(task is not self._retrying for task in self._tasks)
+        return self._work.busy
 
     @property
     def wants_vectors(self) -> bool:
         """Whether passages without a vector wait for one that somebody could make."""
         chosen = self.shared.embedders.known(self.settings)
         return self.settings.wants_vectors and chosen is not None and chosen.embedder is not None
+
+    @property
+    def problems(self) -> dict[str, str]:
+        """What is wrong, by what it concerns."""
+        return self._work.problems
 
     def use(self, job: Job) -> None:
         """Replace the sources; the settings stay the same."""
@@ -133,7 +128,7 @@ class AgentIndex:
 
     def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Let work go on until it is done or the index is closed, even if nobody waits for it."""
-        return self._spawn(work)
+        return self._work.spawn(work)
 
     async def in_thread(self, call: Callable[[], T], urgency: Urgency = Urgency.WORK) -> T:
         """Run blocking work on the engines."""
@@ -147,7 +142,7 @@ class AgentIndex:
         """
         task = self._opening
         if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
-            task = self._opening = self._spawn(self._open())
+            task = self._opening = self._work.spawn(self._open())
         await asyncio.shield(task)
 
     async def sync(self, paths: Sequence[str] | None = None, *, force: bool = False) -> Tally:
@@ -161,23 +156,19 @@ class AgentIndex:
         await self.open()
         if force:
             return await self._rebuilt("as requested")
-        return await asyncio.shield(self._spawn(self._sync(paths)))
+        return await asyncio.shield(self._work.spawn(self._sync(paths)))
 
     def repair(self) -> bool:
         """Begin to rebuild the index if it is damaged or outdated; return whether it is being rebuilt."""
         version = self.version
         why = None if version is None else version.damage or version.outdated
-        if why is not None and time.monotonic() - self._rebuilt_at > REST_S and not self._closed:
+        if why is not None and time.monotonic() - self._rebuilt_at > REST_S and not self.closed:
             self._start_rebuild(why)
         return self._rebuilding is not None and not self._rebuilding.done()
 
     async def close(self) -> None:
         """Stop what goes on, and let go of the files."""
-        self._closed = True
-        tasks = list(self._tasks)
-        for each in tasks:
-            each.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._work.close()
         version, self.version = self.version, None
         if version is not None:
             await self.in_thread(version.close, Urgency.SEARCH)
@@ -194,11 +185,11 @@ class AgentIndex:
             why = await self._open_current(current)
             await self._remove_leftovers()
         except OSError as error:
-            raise IndexUnavailable(f"the index in {self.directory} cannot be opened: {_text(error)}") from error
+            raise IndexUnavailable(f"the index in {self.directory} cannot be opened: {text_of(error)}") from error
         if why is not None:
             self._start_rebuild(why)
         else:
-            self._spawn(self._sync(None))
+            self._work.spawn(self._sync(None))
 
     async def _take_lock(self) -> int:
         if self._lock is not None:
@@ -210,7 +201,7 @@ class AgentIndex:
             try:
                 found = await self._read(lambda: take_lock(self.directory))
             except OSError as error:
-                raise IndexUnavailable(f"the index in {self.directory} cannot be used: {_text(error)}") from error
+                raise IndexUnavailable(f"the index in {self.directory} cannot be used: {text_of(error)}") from error
             if found is not None:
                 return found
             await asyncio.sleep(LOCK_STEP_S)
@@ -224,7 +215,7 @@ class AgentIndex:
         try:
             self.version = await self.in_thread(lambda: IndexVersion(path, self.engines, is_new=False))
         except (EngineMissing, *UNSOUND) as error:
-            return f"it cannot be used: {_text(error)}"
+            return f"it cannot be used: {text_of(error)}"
         if current.fingerprint != self.engines.fingerprint:
             return "its settings, or how passages are cut, changed"
         return self.version.outdated
@@ -259,9 +250,9 @@ class AgentIndex:
                     why = DELETED
                 else:
                     await self._fill(version, paths)
-                    self._succeeded(INDEX)
+                    self._work.succeeded(INDEX)
             except OSError as error:
-                self._failed(INDEX, f"the index cannot be written, and is as it was: {_text(error)}")
+                self._work.failed(INDEX, f"the index cannot be written, and is as it was: {text_of(error)}")
             except UNSOUND as error:
                 why = str(error)
         if why is not None:
@@ -310,15 +301,15 @@ class AgentIndex:
         try:
             outcome = await vectorize(self.shared.thread, version, chosen, tally)
         except OSError as error:
-            outcome = Outcome(f"vectors cannot be written: {_text(error)}")
+            outcome = Outcome(f"vectors cannot be written: {text_of(error)}")
         except UNSOUND as error:
             return Outcome(str(error))  # it is rebuilt
         if outcome.problem is None:
-            self._succeeded(EMBEDDINGS)
+            self._work.succeeded(EMBEDDINGS)
         else:
-            wait_s = outcome.retry_after_s or self._next_wait_s
+            wait_s = outcome.retry_after_s or self._work.next_wait_s
             self._embed_after = time.monotonic() + wait_s
-            self._failed(EMBEDDINGS, outcome.problem, wait_s)
+            self._work.failed(EMBEDDINGS, outcome.problem, wait_s)
         return outcome
 
     # --- rebuilding ---
@@ -326,7 +317,7 @@ class AgentIndex:
     def _start_rebuild(self, why: str) -> asyncio.Task[Tally]:
         task = self._rebuilding
         if task is None or task.done():
-            task = self._rebuilding = self._spawn(self._rebuild(why))
+            task = self._rebuilding = self._work.spawn(self._rebuild(why))
         return task
 
     async def _rebuilt(self, why: str) -> Tally:
@@ -352,10 +343,10 @@ class AgentIndex:
                     async with self._vectorizing:
                         await self._embed(fresh, chosen, tally)
             await self._put_into_force(fresh)
-            self._succeeded(INDEX)
+            self._work.succeeded(INDEX)
         except FAILURES as error:
             self._rebuilt_at = time.monotonic()
-            self._failed(INDEX, f"the index cannot be built: {_text(error)}")
+            self._work.failed(INDEX, f"the index cannot be built: {text_of(error)}")
             return tally
         finally:
             self.building = None
@@ -401,55 +392,9 @@ class AgentIndex:
 
     # --- below ---
 
-    @property
-    def _next_wait_s(self) -> float:
-        return AGAIN_S[min(self._failures, len(AGAIN_S) - 1)]
-
-    def _failed(self, concern: str, problem: str, wait_s: float | None = None) -> None:
-        """Keep what is amiss, and try again after a while."""
-        _log.warning("memory of %s: %s", self.job.agent_id, problem)
-        self.problems[concern] = problem
-        wait_s = wait_s or self._next_wait_s
-        self._failures += 1
-        if (self._retrying is None or self._retrying.done()) and not self._closed:
-            self._retrying = self._spawn(self._retry(wait_s))
-
-    def _succeeded(self, concern: str) -> None:
-        self.problems.pop(concern, None)
-        if INDEX not in self.problems and EMBEDDINGS not in self.problems:
-            self._failures = 0
-
-    async def _retry(self, wait_s: float) -> None:
-        await asyncio.sleep(wait_s)
-        self._retrying = None
-        self._spawn(self._sync(None))
-
     async def _read(self, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self.shared.readers, call)
-
-    def _spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-        return task
-
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            if isinstance(error, IndexUnavailable):
-                self.problems[INDEX] = str(error)
-                return
-            _log.error("memory of %s: work died: %r", self.job.agent_id, error, exc_info=error)
-            self.problems[INDEX] = f"work on the index died: {error!r}"
 
 
 def _answers_by_meaning(version: IndexVersion, chosen: Chosen) -> bool:
     return chosen.fingerprint is not None and version.embedder == chosen.fingerprint and version.vectors is not None
-
-
-def _text(error: Exception) -> str:
-    if isinstance(error, EngineMissing):
-        return error.text
-    if isinstance(error, OSError):
-        return error.strerror or str(error)
-    return str(error)

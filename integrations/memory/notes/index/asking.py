@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from hub.memory.contract import Filters, SearchAnswer
 from hub.memory.ranking import RankingRules, rules_for
-from integrations.memory.notes.index.agent_index import EMBEDDINGS, AgentIndex, IndexUnavailable
+from integrations.memory.notes.index.agent_index import AgentIndex
 from integrations.memory.notes.index.contract import EmbeddingFailed
 from integrations.memory.notes.index.engine_thread import Urgency
 from integrations.memory.notes.index.index_version import IndexVersion
+from integrations.memory.notes.index.index_work import EMBEDDINGS, IndexUnavailable
 from integrations.memory.notes.index.search import Asked, IndexUnusable, Search, SearchResult, ask, rules_of
 
 if TYPE_CHECKING:

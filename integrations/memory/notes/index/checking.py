@@ -8,9 +8,10 @@ from functools import partial
 from typing import TypeVar
 
 from hub.memory.contract import Verified
-from integrations.memory.notes.index.agent_index import INDEX, AgentIndex
+from integrations.memory.notes.index.agent_index import AgentIndex
 from integrations.memory.notes.index.catalog import FileRow
 from integrations.memory.notes.index.index_version import UNSOUND, IndexVersion
+from integrations.memory.notes.index.index_work import INDEX
 from integrations.memory.notes.index.passages import Present, ReadFile
 from integrations.memory.notes.index.scan import list_sources, read
 

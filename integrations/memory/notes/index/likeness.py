@@ -13,8 +13,9 @@ from hub.memory.contract import Hit
 from hub.memory.engine_contract import EngineUnavailable
 from hub.memory.ranking import SNIPPET_LIMIT
 from integrations.memory.notes.hits import hit_of
-from integrations.memory.notes.index.agent_index import AgentIndex, IndexUnavailable
+from integrations.memory.notes.index.agent_index import AgentIndex
 from integrations.memory.notes.index.index_version import UNSOUND, IndexVersion
+from integrations.memory.notes.index.index_work import IndexUnavailable
 from integrations.memory.notes.index.stored import StoredPassage
 
 if TYPE_CHECKING:

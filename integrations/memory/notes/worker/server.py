@@ -17,13 +17,14 @@ import msgspec
 
 from hub.core.errors import HubError, InvalidRequest, Unavailable
 from hub.memory.contract import Filters, MemoryKind, Synced
-from integrations.memory.notes.index.agent_index import AgentIndex, IndexUnavailable, Shared
+from integrations.memory.notes.index.agent_index import AgentIndex, Shared
 from integrations.memory.notes.index.asking import search
 from integrations.memory.notes.index.checking import verify
 from integrations.memory.notes.index.contract import EmbeddingFailed
 from integrations.memory.notes.index.dropping import drop
 from integrations.memory.notes.index.embedders import Embedders
 from integrations.memory.notes.index.engine_thread import EngineThread
+from integrations.memory.notes.index.index_work import IndexUnavailable
 from integrations.memory.notes.index.likeness import similar
 from integrations.memory.notes.index.reporting import rss_bytes, status
 from integrations.memory.notes.index.settings import IndexSettings

@@ -18,10 +18,11 @@ from hub.core.errors import Unavailable
 from hub.core.tasks import TaskOwner
 from hub.memory.contract import NO_FILTERS, Filters, SearchAnswer
 from integrations.memory.notes.client.index_worker import IndexWorker
-from integrations.memory.notes.index.agent_index import AgentIndex, IndexUnavailable, Shared
+from integrations.memory.notes.index.agent_index import AgentIndex, Shared
 from integrations.memory.notes.index.asking import search
 from integrations.memory.notes.index.embedders import Embedders
 from integrations.memory.notes.index.engine_thread import EngineThread
+from integrations.memory.notes.index.index_work import IndexUnavailable
 from integrations.memory.notes.job import Job, Source
 from tests.servers.embedding_server import EmbeddingServer
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from integrations.memory.notes.index.agent_index import IndexUnavailable
+from integrations.memory.notes.index.index_work import IndexUnavailable
 from tests.integrations.memory.index.conftest import Notes, Shelf
 from tests.servers.embedding_server import EmbeddingServer
 

@@ -1,0 +1,52 @@
+"""Plain data of configuration files: values at a path of keys, and whether two are the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hub.config.paths import KeyPath
+from hub.config.spans import Tagged
+from hub.core.errors import InvalidRequest
+from hub.core.secret import Secret
+
+
+def nested(keys: KeyPath, value: Any) -> Any:
+    """Return a value within the mappings and lists that lead to it."""
+    for key in reversed(keys):
+        if isinstance(key, int):
+            if key != 0:
+                raise InvalidRequest("a new list begins with its first item")
+            value = [value]
+        else:
+            value = {key: value}
+    return value
+
+
+def at(data: Any, keys: KeyPath) -> Any:
+    """Return the value at `keys`; raises `LookupError` when there is none."""
+    for key in keys:
+        data = data[key]
+    return data
+
+
+def plain(value: Any) -> Any:
+    """Return a value as it is read back from a file: secrets as their tags."""
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(each) for each in value]
+    if isinstance(value, Secret) and value.source is not None:
+        tag, _, name = value.source.partition(" ")
+        return Tagged(tag, name)
+    return value
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are the same, true and 1 told apart, and keys in the same order."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    return bool(one == other) and isinstance(one, str) == isinstance(other, str)

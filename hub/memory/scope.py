@@ -1,0 +1,34 @@
+"""Whose memory it is, and where what is in it came from."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class MemoryScope(Struct, frozen=True):
+    """Whose memory may be seen and written.
+
+    Attributes:
+        person: Id of the person the session belongs to; None for a group or a stranger.
+        private: Whether this is an owner's private session, which alone sees `MEMORY.md` and the days.
+        group: Of a group's session, its `<channel>-<id>` as it stands in a file name; such a memory is seen in that
+            group alone.
+        shared: Whether what this home shares among its people is seen.
+    """
+
+    person: str | None
+    private: bool
+    group: str | None = None
+    shared: bool = False
+
+
+NOBODY = MemoryScope(person=None, private=False)
+
+
+class MemoryProvenance(Struct, frozen=True):
+    """Where an entry came from; kept in the Markdown in a form people can read."""
+
+    session_key: str
+    person: str | None
+    time: float
+    trusted: bool

@@ -1,0 +1,45 @@
+"""What the memory files of an agent hold: their texts, how many there are, and which cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from hub.memory.markdown import passages
+from integrations.memory.notes.files import elsewhere, grep
+from integrations.memory.notes.files.file_worker import FileWorker
+from integrations.memory.notes.files.memory_files import shown
+from integrations.memory.notes.job import FILE_LIMIT_BYTES, Source
+
+
+def texts(worker: FileWorker, sources: Sequence[Source], areas: Sequence[str]) -> Iterator[grep.Text]:
+    """Yield the texts of these areas as a search reads them."""
+    for path, text in worker.shelf.texts(areas):
+        yield grep.Text(path, shown(text))
+    for found in elsewhere.texts(sources, areas):
+        yield grep.Text(found.path, found.text, found.trusted)
+
+
+def facts(worker: FileWorker, *, counting: bool) -> dict[str, Any]:
+    """Return facts on files and history; passages only when there is no index that counted them."""
+    facts: dict[str, Any] = {"changes": worker.history.count()}
+    if counting:
+        files, count, skipped = counted(worker)
+        return {**facts, "files": files, "passages": count, "skipped": skipped}
+    entries = worker.shelf.entries()
+    skipped = sorted(each.path for each in entries if each.size_bytes > FILE_LIMIT_BYTES)
+    return {**facts, "files": len(entries) - len(skipped), "skipped": skipped}
+
+
+def heal(worker: FileWorker) -> tuple[None, Sequence[str]]:
+    """Finish or undo a change that a crash cut off."""
+    worker.journal.heal()
+    return None, ()
+
+
+def counted(worker: FileWorker) -> tuple[int, int, list[str]]:
+    """Return how many files and passages there are, and the files that cannot be read."""
+    entries = worker.shelf.entries()
+    read = dict(worker.shelf.texts())
+    skipped = sorted(each.path for each in entries if each.path not in read)
+    return len(read), sum(len(passages(text)) for text in read.values()), skipped
