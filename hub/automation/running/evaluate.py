@@ -6,7 +6,7 @@ do not decide.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
@@ -161,54 +161,53 @@ def _is_enabled(enabled: bool | str, asking: Asking, path: str) -> bool:
 
 
 def _all(conditions: Sequence[Condition], asking: Asking, path: str, below: str) -> _Questions:
-    children: dict[str, ConditionVerdict] = {}
-    failed: ConditionError | None = None
-    for index, condition in enumerate(conditions):
-        try:
-            verdict = yield from _ask(condition, asking, f"{path}/{below}{index}")
-        except ConditionError as error:
-            failed = failed or error
-            continue
-        children[f"{below}{index}"] = verdict
-        if not verdict.holds:
-            return ConditionVerdict(False, verdict.reason, children=children)
-    if failed is not None:
-        raise _with(failed, children)
+    failing, children = yield from _until(_fails, conditions, asking, f"{path}/", below)
+    if failing is not None:
+        return ConditionVerdict(False, failing.reason, children=children)
     return ConditionVerdict(True, children[f"{below}0"].reason if len(children) == 1 else _HELD, children=children)
 
 
 def _any(conditions: Sequence[Condition], asking: Asking, path: str) -> _Questions:
-    holding, children = yield from _first_that_holds(conditions, asking, path)
+    holding, children = yield from _until(_holds, conditions, asking, f"{path}/", "conditions/")
     if holding is not None:
         return ConditionVerdict(True, holding.reason, children=children)
     return ConditionVerdict(False, _reasons(children) or "there is nothing in it that could hold", children=children)
 
 
 def _none(conditions: Sequence[Condition], asking: Asking, path: str) -> _Questions:
-    holding, children = yield from _first_that_holds(conditions, asking, path)
+    holding, children = yield from _until(_holds, conditions, asking, f"{path}/", "conditions/")
     if holding is not None:
         return ConditionVerdict(False, f"{holding.reason}, and that must not be", children=children)
     return ConditionVerdict(True, _reasons(children) or "there is nothing in it", children=children)
 
 
-def _first_that_holds(
-    conditions: Sequence[Condition], asking: Asking, path: str
+def _until(
+    decides: Callable[[ConditionVerdict], bool], conditions: Sequence[Condition], asking: Asking, path: str, below: str
 ) -> Generator[_Question, ConditionVerdict, tuple[ConditionVerdict | None, dict[str, ConditionVerdict]]]:
-    """Return the first verdict that holds, if any does, and all that were reached."""
+    """Return the first verdict that decides, if any does, and all that were reached."""
     children: dict[str, ConditionVerdict] = {}
     failed: ConditionError | None = None
     for index, condition in enumerate(conditions):
+        place = f"{below}{index}"
         try:
-            verdict = yield from _ask(condition, asking, f"{path}/conditions/{index}")
+            verdict = yield from _ask(condition, asking, path + place)
         except ConditionError as error:
             failed = failed or error
             continue
-        children[f"conditions/{index}"] = verdict
-        if verdict.holds and verdict is not DISABLED:
+        children[place] = verdict
+        if decides(verdict):
             return verdict, children
     if failed is not None:
         raise _with(failed, children)
     return None, children
+
+
+def _fails(verdict: ConditionVerdict) -> bool:
+    return not verdict.holds
+
+
+def _holds(verdict: ConditionVerdict) -> bool:
+    return verdict.holds and verdict is not DISABLED
 
 
 def _reasons(children: Mapping[str, ConditionVerdict]) -> str:
