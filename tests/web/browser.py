@@ -6,18 +6,20 @@ import re
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
 from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, async_playwright, expect
 
+from tests.web.looks import DESKTOP
+
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 """Browsers that will do; the first draws nothing on a screen and takes half the time of the others."""
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
+    "--disable-gpu-compositing",
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
@@ -25,9 +27,6 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 WAIT_LIMIT_MS = 20_000
-DESKTOP = {"width": 1280, "height": 800}
-PHONE = {"width": 390, "height": 844}
-AXE = Path(__file__).parent / "vendor" / "axe.js"
 
 
 @asynccontextmanager
@@ -97,21 +96,6 @@ class Chromium:
         if url.startswith(("data:", "blob:", "about:")) or urlsplit(url).netloc == urlsplit(self.base_url).netloc:
             return
         self.faults.append(f"request to the outside: {url}")
-
-
-async def violations(page: Page) -> list[str]:
-    """Return what axe finds wrong with a page, by day and by night, one line each; by night only colours differ."""
-    await page.evaluate(AXE.read_text(encoding="utf-8"))
-    await page.emulate_media(color_scheme="dark", reduced_motion="reduce")
-    found = await page.evaluate("axe.run(document, {resultTypes: ['violations'], runOnly: ['color-contrast']})")
-    by_night = found["violations"]
-    await page.emulate_media(color_scheme="light", reduced_motion="reduce")
-    found = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    return [
-        f"{violation['id']}: {violation['help']}: {node['html'][:160]} {node.get('failureSummary', '')[:300]}"
-        for violation in [*found["violations"], *by_night]
-        for node in violation["nodes"]
-    ]
 
 
 async def is_ready(page: Page) -> None:

@@ -1,16 +1,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-from playwright.async_api import BrowserContext, Page, expect
+from playwright.async_api import BrowserContext, Page, StorageState, expect
 
-from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
-from tests.web.browser import PHONE, Chromium, is_ready, violations
+from tests.web.browser import Chromium, is_ready
 from tests.web.chat.test_chat_page import say
-from tests.web.conftest import sign_in
+from tests.web.looks import ON_A_PHONE, PHONE, faults, misfits, violations
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -23,17 +21,6 @@ PAGES = [
     "/config/history?file=configuration.yaml",
     "/chat?session=agent:nobody:main",
 ]
-LOOKS: dict[str, dict[str, Any]] = {
-    "desk": {},
-    "phone": {"viewport": PHONE, "has_touch": True, "is_mobile": True},
-}
-OVERFLOW = """Math.max(...[document.documentElement, document.querySelector("main")]
-  .map((element) => element.scrollWidth - element.clientWidth))"""
-SMALL = """() => [...document.querySelectorAll('button, select, input, nav a, summary')]
-  .filter((element) => !element.matches('[type=checkbox], [type=hidden]'))
-  .filter((element) => element.checkVisibility() && element.getBoundingClientRect().height < 43.5)
-  .map((element) => element.outerHTML.slice(0, 120))"""
-
 CUT = """() => [...document.querySelectorAll('.side nav a span, .side summary span')]
   .filter((element) => element.checkVisibility())
   .filter((element) => element.scrollWidth > element.clientWidth || element.getBoundingClientRect().right
@@ -54,40 +41,42 @@ async def fill_conversation(page: Page, model_server: OpenAIServer) -> None:
     await page.get_by_role("log").locator("details.tool summary").last.click()
 
 
-@pytest.mark.parametrize("look", LOOKS)
 async def test_every_page_is_accessible_and_fits(
-    chromium: Chromium, hub: HubProcess, model_server: OpenAIServer, look: str
+    chromium: Chromium, signed_in: BrowserContext, model_server: OpenAIServer
 ) -> None:
     chromium.allowed.append("status of 404")
-    page = await (await sign_in(chromium, hub, **LOOKS[look])).new_page()
-    await page.goto(f"/chat?session=agent:main:webchat:direct:{look.replace(', ', '-')}")
+    page = await signed_in.new_page()
+    await page.goto("/chat?session=agent:main:webchat:direct:looks")
     await is_ready(page)
     await fill_conversation(page, model_server)
-    found = {"/chat with a conversation": await violations(page)}
+    found = {"a conversation": await faults(page)}
 
     for path in PAGES:
         await page.goto(path)
         await is_ready(page)
-        found[path] = await violations(page)
-        found[f"{path} is wider than the window"] = (
-            [] if await page.evaluate(OVERFLOW) <= 0 else [str(page.viewport_size)]
-        )
-        found[f"{path} has small targets"] = await page.evaluate(SMALL)
-        found[f"{path} has one main heading"] = [] if await page.locator("h1").count() == 1 else ["h1"]
+        found[path] = await faults(page)
 
-    assert {path: problems for path, problems in found.items() if problems} == {}
+    assert found == {each: [] for each in ("a conversation", *PAGES)}
 
 
-@pytest.mark.parametrize("look", LOOKS)
-async def test_the_sign_in_page_is_accessible_and_fits(chromium: Chromium, look: str) -> None:
-    page = await (await chromium.context(**LOOKS[look])).new_page()
+async def test_a_conversation_is_accessible_on_a_phone(
+    chromium: Chromium, cookies: StorageState, model_server: OpenAIServer
+) -> None:
+    page = await (await chromium.context(storage_state=cookies, **ON_A_PHONE)).new_page()
+    await page.goto("/chat?session=agent:main:webchat:direct:phone")
+    await is_ready(page)
+    await fill_conversation(page, model_server)
+
+    assert [*await violations(page), *await misfits(page)] == []
+
+
+async def test_the_sign_in_page_is_accessible_and_fits(chromium: Chromium) -> None:
+    page = await (await chromium.context()).new_page()
 
     await page.goto("/login")
     await page.wait_for_selector("html[data-ready]")
 
-    assert await violations(page) == []
-    assert await page.evaluate(OVERFLOW) <= 0
-    assert await page.evaluate(SMALL) == []
+    assert await faults(page) == []
 
 
 async def test_the_focus_ring_of_the_sign_in_code_is_not_covered(chromium: Chromium) -> None:
@@ -103,8 +92,10 @@ async def test_the_focus_ring_of_the_sign_in_code_is_not_covered(chromium: Chrom
 
 
 @pytest.mark.parametrize("language", ["en", "zh-CN"])
-async def test_the_names_in_the_bar_of_a_phone_are_not_cut(chromium: Chromium, hub: HubProcess, language: str) -> None:
-    page = await (await sign_in(chromium, hub, **LOOKS["phone"], locale=language)).new_page()
+async def test_the_names_in_the_bar_of_a_phone_are_not_cut(
+    chromium: Chromium, cookies: StorageState, language: str
+) -> None:
+    page = await (await chromium.context(storage_state=cookies, **ON_A_PHONE, locale=language)).new_page()
     await page.goto("/overview")
     await is_ready(page)
 
@@ -160,8 +151,8 @@ async def test_letters_can_be_switched_off(page: Page) -> None:
     await expect(page.get_by_role("dialog")).to_have_count(0)
 
 
-async def test_the_theme_can_be_chosen_against_the_system(chromium: Chromium, hub: HubProcess) -> None:
-    page = await (await sign_in(chromium, hub, color_scheme="light")).new_page()
+async def test_the_theme_can_be_chosen_against_the_system(chromium: Chromium, cookies: StorageState) -> None:
+    page = await (await chromium.context(storage_state=cookies, color_scheme="light")).new_page()
     await page.goto("/overview")
     light = await page.evaluate("getComputedStyle(document.body).backgroundColor")
 
@@ -176,9 +167,9 @@ async def test_the_theme_can_be_chosen_against_the_system(chromium: Chromium, hu
 
 
 async def test_a_chinese_browser_is_answered_in_chinese(
-    chromium: Chromium, hub: HubProcess, model_server: OpenAIServer
+    chromium: Chromium, cookies: StorageState, model_server: OpenAIServer
 ) -> None:
-    page = await (await sign_in(chromium, hub, locale="zh-CN")).new_page()
+    page = await (await chromium.context(storage_state=cookies, locale="zh-CN")).new_page()
     model_server.queue("好的，记住了。")
     await page.goto("/chat")
     await is_ready(page)
@@ -205,9 +196,9 @@ async def test_the_language_can_be_chosen(page: Page) -> None:
 
 
 async def test_a_phone_has_its_navigation_at_the_bottom_and_lists_conversations_on_a_page(
-    chromium: Chromium, hub: HubProcess
+    chromium: Chromium, cookies: StorageState
 ) -> None:
-    page = await (await sign_in(chromium, hub, **LOOKS["phone"])).new_page()
+    page = await (await chromium.context(storage_state=cookies, **ON_A_PHONE)).new_page()
     await page.goto("/chat")
     await is_ready(page)
 

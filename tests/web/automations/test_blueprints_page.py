@@ -8,10 +8,10 @@ from playwright.async_api import BrowserContext, Locator, Page, expect
 
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
-from tests.web.browser import Chromium, is_ready, violations
-from tests.web.conftest import CONFIGURATION, sign_in
+from tests.web.browser import Chromium, is_ready
+from tests.web.conftest import CONFIGURATION
 from tests.web.furnished_home import BLUEPRINT, TextServer, furnish
-from tests.web.test_looks import LOOKS
+from tests.web.looks import faults, violations
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -204,21 +204,23 @@ async def test_one_that_is_used_is_not_removed(signed_in: BrowserContext, hub: H
     await expect(page.get_by_role("alert")).to_contain_text("is used by It needs it")
 
 
-@pytest.mark.parametrize("look", LOOKS)
-async def test_the_pages_are_accessible_and_fit(chromium: Chromium, hub: HubProcess, look: str) -> None:
-    path = shelved(hub, "Looks")
-    page = await (await sign_in(chromium, hub, **LOOKS[look])).new_page()
+async def test_the_pages_are_accessible_and_fit(signed_in: BrowserContext, hub: HubProcess) -> None:
+    used = [
+        shelved(hub, "Looks"),
+        "homarus/heartbeat.yaml",
+        "homarus/battery_low.yaml",
+        "homarus/morning_briefing.yaml",
+    ]
+    places = ["/blueprints", *(f"/blueprints/use?path={path}" for path in used)]
+    page = await signed_in.new_page()
     found = {}
 
-    pages = [path, "homarus/heartbeat.yaml", "homarus/battery_low.yaml", "homarus/morning_briefing.yaml"]
-    for place in ("/blueprints", *(f"/blueprints/use?path={each}" for each in pages)):
+    for place in places:
         await page.goto(place)
         await is_ready(page)
         await page.evaluate(
             "document.querySelectorAll('main details:not(.menu)').forEach((each) => { each.open = true; })"
         )
-        found[place] = await violations(page)
-        too_wide = "document.querySelector('main').scrollWidth > document.querySelector('main').clientWidth"
-        found[f"{place} is too wide"] = ["so it is"] if await page.evaluate(too_wide) else []
+        found[place] = await faults(page)
 
-    assert {place: problems for place, problems in found.items() if problems} == {}
+    assert found == {place: [] for place in places}

@@ -11,8 +11,9 @@ from playwright.async_api import BrowserContext, Route, expect
 
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
-from tests.web.browser import PHONE, Chromium
+from tests.web.browser import Chromium
 from tests.web.conftest import CONFIGURATION, sign_in
+from tests.web.looks import ON_A_PHONE
 from tests.web.memory.test_files_page import opened
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -86,7 +87,7 @@ async def test_what_was_typed_outlives_a_session_that_ended(
     assert file_of(hub, "memory/2026-05-12.md").read_text() == "# 2026-05-12\n\n- Late\n"
 
 
-@pytest.mark.parametrize("look", [{}, {"viewport": PHONE, "has_touch": True, "is_mobile": True}])
+@pytest.mark.parametrize("look", [{}, ON_A_PHONE])
 async def test_what_saving_came_to_is_seen_without_scrolling(
     chromium: Chromium, hub: HubProcess, look: dict[str, object]
 ) -> None:

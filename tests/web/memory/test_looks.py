@@ -10,10 +10,10 @@ from playwright.async_api import BrowserContext, expect
 from tests.memory.corpus.diary import diary
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
-from tests.web.browser import PHONE, Chromium
+from tests.web.browser import Chromium
 from tests.web.conftest import CONFIGURATION, sign_in
+from tests.web.looks import ON_A_PHONE, misfits
 from tests.web.memory.test_files_page import opened
-from tests.web.test_looks import OVERFLOW
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -54,7 +54,7 @@ async def test_years_of_days_are_a_month_at_a_time(signed_in: BrowserContext) ->
 
 async def test_a_table_is_readable_on_a_phone(chromium: Chromium, hub: HubProcess) -> None:
     hub.rpc("memory.write", {"edits": [{"path": "memory/table.md", "text": f"# Table\n\n{TABLE}"}]})
-    context = await sign_in(chromium, hub, viewport=PHONE, has_touch=True, is_mobile=True)
+    context = await sign_in(chromium, hub, **ON_A_PHONE)
 
     page = await opened(context, "/memory/file?path=memory/table.md")
 
@@ -62,11 +62,11 @@ async def test_a_table_is_readable_on_a_phone(chromium: Chromium, hub: HubProces
     cell = await page.get_by_role("cell", name="Donaudampfschifffahrtsgesellschaft").first.bounding_box()
     assert cell is not None
     assert cell["height"] < 60
-    assert await page.evaluate(OVERFLOW) <= 0
+    assert await misfits(page) == []
 
 
 async def test_the_tab_one_is_on_is_in_sight_on_a_phone(chromium: Chromium, hub: HubProcess) -> None:
-    context = await sign_in(chromium, hub, viewport=PHONE, has_touch=True, is_mobile=True)
+    context = await sign_in(chromium, hub, **ON_A_PHONE)
 
     page = await opened(context, "/memory/index")
 
