@@ -11,6 +11,11 @@ from hub.core.errors import LimitExceeded
 CLIENT_LIMIT = 10_000
 CLIENT_NAME_LIMIT = 128
 IPV6_PREFIX_BITS = 64
+IPV6_SITE_BITS = 48
+"""What one customer of a provider has: 65 536 networks, each of which is counted apart otherwise."""
+SITE_ATTEMPTS = 30
+ALL_ATTEMPTS = 100
+KNOWN_LIMIT = 256
 
 
 class TooManyAttempts(LimitExceeded):
@@ -33,10 +38,20 @@ class AttemptLimiter:
         attempts: Failures within the window after which a client is locked.
         window_s: Seconds.
         lock_s: Seconds.
+        told: What the refusal says, before when to try again.
     """
 
-    def __init__(self, clock: Clock, attempts: int = 10, window_s: float = 60, lock_s: float = 300) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        attempts: int = 10,
+        window_s: float = 60,
+        lock_s: float = 300,
+        *,
+        told: str = "too many failed attempts from this address",
+    ) -> None:
         self._clock = clock
+        self._told = told
         self._attempts = attempts
         self._window_s = window_s
         self._lock_s = lock_s
@@ -102,9 +117,57 @@ class AttemptLimiter:
         self._records.popitem(last=False)
 
     def _refusal(self, left_s: float) -> TooManyAttempts:
-        return TooManyAttempts(
-            f"too many failed attempts from this address; try again in {max(1, round(left_s))} s", retry_after_s=left_s
+        return TooManyAttempts(f"{self._told}; try again in {max(1, round(left_s))} s", retry_after_s=left_s)
+
+
+class PasswordLimiter:
+    """Counts guesses at the one password over many addresses: per IPv6 /48, and over all of them.
+
+    An address from which the password was right before is bounded by its own attempts alone, so that guesses from
+    elsewhere do not lock its owner out; so is whoever is local. Sign-ins that are in force, tokens and the Unix socket
+    are not counted here at all.
+    """
+
+    def __init__(self, clock: Clock, site_attempts: int = SITE_ATTEMPTS, all_attempts: int = ALL_ATTEMPTS) -> None:
+        self._sites = AttemptLimiter(clock, site_attempts, told="too many wrong passwords from this network")
+        self._all = AttemptLimiter(
+            clock,
+            all_attempts,
+            told="too many wrong passwords from everywhere; on the hub's machine `homarus dashboard` signs in",
         )
+        self._known: OrderedDict[str, None] = OrderedDict()
+
+    def reserve(self, address: str) -> None:
+        """Count a guess from an address as failed until `succeed` says otherwise.
+
+        Raises:
+            TooManyAttempts: Too many failures.
+        """
+        if client_key(address) in self._known:
+            return
+        self._sites.reserve(_site(address))
+        self._all.reserve("all")
+
+    def succeed(self, address: str) -> None:
+        """Take back the last guess: it was right."""
+        key = client_key(address)
+        if key not in self._known:
+            self._sites.succeed(_site(address))
+            self._all.succeed("all")
+        self._known[key] = None
+        self._known.move_to_end(key)
+        if len(self._known) > KNOWN_LIMIT:
+            self._known.popitem(last=False)
+
+
+def _site(client: str) -> str:
+    """Return the /48 of an IPv6 address; an IPv4 address is its own site."""
+    key = client_key(client)
+    address, separator, _ = key.partition("/")
+    if not separator:
+        return key
+    first = int(IPv6Address(address)) >> (128 - IPV6_SITE_BITS) << (128 - IPV6_SITE_BITS)
+    return f"{IPv6Address(first)}/{IPV6_SITE_BITS}"
 
 
 def client_key(client: str) -> str:

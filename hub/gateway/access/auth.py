@@ -23,7 +23,7 @@ from hub.gateway.calls.contract import Caller
 from hub.gateway.calls.settings import AuthMode, HttpSettings
 from hub.security.passwords import verify_password
 from hub.security.people import People
-from hub.security.rate_limit import AttemptLimiter, client_key
+from hub.security.rate_limit import AttemptLimiter, PasswordLimiter, client_key
 from hub.security.tokens import TokenStore
 from hub.security.web_sessions import WebSessions
 
@@ -97,6 +97,7 @@ class Authenticator:
         people: Who the owner is.
         hub_token: The token that has every right on loopback.
         limiter: Counts failures per client.
+        passwords: Counts guesses at the password over all clients.
     """
 
     def __init__(
@@ -105,11 +106,13 @@ class Authenticator:
         people: People,
         hub_token: Secret,
         limiter: AttemptLimiter,
+        passwords: PasswordLimiter,
     ) -> None:
         self._settings = settings
         self.people = people
         self._hub_digest = _digest(hub_token.reveal())
         self._limiter = limiter
+        self._passwords = passwords
         self._tokens: TokenStore | None = None
         self._web_sessions: WebSessions | None = None
         self._devices: Devices | None = None
@@ -203,7 +206,7 @@ class Authenticator:
                 details={"code": "AUTH_TOKEN_MISMATCH"},
             )
         caller = self._check_token(plain, client) or self._check_device_token(plain, client)
-        if caller is None and await self._is_password(plain):
+        if caller is None and await self._is_password(plain, client):
             caller = self._owner(PASSWORD_CREDENTIAL, client)
         if caller is None:
             raise WrongCredential("this token is not valid, or no longer", details={"code": "AUTH_TOKEN_MISMATCH"})
@@ -215,7 +218,7 @@ class Authenticator:
         Raises:
             WrongCredential: It is not, or there is none.
         """
-        if len(plain) > CREDENTIAL_LIMIT or not await self._is_password(plain):
+        if len(plain) > CREDENTIAL_LIMIT or not await self._is_password(plain, client):
             raise WrongCredential("the password is wrong", details={"code": "AUTH_PASSWORD_MISMATCH"})
         return self._good(self._owner(PASSWORD_CREDENTIAL, client), client)
 
@@ -318,10 +321,15 @@ class Authenticator:
     def _is_hub_token(self, plain: str) -> bool:
         return hmac.compare_digest(_digest(plain), self._hub_digest)
 
-    async def _is_password(self, plain: str) -> bool:
+    async def _is_password(self, plain: str, client: CallClient) -> bool:
         if self.mode is not AuthMode.PASSWORD or self._settings.password is None:
             return False
-        return await PASSWORDS.run(verify_password, self._settings.password, plain)
+        if not client.local:
+            self._passwords.reserve(client.address)
+        right = await PASSWORDS.run(verify_password, self._settings.password, plain)
+        if right and not client.local:
+            self._passwords.succeed(client.address)
+        return right
 
 
 def is_ambient(caller: Caller, client: CallClient) -> bool:

@@ -42,7 +42,7 @@ from hub.gateway.http_api.health import health_routes
 from hub.gateway.push.broadcast import Broadcast
 from hub.security.passwords import refuse_weak_password
 from hub.security.people import People
-from hub.security.rate_limit import AttemptLimiter
+from hub.security.rate_limit import AttemptLimiter, PasswordLimiter
 from hub.security.tokens import TokenStore
 from hub.security.web_sessions import WebSessions
 
@@ -117,7 +117,7 @@ class Gateway:
         self.unknown_page: UnknownPage | None = None
         self.methods = MethodTable()
         self.presence = Presence(clock, version)
-        self.authenticator = Authenticator(settings, people, hub_token, AttemptLimiter(clock))
+        self.authenticator = Authenticator(settings, people, hub_token, AttemptLimiter(clock), PasswordLimiter(clock))
         self.dispatcher = Dispatcher(self.methods)
         self.broadcast = Broadcast()
         self.guard = Guard(settings.limits)
