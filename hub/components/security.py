@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hub.components.component import Component
 from hub.components.foundation import Foundation
+from hub.core.stages import Stage
 from hub.messaging.channels import ChannelRegistry
 from hub.models.registry import ModelRegistry
 from hub.security.egress import Egress
@@ -21,6 +24,10 @@ class SecurityComponent(Component):
         self._channels = channels
         self.people = self._configured()
         self.egress = Egress(lambda: base.section("network")["allow_private"])
+
+    def stages(self) -> Sequence[Stage]:
+        """Return the stage that ends what is fetched and read."""
+        return [Stage("egress", None, self.egress.close)]
 
     def current_people(self) -> People:
         """Return the people as configured now."""

@@ -17,6 +17,7 @@ from hub.core.errors import InvalidRequest, TimedOut, Unavailable
 from hub.security.charset import decode
 from hub.security.egress_body import ACCEPTED_ENCODINGS, BodyRefused, read_body
 from hub.security.egress_dial import Dial, EgressRefused, LookUp, look_up as look_up_by_system
+from hub.security.outside_reader import OutsideReader
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
@@ -74,7 +75,7 @@ class Fetched(Struct, frozen=True):
         return decode(self.body, rest.split(";")[0])
 
 
-class _Request(Struct, frozen=True):
+class EgressRequest(Struct, frozen=True):
     """One hop."""
 
     url: URL
@@ -87,7 +88,7 @@ class Egress:
     """Fetches URLs that come from outside.
 
     Args:
-        allow_private: The private targets the owner named, as `host:port`; no redirect from elsewhere to them.
+        allow_private: The private targets the owner named, as `host:port`; no redirect leads to another address there.
         look_up: Gives the addresses of a host name; the system's way without it.
     """
 
@@ -97,6 +98,8 @@ class Egress:
         self._places = asyncio.Semaphore(PARALLEL_LIMIT)
         self._under_way: set[asyncio.Task[Fetched]] = set()
         self._closed = False
+        self.reader = OutsideReader()
+        """Reads what was fetched."""
 
     async def fetch(
         self,
@@ -126,7 +129,7 @@ class Egress:
 
         Cancelling it closes the connection.
         """
-        request = _Request(parse_url(url), _method(method), _headers(headers), _body(body))
+        request = EgressRequest(parse_url(url), _method(method), _headers(headers), _body(body))
         if self._closed:
             raise EgressFailed(str(request.url.host), "the hub is stopping")
         task = asyncio.create_task(self._fetch(request, limit_bytes, timeout_s), name=f"fetch {request.url.host}")
@@ -141,14 +144,15 @@ class Egress:
             raise EgressFailed(str(request.url.host), "the hub is stopping") from None
 
     async def close(self) -> None:
-        """End what is under way; every later fetch fails."""
+        """End what is under way, and the processes that read; every later fetch fails."""
         self._closed = True
         under_way = list(self._under_way)
         for task in under_way:
             task.cancel()
         await asyncio.gather(*under_way, return_exceptions=True)
+        await self.reader.close()
 
-    async def _fetch(self, request: _Request, limit_bytes: int, timeout_s: float) -> Fetched:
+    async def _fetch(self, request: EgressRequest, limit_bytes: int, timeout_s: float) -> Fetched:
         try:
             async with asyncio.timeout(timeout_s), self._places:
                 first = request.url
@@ -164,7 +168,7 @@ class Egress:
             raise TimedOut(told, details={"host": host}) from error
         raise EgressFailed(str(request.url.host), f"more than {REDIRECT_LIMIT} redirects")
 
-    async def _hop(self, request: _Request, limit_bytes: int, *, private: bool) -> Fetched | _Request:
+    async def _hop(self, request: EgressRequest, limit_bytes: int, *, private: bool) -> Fetched | EgressRequest:
         """Return an answer, or the request that its redirect asks for; `private`: whether the target may be."""
         import aiohttp
 
@@ -198,7 +202,7 @@ class Egress:
                 ) as response,
             ):
                 if response.status in _REDIRECTS and "Location" in response.headers:
-                    return _redirected(request, response.status, response.headers["Location"])
+                    return redirected(request, response.status, response.headers["Location"])
                 return await _taken(response, limit_bytes)
         except BodyRefused as error:
             raise EgressFailed(host, f"its answer {error}") from error
@@ -213,8 +217,11 @@ class Egress:
 
 
 def may_be_private(first: URL, target: URL, named: Collection[str]) -> bool:
-    """Whether a target may be private: the owner named it, and what was asked for first; no redirect from elsewhere."""
-    return _place(first) in named and _place(target) in named
+    """Whether a target may be private: it is the host and port that was asked for, and the owner named it.
+
+    A redirect to any other address is judged as public only, also from one named target to another.
+    """
+    return _place(target) == _place(first) and _place(first) in named
 
 
 def _place(url: URL) -> str:
@@ -270,7 +277,7 @@ def refuse_odd_number(host: str) -> None:
         raise EgressRefused(host, "it is an address that is not written in its usual form")
 
 
-def _redirected(request: _Request, status: int, location: str) -> _Request:
+def redirected(request: EgressRequest, status: int, location: str) -> EgressRequest:
     """Return the request a redirect asks for."""
     from yarl import URL
 
@@ -279,13 +286,13 @@ def _redirected(request: _Request, status: int, location: str) -> _Request:
     except (InvalidRequest, ValueError) as error:
         raise EgressFailed(str(request.url.host), f"it redirects to what is not fetched ({error})") from error
     if target.origin() != request.url.origin():
-        return _Request(target, "HEAD" if request.method == "HEAD" else "GET")
+        return EgressRequest(target, "HEAD" if request.method == "HEAD" else "GET")
     if request.method == "HEAD" or status in {307, 308}:
-        return _Request(target, request.method, request.headers, request.body)
+        return EgressRequest(target, request.method, request.headers, request.body)
     if status == 303 or request.method == "POST":
         kept = {name: value for name, value in request.headers.items() if not name.lower().startswith("content-")}
-        return _Request(target, "GET", kept)
-    return _Request(target, request.method, request.headers, request.body)
+        return EgressRequest(target, "GET", kept)
+    return EgressRequest(target, request.method, request.headers, request.body)
 
 
 async def _taken(response: ClientResponse, limit_bytes: int) -> Fetched:

@@ -12,7 +12,7 @@ import pytest
 from yarl import URL
 
 from hub.core.errors import InvalidRequest, TimedOut
-from hub.security.egress import Egress, EgressFailed, EgressRefused, may_be_private
+from hub.security.egress import Egress, EgressFailed, EgressRefused, EgressRequest, may_be_private, redirected
 from hub.security.egress_dial import Dial, look_up
 from tests.security.web_servers import WebServer, self_signed, started
 
@@ -206,13 +206,28 @@ async def test_each_redirect_is_judged(server: WebServer, other: WebServer, allo
     assert other.asked == []
 
 
-def test_only_a_named_private_target_leads_to_another() -> None:
+async def test_no_redirect_leads_from_one_named_private_target_to_another(server: WebServer, other: WebServer) -> None:
+    server.redirect("/out", other.url("/secret"))
+    server.redirect("/moved", server.url("/here"))
+    server.page("/here", "moved within the same server")
+    egress = Egress(lambda: {server.target, other.target})
+
+    with pytest.raises(EgressRefused):
+        await egress.fetch(server.url("/out"))
+
+    assert other.asked == []
+    assert (await egress.fetch(server.url("/moved"))).text == "moved within the same server"
+    assert (await egress.fetch(other.url("/secret"))).status == 404
+
+
+def test_only_the_named_private_target_that_was_asked_for_may_be_private() -> None:
     named = frozenset({"nas.home:80", "127.0.0.1:8080"})
     nas, here = URL("http://nas.home/"), URL("http://127.0.0.1:8080/x")
 
-    assert may_be_private(nas, here, named)
+    assert may_be_private(nas, URL("http://NAS.home:80/other"), named)
+    assert not may_be_private(nas, here, named)
     assert not may_be_private(URL("https://example.org/"), nas, named)
-    assert not may_be_private(nas, URL("http://127.0.0.1:8081/"), named)
+    assert not may_be_private(here, URL("http://127.0.0.1:8081/"), named)
 
 
 @pytest.mark.parametrize("location", ["file:///etc/passwd", "ftp://127.0.0.1/", "http://u:p@127.0.0.1/", "mailto:a@b"])
@@ -235,17 +250,16 @@ async def test_five_redirects_are_followed_and_no_sixth(server: WebServer, allow
         await allowed.fetch(server.url("/0"))
 
 
-@pytest.mark.parametrize("status", [302, 307, 308])
-async def test_another_origin_gets_neither_headers_nor_body(server: WebServer, other: WebServer, status: int) -> None:
-    egress = Egress(lambda: {server.target, other.target})
-    server.redirect("/in", other.url("/there"), status)
-    other.page("/there", "taken")
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize(
+    "location", ["https://b.example/", "http://a.example/", "https://a.example:444/", "//b.example"]
+)
+def test_another_origin_gets_neither_headers_nor_body(status: int, location: str) -> None:
+    request = EgressRequest(URL("https://a.example/"), "POST", {"Authorization": "Bearer x"}, b"secret")
 
-    await egress.fetch(server.url("/in"), method="POST", body=b"secret", headers={"Authorization": "Bearer x"})
+    after = redirected(request, status, location)
 
-    asked = other.asked[0]
-    assert (asked.method, asked.body) == ("GET", b"")
-    assert "Authorization" not in asked.headers
+    assert (after.method, after.headers, after.body) == ("GET", {}, None)
 
 
 async def test_the_same_origin_gets_the_body_again_only_where_http_says_so(server: WebServer, allowed: Egress) -> None:

@@ -10,12 +10,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from hub.automation.blueprints.document import Blueprint, read_blueprint
+from hub.automation.blueprints.document import Blueprint
 from hub.automation.blueprints.expanding import FOLDER, expand, shelf_of
 from hub.automation.blueprints.filling import USE
+from hub.automation.blueprints.foreign import ForeignBlueprint, blueprint_of_answer, blueprint_of_text
 from hub.automation.blueprints.metadata import DOMAINS
-from hub.automation.blueprints.source_line import with_source
-from hub.automation.blueprints.sources import fetch_source, path_from
+from hub.automation.blueprints.sources import fetch_source
 from hub.automation.blueprints.store import SUFFIXES, BlueprintFile
 from hub.core.errors import Conflict, InvalidRequest, NotFound
 from hub.security.egress import Egress
@@ -29,21 +29,27 @@ Keep = Callable[[str, bytes], object]
 
 
 class BlueprintDraft(Struct, frozen=True):
-    """A blueprint that is not on the shelf yet.
+    """A blueprint that is not among the home's yet.
 
     Attributes:
         path: Where it would lie.
+        about: What it says of itself.
         exists: Whether a file of the home lies there.
     """
 
     path: str
     text: str
-    blueprint: Blueprint
+    about: Mapping[str, Any]
     exists: bool
+
+    @property
+    def domain(self) -> str:
+        """What it makes: automations or scripts."""
+        return str(self.about["domain"])
 
     def as_dict(self) -> dict[str, Any]:
         """The draft as the gateway and the dashboard show it."""
-        return {**_described(self.blueprint), "path": self.path, "text": self.text, "exists": self.exists}
+        return {**self.about, "path": self.path, "text": self.text, "exists": self.exists}
 
 
 class Update(Struct, frozen=True):
@@ -136,46 +142,39 @@ class Blueprints:
 
     # --- importing ---
 
-    def draft(self, text: str, path: str | None = None) -> BlueprintDraft:
-        """Return what a text would be on the shelf.
+    async def draft(self, text: str, path: str | None = None) -> BlueprintDraft:
+        """Return what a text would be among the home's blueprints.
 
         Raises:
-            BlueprintInvalid: It has mistakes.
+            HubError: It is no valid blueprint.
         """
-        blueprint = read_blueprint(text, "the imported text")
-        target = _yaml_path(path or path_from("imported", blueprint.metadata.name))
-        return BlueprintDraft(target, text, blueprint, self._exists(blueprint.metadata.domain, target))
+        return await asyncio.to_thread(self._drafted, await blueprint_of_text(self._egress.reader, text), path)
 
     async def draft_from_url(self, url: str, path: str | None = None) -> BlueprintDraft:
-        """Fetch a blueprint and return what it would be on the shelf; it then says where it came from.
+        """Fetch a blueprint and return what it would be among the home's; it then says where it came from.
 
         Raises:
             HubError: It cannot be fetched, is none, or has mistakes.
         """
-        source = await fetch_source(self._egress, url)
-        read_blueprint(source.text, url)
-        return await asyncio.to_thread(self.draft, with_source(source.text, url), path or source.suggested_path)
+        answer = await fetch_source(self._egress, url)
+        found = await blueprint_of_answer(self._egress.reader, url, answer)
+        return await asyncio.to_thread(self._drafted, found, path)
 
-    def import_text(self, text: str, path: str | None = None, *, overwrite: bool = False) -> BlueprintDraft:
-        """Put a text on the shelf.
+    async def import_text(self, text: str, path: str | None = None, *, overwrite: bool = False) -> BlueprintDraft:
+        """Add a text to the home's blueprints.
 
         Raises:
-            BlueprintInvalid: It has mistakes.
+            HubError: It is no valid blueprint.
             Conflict: There is another file at this path, and it is not to be replaced.
         """
-        draft = self.draft(text, path)
-        if draft.exists and not overwrite:
-            raise Conflict(f"there is a blueprint {draft.path} already", details={"path": draft.path})
-        self._write(draft.blueprint.metadata.domain, draft.path, text)
-        return draft
+        return await asyncio.to_thread(self._add, await self.draft(text, path), overwrite)
 
     async def import_url(self, url: str, path: str | None = None, *, overwrite: bool = False) -> BlueprintDraft:
-        """Fetch a blueprint and put it on the shelf; see `draft_from_url` and `import_text`."""
-        draft = await self.draft_from_url(url, path)
-        return await asyncio.to_thread(self.import_text, draft.text, draft.path, overwrite=overwrite)
+        """Fetch a blueprint and add it to the home's; see `draft_from_url` and `import_text`."""
+        return await asyncio.to_thread(self._add, await self.draft_from_url(url, path), overwrite)
 
     async def update(self, path: str, domain: str = AUTOMATION, *, confirm: str | None = None) -> Update:
-        """Fetch a blueprint anew from where it came from.
+        """Fetch a blueprint again from where it came from.
 
         Args:
             confirm: The hash of an update that was shown; without it nothing is written.
@@ -191,14 +190,14 @@ class Blueprints:
         if found.blueprint is None or url is None:
             raise InvalidRequest(f"{path} does not say where it came from (source_url)")
         draft = await self.draft_from_url(url, path)
-        if draft.blueprint.metadata.domain != domain:
-            raise Conflict(f"what is at {url} now is a blueprint of domain {draft.blueprint.metadata.domain}")
-        if confirm is not None and confirm != draft.blueprint.hash:
+        if draft.domain != domain:
+            raise Conflict(f"what is at {url} now is a blueprint of domain {draft.domain}")
+        if confirm is not None and confirm != draft.about["hash"]:
             raise Conflict(f"what is at {url} changed since it was shown; look at it again", details={"path": path})
         diff = _diff(found.blueprint.text, draft.text, found.blueprint.file)
         if confirm is not None and diff:
             await asyncio.to_thread(self._write, domain, path, draft.text)
-        return Update(path, diff, draft.blueprint.hash, confirm is not None and bool(diff))
+        return Update(path, diff, draft.about["hash"], confirm is not None and bool(diff))
 
     def remove(self, path: str, config: Mapping[str, Any], domain: str = AUTOMATION) -> None:
         """Take a blueprint of the home off the shelf.
@@ -221,9 +220,19 @@ class Blueprints:
 
     # --- below ---
 
+    def _drafted(self, found: ForeignBlueprint, path: str | None) -> BlueprintDraft:
+        target = _yaml_path(path or found.suggested_path)
+        return BlueprintDraft(target, found.text, found.about, self._exists(found.about["domain"], target))
+
+    def _add(self, draft: BlueprintDraft, overwrite: bool) -> BlueprintDraft:
+        if draft.exists and not overwrite:
+            raise Conflict(f"there is a blueprint {draft.path} already", details={"path": draft.path})
+        self._write(draft.domain, draft.path, draft.text)
+        return draft
+
     def _shown(self, found: BlueprintFile, used: Users) -> dict[str, Any]:
         return {
-            **(_described(found.blueprint) if found.blueprint else {}),
+            **(found.blueprint.as_dict() if found.blueprint else {}),
             "path": found.path,
             "domain": found.domain,
             "bundled": found.bundled,
@@ -250,20 +259,6 @@ class Blueprints:
     def _keep_old(self, domain: str, path: str) -> None:
         if self._keep is not None and self._exists(domain, path):
             self._keep(f"{FOLDER}/{domain}/{path}", self._shelf.root(domain).read_bytes(path))
-
-
-def _described(blueprint: Blueprint) -> dict[str, Any]:
-    about = blueprint.metadata
-    return {
-        "name": about.name,
-        "domain": about.domain,
-        "description": about.description,
-        "author": about.author,
-        "icon": about.icon,
-        "source_url": about.source_url,
-        "hash": blueprint.hash,
-        "sections": [section.as_dict() for section in about.sections],
-    }
 
 
 def _users(config: Mapping[str, Any]) -> list[tuple[str | None, Mapping[str, Any]]]:

@@ -49,6 +49,20 @@ class Blueprint(Struct, frozen=True):
         """Its inputs by key."""
         return self.metadata.inputs
 
+    def as_dict(self) -> dict[str, Any]:
+        """What the blueprint says of itself, as the gateway and the dashboard show it."""
+        about = self.metadata
+        return {
+            "name": about.name,
+            "domain": about.domain,
+            "description": about.description,
+            "author": about.author,
+            "icon": about.icon,
+            "source_url": about.source_url,
+            "hash": self.hash,
+            "sections": [section.as_dict() for section in about.sections],
+        }
+
     def fill(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Return what it makes with values for all of its inputs: an automation or script without its grammar."""
         body: dict[str, Any] = substitute({key: each for key, each in self.root.items() if key != BLUEPRINT}, inputs)

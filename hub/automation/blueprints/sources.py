@@ -66,19 +66,18 @@ def place_of(url: str) -> SourceAddress:
     return SourceAddress(url, lambda got: _from_file(got, folder))
 
 
-async def fetch_source(egress: Egress, url: str) -> BlueprintSource:
-    """Fetch a blueprint.
+async def fetch_source(egress: Egress, url: str) -> Fetched:
+    """Fetch what a blueprint is read from.
 
     Raises:
-        NotFound: There is none at this address.
-        InvalidRequest: What is there is none.
+        NotFound: There is nothing at this address.
         HubError: It cannot be fetched, for the reasons `Egress.fetch` has.
     """
     place = place_of(url)
     answer = await egress.fetch(place.url, headers={"Accept": "*/*"}, limit_bytes=4 * SIZE_LIMIT_BYTES)
     if answer.status != 200:
         raise NotFound(f"there is no blueprint at {url}: {place.url} answers with status {answer.status}")
-    return place.read(answer)
+    return answer
 
 
 def path_from(folder: str, name: str) -> str:

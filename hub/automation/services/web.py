@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from collections.abc import Mapping
 from typing import Any
 
 from hub.automation.services.remembered_pages import TEXT_LIMIT, RememberedPage, RememberedPages
-from hub.automation.services.web_text import PageText, read_page
+from hub.automation.services.web_text import PageText, changed_lines, read_page
 from hub.core.events import Unsubscribe
 from hub.core.executors import EGRESS
 from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, integer, string, url
 from hub.core.services import AgentRule, ResponseMode, ServiceCall, ServiceRegistry
 from hub.security.egress import METHODS, Egress, Fetched
 
-DIFF_LIMIT = 8_000
-DIFF_LINES_LIMIT = 1_000
 LENGTH_DEFAULT = 8_000
 
 FETCH_SCHEMA = Schema(
@@ -55,7 +52,11 @@ def register_web(services: ServiceRegistry, egress: Egress, store: RememberedPag
             headers=data["headers"],
             body=data["body"].encode() if "body" in data else None,
         )
-        return await EGRESS.run(_look, answer, data.get("remember"), data["length"], store)
+        page = await egress.reader.read("the page", read_page, answer.body, dict(answer.headers), returns=PageText)
+        found = _found(answer, page, data["length"])
+        if "remember" in data:
+            found.update(await _compared(egress, store, data["remember"], page, found))
+        return found
 
     return services.register(
         "web",
@@ -69,36 +70,32 @@ def register_web(services: ServiceRegistry, egress: Egress, store: RememberedPag
     )
 
 
-def _look(answer: Fetched, key: str | None, length: int, store: RememberedPages) -> dict[str, Any]:
-    page = read_page(answer.body, answer.headers)
-    hash = hashlib.sha256(page.text.encode() if page.text else answer.body).hexdigest()
-    found: dict[str, Any] = {
+def _found(answer: Fetched, page: PageText, length: int) -> dict[str, Any]:
+    return {
         "status": answer.status,
         "url": answer.url,
         "title": page.title,
         "text": page.text[:length],
         "truncated": len(page.text) > length,
-        "hash": hash,
+        "hash": hashlib.sha256(page.text.encode() if page.text else answer.body).hexdigest(),
     }
-    if key is not None:
-        found.update(_compared(page, hash, key, store, is_fine=200 <= answer.status < 300))
-    return found
 
 
-def _compared(page: PageText, hash: str, key: str, store: RememberedPages, *, is_fine: bool) -> dict[str, Any]:
-    if not is_fine:
+async def _compared(
+    egress: Egress, store: RememberedPages, key: str, page: PageText, found: Mapping[str, Any]
+) -> dict[str, Any]:
+    if not 200 <= found["status"] < 300:
         return {"changed": False, "first": False, "diff": ""}
-    before = store.get(key)
-    if before is None or before.hash != hash:
-        store.put(key, RememberedPage(hash, page.text))
+    before = await EGRESS.run(store.get, key)
+    if before is None or before.hash != found["hash"]:
+        await EGRESS.run(store.put, key, RememberedPage(found["hash"], page.text))
     if before is None:
         return {"changed": False, "first": True, "diff": ""}
-    changed = before.hash != hash
-    return {"changed": changed, "first": False, "diff": _diff(before.text, page.text[:TEXT_LIMIT]) if changed else ""}
-
-
-def _diff(before: str, after: str) -> str:
-    """Return what changed, as lines that begin with + or -, with the line around each for orientation."""
-    old, new = before.split("\n")[:DIFF_LINES_LIMIT], after.split("\n")[:DIFF_LINES_LIMIT]
-    lines = list(difflib.unified_diff(old, new, n=1, lineterm=""))[2:]
-    return "\n".join(line for line in lines if not line.startswith("@@"))[:DIFF_LIMIT]
+    if before.hash == found["hash"]:
+        return {"changed": False, "first": False, "diff": ""}
+    texts = before.text, page.text[:TEXT_LIMIT]
+    return {
+        "changed": True,
+        "first": False,
+        "diff": await egress.reader.read("the page", changed_lines, *texts, returns=str),
+    }

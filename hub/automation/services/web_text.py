@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import html
 import re
 from collections.abc import Mapping
@@ -11,6 +12,8 @@ from msgspec import Struct
 from hub.security.charset import decode
 
 TITLE_LIMIT = 300
+DIFF_LIMIT = 8_000
+DIFF_LINES_LIMIT = 1_000
 
 _BLOCKS = frozenset(
     {
@@ -44,7 +47,7 @@ class PageText(Struct, frozen=True):
 def read_page(body: bytes, headers: Mapping[str, str]) -> PageText:
     """Return the readable text of a page; of what is no text, nothing.
 
-    It takes time with the size of the page: call it in a thread.
+    A page can be made to take long: it is called in a process of its own (`hub.security.outside_reader`).
 
     Args:
         headers: With lower-case names.
@@ -78,6 +81,13 @@ def html_to_text(source: str) -> str:
                 _add(parts, part)
     _add(parts, source[position:].replace("\n", " "))
     return _tidy(html.unescape("".join(parts)))
+
+
+def changed_lines(before: str, after: str) -> str:
+    """Return what changed, as lines that begin with + or -, with the line around each for orientation."""
+    old, new = before.split("\n")[:DIFF_LINES_LIMIT], after.split("\n")[:DIFF_LINES_LIMIT]
+    lines = list(difflib.unified_diff(old, new, n=1, lineterm=""))[2:]
+    return "\n".join(line for line in lines if not line.startswith("@@"))[:DIFF_LIMIT]
 
 
 def _end_of_markup(source: str, match: re.Match[str]) -> int:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import json
-import sys
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -13,14 +9,14 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from hub.automation.sources import feed_reader
-from hub.core.errors import InvalidRequest, TimedOut, Unavailable
+from hub.automation.sources.feed_reader import BODY_LIMIT_BYTES, read_items
+from hub.core.errors import InvalidRequest, Unavailable
 from hub.security.egress import Egress
+from hub.security.outside_reader import OutsideReader
 from hub.storage.errors import StorageError
 from hub.storage.versioned_file import VersionedFile
 
 FETCH_TIMEOUT_S = 30.0
-READ_TIMEOUT_S = 30.0
 SEEN_LIMIT = 1_000
 """Ids that are remembered of a feed, the newest; more than a feed has at once."""
 FILES_LIMIT = 500
@@ -118,14 +114,12 @@ async def look(url: str, egress: Egress, seen: Seen) -> Feed | None:
         headers["If-None-Match"] = seen.etag
     if seen.modified:
         headers["If-Modified-Since"] = seen.modified
-    answer = await egress.fetch(
-        url, headers=headers, limit_bytes=feed_reader.BODY_LIMIT_BYTES, timeout_s=FETCH_TIMEOUT_S
-    )
+    answer = await egress.fetch(url, headers=headers, limit_bytes=BODY_LIMIT_BYTES, timeout_s=FETCH_TIMEOUT_S)
     if answer.status == 304:
         return None
     if answer.status != 200:
         raise Unavailable(f"{url} answered with the status {answer.status}")
-    feed = await read_feed(answer.body)
+    feed = await read_feed(answer.body, egress.reader)
     seen.etag = _header(answer.headers, "etag")
     seen.modified = _header(answer.headers, "last-modified")
     return feed
@@ -136,33 +130,14 @@ def _header(headers: Mapping[str, str], name: str) -> str:
     return value if len(value) <= HEADER_CHARS and value.isprintable() else ""
 
 
-async def read_feed(body: bytes) -> Feed:
-    """Read a feed in a process of its own.
+async def read_feed(body: bytes, reader: OutsideReader) -> Feed:
+    """Read a feed.
 
     Raises:
-        InvalidRequest: It is no feed.
+        InvalidRequest: It is no feed, or takes too much to read.
         TimedOut: It takes too long.
     """
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-I", feed_reader.__file__),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        env={"LC_ALL": "C.UTF-8"},
-    )
-    try:
-        async with asyncio.timeout(READ_TIMEOUT_S):
-            said, _ = await process.communicate(body)
-    except TimeoutError:
-        raise TimedOut(f"the feed could not be read within {READ_TIMEOUT_S:g} s") from None
-    finally:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
-    if process.returncode != 0:
-        raise InvalidRequest("the feed cannot be read: its reader failed")
-    found = json.loads(said)
+    found = await reader.read("the feed", read_items, body, returns=dict[str, Any])
     if not found["is_feed"]:
         raise InvalidRequest("this is no feed: neither RSS nor Atom")
     return Feed(found["title"], found["link"], tuple(reversed(found["items"])))

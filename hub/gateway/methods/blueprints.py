@@ -92,11 +92,11 @@ class BlueprintMethods:
             case str(), None if preview:
                 return self._drafted(await blueprints.draft_from_url(url, path))
             case None, str() if preview:
-                return self._drafted(await asyncio.to_thread(blueprints.draft, text, path))
+                return self._drafted(await blueprints.draft(text, path))
             case str(), None:
                 draft = await blueprints.import_url(url, path, overwrite=overwrite)
             case None, str():
-                draft = await asyncio.to_thread(blueprints.import_text, text, path, overwrite=overwrite)
+                draft = await blueprints.import_text(text, path, overwrite=overwrite)
             case _:
                 raise InvalidRequest("blueprint.import: give either url or text")
         if draft.exists:

@@ -23,9 +23,8 @@ class Shelf:
         self.home = home
         self.allowed: set[str] = set()
         self.kept: list[tuple[str, bytes]] = []
-        self.blueprints = Blueprints(
-            home, Egress(lambda: self.allowed), lambda name, data: self.kept.append((name, data))
-        )
+        self.egress = Egress(lambda: self.allowed)
+        self.blueprints = Blueprints(home, self.egress, lambda name, data: self.kept.append((name, data)))
 
     def write(self, text: str, path: str = "me/test.yaml", domain: str = "automation") -> Path:
         file = self.home / "blueprints" / domain / path
@@ -40,8 +39,10 @@ class Shelf:
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> Shelf:
-    return Shelf(tmp_path)
+async def shelf(tmp_path: Path) -> AsyncIterator[Shelf]:
+    made = Shelf(tmp_path)
+    yield made
+    await made.egress.close()
 
 
 @pytest.fixture
@@ -58,3 +59,4 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
     yield made
     if made.running:
         await made.stop()
+    await made.egress.close()

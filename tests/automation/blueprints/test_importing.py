@@ -163,30 +163,30 @@ async def test_what_has_mistakes_is_not_imported(shelf: Shelf, server: WebServer
     assert not (shelf.home / "blueprints").exists()
 
 
-def test_a_text_is_imported_under_its_name(shelf: Shelf) -> None:
-    assert shelf.blueprints.import_text(TEXT).path == "imported/hello.yaml"
+async def test_a_text_is_imported_under_its_name(shelf: Shelf) -> None:
+    assert (await shelf.blueprints.import_text(TEXT)).path == "imported/hello.yaml"
 
 
-def test_nothing_is_replaced_unasked(shelf: Shelf) -> None:
-    shelf.blueprints.import_text(TEXT, "me/a.yaml")
+async def test_nothing_is_replaced_unasked(shelf: Shelf) -> None:
+    await shelf.blueprints.import_text(TEXT, "me/a.yaml")
 
     with pytest.raises(Conflict):
-        shelf.blueprints.import_text(TEXT + "# more\n", "me/a.yaml")
-    shelf.blueprints.import_text(TEXT + "# more\n", "me/a.yaml", overwrite=True)
+        await shelf.blueprints.import_text(TEXT + "# more\n", "me/a.yaml")
+    await shelf.blueprints.import_text(TEXT + "# more\n", "me/a.yaml", overwrite=True)
 
     assert shelf.kept == [("blueprints/automation/me/a.yaml", TEXT.encode())]
     assert shelf.blueprints.find("me/a.yaml").text.endswith("# more\n")
 
 
 @pytest.mark.parametrize("path", ["../a.yaml", "/a.yaml", "a/../../b.yaml", "a\0.yaml"])
-def test_nothing_is_written_elsewhere(shelf: Shelf, path: str) -> None:
+async def test_nothing_is_written_elsewhere(shelf: Shelf, path: str) -> None:
     with pytest.raises(PathRefused):
-        shelf.blueprints.import_text(TEXT, path)
+        await shelf.blueprints.import_text(TEXT, path)
 
 
-def test_only_yaml_files_are_written(shelf: Shelf) -> None:
+async def test_only_yaml_files_are_written(shelf: Shelf) -> None:
     with pytest.raises(InvalidRequest):
-        shelf.blueprints.import_text(TEXT, "me/run.sh")
+        await shelf.blueprints.import_text(TEXT, "me/run.sh")
 
 
 # --- updates ---
@@ -237,7 +237,7 @@ async def test_an_update_may_not_turn_an_automation_into_a_script(shelf: Shelf, 
 
 
 async def test_what_says_no_source_cannot_be_updated(shelf: Shelf) -> None:
-    shelf.blueprints.import_text(TEXT, "me/a.yaml")
+    await shelf.blueprints.import_text(TEXT, "me/a.yaml")
 
     with pytest.raises(InvalidRequest, match="does not say where it came from"):
         await shelf.blueprints.update("me/a.yaml")

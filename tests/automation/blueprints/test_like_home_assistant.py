@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,10 @@ async def see(house: House, entity_id: str, state: str, **attributes: Any) -> li
 
 
 @pytest.mark.parametrize("file", sorted(FOLDER.glob("*.yaml")), ids=lambda file: file.stem)
-def test_it_is_read_without_a_change(shelf: Shelf, file: Path) -> None:
-    draft = shelf.blueprints.import_text(file.read_text(encoding="utf-8"), f"neighbour/{file.name}")
+async def test_it_is_read_without_a_change(shelf: Shelf, file: Path) -> None:
+    text = await asyncio.to_thread(file.read_text, encoding="utf-8")
+
+    draft = await shelf.blueprints.import_text(text, f"neighbour/{file.name}")
 
     assert shelf.blueprints.find(draft.path).metadata.domain == "automation"
 

@@ -31,10 +31,12 @@ async def server() -> AsyncIterator[WebServer]:
 
 
 @pytest.fixture
-def services(server: WebServer, tmp_path: Path) -> ServiceRegistry:
+async def services(server: WebServer, tmp_path: Path) -> AsyncIterator[ServiceRegistry]:
     registry = ServiceRegistry(EventBus(TaskOwner("test")))
-    register_web(registry, Egress(lambda: {server.target}), RememberedPages(tmp_path / "pages"))
-    return registry
+    egress = Egress(lambda: {server.target})
+    register_web(registry, egress, RememberedPages(tmp_path / "pages"))
+    yield registry
+    await egress.close()
 
 
 async def fetch(services: ServiceRegistry, url: str, **data: Any) -> dict[str, Any]:

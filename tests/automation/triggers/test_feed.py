@@ -14,6 +14,7 @@ from hub.automation.triggers.feed import FIRED_LIMIT
 from hub.core.errors import InvalidRequest
 from hub.core.schema import Invalid
 from hub.security.egress import Egress
+from hub.security.outside_reader import OutsideReader
 from tests.automation.triggers.bench import Bench, BenchSite, explained, valid
 from tests.security.web_servers import WebServer, started
 
@@ -43,10 +44,19 @@ async def server() -> AsyncIterator[WebServer]:
 
 
 @pytest.fixture
-def feeds(bench: Bench, server: WebServer) -> Bench:
+async def feeds(bench: Bench, server: WebServer) -> AsyncIterator[Bench]:
     """A bench from which this one server can be reached."""
-    bench.with_parts(egress=Egress(lambda: {server.target}))
-    return bench
+    egress = Egress(lambda: {server.target})
+    bench.with_parts(egress=egress)
+    yield bench
+    await egress.close()
+
+
+@pytest.fixture
+async def reader() -> AsyncIterator[OutsideReader]:
+    made = OutsideReader()
+    yield made
+    await made.close()
 
 
 def looking(bench: Bench) -> bool:
@@ -172,11 +182,12 @@ async def test_nothing_is_left_when_it_is_disarmed(feeds: Bench, server: WebServ
 # --- reading ---
 
 
-async def test_atom_is_read_too() -> None:
+async def test_atom_is_read_too(reader: OutsideReader) -> None:
     feed = await read_feed(
         b'<feed xmlns="http://www.w3.org/2005/Atom"><title>A</title><entry><id>urn:1</id><title>One</title>'
         b'<link href="https://a.example/1"/><updated>2026-01-01T12:00:00+01:00</updated><category term="x"/>'
-        b"</entry></feed>"
+        b"</entry></feed>",
+        reader,
     )
 
     assert feed.title == "A"
@@ -185,12 +196,12 @@ async def test_atom_is_read_too() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"/etc/passwd", b"\x00\xff" * 100, b"{}", b"<rss", b"<" * 100_000])
-async def test_what_is_no_feed_is_refused(body: bytes) -> None:
+async def test_what_is_no_feed_is_refused(body: bytes, reader: OutsideReader) -> None:
     with pytest.raises(InvalidRequest, match="no feed"):
-        await read_feed(body)
+        await read_feed(body, reader)
 
 
-async def test_entities_that_multiply_and_endless_texts_stay_small() -> None:
+async def test_entities_that_multiply_and_endless_texts_stay_small(reader: OutsideReader) -> None:
     bomb = (
         b'<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;">]>'
         b'<rss version="2.0"><channel><item><guid>1</guid><title>&c;</title><description>'
@@ -198,7 +209,7 @@ async def test_entities_that_multiply_and_endless_texts_stay_small() -> None:
         + b"</description><link>javascript:alert(1)</link></item></channel></rss>"
     )
 
-    feed = await read_feed(bomb)
+    feed = await read_feed(bomb, reader)
 
     assert all(len(item["title"]) <= 500 and len(item["summary"]) <= 4_000 for item in feed.items)
     assert [item["link"] for item in feed.items] == [""]
