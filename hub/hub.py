@@ -21,6 +21,7 @@ from hub.components.integrations import IntegrationsComponent
 from hub.components.memory import MemoryComponent
 from hub.components.messaging import MessagingComponent
 from hub.components.models import ModelsComponent
+from hub.components.nodes import NodesComponent
 from hub.components.security import SecretsComponent, SecurityComponent
 from hub.components.sessions import SessionsComponent
 from hub.components.storage import StorageComponent
@@ -29,6 +30,7 @@ from hub.config.store import ReloadResult
 from hub.core.clock import Clock
 from hub.core.stages import Stage, Stages
 from hub.gateway.log_tail import LogTail
+from hub.gateway.pages import PageTable
 from hub.host import IntegrationHost
 from hub.messaging.channels import ChannelRegistry
 from hub.security.hub_token import hub_token
@@ -82,6 +84,9 @@ class Hub:
         people = security.current_people
         self._gateway = GatewayComponent(base, people=people, token=token, host=host, port=port)
         self.gateway = self._gateway.gateway
+        self.pages = PageTable(self.gateway.routes)
+        nodes = NodesComponent(base)
+        self.nodes = nodes.nodes
         storage = StorageComponent(base)
         self.db, self.history = storage.db, storage.history
         tools = ToolsComponent(base, db=self.db)
@@ -158,6 +163,7 @@ class Hub:
             tools,
             sessions,
             agents,
+            nodes,
             integrations,
             models,
             memory,

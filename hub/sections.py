@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -14,9 +15,11 @@ from hub.agent import schema as agent
 from hub.automation.definition import kinds, schema as automation
 from hub.automation.editing.unknown_names import check_names
 from hub.config import hub_section
+from hub.config.checked import Config
 from hub.config.sections import CrossCheck, IntegrationSections, Section, Sections
 from hub.gateway.calls import schema as gateway
-from hub.integration.catalog import CatalogEntry, model_apis
+from hub.integration.catalog import CatalogEntry, declared_kinds, model_apis
+from hub.integration.in_use import in_use
 from hub.integration.schemas import IntegrationSchemas
 from hub.memory import schema as memory
 from hub.messaging import schema as messaging
@@ -29,6 +32,7 @@ from hub.sessions import schema as sessions
 from hub.tools import schema as tools
 
 PEOPLE = Section("people", PEOPLE_SCHEMA, critical=True, default=[], description="Who lives here")
+FOLDER = "blueprints"
 NETWORK = Section("network", NETWORK_SCHEMA, default={}, description="What the hub may reach on behalf of others")
 
 _MODULES: tuple[ModuleType, ...] = (
@@ -60,14 +64,40 @@ def cross_checks() -> dict[str, CrossCheck]:
     return {**found, "names in automations": check_names}
 
 
+def domains_in_use(config: Config, catalog: Mapping[str, CatalogEntry]) -> set[str]:
+    """Return the integrations that a hub sets up with a configuration."""
+    return in_use(config, catalog, needed_domains(config, catalog))
+
+
+def blueprint_folders(config: Config, catalog: Mapping[str, CatalogEntry]) -> list[Path]:
+    """Return the folders `blueprints/` of the integrations in use."""
+    folders = [catalog[domain].path / FOLDER for domain in sorted(domains_in_use(config, catalog))]
+    return [folder for folder in folders if folder.is_dir()]
+
+
+def _checks_with(integrations: IntegrationSchemas) -> dict[str, CrossCheck]:
+    """Return the checks that need to know what integrations bring."""
+
+    def unused(config: Config) -> dict[str, str]:
+        kinds = {name: found.domain for found in integrations.catalog.values() for name in declared_kinds(found)}
+        used = domains_in_use(config, integrations.catalog) if kinds else set()
+        return {name: domain for name, domain in kinds.items() if domain not in used}
+
+    return {
+        "blueprints": automation.blueprints_fit(lambda config: blueprint_folders(config, integrations.catalog)),
+        "kinds of integrations": automation.kinds_are_in_use(unused),
+    }
+
+
 def all_sections(integrations: IntegrationSections | None = None) -> Sections:
     """Return the registry of core sections, their cross checks and the integrations' sections.
 
     The kinds of automations that the integrations declare can be used from now on.
     """
-    if isinstance(integrations, IntegrationSchemas):
-        offer_kinds(integrations)
-    return Sections(core_sections(), integrations, cross_checks())
+    if not isinstance(integrations, IntegrationSchemas):
+        return Sections(core_sections(), integrations, cross_checks())
+    offer_kinds(integrations)
+    return Sections(core_sections(), integrations, {**cross_checks(), **_checks_with(integrations)})
 
 
 def offer_kinds(integrations: IntegrationSchemas) -> None:

@@ -22,6 +22,7 @@ from aiohttp import web
 
 from hub.core.schema import Schema
 from hub.gateway.calls.contract import READ, Method, Push, Route
+from hub.gateway.pages import Page
 from hub.integration.errors import NotReady
 from hub.messaging.commands import ChatCommand
 from hub.messaging.contract import ChannelLimits
@@ -44,6 +45,22 @@ class Line:
         return {}
 
 
+class Radio:
+    name = "radio"
+
+    async def start(self, connect):
+        connect(Lamp())
+
+    async def stop(self): ...
+
+
+class Lamp:
+    id, name, platform, commands, permissions = "lamp", "Lamp", "linux", frozenset({"switch"}), {}
+
+    async def invoke(self, command, params, **_):
+        return {"switched": params["on"]}
+
+
 async def answer(call):
     return web.Response()
 
@@ -60,6 +77,10 @@ async def setup(host, config):
     host.commands.add(ChatCommand("everything", nothing, help="do"))
     host.methods.add(Method("everything.do", nothing, "everything", Schema({})))
     host.routes.add(Route("GET", "/everything", answer, "everything"))
+    template = Path(__file__).with_name("page.html")
+    template.write_text("<p>Everything</p>")
+    host.pages.add(Page("/everything-page", "Everything", template, nothing))
+    await host.nodes.add(Radio())
     host.events.add("everything_happened", lambda event: Push("everything", {}, READ))
     host.bus.listen("everything_happened", nothing)
     host.states.set("sensor.everything", "on")
@@ -93,6 +114,9 @@ def there(hub: Hub) -> dict[str, bool]:
         "command": any(each.name == "everything" for each in hub.commands.all()),
         "method": hub.gateway.methods.get("everything.do") is not None,
         "route": hub.gateway.routes.match("GET", "/everything") is not None,
+        "page": hub.gateway.routes.match("GET", "/everything-page") is not None,
+        "navigation": any(each.path == "/everything-page" for each in hub.pages.navigation()),
+        "node": hub.nodes.get("lamp") is not None,
         "listeners": hub.bus.listener_counts().get("everything_happened", 0) == 2,
         "state": hub.states.get("sensor.everything") is not None,
         "task": any(task.get_name() == "work for ever" for task in asyncio.all_tasks()),

@@ -37,7 +37,7 @@ from web.home.overview_data import OverviewData
 from web.home.overview_page import OverviewPage
 from web.memory import live_topics as memory_topics, routes as memory_routes
 from web.memory.pulse import MemoryPulse
-from web.routes import add_routes, frame_routes
+from web.routes import add_routes, frame_routes, pages_of_integrations
 from web.settings import routes as settings_routes
 from web.settings.configuration_page import ConfigurationPage
 
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from web.memory.page_set import MemoryPages
 
 STOP_LIMIT_S = 2.0
+IN_RECOVERY = (home_routes.ENTRY, settings_routes.ENTRY)
+ENTRIES = (*IN_RECOVERY, chat_routes.ENTRY, automation_routes.ENTRY, memory_routes.ENTRY, developer_routes.ENTRY)
 
 
 class Dashboard:
@@ -65,6 +67,7 @@ class Dashboard:
         self._renderer = Renderer(
             hub.gateway.app,
             self._assets,
+            hub.pages,
             home_name=lambda: str(self._setting("name", "Home")),
             hub_language=lambda: str(self._setting("language", "en")),
             zone=self._zone,
@@ -82,7 +85,7 @@ class Dashboard:
         self._live_chat = None if self._overview.recovery else self._make_live_chat()
         self._unsubscribe: list[Unsubscribe] = []
         self._remove_routes = add_routes(hub.gateway.routes, self._renderer, self._routes())
-        hub.gateway.unknown_page = self._renderer.unknown
+        hub.gateway.unknown_page, hub.pages.render = self._renderer.unknown, pages_of_integrations(self._renderer)
         changes = ("integration_changed", "models_changed", "config_refused", EVENT_REPAIRS_CHANGED, *ACTIVITY)
         self._unsubscribe += [
             *(hub.bus.listen(name, self._changed) for name in changes),
@@ -92,7 +95,7 @@ class Dashboard:
 
     async def close(self) -> None:
         """Remove the routes and close the tabs' sockets; the tabs reconnect when the hub is back."""
-        self._hub.gateway.unknown_page = None
+        self._hub.gateway.unknown_page = self._hub.pages.render = None
         self._remove_routes()
         for unsubscribe in self._unsubscribe:
             unsubscribe()
@@ -111,6 +114,8 @@ class Dashboard:
             *home_routes.routes(self._make_login(), self._make_overview(), self._make_find()),
             *settings_routes.routes(ConfigurationPage(renderer, hub.config, self._put_into_force)),
         ]
+        entries = IN_RECOVERY if self._live_chat is None else ENTRIES
+        self._unsubscribe += [hub.pages.add_entry(entry) for entry in entries]
         if self._live_chat is None:
             return routes
         automations, memory = LazyPages(self._load_automations), LazyPages(self._load_memory)

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from hub.core.errors import HubError
 from hub.gateway.calls.contract import READ, HttpCall, Open, Route
 from hub.gateway.calls.routes import RouteTable
+from hub.gateway.pages import Page, RenderPage
 from web.core.assets import Assets
 from web.core.form import read_fields
 from web.core.live import LiveUpdates
@@ -31,6 +32,18 @@ def add_routes(table: RouteTable, renderer: Renderer, routes: Iterable[Route]) -
             each()
 
     return remove_all
+
+
+def pages_of_integrations(renderer: Renderer) -> RenderPage:
+    """Return what shows a page of an integration, or an error in its place."""
+
+    async def render(call: HttpCall, page: Page) -> web.StreamResponse:
+        try:
+            return await renderer.show(call, page)
+        except HubError as error:
+            return await _error_page(renderer, call, error, page.path)
+
+    return render
 
 
 def frame_routes(renderer: Renderer, assets: Assets, live: LiveUpdates, home: str) -> list[Route]:
@@ -74,12 +87,14 @@ def _with_error_page(route: Route, renderer: Renderer) -> Route:
         try:
             return await route.handler(call)
         except HubError as error:
-            if wants_json(call.request):
-                raise
-            back = local_path(call.request.path) if call.request.method == "GET" else "/"
-            data = {"error": error.as_dict(), "back": "/" if back == route.path else back}
-            return await renderer.respond(
-                call, RenderedPage("error", "That did not work", data, status=error.http_status)
-            )
+            return await _error_page(renderer, call, error, route.path)
 
     return replace(route, handler=handler)
+
+
+async def _error_page(renderer: Renderer, call: HttpCall, error: HubError, path: str) -> web.StreamResponse:
+    if wants_json(call.request):
+        raise error
+    back = local_path(call.request.path) if call.request.method == "GET" else "/"
+    data = {"error": error.as_dict(), "back": "/" if back == path else back}
+    return await renderer.respond(call, RenderedPage("error", "That did not work", data, status=error.http_status))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from datetime import tzinfo
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -115,6 +116,7 @@ class AutomationDependencies(Struct, frozen=True):
     reload: Callable[[], Awaitable[Any]]
     restart: Callable[[], None]
     stop: Callable[[], None]
+    blueprint_folders: Callable[[], Iterable[Path]] = tuple
 
 
 PERSONA = frozenset({"SOUL.md", "IDENTITY.md"})
@@ -177,7 +179,8 @@ class AutomationEngine:
             self._discard,
             ResultNotices(needs.egress, needs.repairs, clock, self._tasks),
         )
-        self.blueprints = Blueprints(needs.home.path, needs.egress, needs.config.editor.history.keep)
+        keep = needs.config.editor.history.keep
+        self.blueprints = Blueprints(needs.home.path, needs.egress, keep, further=needs.blueprint_folders)
         self.automations = Automations(desk, db, self.blueprints.expand, self._owner)
         self.scripts = Scripts(ScriptDesk(self.parts, {}, self.traces, waiting), self._expand_script)
         self.heartbeats = Heartbeats(
@@ -258,10 +261,10 @@ class AutomationEngine:
         await self.automations.apply(config, again=True)
 
     async def renew(self, kinds: frozenset[str]) -> None:
-        """Make again what uses kinds that an integration has replaced."""
+        """Make again what uses the kinds or the blueprints of an integration that was reloaded."""
         config = self._needs.config.current
         await self.scripts.apply(config, again=True)
-        await self.automations.apply(config, kinds=kinds)
+        await self.automations.apply(config, again=True, kinds=kinds)
 
     # --- asking ---
 

@@ -32,12 +32,13 @@ def command(ctx: click.Context, fix: bool, home: Path, as_json: bool) -> None:
       homarus doctor --fix
     """
     from hub.doctor.examination import DoctorReport, examine, mend
-    from hub.doctor.registry import CHECKS
+    from hub.doctor.registry import checks_for
 
-    report = examine(_patient(home), CHECKS)
+    context = _context(home)
+    report = examine(context, checks_for(context))
     if fix:
-        fixed = mend(report)
-        report = DoctorReport(examine(_patient(home), CHECKS).looked, tuple(fixed))
+        fixed, context = mend(report), _context(home)
+        report = DoctorReport(examine(context, checks_for(context)).looked, tuple(fixed))
     if as_json:
         print_json(report.as_dict())
     else:
@@ -45,7 +46,7 @@ def command(ctx: click.Context, fix: bool, home: Path, as_json: bool) -> None:
     ctx.exit(Exit.OK if report.healthy else Exit.FINDINGS)
 
 
-def _patient(home: Path) -> CheckContext:
+def _context(home: Path) -> CheckContext:
     from hub.cli.configured import checked_home
     from hub.doctor.check_context import CheckContext
     from hub.sections import needed_domains

@@ -31,6 +31,7 @@ from hub.memory.registry import MemoryRegistry
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.outbox import Outbox
 from hub.models.registry import ModelRegistry
+from hub.sections import blueprint_folders
 from hub.security.redaction import Redactor
 from hub.sessions.store import SessionStore
 
@@ -99,6 +100,7 @@ class AutomationComponent(Component):
                 reload=reload,
                 restart=restart,
                 stop=stop,
+                blueprint_folders=lambda: blueprint_folders(base.config.current, base.schemas.catalog),
             )
         )
 

@@ -14,7 +14,6 @@ from hub.gateway.calls.contract import Method
 from hub.gateway.methods.integrations import IntegrationMethods
 from hub.integration.control import IntegrationControl
 from hub.integration.manager import IntegrationManager, MakeHost
-from hub.integration.schemas import IntegrationSchemas
 from hub.sections import needed_domains, offer_kinds
 
 _log = logging.getLogger(__name__)
@@ -28,7 +27,7 @@ class IntegrationsComponent(Component):
     Args:
         make_host: Makes the host of an integration.
         apply: Puts a changed configuration into force.
-        renew_automations: Makes again what uses kinds that an integration has replaced.
+        renew_automations: Makes again what uses the kinds or the blueprints of an integration.
     """
 
     name = "integrations"
@@ -43,11 +42,12 @@ class IntegrationsComponent(Component):
         renew_automations: Callable[[frozenset[str]], Awaitable[None]],
     ) -> None:
         self._base = base
-        self._renew_automations = renew_automations
         self.manager = IntegrationManager(
             make_host, base.catalog, base.repairs, base.bus, base.clock, base.tasks, schemas=base.schemas
         )
-        self.control = IntegrationControl(base.config, base.schemas, self.manager, apply=apply, renew=self._renew)
+        self.control = IntegrationControl(
+            base.config, base.schemas, self.manager, apply=apply, offer=offer_kinds, renew=renew_automations
+        )
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage that sets them up."""
@@ -74,8 +74,3 @@ class IntegrationsComponent(Component):
 
     def _needed(self) -> set[str]:
         return needed_domains(self._base.config.current, self.manager.catalog)
-
-    async def _renew(self, schemas: IntegrationSchemas, kinds: frozenset[str]) -> None:
-        offer_kinds(schemas)
-        if kinds:
-            await self._renew_automations(kinds)

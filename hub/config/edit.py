@@ -15,7 +15,7 @@ from typing import Any
 from hub.config.paths import KeyPath, format_path
 from hub.config.plain_data import at, nested, plain, same
 from hub.config.render import INDENT, block, entry, inline, is_block, item
-from hub.config.spans import Node, SpanKind, child, find, read_spans
+from hub.config.spans import SpanKind, SpanNode, child, find, read_spans
 from hub.core.errors import InvalidRequest, NotFound
 
 BYTE_ORDER_MARK = "\ufeff"
@@ -166,7 +166,7 @@ class _Edit:
 
     # --- replacing and adding ---
 
-    def _replace(self, keys: KeyPath, node: Node, value: Any) -> str:
+    def _replace(self, keys: KeyPath, node: SpanNode, value: Any) -> str:
         """Return the text with an existing value replaced."""
         if node.flow or (node.kind is SpanKind.SCALAR and not is_block(value) and node.end > node.start):
             return self._spliced(node.start, node.end, inline(value))
@@ -194,7 +194,7 @@ class _Edit:
         without = self._text[:first] + self._text[self._after_line(node.end) :]
         return without[:colon] + f" {inline(value)}" + without[colon:]
 
-    def _replace_item(self, node: Node, value: Any) -> str:
+    def _replace_item(self, node: SpanNode, value: Any) -> str:
         column = self._dash_column(node)
         dash = self._dash(node) + 1
         if "#" in self._text[dash : node.start] and is_block(value):  # comments between the dash and the item stay
@@ -203,7 +203,7 @@ class _Edit:
         lines = item(value, column)
         return self._spliced(dash, max(node.end, dash), self._joined(lines)[column + 1 :])
 
-    def _add(self, parent: Node, way: KeyPath, key: str | int, value: Any) -> str:
+    def _add(self, parent: SpanNode, way: KeyPath, key: str | int, value: Any) -> str:
         """Return the text with a key or item added at the end of `parent`."""
         if parent.kind is SpanKind.SCALAR and parent.data is None and isinstance(key, str):
             return self._replace(way, parent, {key: value})
@@ -218,7 +218,7 @@ class _Edit:
         lines = entry(key, value, last_key.column)
         return self._insert_lines(last if last.end > last_key.end else last_key, lines)
 
-    def _add_flow(self, parent: Node, key: str | int, value: Any) -> str:
+    def _add_flow(self, parent: SpanNode, key: str | int, value: Any) -> str:
         new = inline(value) if isinstance(key, int) else inline({key: value})[1:-1]
         children = [*parent.items, *(value for _, value in parent.entries)]
         if not children:
@@ -228,7 +228,7 @@ class _Edit:
             raise self._refused(end, "the last key within the braces has no value")
         return self._spliced(end, end, f", {new}")
 
-    def _insert_first(self, holder: Node, before: Node, value: Any) -> str:
+    def _insert_first(self, holder: SpanNode, before: SpanNode, value: Any) -> str:
         column = self._dash_column(before)
         if self._text[self._line_start(before.start) : holder.start].strip():
             raise self._refused(holder.start, "the list begins on the line of another one")
@@ -236,7 +236,7 @@ class _Edit:
         start = self._line_start(holder.start)
         return self._spliced(start, start, lines)
 
-    def _insert_lines(self, after: Node, lines: list[str]) -> str:
+    def _insert_lines(self, after: SpanNode, lines: list[str]) -> str:
         """Return the text with lines put below the one on which a node ends."""
         position = self._after_line(max(after.end, after.start))
         if position == len(self._text) and not self._text.endswith("\n"):
@@ -249,7 +249,7 @@ class _Edit:
 
     # --- removing ---
 
-    def _emptied(self, way: KeyPath, holder: Node) -> str:
+    def _emptied(self, way: KeyPath, holder: SpanNode) -> str:
         """Return the text with the only key or item of a mapping or list removed."""
         empty: Any = [] if holder.kind is SpanKind.LIST else {}
         if holder is self._root:
@@ -259,7 +259,7 @@ class _Edit:
             return self._spliced(first, self._after_line(holder.end), inline(empty) + self._newline)
         return self._replace(way, holder, empty)
 
-    def _remove_flow(self, holder: Node, keys: KeyPath) -> str:
+    def _remove_flow(self, holder: SpanNode, keys: KeyPath) -> str:
         starts = [each.start for each in holder.items] or [key.start for key, _ in holder.entries]
         ends = [each.end for each in holder.items] or [max(key.end, value.end) for key, value in holder.entries]
         index = self._index(holder, keys)
@@ -267,7 +267,7 @@ class _Edit:
             return self._spliced(starts[index], starts[index + 1], "")
         return self._spliced(ends[index - 1], ends[index], "")
 
-    def _remove_block(self, holder: Node, keys: KeyPath) -> str:
+    def _remove_block(self, holder: SpanNode, keys: KeyPath) -> str:
         index = self._index(holder, keys)
         if holder.kind is SpanKind.LIST:
             start, end = self._dash(holder.items[index]), holder.items[index].end
@@ -285,7 +285,7 @@ class _Edit:
         comments = "".join(line for line in between if line.lstrip().startswith("#"))
         return self._text[:first] + comments + self._text[first:start] + self._text[follower:]
 
-    def _index(self, holder: Node, keys: KeyPath) -> int:
+    def _index(self, holder: SpanNode, keys: KeyPath) -> int:
         last = keys[-1]
         if isinstance(last, int):
             return last
@@ -293,7 +293,7 @@ class _Edit:
 
     # --- places in the text ---
 
-    def _after_colon(self, key: Node) -> int:
+    def _after_colon(self, key: SpanNode) -> int:
         position = key.end
         while self._text[position : position + 1] in {" ", "\t"}:
             position += 1
@@ -301,7 +301,7 @@ class _Edit:
             raise self._refused(key.start, "the key and its colon are apart")
         return position + 1
 
-    def _dash(self, node: Node) -> int:
+    def _dash(self, node: SpanNode) -> int:
         """Return where the dash of a list item is; comments may stand between the two."""
         end = max(node.start, 1)
         while True:
@@ -313,7 +313,7 @@ class _Edit:
                 raise self._refused(node.start, "the item does not begin right behind its dash")
             end = start - 1
 
-    def _dash_column(self, node: Node) -> int:
+    def _dash_column(self, node: SpanNode) -> int:
         dash = self._dash(node)
         return dash - self._line_start(dash)
 
@@ -332,8 +332,8 @@ class _Edit:
 
     # --- the proof ---
 
-    def _refuse_aliases(self, root: Node, keys: KeyPath) -> None:
-        node: Node | None = root
+    def _refuse_aliases(self, root: SpanNode, keys: KeyPath) -> None:
+        node: SpanNode | None = root
         for key in keys:
             node = child(node, key) if node is not None else None
             if node is None:

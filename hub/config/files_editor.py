@@ -179,14 +179,19 @@ class FilesEditor:
         file, inner = locate(self._fresh().config.raw, keys, self._text)
         return edit.get_value(self._text(file), inner)
 
-    def set_value(self, keys: KeyPath, value: Any) -> Saved:
+    def set_value(self, keys: KeyPath, value: Any, *, must_be_valid: bool = True) -> Saved:
         """Set a value wherever it is written, an included file for instance, and keep comments.
+
+        Args:
+            keys: Where.
+            value: What.
+            must_be_valid: Whether it is refused when the configuration would have errors it has not now.
 
         Raises:
             EditRefused: It is written in a way that only a person should change.
             ConfigInvalid: The configuration would have errors it has not now; nothing was written.
         """
-        return self._edited(keys, lambda text, inner: edit.set_value(text, inner, value))
+        return self._edited(keys, lambda text, inner: edit.set_value(text, inner, value), must_be_valid)
 
     def insert_item(self, keys: KeyPath, value: Any) -> Saved:
         """Insert a list item before the index that `keys` end with; see `set_value`."""
@@ -227,14 +232,14 @@ class FilesEditor:
         except FileProblem:
             return False
 
-    def _edited(self, keys: KeyPath, change: Callable[[str, KeyPath], str]) -> Saved:
+    def _edited(self, keys: KeyPath, change: Callable[[str, KeyPath], str], must_be_valid: bool = True) -> Saved:
         file, inner = locate(self._fresh().config.raw, keys, self._text)
         data = self._data(file, missing=None)
         text = data.decode() if data is not None else ""
         base = content_hash(data) if data is not None else None
         with edit.naming_file(file):
             changed = change(text, inner)
-        return self.write_file(file, changed, base, must_be_valid=True)
+        return self.write_file(file, changed, base, must_be_valid=must_be_valid)
 
     def _fresh(self) -> Checked:
         """Return the files as they are now; what is in force is that, as long as nobody touched them."""

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from hub.config.edit import BYTE_ORDER_MARK, EditRefused
 from hub.config.paths import KeyPath, format_path
-from hub.config.spans import Node, SpanKind, Tagged, find, read_spans
+from hub.config.spans import SpanKind, SpanNode, Tagged, find, read_spans
 from hub.core.errors import InvalidRequest, NotFound
 
 
@@ -57,7 +57,7 @@ class ItemText(Struct, frozen=True):
         self._prove(body, new, wanted)
         return mark + new.replace("\n", newline)
 
-    def _prove(self, before: str, after: str, wanted: Node) -> None:
+    def _prove(self, before: str, after: str, wanted: SpanNode) -> None:
         """Read both again: only this item may differ, and it must be what was given."""
         old, new = read_spans(before), read_spans(after)
         if old is None or new is None:
@@ -120,7 +120,7 @@ def text_hash(text: str) -> str:
     return sha256(text.rstrip().encode("utf-8", "replace")).hexdigest()
 
 
-def mapping_in(text: str) -> Node:
+def mapping_in(text: str) -> SpanNode:
     """Return the mapping that a text of its own holds.
 
     Raises:
@@ -134,7 +134,7 @@ def mapping_in(text: str) -> Node:
     return node
 
 
-def _cut(body: str, node: Node, keys: KeyPath, column: int, start: int) -> ItemText:
+def _cut(body: str, node: SpanNode, keys: KeyPath, column: int, start: int) -> ItemText:
     """Return a node from `start` on as a text, with the comments below it that are indented more than `column`."""
     end = _with_comments(body, _line_end(body, node.end), column)
     first, *rest = body[start:end].split("\n")
@@ -142,7 +142,7 @@ def _cut(body: str, node: Node, keys: KeyPath, column: int, start: int) -> ItemT
     return ItemText(text, keys, start, end, node.column, body.count("\n", 0, start) + 1)
 
 
-def _first_comment(body: str, node: Node) -> int:
+def _first_comment(body: str, node: SpanNode) -> int:
     """Return where an item begins with the comments that stand between its dash and its first key."""
     start = cursor = node.start
     while (before := body.rfind("\n", 0, cursor)) >= 0 and not body[before + 1 : cursor].strip():
@@ -175,7 +175,7 @@ def _line_end(text: str, position: int) -> int:
     return len(text) if end < 0 else end
 
 
-def _dash_column(text: str, node: Node) -> int:
+def _dash_column(text: str, node: SpanNode) -> int:
     start = text.rfind("\n", 0, node.start) + 1
     before = text[start : node.start]
     return len(before) - len(before.lstrip(" ")) if before.strip() == "-" else max(0, node.column - 2)

@@ -8,7 +8,7 @@ from hub.config.edit import EditRefused
 from hub.config.files import ROOT_FILE
 from hub.config.marks import ConfigList, ConfigMapping, Mark, place, value_at
 from hub.config.paths import KeyPath, format_path
-from hub.config.spans import Node, SpanKind, Tagged, find, path_to, path_to_item, path_to_key, read_spans
+from hub.config.spans import SpanKind, SpanNode, Tagged, find, path_to, path_to_item, path_to_key, read_spans
 
 ReadText = Callable[[str], str]
 
@@ -64,12 +64,12 @@ def _container(holder: ConfigMapping | ConfigList, keys: KeyPath, read_text: Rea
     return file, path
 
 
-def _position(mark: Mark, read_text: ReadText) -> tuple[str, Node | None, int]:
+def _position(mark: Mark, read_text: ReadText) -> tuple[str, SpanNode | None, int]:
     file, line, column = place(mark)
     text = read_text(file)
     lines = text.split("\n")
     return file, read_spans(text), sum(len(each) + 1 for each in lines[: line - 1]) + column - 1
 
 
-def _root(file: str, read_text: ReadText) -> Node | None:
+def _root(file: str, read_text: ReadText) -> SpanNode | None:
     return read_spans(read_text(file))

@@ -49,7 +49,7 @@ def as_written(value: Any) -> Any:
     return [as_written(each) for each in value] if isinstance(value, list) else value
 
 
-class Node(Struct):
+class SpanNode(Struct):
     """A value and its place.
 
     Attributes:
@@ -70,15 +70,15 @@ class Node(Struct):
     flow: bool
     data: Any
     anchored: bool = False
-    entries: list[tuple[Node, Node]] = field(default_factory=list)
-    items: list[Node] = field(default_factory=list)
+    entries: list[tuple[SpanNode, SpanNode]] = field(default_factory=list)
+    items: list[SpanNode] = field(default_factory=list)
 
-    def entry(self, key: str) -> tuple[Node, Node] | None:
+    def entry(self, key: str) -> tuple[SpanNode, SpanNode] | None:
         """Return a key and its value."""
         return next((pair for pair in self.entries if pair[0].data == key), None)
 
 
-def read_spans(text: str) -> Node | None:
+def read_spans(text: str) -> SpanNode | None:
     """Return the root node of a text without byte order mark; None when it is empty.
 
     Raises:
@@ -100,15 +100,15 @@ def read_spans(text: str) -> Node | None:
         parser.dispose()
 
 
-def find(root: Node, keys: KeyPath) -> Node | None:
+def find(root: SpanNode, keys: KeyPath) -> SpanNode | None:
     """Return the node at a path, or None."""
-    node: Node | None = root
+    node: SpanNode | None = root
     for key in keys:
         node = child(node, key) if node is not None else None
     return node
 
 
-def child(node: Node, key: Key) -> Node | None:
+def child(node: SpanNode, key: Key) -> SpanNode | None:
     """Return the value of a key, or the item at an index."""
     if isinstance(key, int):
         return node.items[key] if node.kind is SpanKind.LIST and 0 <= key < len(node.items) else None
@@ -116,14 +116,14 @@ def child(node: Node, key: Key) -> Node | None:
     return pair[1] if pair else None
 
 
-def path_to(root: Node, position: int) -> KeyPath | None:
+def path_to(root: SpanNode, position: int) -> KeyPath | None:
     """Return the path of the mapping or list that begins at a character, or of the key or item that does."""
     if root.start == position and root.kind in {SpanKind.MAPPING, SpanKind.LIST}:
         return ()
     return _path_below(root, position)
 
 
-def path_to_key(root: Node, position: int) -> KeyPath | None:
+def path_to_key(root: SpanNode, position: int) -> KeyPath | None:
     """Return the path of the key that begins at a character."""
     for index, item in enumerate(root.items):
         if item.start <= position <= item.end:
@@ -136,7 +136,7 @@ def path_to_key(root: Node, position: int) -> KeyPath | None:
     return None
 
 
-def path_to_item(root: Node, position: int) -> KeyPath | None:
+def path_to_item(root: SpanNode, position: int) -> KeyPath | None:
     """Return the path of the list item that begins at a character."""
     for index, item in enumerate(root.items):
         if item.start == position:
@@ -149,8 +149,8 @@ def path_to_item(root: Node, position: int) -> KeyPath | None:
     return None
 
 
-def _path_below(node: Node, position: int) -> KeyPath | None:
-    children: list[tuple[Key, Node]] = [
+def _path_below(node: SpanNode, position: int) -> KeyPath | None:
+    children: list[tuple[Key, SpanNode]] = [
         *enumerate(node.items),
         *((str(key.data), value) for key, value in node.entries),
     ]
@@ -169,22 +169,22 @@ class _Builder:
         self._next = parser.get_event
         self._text = text
 
-    def node(self, event: Any, *, flow: bool, depth: int) -> Node:
+    def node(self, event: Any, *, flow: bool, depth: int) -> SpanNode:
         if depth > DEPTH_LIMIT:
             raise InvalidRequest("the file is nested too deeply")
         start, end, column = event.start_mark.index, event.end_mark.index, event.start_mark.column
         if isinstance(event, AliasEvent):
-            return Node(SpanKind.ALIAS, start, end, column, flow, Tagged("*", event.anchor))
+            return SpanNode(SpanKind.ALIAS, start, end, column, flow, Tagged("*", event.anchor))
         if isinstance(event, ScalarEvent):
-            return Node(
+            return SpanNode(
                 SpanKind.SCALAR, start, self._trimmed(start, end), column, flow, _scalar(event), bool(event.anchor)
             )
         flow = flow or bool(event.flow_style)
         if isinstance(event, MappingStartEvent):
-            found = Node(SpanKind.MAPPING, start, end, column, flow, {}, bool(event.anchor))
+            found = SpanNode(SpanKind.MAPPING, start, end, column, flow, {}, bool(event.anchor))
             end_event = self._entries(found, depth)
         elif isinstance(event, SequenceStartEvent):
-            found = Node(SpanKind.LIST, start, end, column, flow, [], bool(event.anchor))
+            found = SpanNode(SpanKind.LIST, start, end, column, flow, [], bool(event.anchor))
             end_event = self._items(found, depth)
         else:
             raise InvalidRequest("the file is not valid YAML")
@@ -193,7 +193,7 @@ class _Builder:
             found.data = Tagged(event.tag, found.data)
         return found
 
-    def _entries(self, found: Node, depth: int) -> Any:
+    def _entries(self, found: SpanNode, depth: int) -> Any:
         while not isinstance(event := self._next(), MappingEndEvent):
             key = self.node(event, flow=found.flow, depth=depth + 1)
             value = self.node(self._next(), flow=found.flow, depth=depth + 1)
@@ -205,14 +205,14 @@ class _Builder:
             found.data[key.data] = value.data
         return event
 
-    def _items(self, found: Node, depth: int) -> Any:
+    def _items(self, found: SpanNode, depth: int) -> Any:
         while not isinstance(event := self._next(), SequenceEndEvent):
             item = self.node(event, flow=found.flow, depth=depth + 1)
             found.items.append(item)
             found.data.append(item.data)
         return event
 
-    def _content_end(self, node: Node) -> int:
+    def _content_end(self, node: SpanNode) -> int:
         if node.items:
             return max(node.items[-1].end, node.items[-1].start)
         key, value = node.entries[-1]

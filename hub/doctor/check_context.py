@@ -9,6 +9,7 @@ from typing import Any
 
 from hub.config.checked import Checked, Config
 from hub.integration.catalog import CatalogEntry, find
+from hub.integration.in_use import in_use
 from hub.storage.homedir import Home
 from hub.storage.instance_lock import Running, read_running
 
@@ -61,10 +62,7 @@ class CheckContext:
     @cached_property
     def used(self) -> set[str]:
         """The integrations that a hub sets up on it: defaults, configured ones, and those that others need."""
-        defaults = {domain for domain, found in self.catalog.items() if found.manifest and found.manifest.default}
-        configured = set(self.config.present & self.catalog.keys())
-        hub = self.config.get("hub") or {}
-        return (defaults | configured | self._needed(self.config, self.catalog)) - set(hub.get("disabled", ()))
+        return in_use(self.config, self.catalog, self._needed(self.config, self.catalog))
 
     def command(self, text: str) -> str:
         """Return a `homarus` command as it is typed for this home."""

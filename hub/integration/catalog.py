@@ -52,6 +52,13 @@ def find(home: str | os.PathLike[str] | None, *, built_in: Path | None = None) -
     return found
 
 
+def declared_kinds(found: CatalogEntry | None) -> frozenset[str]:
+    """Return the kinds of triggers, conditions and actions that an integration declares."""
+    if found is None or found.manifest is None:
+        return frozenset()
+    return frozenset((*found.manifest.triggers, *found.manifest.conditions, *found.manifest.actions))
+
+
 def model_apis(catalog: Mapping[str, CatalogEntry]) -> dict[str, str]:
     """Return the domain of the integration that speaks each API of model providers, from the manifests."""
     return {api: found.domain for found in catalog.values() if found.manifest for api in found.manifest.model_apis}

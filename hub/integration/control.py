@@ -10,7 +10,7 @@ from hub.config.store import ConfigStore, ReloadResult
 from hub.config.suggest import did_you_mean
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.schema import as_list
-from hub.integration.catalog import CatalogEntry, find
+from hub.integration.catalog import CatalogEntry, declared_kinds, find
 from hub.integration.manager import IntegrationManager
 from hub.integration.schemas import IntegrationSchemas
 
@@ -26,7 +26,8 @@ class IntegrationControl:
         schemas: What checks know of integrations.
         manager: The integrations in use.
         apply: Puts a changed configuration into force.
-        renew: Called with the schemas, and the names of the kinds of automations that a reload has replaced.
+        offer: Lets automations use the kinds that the integrations declare.
+        renew: Makes again the automations that use these kinds, or a blueprint.
     """
 
     def __init__(
@@ -36,12 +37,14 @@ class IntegrationControl:
         manager: IntegrationManager,
         *,
         apply: Callable[[ReloadResult], Awaitable[None]],
-        renew: Callable[[IntegrationSchemas, frozenset[str]], Awaitable[None]],
+        offer: Callable[[IntegrationSchemas], None],
+        renew: Callable[[frozenset[str]], Awaitable[None]],
     ) -> None:
         self._config = config
         self._schemas = schemas
         self._manager = manager
         self._apply = apply
+        self._offer = offer
         self._renew = renew
         self._changing = asyncio.Lock()
 
@@ -78,8 +81,8 @@ class IntegrationControl:
             self._manager.use(catalog)
             self._schemas.refresh(catalog)
             self.get(domain)
-            kinds = _kinds(before) | _kinds(catalog.get(domain))
-            await self._renew(self._schemas, frozenset())
+            kinds = declared_kinds(before) | declared_kinds(catalog.get(domain))
+            self._offer(self._schemas)
             result = await self._config.reload(again=True)
             if not result.applied:
                 raise InvalidRequest(f"{domain} was not reloaded: {result.errors[0]}")
@@ -88,8 +91,7 @@ class IntegrationControl:
             if self._manager.status(domain) is None:
                 raise InvalidRequest(f"{domain} is not in use: {_unused(catalog[domain])['reason']}")
             await self._manager.reload(domain, self._config.current)
-            if kinds:
-                await self._renew(self._schemas, kinds)
+            await self._renew(kinds)
             return self.get(domain)
 
     async def enable(self, domain: str) -> dict[str, Any]:
@@ -110,7 +112,8 @@ class IntegrationControl:
             kept = [*names, domain] if disabled else [each for each in names if each != domain]
             editor = self._config.editor
             if kept:
-                await asyncio.to_thread(editor.set_value, ("hub", "disabled"), kept)
+                # What uses its kinds or blueprints becomes unavailable, and says so; that must not prevent it.
+                await asyncio.to_thread(editor.set_value, ("hub", "disabled"), kept, must_be_valid=False)
             else:
                 await asyncio.to_thread(editor.remove_value, ("hub", "disabled"))
             await self._apply(await self._config.reload())
@@ -122,9 +125,3 @@ def _unused(found: CatalogEntry) -> dict[str, Any]:
 
     reason = found.error or f"add {found.domain}: to the configuration to use it"
     return {**Status(found).as_dict(), "state": AVAILABLE, "reason": reason}
-
-
-def _kinds(found: CatalogEntry | None) -> frozenset[str]:
-    if found is None or found.manifest is None:
-        return frozenset()
-    return frozenset((*found.manifest.triggers, *found.manifest.conditions, *found.manifest.actions))

@@ -20,7 +20,8 @@ from hub.core.tasks import TaskOwner
 from hub.integration.catalog import CatalogEntry
 from hub.integration.errors import MissingRequirement, NotReady
 from hub.integration.importing import forget, import_integration
-from hub.integration.order import before, dependents, in_order, with_dependencies
+from hub.integration.in_use import disabled, in_use
+from hub.integration.order import before, dependents, in_order
 from hub.integration.registrations import Registrations
 from hub.integration.requirements import check_requirements, missing_requirement
 from hub.integration.schemas import IntegrationSchemas
@@ -168,21 +169,14 @@ class IntegrationManager:
         return self._statuses.get(domain)
 
     def _wanted(self) -> set[str]:
-        defaults = {domain for domain, found in self._catalog.items() if found.manifest and found.manifest.default}
-        configured = self._config.present & self._catalog.keys()
-        chosen = (defaults | configured | self._needed) - self._disabled()
-        return with_dependencies(chosen, self._catalog) - self._disabled()
-
-    def _disabled(self) -> set[str]:
-        hub = self._config.get("hub")
-        return set(hub.get("disabled", ())) if isinstance(hub, Mapping) else set()
+        return in_use(self._config, self._catalog, self._needed)
 
     def _note_disabled(self) -> None:
-        for domain in self._disabled() & self._catalog.keys():
+        for domain in disabled(self._config) & self._catalog.keys():
             status = self._statuses.setdefault(domain, Status(self._catalog[domain]))
             self._set(status, IntegrationState.DISABLED, "hub: disabled names it")
             self._repairs.clear(SOURCE, domain)
-        unknown = sorted(self._disabled() - self._catalog.keys())
+        unknown = sorted(disabled(self._config) - self._catalog.keys())
         if not unknown:
             self._repairs.clear(SOURCE, DISABLED)
             return
@@ -258,7 +252,7 @@ class IntegrationManager:
             other = self._statuses.get(name)
             if other is None:
                 raise HubError(
-                    f"it needs {name}, which {'is disabled' if name in self._disabled() else 'does not exist'}"
+                    f"it needs {name}, which {'is disabled' if name in disabled(self._config) else 'does not exist'}"
                 )
             if other.state is IntegrationState.RETRYING:
                 raise NotReady(f"it waits for {name}")

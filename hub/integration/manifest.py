@@ -51,6 +51,7 @@ MANIFEST_SCHEMA = Schema(
         Optional("actions", default=list, description="Kinds of actions in its action.py"): [slug],
         Optional("model_apis", default=list, description="The `api:` of model providers that it speaks"): [slug],
         Optional("cli", default=list, description="Commands in its cli.py"): [slug],
+        Optional("doctor", default=list, description="Checks of `homarus doctor` in its doctor.py"): [slug],
         Optional("zeroconf", default=list, description="mDNS service types it finds"): [object],
         Optional("mqtt", default=list, description="MQTT topics by which it is found"): [_text],
         Optional("documentation", default=""): All(string, Length(max=TEXT_LIMIT)),
@@ -79,6 +80,7 @@ class Manifest(Struct, frozen=True):
     actions: tuple[str, ...] = ()
     model_apis: tuple[str, ...] = ()
     cli: tuple[str, ...] = ()
+    doctor: tuple[str, ...] = ()
     zeroconf: tuple[Any, ...] = ()
     mqtt: tuple[str, ...] = ()
     documentation: str = ""

@@ -41,6 +41,11 @@ class IntegrationSchemas:
         self._kinds: dict[tuple[str, str], Mapping[str, Any]] = {}
 
     @property
+    def catalog(self) -> Mapping[str, CatalogEntry]:
+        """The integrations there are."""
+        return self._catalog
+
+    @property
     def cross_checks(self) -> Mapping[str, CrossCheck]:
         """Second checks of the integrations whose section was asked for."""
         return self._cross_checks

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from hub.config.edit import EditRefused, get_value, insert, parse_value, remove, set_value
 from hub.config.item_text import item_text
 from hub.config.render import block
-from hub.config.spans import Node, SpanKind, Tagged, find, read_spans
+from hub.config.spans import SpanKind, SpanNode, Tagged, find, read_spans
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.secret import Secret
 from tests.lengths import examples
@@ -176,7 +176,7 @@ def documents(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     return "\n".join(lines) + draw(st.sampled_from(["\n", "", "\n\n# end\n"])), data
 
 
-def paths_in(node: Node, prefix: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+def paths_in(node: SpanNode, prefix: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     inside = [(index, item) for index, item in enumerate(node.items)] + [
         (key.data, value) for key, value in node.entries
     ]
@@ -186,7 +186,7 @@ def paths_in(node: Node, prefix: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return found
 
 
-def lines_of(text: str, root: Node, keys: tuple[Any, ...]) -> tuple[int, int]:
+def lines_of(text: str, root: SpanNode, keys: tuple[Any, ...]) -> tuple[int, int]:
     """Return the first and last line of a value with its key or dash."""
     holder = find(root, keys[:-1])
     node = find(root, keys)
@@ -197,7 +197,7 @@ def lines_of(text: str, root: Node, keys: tuple[Any, ...]) -> tuple[int, int]:
     return text.count("\n", 0, start), text.count("\n", 0, max(node.start, node.end))
 
 
-def alone(text: str, root: Node, keys: tuple[Any, ...]) -> bool:
+def alone(text: str, root: SpanNode, keys: tuple[Any, ...]) -> bool:
     """Whether nothing but spaces stands before a key or dash on its line, so that its lines can go as a whole."""
     holder = find(root, keys[:-1])
     node = find(root, keys)

@@ -15,6 +15,7 @@ from web.automations.form_kinds import KINDS, common_schema, own_keys, settings
 from web.automations.form_texts import FIELD_LABELS, KIND_NAMES
 from web.core import texts
 from web.core.preferences import THEMES
+from web.dashboard import ENTRIES
 
 WEB_DIR = Path(web.__file__).parent
 _SCRIPT_CALL = re.compile(r"""\bt\(\s*"((?:[^"\\]|\\.)*)\"""")
@@ -42,8 +43,8 @@ def texts_of_modules() -> Iterator[str]:
             if place is not None and len(node.args) > place and isinstance(node.args[place], ast.Constant):
                 yield str(ast.literal_eval(node.args[place]))
     yield from (*FIELD_LABELS.values(), *KIND_NAMES.values(), *texts_of_the_grammar())
-    for entry in texts.NAVIGATION:
-        yield from (entry.title, entry.short, *(tab.title for tab in entry.tabs))
+    for entry in ENTRIES:
+        yield from filter(None, (entry.title, entry.short, *(tab.title for tab in entry.tabs)))
     yield from texts.SUGGESTIONS
     yield texts.REQUIRED
     for table in (

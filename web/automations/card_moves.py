@@ -6,7 +6,7 @@ import copy
 
 from hub.config import edit
 from hub.config.paths import KeyPath
-from hub.config.spans import Node, find, read_spans
+from hub.config.spans import SpanNode, find, read_spans
 
 
 def moved(text: str, keys: KeyPath, by: int) -> str:
@@ -26,7 +26,7 @@ def moved(text: str, keys: KeyPath, by: int) -> str:
     return edit.set_value(text, keys[:-1], wanted)
 
 
-def _swapped(text: str, holder: Node, first: int) -> str:
+def _swapped(text: str, holder: SpanNode, first: int) -> str:
     """Return the text with two neighbours in each other's place; each takes the comments above it along."""
     lines = text.split("\n")
     starts = [_first_line(lines, text.count("\n", 0, node.start)) for node in holder.items]

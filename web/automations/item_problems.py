@@ -10,7 +10,7 @@ from msgspec import Struct
 from hub.automation.definition.grammar import automation
 from hub.config.errors import ConfigError
 from hub.config.paths import Key, KeyPath, format_path
-from hub.config.spans import Node, as_written, child, read_spans
+from hub.config.spans import SpanNode, as_written, child, read_spans
 from hub.core.errors import InvalidRequest
 from hub.core.schema import REQUIRED_MESSAGE, Invalid, each_error
 from web.core.i18n import Catalogue
@@ -90,13 +90,13 @@ def by_name(problems: Iterable[Problem], words: Catalogue) -> Mapping[str, str]:
     return found
 
 
-def _problem(text: str, root: Node, error: Invalid) -> Problem:
+def _problem(text: str, root: SpanNode, error: Invalid) -> Problem:
     keys: list[Key] = [key if isinstance(key, int) else str(key) for key in error.path]
     message = REQUIRED if error.msg == REQUIRED_MESSAGE else str(error.msg)
     return Problem(*_place(text, root, tuple(keys)), tuple(keys), message)
 
 
-def _place(text: str, root: Node | None, keys: KeyPath) -> tuple[int, int]:
+def _place(text: str, root: SpanNode | None, keys: KeyPath) -> tuple[int, int]:
     """Return line and column of a key, or of the nearest thing around it that is there."""
     if root is None:
         return 1, 1

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from hub.gateway.calls.contract import Route
+from hub.gateway.pages import NavigationItem
 from hub.tools.approval_rights import SCOPE
 from web.chat.approvals_page import ApprovalsPage
 from web.chat.chat_page import ChatPage
 from web.core.page_routes import form, page
+
+ENTRY = NavigationItem("/chat", "Chat", "chat", position=10)
 
 
 def routes(chat: ChatPage, approvals: ApprovalsPage) -> list[Route]:

@@ -6,6 +6,7 @@ English is the language of the message ids and needs no catalogue.
 from __future__ import annotations
 
 import ast
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -34,6 +35,10 @@ class Catalogue(Struct, frozen=True):
         forms = self.messages.get(message)
         text = forms[0] if forms else message
         return text.format(**values) if values else text
+
+    def with_texts(self, messages: Mapping[str, tuple[str, ...]]) -> Catalogue:
+        """Return the catalogue with further texts, which replace none of it."""
+        return Catalogue(self.language, ChainMap(dict(self.messages), dict(messages))) if messages else self
 
     def ngettext(self, singular: str, plural: str, count: int, **values: object) -> str:
         """Return the form for `count` things, which `{count}` in the text stands for."""

@@ -12,13 +12,15 @@ import orjson
 from aiohttp import web
 from msgspec import Struct, field
 
+from hub.core.errors import HubError
 from hub.gateway.calls.contract import HttpCall
+from hub.gateway.pages import Page, PageTable
 from web.core.assets import Assets
 from web.core.headers import new_nonce, page_headers
 from web.core.i18n import LANGUAGES, catalogue
 from web.core.preferences import THEMES, Preferences, read_preferences
 from web.core.template_loader import PageTemplates
-from web.core.texts import NAVIGATION, SCRIPT_TEXTS
+from web.core.texts import SCRIPT_TEXTS
 
 FRAME = "base/page.html"
 """The template around every page."""
@@ -48,6 +50,7 @@ class Renderer:
     Args:
         app: The application of the requests.
         assets: The static files.
+        pages: The navigation, and the pages of integrations with their texts.
         home_name: Returns the name of the home.
         hub_language: Returns the hub's language.
         zone: Returns the hub's time zone.
@@ -58,6 +61,7 @@ class Renderer:
         self,
         app: web.Application,
         assets: Assets,
+        pages: PageTable,
         *,
         home_name: Callable[[], str],
         hub_language: Callable[[], str],
@@ -65,6 +69,7 @@ class Renderer:
         wall_time: Callable[[], float],
     ) -> None:
         self.assets = assets
+        self._pages = pages
         self._home_name = home_name
         self._hub_language = hub_language
         self._zone = zone
@@ -94,11 +99,30 @@ class Renderer:
             return json_response(page.data, status=page.status)
         return await self._respond(call.request, page)
 
+    async def show(self, call: HttpCall, page: Page) -> web.Response:
+        """Answer with a page of an integration.
+
+        Raises:
+            HubError: Its template cannot be rendered.
+        """
+        data = await page.data(call)
+        if wants_json(call.request):
+            return json_response(data)
+        from jinja2 import TemplateError
+
+        shown = RenderedPage("integration", page.title, path=page.path)
+        try:
+            async with self._loading:
+                content = await asyncio.to_thread(self._templates.read, page.template)
+            return await self._respond(call.request, shown, content=content, data=data)
+        except TemplateError as error:
+            raise HubError(f"{page.template.name} cannot be rendered: {error}") from error
+
     async def unknown(self, request: web.Request) -> web.Response:
         """Answer a browser that asks for an address that does not exist; nobody needs to be signed in."""
         return await self._respond(request, RenderedPage("unknown", "Page not found", status=404))
 
-    async def _respond(self, request: web.Request, page: RenderedPage) -> web.Response:
+    async def _respond(self, request: web.Request, page: RenderedPage, **more: Any) -> web.Response:
         template = f"pages/{page.name}.html"
         await self.prepare(read_preferences(request, self._hub_language()).language, template)
         nonce = new_nonce()
@@ -106,6 +130,7 @@ class Renderer:
             "page": {**page.data, "title": page.title, "path": page.path, "name": page.name},
             "here": request.path_qs if request.method == "GET" else page.path or "/",
             "nonce": nonce,
+            **more,
         }
         response = await self._templates.respond(template, request, context, page.status)
         response.headers.extend(page_headers(nonce))
@@ -142,12 +167,12 @@ class Renderer:
             "home_name": self._home_name(),
             "languages": LANGUAGES,
             "themes": THEMES,
-            "navigation": NAVIGATION,
+            "navigation": self._pages.navigation(),
             "script_texts": {text: translate(text) for text in SCRIPT_TEXTS},
         }
 
     def _words(self, language: str) -> dict[str, Any]:
-        texts = catalogue(language)
+        texts = catalogue(language).with_texts(self._pages.texts(language))
         return {"_": texts.gettext, "ngettext": texts.ngettext, "language": language}
 
     def _load(self, language: str, template: str) -> None:

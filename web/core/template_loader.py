@@ -57,6 +57,10 @@ class PageTemplates:
         """Return a template; what it names is compiled when it is rendered, unless `load` did that."""
         return self._opened().get_template(name)
 
+    def read(self, path: Path) -> Template:
+        """Return a template of an integration, as its file is now; for a thread."""
+        return self._opened().from_string(path.read_text(encoding="utf-8"))
+
     def load(self, name: str) -> None:
         """Compile a template and all that it extends, includes and imports; for a thread."""
         from jinja2.meta import find_referenced_templates

@@ -5,11 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hub.gateway.calls.contract import ADMIN, Route
+from hub.gateway.pages import NavigationItem
 from web.core.lazy_pages import LazyPages
 from web.core.page_routes import form, page
 
 if TYPE_CHECKING:
     from web.developer.developer_page import DeveloperPage
+
+ENTRY = NavigationItem(
+    "/developer",
+    "Developer tools",
+    "developer",
+    (
+        NavigationItem("/developer", "States"),
+        NavigationItem("/developer/events", "Events"),
+        NavigationItem("/developer/services", "Services"),
+        NavigationItem("/developer/templates", "Templates"),
+        NavigationItem("/developer/mqtt", "MQTT"),
+    ),
+    "Tools",
+    90,
+)
 
 
 def routes(pages: LazyPages[DeveloperPage]) -> list[Route]:

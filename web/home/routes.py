@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from hub.gateway.calls.contract import Open, Route
+from hub.gateway.pages import NavigationItem
 from web.core.page_routes import FORM_LIMIT_BYTES, OWNER, page
 from web.home.find_page import FindPage
 from web.home.login_page import LoginPage
 from web.home.overview_page import OverviewPage
+
+ENTRY = NavigationItem("/overview", "Overview", "overview", position=20)
 
 
 def routes(login: LoginPage, overview: OverviewPage, find: FindPage | None) -> list[Route]:

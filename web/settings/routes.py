@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from hub.gateway.calls.contract import ADMIN, Route
+from hub.gateway.pages import NavigationItem
 from web.core.page_routes import TEXT_LIMIT_BYTES, form, page
 from web.settings.configuration_page import ConfigurationPage
+
+ENTRY = NavigationItem("/config", "Configuration", "config", short="Config", position=80)
 
 
 def routes(configuration: ConfigurationPage) -> list[Route]:

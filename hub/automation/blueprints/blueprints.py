@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -79,10 +79,18 @@ class Blueprints:
         egress: Fetches what is imported.
         keep: Keeps a file before it is changed.
         bundled: The folder of those that come with the program; found without it.
+        further: Returns the folders of the integrations in use.
     """
 
-    def __init__(self, home: Path, egress: Egress, keep: Keep | None = None, bundled: Path | None = None) -> None:
-        self._shelf = shelf_of(home, bundled)
+    def __init__(
+        self,
+        home: Path,
+        egress: Egress,
+        keep: Keep | None = None,
+        bundled: Path | None = None,
+        further: Callable[[], Iterable[Path]] = tuple,
+    ) -> None:
+        self._shelf = shelf_of(home, bundled, further)
         self._home = home
         self._egress = egress
         self._keep = keep

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,15 @@ from hub.security.jail_path import PathRefused
 FOLDER = "blueprints"
 
 
-def shelf_of(home: Path, bundled: Path | None = None) -> BlueprintStore:
-    """Return the blueprints of a home, and those that come with the program (in another folder when one is given)."""
-    return BlueprintStore(home / FOLDER, bundled or bundled_folder())
+def shelf_of(home: Path, bundled: Path | None = None, further: Callable[[], Iterable[Path]] = tuple) -> BlueprintStore:
+    """Return the blueprints of a home.
+
+    Args:
+        home: The home directory.
+        bundled: The folder of those that come with the program; found without it.
+        further: Returns the folders of the integrations in use.
+    """
+    return BlueprintStore(home / FOLDER, bundled or bundled_folder(), further)
 
 
 def expand(item: Mapping[str, Any], domain: str, shelf: BlueprintStore) -> dict[str, Any]:

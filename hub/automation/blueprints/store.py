@@ -1,7 +1,8 @@
-"""Where blueprints lie: those of the home, and behind them those that come with the program."""
+"""Where blueprints are: in the home, behind them those that come with the program, then those of integrations."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -20,11 +21,11 @@ SUFFIXES = (".yaml", ".yml")
 
 
 class BlueprintFile(Struct, frozen=True):
-    """A file on the shelf: a blueprint, or why it is none.
+    """A file: a blueprint, or why it is none.
 
     Attributes:
         path: Below `blueprints/<domain>`.
-        bundled: Whether it comes with the program.
+        bundled: Whether it comes with the program or an integration, and not from the home.
     """
 
     path: str
@@ -58,27 +59,29 @@ class BlueprintStore:
     Args:
         home: The folder `blueprints` of the home directory; it may be missing.
         bundled: The folder of those that come with the program.
+        further: Returns the folders of the integrations in use.
     """
 
-    def __init__(self, home: Path, bundled: Path) -> None:
+    def __init__(self, home: Path, bundled: Path, further: Callable[[], Iterable[Path]] = tuple) -> None:
         self._home = home
         self._bundled = bundled
-        self._kept: dict[tuple[str, str, bool], _Kept] = {}
+        self._further = further
+        self._kept: dict[tuple[Path, str], _Kept] = {}
 
     def root(self, domain: str) -> Root:
         """Return the jail of the home's blueprints of a domain."""
         return Root(self._home / domain)
 
     def find(self, domain: str, path: str) -> BlueprintFile:
-        """Return the file at a path: the home's, else the bundled one.
+        """Return the file at a path: the home's, else the bundled one, else an integration's.
 
         Raises:
             NotFound: There is none; the message names the nearest.
             PathRefused: The path leads elsewhere.
         """
-        for bundled in (False, True):
+        for folder in self._folders():
             try:
-                return self._read(domain, path, bundled=bundled)
+                return self._read(folder, domain, path)
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
                 continue
         hint = did_you_mean(path, [each.path for each in self.all(domain)], known="there are")
@@ -88,39 +91,42 @@ class BlueprintStore:
     def all(self, domain: str) -> list[BlueprintFile]:
         """Return every file of a domain by path; one of the home hides a bundled one of the same path."""
         found: dict[str, BlueprintFile] = {}
-        for bundled in (True, False):
-            for path in self._paths(domain, bundled=bundled):
+        for folder in reversed(list(self._folders())):
+            for path in self._paths(folder, domain):
                 try:
-                    found[path] = self._read(domain, path, bundled=bundled)
+                    found[path] = self._read(folder, domain, path)
                 except (OSError, PathRefused):  # gone meanwhile, or no plain file
                     continue
         return [found[path] for path in sorted(found)]
 
     def is_bundled(self, domain: str, path: str) -> bool:
-        """Whether a file of this path comes with the program."""
-        return self._folder(domain, bundled=True).exists(path)
+        """Whether a file of this path comes with the program or an integration."""
+        return any(Root(folder / domain).exists(path) for folder in self._folders() if folder != self._home)
 
-    def _paths(self, domain: str, *, bundled: bool) -> list[str]:
+    def _folders(self) -> Iterator[Path]:
+        """Yield the folders, those that hide others first."""
+        yield self._home
+        yield self._bundled
+        yield from self._further()
+
+    def _paths(self, folder: Path, domain: str) -> list[str]:
         try:
-            entries = self._folder(domain, bundled=bundled).walk(".", FILES_LIMIT)
+            entries = Root(folder / domain).walk(".", FILES_LIMIT)
         except (FileNotFoundError, NotADirectoryError):
             return []
         return [entry.path for entry in entries if entry.is_file and entry.name.endswith(SUFFIXES)]
 
-    def _folder(self, domain: str, *, bundled: bool) -> Root:
-        return Root(self._bundled / domain) if bundled else self.root(domain)
-
-    def _read(self, domain: str, path: str, *, bundled: bool) -> BlueprintFile:
-        folder = self._folder(domain, bundled=bundled)
-        entry = folder.stat(path)
+    def _read(self, folder: Path, domain: str, path: str) -> BlueprintFile:
+        root = Root(folder / domain)
+        entry = root.stat(path)
         if not entry.is_file:
             raise FileNotFoundError(path)
         stamp = (entry.mtime_ns, entry.size_bytes, entry.device, entry.inode)
-        key = (domain, entry.path, bundled)
+        key = (folder / domain, entry.path)
         kept = self._kept.get(key)
         if kept is not None and kept.stamp == stamp:
             return kept.found
-        found = _parsed(folder, domain, entry.path, bundled=bundled)
+        found = _parsed(root, domain, entry.path, bundled=folder != self._home)
         while len(self._kept) >= 2 * FILES_LIMIT:
             del self._kept[next(iter(self._kept))]
         self._kept[key] = _Kept(stamp, found)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from hub.automation.definition.grammar import AUTOMATION, SCRIPT
+from hub.automation.definition.used_kinds import used_kinds
+from hub.config.checked import Config
 from hub.config.explain import keys_of
+from hub.config.paths import Key
 from hub.config.sections import CheckReport, CrossCheck, Section
 from hub.core.schema import All, Length, Match, Schema, SchemaError, as_list, each_error, string
 
@@ -48,22 +52,54 @@ def _ids_are_unique(config: Mapping[str, Any], report: CheckReport) -> None:
         seen[id] = index
 
 
-def _blueprints_fit(config: Mapping[str, Any], report: CheckReport) -> None:
-    home = getattr(config, "home", None)
-    used = [("automation", index, item) for index, item in enumerate(config.get("automation") or ())]
-    used += [("script", name, item) for name, item in (config.get("script") or {}).items()]
-    used = [each for each in used if "use_blueprint" in each[2]]
-    if home is None or not used:
-        return
-    from hub.automation.blueprints.expanding import expand, shelf_of
-
-    shelf = shelf_of(home)
-    for section, place, item in used:
-        try:
-            expand(item, section, shelf)
-        except SchemaError as error:
-            for each in each_error(error):
-                report.error((section, place, *keys_of(each)), str(each.msg))
+def _items(config: Mapping[str, Any]) -> Iterator[tuple[str, Key, Any]]:
+    yield from (("automation", index, item) for index, item in enumerate(config.get("automation") or ()))
+    yield from (("script", name, item) for name, item in (config.get("script") or {}).items())
 
 
-CROSS_CHECKS: Mapping[str, CrossCheck] = {"automation ids": _ids_are_unique, "blueprints": _blueprints_fit}
+def blueprints_fit(folders: Callable[[Config], Iterable[Path]]) -> CrossCheck:
+    """Return the check that every item that uses a blueprint fits it.
+
+    Args:
+        folders: Returns the folders of blueprints that the integrations in use bring.
+    """
+
+    def check(config: Config, report: CheckReport) -> None:
+        home = config.home
+        used = [each for each in _items(config) if "use_blueprint" in each[2]]
+        if home is None or not used:
+            return
+        from hub.automation.blueprints.expanding import expand, shelf_of
+
+        shelf = shelf_of(home, further=lambda: folders(config))
+        for section, place, item in used:
+            try:
+                expand(item, section, shelf)
+            except SchemaError as error:
+                for each in each_error(error):
+                    report.error((section, place, *keys_of(each)), str(each.msg))
+
+    return check
+
+
+def kinds_are_in_use(unused: Callable[[Config], Mapping[str, str]]) -> CrossCheck:
+    """Return the check that no item uses a kind of an integration that is not in use.
+
+    Args:
+        unused: Returns such kinds, each with its integration.
+    """
+
+    def check(config: Config, report: CheckReport) -> None:
+        kinds = unused(config)
+        if not kinds:
+            return
+        for section, place, item in _items(config):
+            for keys, name in used_kinds(item):
+                if name in kinds:
+                    told = f"{name} comes with the integration {kinds[name]}, which is not in use"
+                    report.error((section, place, *keys), told, f"Configure {kinds[name]}: or enable it.")
+
+    return check
+
+
+CROSS_CHECKS: Mapping[str, CrossCheck] = {"automation ids": _ids_are_unique}

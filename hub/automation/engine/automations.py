@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Any
 
+from hub.automation.definition.used_kinds import used_kinds
 from hub.automation.editing.scheduled_form import check_form
 from hub.automation.engine.armed_triggers import REPAIRS
 from hub.automation.engine.automation import Automation
@@ -35,8 +36,6 @@ Expand = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 Makers = Mapping[str, tuple[Authority, str]]
 """Id → for whom an agent wrote it, and which."""
-
-_KIND_KEYS = frozenset({"trigger", "platform", "condition"})
 
 
 class Automations:
@@ -129,9 +128,8 @@ class Automations:
                 await asyncio.sleep(0)
                 turn = monotonic() + SLICE_S
         changed += await self._put_broken(config, sources)
-        for id in self._sources.keys() - sources.keys():
-            if id not in self._broken:
-                self._release(id)
+        for id in self._sources.keys() - sources.keys() - self._broken.keys():
+            self._release(id)
             await self._drop(id)
             changed.append(id)
         if is_first:
@@ -350,11 +348,5 @@ class Automations:
         return self._config.location((SECTION, index))
 
 
-def _uses(value: Any, kinds: frozenset[str]) -> bool:
-    """Whether any part of an automation is of one of these kinds."""
-    if isinstance(value, Mapping):
-        return any(
-            key in kinds or (isinstance(each, str) and key in _KIND_KEYS and each in kinds) or _uses(each, kinds)
-            for key, each in value.items()
-        )
-    return isinstance(value, (list, tuple)) and any(_uses(each, kinds) for each in value)
+def _uses(item: dict[str, Any], kinds: frozenset[str]) -> bool:
+    return any(name in kinds for _, name in used_kinds(item))

@@ -30,7 +30,8 @@ from integrations.memory.notes.memory import NotesMemory
 from integrations.memory.notes.tool import MemoryTools
 
 if TYPE_CHECKING:
-    from hub.host import HostBus, IntegrationHost
+    from hub.host import IntegrationHost
+    from hub.host.registrars import HostBus
 
 SECTIONS = frozenset({"memory", "agents", "models", "people"})
 """What an index depends on."""

@@ -9,6 +9,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from aiohttp import web
 
+from hub.gateway.calls.routes import RouteTable
+from hub.gateway.pages import PageTable
 from web.automations.trace_view import TONES, TraceView, duration_text, outcome_shown
 from web.core.assets import Assets
 from web.core.render import Renderer
@@ -23,6 +25,7 @@ def view(tmp_path: Path) -> TraceView:
     renderer = Renderer(
         web.Application(),
         Assets(tmp_path),
+        PageTable(RouteTable()),
         home_name=lambda: "Home",
         hub_language=lambda: "en",
         zone=lambda: ZoneInfo("Europe/Berlin"),

@@ -11,7 +11,9 @@ import pytest
 from aiohttp import ClientSession, web
 
 from hub.gateway.access.guard import Guard, GuardedServer
+from hub.gateway.calls.routes import RouteTable
 from hub.gateway.calls.settings import GatewayLimits
+from hub.gateway.pages import PageTable
 from web.core.assets import Assets
 from web.core.render import Renderer
 from web.core.template_loader import PageTemplates
@@ -86,6 +88,7 @@ async def test_the_loop_goes_on_while_what_a_page_takes_is_loaded() -> None:
     renderer = Renderer(
         web.Application(),
         Assets(),
+        PageTable(RouteTable()),
         home_name=lambda: "Home",
         hub_language=lambda: "en",
         zone=lambda: ZoneInfo("UTC"),

@@ -8,6 +8,8 @@ from aiohttp import web
 
 from hub.core.events import EventBus
 from hub.core.tasks import TaskOwner
+from hub.gateway.calls.routes import RouteTable
+from hub.gateway.pages import PageTable
 from hub.security.redaction import Redactor
 from web.core.assets import Assets
 from web.core.render import Renderer
@@ -40,6 +42,7 @@ class Heard:
         renderer = Renderer(
             web.Application(),
             Assets(),
+            PageTable(RouteTable()),
             home_name=lambda: "Home",
             hub_language=lambda: "en",
             zone=lambda: ZoneInfo("UTC"),

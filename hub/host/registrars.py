@@ -1,31 +1,18 @@
-"""What an integration is given: the seams of the hub, each registration undone when the integration goes.
-
-`setup(host, config)` registers; nothing has to be taken back by hand.
-"""
+"""The registrars of an integration's host: each adds to one part of the hub and remembers how to undo it."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping
-from typing import Any, Protocol
-from zoneinfo import ZoneInfo
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
-from hub.agent.agents import Agents
-from hub.agent.workspace import Workspaces
-from hub.automation.assembly import AutomationEngine
-from hub.config.checked import Config
-from hub.config.store import ConfigStore
-from hub.core.clock import Clock
 from hub.core.context import Context
 from hub.core.events import Event, EventBus, Listener, Unsubscribe
-from hub.core.repairs import Repairs
 from hub.core.schema import Schema
 from hub.core.services import AgentRule, Handler, ResponseMode, ServiceRegistry
 from hub.core.states import EntityState, StateMachine
-from hub.core.tasks import TaskOwner
 from hub.gateway.calls.contract import Method, Push, Route
 from hub.gateway.connection.server import Gateway
-from hub.integration.json_storage import JsonStorage
+from hub.gateway.pages import Page, PageTable
 from hub.integration.registrations import Registrations
 from hub.memory.contract import Memory
 from hub.memory.registry import MemoryRegistry
@@ -34,121 +21,10 @@ from hub.messaging.channels import ChannelRegistry
 from hub.messaging.commands import ChatCommand, Commands
 from hub.messaging.contract import Channel
 from hub.models.registry import Factory, ModelRegistry
-from hub.security.egress import Egress
-from hub.security.people import People
-from hub.sessions.store import SessionStore
-from hub.storage.database import Database
-from hub.storage.homedir import Home
+from hub.nodes.contract import NodeTransport
+from hub.nodes.registry import NodeRegistry
 from hub.tools.contract import Tool
 from hub.tools.registry import ToolRegistry
-
-
-class HubParts(Protocol):
-    """The parts of the hub behind the hosts of all integrations."""
-
-    home: Home
-    config: ConfigStore
-    bus: EventBus
-    states: StateMachine
-    services: ServiceRegistry
-    repairs: Repairs
-    clock: Clock
-    db: Database
-    egress: Egress
-    models: ModelRegistry
-    tools: ToolRegistry
-    memory: MemoryRegistry
-    sessions: SessionStore
-    agents: Agents
-    workspaces: Workspaces
-    channels: ChannelRegistry
-    commands: Commands
-    automation: AutomationEngine
-    gateway: Gateway
-
-    @property
-    def people(self) -> People:
-        """The people of this home, as configured now."""
-
-
-class IntegrationHost:
-    """The hub as one integration sees it.
-
-    What is added through `channels`, `tools`, `models`, `memory`, `services`, `commands`, `methods`, `routes`,
-    `events`, `bus`, `states` and `spawn` is undone in reverse order when set-up fails and when the integration is
-    reloaded or unloaded. Each `add` returns a function that undoes it earlier.
-
-    Args:
-        domain: The integration.
-        registrations: The record of what it registers.
-        hub: The parts behind it.
-    """
-
-    def __init__(self, domain: str, registrations: Registrations, hub: HubParts) -> None:
-        self.domain = domain
-        self.channels = HostChannels(hub.channels, registrations)
-        self.tools = HostTools(hub.tools, registrations)
-        self.models = HostModels(hub.models, registrations)
-        self.memory = HostMemory(hub.memory, registrations)
-        self.services = HostServices(hub.services, registrations, domain)
-        self.commands = HostCommands(hub.commands, registrations)
-        self.methods = HostMethods(hub.gateway, registrations)
-        self.routes = HostRoutes(hub.gateway, registrations)
-        self.events = HostEvents(hub.bus, hub.gateway, registrations)
-        self.bus = HostBus(hub.bus, registrations)
-        self.states = HostStates(hub.states, registrations)
-        self.egress = hub.egress
-        self.clock = hub.clock
-        self.repairs = hub.repairs
-        self.home = hub.home
-        self.database = hub.db
-        self.agents = hub.agents
-        self.sessions = hub.sessions
-        self.workspaces = hub.workspaces
-        self.scheduled = hub.automation.scheduled
-        self._hub = hub
-        self._registrations = registrations
-        self._tasks = TaskOwner(domain)
-
-    @property
-    def config(self) -> Config:
-        """The checked configuration that is in force, of all sections."""
-        return self._hub.config.current
-
-    @property
-    def people(self) -> People:
-        """The people of this home."""
-        return self._hub.people
-
-    @property
-    def language(self) -> str:
-        """The home's language."""
-        return str(self.config.or_default("hub")["language"])
-
-    @property
-    def time_zone(self) -> ZoneInfo:
-        """The home's time zone."""
-        return ZoneInfo(str(self.config.or_default("hub")["time_zone"]))
-
-    def storage(self, name: str = "data") -> JsonStorage:
-        """Return a JSON file of this integration, `.storage/integrations/<domain>/<name>.json`."""
-        return JsonStorage(self.home.storage / "integrations" / self.domain / f"{name}.json")
-
-    def spawn(self, work: Coroutine[Any, Any, Any], *, name: str) -> asyncio.Task[Any]:
-        """Run a coroutine as a task until it ends or the integration is unloaded, which cancels it."""
-        task = self._tasks.spawn(work, name=name)
-
-        async def cancel() -> None:
-            task.cancel()
-            await asyncio.wait({task})
-
-        forget = self._registrations.forgettable(cancel)
-        task.add_done_callback(lambda _: forget())
-        return task
-
-    def on_unload(self, undo: Callable[[], Any]) -> None:
-        """Call a function or coroutine function when the integration is unloaded or its set-up fails."""
-        self._registrations.keep(undo)
 
 
 class HostChannels:
@@ -234,6 +110,35 @@ class HostMemory:
         return self._registry.require()
 
 
+class HostNodes:
+    """The node transports of an integration."""
+
+    def __init__(self, registry: NodeRegistry, registrations: Registrations) -> None:
+        self._registry, self._registrations = registry, registrations
+
+    async def add(self, transport: NodeTransport) -> Callable[[], Any]:
+        """Start a transport that nodes connect by.
+
+        Raises:
+            Conflict: There is one of that name.
+        """
+        self._registrations.require_open()
+        await self._registry.add(transport)
+
+        async def remove() -> None:
+            await self._registry.remove(transport.name)
+
+        if self._registrations.closed:
+            await remove()
+            self._registrations.require_open()
+        return self._registrations.keep(remove)
+
+    @property
+    def registry(self) -> NodeRegistry:
+        """All nodes, to look at and to ask."""
+        return self._registry
+
+
 class HostServices:
     """The services of an integration."""
 
@@ -306,6 +211,22 @@ class HostRoutes:
             Conflict: Another part has this method and path.
         """
         return self._registrations.keep(self._gateway.routes.add(route))
+
+
+class HostPages:
+    """The pages that an integration adds to the dashboard."""
+
+    def __init__(self, table: PageTable, registrations: Registrations, domain: str) -> None:
+        self._table, self._registrations, self._domain = table, registrations, domain
+
+    def add(self, page: Page) -> Callable[[], Any]:
+        """Show a page, with an entry in the navigation.
+
+        Raises:
+            InvalidRequest: Its path is not valid, or there is no such template.
+            Conflict: Another part has this address.
+        """
+        return self._registrations.keep(self._table.add(page, self._domain))
 
 
 class HostEvents:

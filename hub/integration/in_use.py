@@ -1,0 +1,29 @@
+"""Which integrations a configuration puts to use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from hub.config.checked import Config
+from hub.integration.catalog import CatalogEntry
+from hub.integration.order import with_dependencies
+
+
+def in_use(config: Config, catalog: Mapping[str, CatalogEntry], needed: Iterable[str] = ()) -> set[str]:
+    """Return the integrations that a hub sets up: defaults, configured ones, and those that others need.
+
+    Args:
+        config: The checked configuration.
+        catalog: The integrations there are.
+        needed: Domains that other sections need.
+    """
+    defaults = {domain for domain, found in catalog.items() if found.manifest and found.manifest.default}
+    off = disabled(config)
+    chosen = (defaults | (config.present & catalog.keys()) | set(needed)) - off
+    return with_dependencies(chosen, catalog) - off
+
+
+def disabled(config: Config) -> set[str]:
+    """Return the domains that `hub: disabled` names."""
+    hub = config.get("hub")
+    return set(hub.get("disabled", ())) if isinstance(hub, Mapping) else set()

@@ -1,0 +1,69 @@
+"""The contracts of a node, and of a transport that nodes connect by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+
+class Node(Protocol):
+    """A device that is connected now.
+
+    Attributes:
+        id: Its identity, which the transport has proved; it never changes.
+        name: For people.
+        platform: `ios`, `android`, `macos`, `linux`, …
+        commands: What it can be asked to do: `camera.snap`, `location.get`, …
+        permissions: What its owner lets it do, by name.
+    """
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def platform(self) -> str: ...
+
+    @property
+    def commands(self) -> frozenset[str]: ...
+
+    @property
+    def permissions(self) -> Mapping[str, bool]: ...
+
+    async def invoke(
+        self, command: str, params: Mapping[str, Any], *, timeout_s: float, idempotency_key: str
+    ) -> Mapping[str, Any]:
+        """Do a command and return what comes back.
+
+        Args:
+            command: One of `commands`.
+            params: As the command has them.
+            timeout_s: Seconds after which the hub no longer waits, and cancels.
+            idempotency_key: The same key means the same invocation: the node does not act twice.
+
+        Raises:
+            HubError: It cannot, or is not permitted to.
+        """
+
+
+Disconnect = Callable[[str], None]
+"""Reports that a node has gone, with the reason; calling it twice does no harm."""
+Connect = Callable[[Node], Disconnect]
+"""Reports a node that has connected."""
+
+
+class NodeTransport(Protocol):
+    """A way that nodes connect by: a WebSocket, MQTT, …
+
+    It moves bytes and proves who a node is. What a node may be asked is decided by the hub, never here.
+    """
+
+    name: str
+
+    async def start(self, connect: Connect) -> None:
+        """Begin to take nodes; each that comes is handed to `connect`."""
+
+    async def stop(self) -> None:
+        """Let go of all nodes."""
