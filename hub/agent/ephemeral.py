@@ -20,7 +20,7 @@ class NoFile(TranscriptFile):
     def append(self, stored: Iterable[bytes]) -> None:
         """Forget what is given; the lines are not even encoded."""
 
-    async def sync(self) -> None:
+    def begin_sync(self) -> None:
         """Have nothing to sync."""
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,6 +25,7 @@ from hub.agent.whose_words import check_extra_prompt
 from hub.models.contract import StopReason, TextDelta, ThinkingDelta, ToolCallBlock
 from hub.sessions.entry import TranscriptEntry
 from hub.sessions.repair import INTERRUPTED
+from hub.sessions.transcript_file import FileSync
 from hub.tools.contract import ToolResult
 from hub.tools.policy import belongs_here
 
@@ -82,12 +83,12 @@ class Execution:
             limits = replace(limits, seconds=request.timeout_s)
         return Prepared(ports, limits)
 
-    async def work(self, prepared: Prepared, recorded: asyncio.Future[Any] | None) -> RunOutcome:
+    async def work(self, prepared: Prepared, record: Callable[[], Awaitable[None]] | None) -> RunOutcome:
         """Run the loop to its end.
 
         Args:
             prepared: What `prepare` returned.
-            recorded: Resolves when the run's row is on disk; no tool is started before.
+            record: Puts the run's row on the disk; called once, before the first tool is started.
 
         Raises:
             HubError: The model failed for good, or the disk did.
@@ -112,8 +113,9 @@ class Execution:
                     self._ended(event)
                     if not event.turn.calls:
                         return self._answered(event.turn)
-                    if recorded is not None:
-                        await recorded
+                    if record is not None:
+                        await record()
+                        record = None
                     await self._asked(event.turn)
                 elif isinstance(event, ToolEnded):
                     await self._done(event.call, event.result)
@@ -121,16 +123,17 @@ class Execution:
                     return RunOutcome.limited(event.hit)
         raise AssertionError("the loop ends with an answer or a limit")
 
-    async def finish(self, outcome: RunOutcome) -> RunResult:
-        """Write the end into the transcript, on disk when this returns, and return the result.
+    async def finish(self, outcome: RunOutcome) -> FileSync | None:
+        """Write the end into the transcript; return what waits until the disk has it, if there is anything.
 
         Raises:
             HubError: The disk did not take it.
         """
         run = self._run
-        if run.record is not None:
-            await run.record.store(self._last_entries(run.record, outcome), sync=True)
-        return self.result(outcome)
+        if run.record is None:
+            return None
+        await run.record.store(self._last_entries(run.record, outcome))
+        return run.record.transcript.begin_sync()
 
     def result(self, outcome: RunOutcome) -> RunResult:
         """Return the result of the run with this end."""

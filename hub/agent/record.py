@@ -88,17 +88,13 @@ class RunRecord:
             again = event_entry(RUN_RESTARTED, self._parts.now_ms(), run_id=request.run_id, parent_id=said.id)
             await self.transcript.append(again)
 
-    async def store(self, entries: Iterable[TranscriptEntry], *, sync: bool = False) -> None:
-        """Append entries and tell of them.
-
-        Args:
-            entries: In order.
-            sync: Whether to wait until they are on the disk.
+    async def store(self, entries: Iterable[TranscriptEntry]) -> None:
+        """Append entries, in order, and tell of them.
 
         Raises:
             Unavailable: The disk did not take them.
         """
-        for stored in await self.transcript.append(entries, sync=sync):
+        for stored in await self.transcript.append(entries):
             self._tell(stored)
 
     def said(

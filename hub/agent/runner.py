@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -23,7 +24,7 @@ from hub.agent.runs import RunState, RunStore
 from hub.agent.unfinished_runs import settle_left_open
 from hub.agent.workspace import Workspaces
 from hub.core.clock import Clock
-from hub.core.errors import HubError, NotFound
+from hub.core.errors import HubError, NotFound, Unavailable
 from hub.core.events import EventBus
 from hub.core.ids import new_id
 from hub.core.lanes import Lanes
@@ -32,6 +33,7 @@ from hub.core.tasks import TaskOwner
 from hub.models.registry import ModelRegistry
 from hub.security.redaction import Redactor
 from hub.sessions.store import SessionStore
+from hub.sessions.transcript_file import FileSync
 from hub.storage.database import Database
 from hub.tools.registry import ToolRegistry
 
@@ -227,17 +229,19 @@ class AgentRunner:
 
     async def _perform(self, run: AgentRun) -> RunResult:
         """Do one run; only the hub's stop gets through as an exception."""
+        held: list[Callable[[], None]] = []
         try:
-            async with AsyncExitStack() as lanes:
-                outcome = await self._queue(run, lanes) or await self._execute(run)
-                result = await self._end(run, outcome)
+            outcome = await self._queue(run, held) or await self._execute(run)
+            result = await self._end(run, outcome)
         finally:
+            for release in reversed(held):
+                release()
             del self._active[run.request.run_id]
         self._tell_end(run, result)
         return result
 
-    async def _queue(self, run: AgentRun, lanes: AsyncExitStack) -> RunOutcome | None:
-        """Wait for the run's turn; return how it ended when it never came."""
+    async def _queue(self, run: AgentRun, held: list[Callable[[], None]]) -> RunOutcome | None:
+        """Wait for the run's turn, adding what gives up each place it holds; return how it ended when it never came."""
         request = run.request
         if (stopped := run.begin()) is not None:
             run.phase = Phase.ENDING
@@ -245,7 +249,7 @@ class AgentRunner:
         names = [request.lane] if request.ephemeral else [f"session:{request.session_key}", request.lane]
         try:
             for name in names:
-                await lanes.enter_async_context(self._lanes.hold(name, run.context, request.priority))
+                held.append(await self._lanes.take(name, run.context, request.priority))
         except HubError as error:
             run.phase = Phase.ENDING
             return RunOutcome.failed(error)
@@ -289,36 +293,63 @@ class AgentRunner:
             if timer is not None:
                 timer.cancel()
 
-    def _record_start(self, run: AgentRun) -> asyncio.Task[None] | None:
-        """Note in the database that a run has begun; return what to wait for before a tool is started.
+    def _record_start(self, run: AgentRun) -> Callable[[], Awaitable[None]] | None:
+        """Note in the database that a run has begun; return what puts that on the disk before a tool is started.
 
-        A message's row is on disk already; so is its session's, unless this run made it. Then nobody waits.
+        An answer without tools shares one commit with it. A message's row is on disk already; so is its session's,
+        unless this run made it. Then nobody waits.
         """
         request, session = run.request, run.session
         write = self._runs.started(request, run.context, session.session_id if session is not None else None)
+        self._db.post(write)
         if request.ephemeral or (request.kind == "message" and not run.is_new):
-            self._db.post(write)
             return None
-        return self._tasks.spawn(self._db.write(write), name=f"record run {request.run_id}")
+        return partial(self._db.write, write)  # what was posted is not written twice: it changes nothing then
 
     async def _end(self, run: AgentRun, outcome: RunOutcome) -> RunResult:
         """Make the end durable: the transcript first, then row and `on_final` together."""
-        request = run.request
         execution = Execution(self._parts, run)
         try:
-            result = await execution.finish(outcome)
+            sync = await execution.finish(outcome)
+            return await self._keep(run, execution.result(outcome), sync)
         except HubError as error:
-            _log.error("run %s: its end cannot be written into the transcript: %s", request.run_id, error.message)
-            result = execution.result(outcome if outcome.error is not None else RunOutcome.failed(error))
-        write = self._runs.ended(request, run.context, result)
+            _log.error("run %s: its end cannot be written into the transcript: %s", run.request.run_id, error.message)
+            failed = outcome if outcome.error is not None else RunOutcome.failed(error)
+            return await self._keep(run, execution.result(failed), None)
+
+    async def _keep(self, run: AgentRun, result: RunResult, sync: FileSync | None) -> RunResult:
+        """Write a run's end into the database, once the disk has its transcript: one thread waits for both.
+
+        Raises:
+            Unavailable: The disk does not have its transcript; nothing was written.
+        """
+        request = run.request
+        ended = self._runs.ended(request, run.context, result)
+        unsynced: list[Unavailable] = []
+
+        def write(connection: SqlConnection) -> None:
+            if sync is not None:
+                try:
+                    sync()
+                except Unavailable as error:
+                    unsynced.append(error)
+                    raise
+            ended(connection)
+
         try:
             if request.ephemeral and request.on_final is None:
-                self._db.post(write)
+                self._db.post(ended)
             else:
                 await self._db.write(write)
         except HubError as error:
+            if unsynced:
+                raise
             _log.error("run %s: its end cannot be written into the database: %s", request.run_id, error)
-            result = execution.result(RunOutcome.broken("STORAGE", f"The answer could not be kept: {error}"))
+            outcome = RunOutcome.broken("STORAGE", f"The answer could not be kept: {error}")
+            return Execution(self._parts, run).result(outcome)
+        finally:
+            if sync is not None:
+                sync.drop()
         return result
 
     def _tell_end(self, run: AgentRun, result: RunResult) -> None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from enum import IntEnum
+from functools import partial
 from typing import Any
 
 from hub.core.context import Context
@@ -36,14 +37,15 @@ class _Lane:
         self.name = name
         self.limit = limit
         self.holders: set[str] = set()
-        self.waiting: dict[Priority, deque[tuple[asyncio.Future[None], str]]] = {each: deque() for each in Priority}
+        # One queue for each priority, in their order.
+        self.waiting: list[deque[tuple[asyncio.Future[None], str]]] = [deque() for _ in Priority]
 
     def waits(self) -> int:
-        return sum(len(queue) for queue in self.waiting.values())
+        interactive, background = self.waiting
+        return len(interactive) + len(background)
 
     def wake(self) -> None:
-        for priority in Priority:
-            queue = self.waiting[priority]
+        for queue in self.waiting:
             while queue and len(self.holders) < self.limit:
                 waiter, holder = queue.popleft()
                 if waiter.done():
@@ -80,7 +82,15 @@ class Lanes:
 
     @asynccontextmanager
     async def hold(self, name: str, context: Context, priority: Priority = Priority.INTERACTIVE) -> AsyncIterator[None]:
-        """Wait for a place in the lane `name` and hold it, under `context.id`.
+        """Hold a place in a lane for the time of a block; see `take`."""
+        release = await self.take(name, context, priority)
+        try:
+            yield
+        finally:
+            release()
+
+    async def take(self, name: str, context: Context, priority: Priority = Priority.INTERACTIVE) -> Callable[[], None]:
+        """Wait for a place in the lane `name`, under `context.id`; return what gives it up.
 
         A shared lane that the chain holds already is exchanged for the lane `nested`.
 
@@ -101,10 +111,7 @@ class Lanes:
             lane.holders.add(context.id)
         else:
             await self._wait(lane, context, priority)
-        try:
-            yield
-        finally:
-            self._release(lane, context.id)
+        return partial(self._release, lane, context.id)
 
     def snapshot(self) -> dict[str, Any]:
         """Return who holds and how many wait, by lane."""

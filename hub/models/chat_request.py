@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from hub.models.contract import Image, Message, ModelRequest, Role, TextBlock, Thinking, ToolCallBlock, ToolSpec
 
+CONVERSATIONS_KEPT = 256
 MALFORMED_SHOWN = 2_000
 ERROR_MARK = "Error: "
 
@@ -24,24 +26,62 @@ def chat_messages(request: ModelRequest, *, reasoning: bool = False, signatures:
         reasoning: Send thinking back as `reasoning_content`, for servers that demand it.
         signatures: Send signed thinking back as `thinking_blocks`, as litellm takes it.
     """
-    messages: list[dict[str, Any]] = []
-    if request.system:
-        messages.append({"role": "system", "content": request.system})
-    seen: list[dict[str, Any]] = []
-    for message in request.messages:
+    return _whole(request, _continued(_Sent(), request.messages, reasoning=reasoning, signatures=signatures))
+
+
+class ChatHistory:
+    """The conversations that were sent last: of each, only what was added since is put into the format.
+
+    What is kept of one holds as long as its messages are the first of those to be sent.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, bool], _Sent] = {}
+
+    def messages(self, request: ModelRequest, *, reasoning: bool = False) -> list[dict[str, Any]]:
+        """Return what `chat_messages` returns."""
+        if request.session_key is None:
+            return chat_messages(request, reasoning=reasoning)
+        key = (request.session_key, reasoning)
+        sent = self._kept.pop(key, None)
+        if sent is None or request.messages[: len(sent.messages)] != sent.messages:
+            sent = _Sent()
+        sent = self._kept[key] = _continued(sent, request.messages, reasoning=reasoning, signatures=False)
+        if len(self._kept) > CONVERSATIONS_KEPT:
+            del self._kept[next(iter(self._kept))]
+        return _whole(request, sent)
+
+
+class _Sent(Struct, frozen=True):
+    """Messages, in the format, and the images of results behind which no message stands yet."""
+
+    messages: tuple[Message, ...] = ()
+    said: tuple[dict[str, Any], ...] = ()
+    images: tuple[dict[str, Any], ...] = ()
+
+
+def _continued(sent: _Sent, messages: tuple[Message, ...], *, reasoning: bool, signatures: bool) -> _Sent:
+    """Add the messages behind those that were sent."""
+    said, images = list(sent.said), list(sent.images)
+    for message in messages[len(sent.messages) :]:
         if message.role is Role.TOOL:
-            seen.extend(_tool_result(message, messages))
+            images.extend(_tool_result(message, said))
             continue
-        if seen:
-            _add_user(messages, seen)
-            seen = []
+        if images:
+            _add_user(said, images)
+            images = []
         if message.role is Role.USER:
-            _add_user(messages, _parts(message))
-        elif (said := _assistant(message, reasoning=reasoning, signatures=signatures)) is not None:
-            messages.append(said)
-    if seen:
-        _add_user(messages, seen)
-    return messages
+            _add_user(said, _parts(message))
+        elif (answer := _assistant(message, reasoning=reasoning, signatures=signatures)) is not None:
+            said.append(answer)
+    return _Sent(messages, tuple(said), tuple(images))
+
+
+def _whole(request: ModelRequest, sent: _Sent) -> list[dict[str, Any]]:
+    said = [{"role": "system", "content": request.system}, *sent.said] if request.system else list(sent.said)
+    if sent.images:
+        _add_user(said, list(sent.images))
+    return said
 
 
 def chat_tools(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:

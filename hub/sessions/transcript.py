@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -14,7 +15,7 @@ from hub.models.contract import Message, ToolCallBlock
 from hub.sessions.entry import EntryType, Header, Provenance, TranscriptEntry, encode_line
 from hub.sessions.redacted import redact_data, redact_message
 from hub.sessions.repair import interrupted_result, pair_results, pending_calls
-from hub.sessions.transcript_file import TranscriptFile, TranscriptReading, read_lines
+from hub.sessions.transcript_file import FileSync, TranscriptFile, TranscriptReading, read_lines
 
 Redact = Callable[[str], str]
 
@@ -130,7 +131,19 @@ class Transcript:
 
     async def sync(self) -> None:
         """Return once everything appended so far is on the disk."""
-        await self._file.sync()
+        if (waiting := self.begin_sync()) is not None:
+            try:
+                await asyncio.get_running_loop().run_in_executor(None, waiting)
+            finally:
+                waiting.drop()
+
+    def begin_sync(self) -> FileSync | None:
+        """Return what waits, in any thread, until everything appended so far is on the disk; None when nothing is.
+
+        Raises:
+            Unavailable: The disk failed.
+        """
+        return self._file.begin_sync()
 
     async def repair(self, *, ts_ms: int | None = None) -> list[TranscriptEntry]:
         """Give every tool call of the current branch that has no result one that says so, on disk.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import orjson
@@ -103,7 +104,7 @@ class TranscriptFile:
         self._header = header
         self._fd: int | None = None
         self._size = 0
-        self._folder_synced = False
+        self._is_named = Event()
 
     def load(self, found: TranscriptReading | None = None) -> tuple[list[TranscriptEntry], Path | None]:
         """Read the file, and set aside what is damaged.
@@ -146,20 +147,17 @@ class TranscriptFile:
             self._undo()
             raise Unavailable(f"the transcript {self.path} cannot be written: {error.strerror}") from error
 
-    async def sync(self) -> None:
-        """Return once everything appended so far is on the disk. Cancelling it does not stop the work.
+    def begin_sync(self) -> FileSync | None:
+        """Return what waits until everything appended so far is on the disk; None when there is nothing.
 
         Raises:
-            Unavailable: The disk failed.
+            Unavailable: The file cannot be opened.
         """
         if self._fd is None and not self.path.exists():
-            return
+            return None
         try:
-            own = os.dup(self._descriptor())
-            folder, self._folder_synced = not self._folder_synced, True
-            await asyncio.get_running_loop().run_in_executor(None, _sync_and_close, own, self.path.parent, folder)
+            return FileSync(self.path, os.dup(self._descriptor()), self._is_named)
         except OSError as error:
-            self._folder_synced = False
             raise Unavailable(f"the transcript {self.path} cannot be synced: {error.strerror}") from error
 
     def close(self) -> None:
@@ -241,10 +239,38 @@ def _set_aside(path: Path, damaged: list[bytes]) -> Path:
     raise Unavailable(f"there are a thousand damaged files beside {path}; move them away")
 
 
-def _sync_and_close(descriptor: int, folder: Path, with_folder: bool) -> None:
-    try:
-        os.fdatasync(descriptor)
-        if with_folder:
-            sync_directory(folder)
-    finally:
-        os.close(descriptor)
+class FileSync:
+    """One wait for the disk to have a file: to be called once, in any thread, or dropped.
+
+    Args:
+        path: The file.
+        descriptor: A duplicate of the file's own, which may be closed meanwhile.
+        is_named: Set once the disk has the file's name.
+    """
+
+    def __init__(self, path: Path, descriptor: int, is_named: Event) -> None:
+        self._path = path
+        self._own = [descriptor]
+        self._is_named = is_named
+
+    def __call__(self) -> None:
+        """Return when the disk has the file.
+
+        Raises:
+            Unavailable: The disk failed.
+        """
+        descriptor = self._own.pop()
+        try:
+            os.fdatasync(descriptor)
+            if not self._is_named.is_set():
+                sync_directory(self._path.parent)
+                self._is_named.set()
+        except OSError as error:
+            raise Unavailable(f"the transcript {self._path} cannot be synced: {error.strerror}") from error
+        finally:
+            os.close(descriptor)
+
+    def drop(self) -> None:
+        """Give it up, unless it was called."""
+        with suppress(IndexError):
+            os.close(self._own.pop())

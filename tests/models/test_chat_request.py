@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from hub.models.chat_request import chat_messages, chat_tools, known_call_ids, plain
+from hub.models.chat_request import ChatHistory, chat_messages, chat_tools, known_call_ids, plain
 from hub.models.contract import (
     Image,
     Message,
@@ -98,3 +98,32 @@ def test_tools_are_functions_with_their_schema() -> None:
 
 def test_earlier_call_ids_are_known() -> None:
     assert known_call_ids((user_message("x"), said(CALL, OTHER), tool_result(CALL, ""))) == {"c1", "c2"}
+
+
+def test_a_conversation_that_goes_on_is_sent_as_if_it_were_put_together_again() -> None:
+    picture = Message(Role.TOOL, (TextBlock("seen"), Image("image/png", "aGk=")), tool_call_id="c1", tool_name="look")
+    whole = (user_message("one"), user_message("two"), said(TextBlock("ok"), CALL), picture, user_message("three"))
+    history = ChatHistory()
+
+    steps = [ModelRequest("m", "be kind", whole[:count], session_key="agent:main:main") for count in range(1, 6)]
+
+    assert [history.messages(step) for step in steps] == [chat_messages(step) for step in steps]
+
+
+def test_a_conversation_that_begins_with_other_words_than_those_kept_is_put_together_again() -> None:
+    history = ChatHistory()
+    history.messages(ModelRequest("m", "", (user_message("one"), said(TextBlock("ok"))), session_key="a"))
+
+    other = ModelRequest("m", "", (user_message("other"), said(TextBlock("ok")), user_message("two")), session_key="a")
+    shorter = ModelRequest("m", "", (user_message("other"),), session_key="a")
+
+    assert history.messages(other) == chat_messages(other)
+    assert history.messages(shorter) == chat_messages(shorter)
+
+
+def test_thinking_that_a_server_asks_for_later_is_in_what_was_sent_before_too() -> None:
+    history = ChatHistory()
+    request = ModelRequest("m", "", (user_message("2+2"), said(Thinking("hm"), TextBlock("4"))), session_key="a")
+    history.messages(request)
+
+    assert history.messages(request, reasoning=True)[1]["reasoning_content"] == "hm"

@@ -216,7 +216,7 @@ class LiveChat:
             self._outcomes[run_id] = ("aborted" if status == "aborted" else "error", error.get("message"))
             while len(self._outcomes) > OUTCOME_LIMIT:
                 self._outcomes.popitem(last=False)
-        if run is not None:
+        if run is not None and self._live.watched(_topic(key)):
             self._tasks.spawn(self._send_final(key, run), name="show a finished run")
         self._send_run_state(key)
         self._live.changed("sessions")
@@ -264,8 +264,6 @@ class LiveChat:
             _log.debug("session %s was deleted before it had a name", key)
 
     async def _send_final(self, key: str, run: LiveRun) -> None:
-        if not self._live.watched(_topic(key)):
-            return
         stored = next((turn for turn in reversed(await self.turns(key)) if turn.id == run.turn.id), None)
         turn = stored or run.snapshot()
         if stored is None:

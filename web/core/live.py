@@ -76,6 +76,7 @@ class LiveUpdates:
         self._states: dict[str, State] = {}
         self._scopes: dict[str, str] = {}
         self._clients: set[_Client] = set()
+        self._watched: frozenset[str] = frozenset()
         self._dirty: dict[str, asyncio.TimerHandle] = {}
 
     @property
@@ -90,11 +91,11 @@ class LiveUpdates:
 
     def watched(self, topic: str) -> bool:
         """Whether any tab watches the topic."""
-        return any(topic in client.topics for client in self._clients)
+        return topic in self._watched
 
     def watches(self, kind: str) -> bool:
         """Whether any tab watches a topic of a kind."""
-        return any(topic.partition(":")[0] == kind for client in self._clients for topic in client.topics)
+        return any(topic.partition(":")[0] == kind for topic in self._watched)
 
     def changed(self, topic: str) -> None:
         """Send the topic's whole state to those who watch it, soon; several changes become one."""
@@ -109,7 +110,7 @@ class LiveUpdates:
 
     def changed_all(self, kind: str) -> None:
         """Send the whole state of every topic of a kind to those who watch it, soon."""
-        for topic in {topic for client in self._clients for topic in client.topics}:
+        for topic in self._watched:
             if topic.partition(":")[0] == kind:
                 self.changed(topic)
 
@@ -149,6 +150,7 @@ class LiveUpdates:
             await self._receive(client)
         finally:
             self._clients.discard(client)
+            self._note_watched()
             sender.cancel()
             await socket.close()
         return socket
@@ -170,8 +172,12 @@ class LiveUpdates:
             except (ValueError, Invalid):
                 return
             client.topics = frozenset(topic for topic in wanted if self._may_watch(client.caller, topic))
+            self._note_watched()
             for topic in client.topics:
                 await self._state_to(client, topic)
+
+    def _note_watched(self) -> None:
+        self._watched = frozenset().union(*(client.topics for client in self._clients))
 
     def _may_watch(self, caller: Caller, topic: str) -> bool:
         scope = self._scopes.get(topic.partition(":")[0])

@@ -20,7 +20,7 @@ class RunStream:
     Args:
         runner: Runs it.
         bus: Tells its text; only listened to with `streaming`.
-        tasks: Owner of its task, so that an abort is waited for by nobody.
+        tasks: Owner of its task, with `streaming`, so that an abort is waited for by nobody.
         request: What to run.
     """
 
@@ -35,6 +35,7 @@ class RunStream:
         self._pieces: list[str] = []
         self._news = asyncio.Event()
         self._task: asyncio.Task[RunResult] | None = None
+        self._ended = False
         self._said = False
         self._apart = False
 
@@ -46,22 +47,21 @@ class RunStream:
                 self._bus.listen("run_delta", self._delta, where),
                 self._bus.listen("run_tool_started", self._tool, where),
             ]
-        self._task = self._tasks.spawn(self._run(), name=f"run {self._request.run_id}")
-        self._task.add_done_callback(lambda _: self._news.set())
+            self._task = self._tasks.spawn(self._run(), name=f"run {self._request.run_id}")
+            self._task.add_done_callback(lambda _: self._news.set())
         return self
 
     async def __aexit__(self, *_: object) -> None:
         for unsubscribe in self._unsubscribe:
             unsubscribe()
-        task = self._task
-        if task is not None and not task.done() and not self._runner.abort(run_id=self._request.run_id):
-            task.cancel()  # it has not begun
+        if self._ended or self._runner.abort(run_id=self._request.run_id):
+            return
+        if self._task is not None:
+            self._task.cancel()  # it has not begun
 
     async def result(self) -> RunResult:
         """Wait for the end; a run that could not begin has failed."""
-        if self._task is None:
-            raise RuntimeError("the run was not begun")
-        return await asyncio.shield(self._task)
+        return await (self._run() if self._task is None else asyncio.shield(self._task))
 
     async def pieces(self, idle_s: float) -> AsyncIterator[str]:
         """Yield the text as it comes, deltas that came at once as one; it ends with the run (see `result`).
@@ -86,10 +86,14 @@ class RunStream:
 
     async def _run(self) -> RunResult:
         try:
-            return await self._runner.run(self._request, fresh=True)
+            result = await self._runner.run(self._request, fresh=True)
         except HubError as error:
             request = self._request
-            return RunResult(request.run_id, request.session_key, RunStatus.ERROR, stop="error", error=error.as_dict())
+            result = RunResult(
+                request.run_id, request.session_key, RunStatus.ERROR, stop="error", error=error.as_dict()
+            )
+        self._ended = True
+        return result
 
     def _delta(self, event: Event) -> None:
         if self._apart and self._said:

@@ -17,7 +17,7 @@ from yarl import URL
 from hub import __version__
 from hub.core.clock import Clock
 from hub.core.secret import Secret
-from hub.models.chat_request import known_call_ids, plain
+from hub.models.chat_request import ChatHistory, known_call_ids, plain
 from hub.models.classify import clean_message, make_error
 from hub.models.contract import (
     FormatError,
@@ -74,6 +74,7 @@ class OpenAIProvider:
             limit_field="max_completion_tokens" if at_openai else "max_tokens", cache_key=at_openai
         )
         self._quirks: dict[str, Quirks] = {}
+        self._history = ChatHistory()
         self._session: aiohttp.ClientSession | None = None
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
@@ -139,7 +140,7 @@ class OpenAIProvider:
         quirks = self._quirks.get(request.model, self._first_quirks)
         cache_key = hashlib.sha256(request.session_key.encode()).hexdigest()[:32] if request.session_key else None
         for _ in range(ADAPTATIONS_LIMIT):
-            body = chat_body(request, quirks, cache_key)
+            body = chat_body(request, quirks, self._history, cache_key)
             response = await self._post(request, body, deadline)
             if response.status == 200:
                 return response

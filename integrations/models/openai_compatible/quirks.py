@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hub.models.chat_request import chat_messages, chat_tools
+from hub.models.chat_request import ChatHistory, chat_tools
 from hub.models.contract import ModelRequest
 
 ADAPTABLE = frozenset({400, 404, 422, 501})
@@ -50,11 +50,13 @@ class Quirks(Struct, frozen=True):
     cache_key: bool = False
 
 
-def chat_body(request: ModelRequest, quirks: Quirks, cache_key: str | None = None) -> dict[str, Any]:
+def chat_body(
+    request: ModelRequest, quirks: Quirks, history: ChatHistory, cache_key: str | None = None
+) -> dict[str, Any]:
     """Return the body of a streaming request; `extra` adds to it and, with None, takes away."""
     body: dict[str, Any] = {
         "model": request.model,
-        "messages": chat_messages(request, reasoning=quirks.reasoning_back),
+        "messages": history.messages(request, reasoning=quirks.reasoning_back),
         "stream": True,
     }
     if quirks.stream_options:
