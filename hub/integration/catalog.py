@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -64,7 +65,8 @@ def model_apis(catalog: Mapping[str, CatalogEntry]) -> dict[str, str]:
     return {api: found.domain for found in catalog.values() if found.manifest for api in found.manifest.model_apis}
 
 
-def engine_modules(what: str) -> dict[str, str]:
+@cache
+def engine_modules(what: str) -> Mapping[str, str]:
     """Return the modules of engines for the memory's index, `keywords` or `vectors`, by the integration's domain."""
     return {
         domain: f"{each.package}.engine"

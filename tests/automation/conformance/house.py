@@ -132,7 +132,7 @@ class ConformanceHouse(Engine):
 
 def with_actions(text: str) -> str:
     """Return one automation that says no actions with those of these files."""
-    loaded = YAML(typ="safe", pure=True).load(text)
+    loaded = YAML(typ="safe").load(text)
     if not isinstance(loaded, dict) or loaded.keys() & {"actions", "action", "use_blueprint"}:
         return text
     return text.rstrip("\n") + HEARD

@@ -26,7 +26,7 @@ _HELPFUL = re.compile(
 def mistakes() -> list[Any]:
     found = []
     for file in sorted(MISTAKES.glob("*.yaml")):
-        for name, case in YAML(typ="safe", pure=True).load(file.read_text(encoding="utf-8")).items():
+        for name, case in YAML(typ="safe").load(file.read_text(encoding="utf-8")).items():
             found.append(pytest.param(case, id=f"{file.stem}: {name}"))
     return found
 

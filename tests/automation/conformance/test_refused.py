@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 from hub.automation.definition.kinds import REFUSED_ACTIONS, REFUSED_CONDITIONS, REFUSED_TRIGGERS
 from tests.automation.conformance.told import errors_of
 
-CASES: dict[str, Any] = YAML(typ="safe", pure=True).load(
+CASES: dict[str, Any] = YAML(typ="safe").load(
     (Path(__file__).parent / "refused.yaml").read_text(encoding="utf-8")
 )
 
