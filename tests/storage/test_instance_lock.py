@@ -96,12 +96,20 @@ def test_one_process_cannot_take_it_twice(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b'{"pid": "x", "started": 1}', b"\xff" * 5000])
-def test_a_damaged_lock_file_still_keeps_the_second_out(tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_lock_file_tells_of_nobody(tmp_path: Path, content: bytes) -> None:
     first = InstanceLock(tmp_path)
     first.acquire()
     (tmp_path / ".storage" / "hub.lock").write_bytes(content)
 
     assert read_running(tmp_path) is None
+    first.release()
+
+
+def test_a_damaged_lock_file_still_keeps_the_second_out(tmp_path: Path) -> None:
+    first = InstanceLock(tmp_path)
+    first.acquire()
+    (tmp_path / ".storage" / "hub.lock").write_bytes(b"{")
+
     with pytest.raises(AlreadyRunning, match="another hub already runs"):
         InstanceLock(tmp_path).acquire()
 

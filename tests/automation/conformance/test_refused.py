@@ -11,9 +11,7 @@ from ruamel.yaml import YAML
 from hub.automation.definition.kinds import REFUSED_ACTIONS, REFUSED_CONDITIONS, REFUSED_TRIGGERS
 from tests.automation.conformance.told import errors_of
 
-CASES: dict[str, Any] = YAML(typ="safe").load(
-    (Path(__file__).parent / "refused.yaml").read_text(encoding="utf-8")
-)
+CASES: dict[str, Any] = YAML(typ="safe").load((Path(__file__).parent / "refused.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())

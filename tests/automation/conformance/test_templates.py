@@ -13,9 +13,7 @@ from hub.automation.contract import AutomationParts
 from tests.automation.conformance.house import local_time
 from tests.automation.ground import make_parts
 
-PAGE: Mapping[str, Any] = YAML(typ="safe").load(
-    (Path(__file__).parent / "templates.yaml").read_text(encoding="utf-8")
-)
+PAGE: Mapping[str, Any] = YAML(typ="safe").load((Path(__file__).parent / "templates.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.fixture

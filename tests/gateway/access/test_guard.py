@@ -175,7 +175,9 @@ async def test_a_slow_consumer_loses_what_may_be_missed_first_and_is_closed_at_l
     settings = HttpSettings(port=0, limits=GatewayLimits(buffer_bytes=limit))
     async with running(tmp_path, settings) as rig, connected(rig) as client:
         connection = next(iter(rig.gateway.connections.values()))
-        client.ws._response.connection.transport.pause_reading()  # type: ignore[union-attr]
+        socket = client.ws._response.connection.transport  # type: ignore[union-attr]
+        assert socket is not None
+        socket.pause_reading()
         payload = {"text": "x" * 50_000}
 
         while not connection.outlet.dropped:
@@ -187,6 +189,7 @@ async def test_a_slow_consumer_loses_what_may_be_missed_first_and_is_closed_at_l
             rig.gateway.push(Push("chat", payload, scope=READ))
             assert connection.outlet.waiting_bytes < limit + 200_000
             await asyncio.sleep(0)
+        socket.resume_reading()  # or the client waits ten seconds for the end
 
 
 async def test_a_revoked_cookie_ends_the_stream_it_opened(rig: Rig) -> None:
