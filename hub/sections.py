@@ -17,6 +17,7 @@ from hub.automation.editing.unknown_names import check_names
 from hub.config import hub_section
 from hub.config.checked import Config
 from hub.config.sections import CrossCheck, IntegrationSections, Section, Sections
+from hub.gateway.access import start_check
 from hub.gateway.calls import schema as gateway
 from hub.integration.catalog import CatalogEntry, declared_kinds, model_apis
 from hub.integration.in_use import in_use
@@ -61,7 +62,7 @@ def cross_checks() -> dict[str, CrossCheck]:
     for module in _MODULES:
         checks: Mapping[str, CrossCheck] = getattr(module, "CROSS_CHECKS", {})
         found.update(checks)
-    return {**found, "names in automations": check_names}
+    return {**found, **start_check.CROSS_CHECKS, "names in automations": check_names}
 
 
 def domains_in_use(config: Config, catalog: Mapping[str, CatalogEntry]) -> set[str]:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import errno
-import os
 import socket
 import stat
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from hub.core.errors import HubError
 from hub.doctor.check_context import CheckContext
 from hub.doctor.finding import Check, Finding, critical, error, warning
-from hub.gateway.calls.settings import HttpSettings, refuse_unsafe
-from hub.security.passwords import refuse_weak_password
+from hub.gateway.calls.settings import HttpSettings
 
 CERTIFICATE_LIMIT_BYTES = 1024 * 1024
 ENDS_SOON = timedelta(days=14)
@@ -26,7 +23,6 @@ def _look(patient: CheckContext) -> Iterator[Finding]:
     if section is None:
         return  # it is broken, and the configuration's errors say how
     settings = HttpSettings.from_config(section, patient.home.path)
-    yield from _refusals(settings)
     if patient.running is None and not settings.loopback and settings.tls is None:  # a running hub says so itself
         yield warning(
             f"The hub listens on {settings.host} without TLS: whoever shares the network can read along. Set http.tls, "
@@ -39,23 +35,7 @@ def _look(patient: CheckContext) -> Iterator[Finding]:
         yield from _port(settings)
 
 
-def _refusals(settings: HttpSettings) -> Iterator[Finding]:
-    """Tell what keeps a hub with these settings from starting."""
-    try:
-        refuse_unsafe(settings)
-        if settings.password is not None:
-            refuse_weak_password(settings.password)
-    except HubError as problem:
-        yield critical(problem.message, _WHERE)
-
-
 def _tls(certificate: Path, key: Path) -> Iterator[Finding]:
-    for file, what in ((certificate, "certificate"), (key, "key")):
-        if not file.is_file():
-            return  # the refusal names it
-        if not os.access(file, os.R_OK):
-            yield critical(f"The TLS {what} cannot be read.", str(file), f"ls -l {file}")
-            return
     mode = stat.S_IMODE(key.stat().st_mode)
     if mode & 0o077:
         yield error("The TLS key is not for its owner alone.", f"{key} (mode {mode:o})", f"chmod 600 {key}")

@@ -11,6 +11,7 @@ import pytest
 from hub.cli.configured import checked_home
 from tests.cli.terminal import command_at, every_command
 from tests.docs.pages import CHECKOUT, DOCS, generated, renewed
+from tests.gateway.certificates import certificate
 
 PAGES = [CHECKOUT / "README.md", *sorted(DOCS.glob("*.md"))]
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
@@ -104,6 +105,9 @@ def test_an_example_of_a_configuration_is_valid(tmp_path: Path, place: str, text
     for name, content in beside.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content, encoding="utf-8")
+    for cert_name, key_name in re.findall(r"certificate: ([\w./-]+), key: ([\w./-]+)", text):
+        (tmp_path / cert_name).parent.mkdir(parents=True, exist_ok=True)
+        certificate(tmp_path, cert_name, key_name)
     (tmp_path / "configuration.yaml").write_text(text, encoding="utf-8")
 
     checked = checked_home(tmp_path)

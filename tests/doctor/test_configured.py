@@ -62,7 +62,7 @@ def test_a_weak_password_is_critical(home: Home, see: See) -> None:
     home.secrets.write_text("door: changeme\n", encoding="utf-8")
     home.configuration.write_text("http: {port: 0, auth: {mode: password, password: !secret door}}\n", encoding="utf-8")
 
-    (finding,) = found(NETWORK, see)
+    (finding,) = found(CONFIGURATION, see)
 
     assert finding.severity is Severity.CRITICAL
     assert "changeme" not in finding.what
@@ -84,7 +84,6 @@ def test_an_address_of_somebody_else_is_critical(home: Home, see: See) -> None:
         "http: {host: 192.0.2.1, port: 0, tls: {certificate: c.pem, key: k.pem}}\n", encoding="utf-8"
     )
     certificate(home.path / "c.pem", ends_in=timedelta(days=90))
-    (home.path / "k.pem").touch(mode=0o600)
 
     (finding,) = found(NETWORK, see)
 
@@ -92,7 +91,7 @@ def test_an_address_of_somebody_else_is_critical(home: Home, see: See) -> None:
 
 
 def certificate(path: Path, *, ends_in: timedelta) -> None:
-    """Write a certificate that began a year before it ends."""
+    """Write a certificate that began a year before it ends, and its key beside it."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "home.local")])
     ends = datetime.now(UTC) + ends_in
@@ -107,6 +106,9 @@ def certificate(path: Path, *, ends_in: timedelta) -> None:
         .sign(key, hashes.SHA256())
     )
     path.write_bytes(built.public_bytes(serialization.Encoding.PEM))
+    form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    path.with_name("k.pem").write_bytes(key.private_bytes(*form))
+    path.with_name("k.pem").chmod(0o600)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +138,6 @@ def test_a_certificate_that_is_none_is_critical(tmp_path: Path) -> None:
 def test_a_key_that_others_can_read_is_an_error(home: Home, see: See) -> None:
     home.configuration.write_text("http: {port: 0, tls: {certificate: c.pem, key: k.pem}}\n", encoding="utf-8")
     certificate(home.path / "c.pem", ends_in=timedelta(days=90))
-    (home.path / "k.pem").touch()
     (home.path / "k.pem").chmod(0o644)
 
     (finding,) = found(NETWORK, see)
@@ -147,7 +148,7 @@ def test_a_key_that_others_can_read_is_an_error(home: Home, see: See) -> None:
 def test_files_of_tls_that_are_missing_are_named(home: Home, see: See) -> None:
     home.configuration.write_text("http: {port: 0, tls: {certificate: c.pem, key: k.pem}}\n", encoding="utf-8")
 
-    assert "c.pem" in words(NETWORK, see)
+    assert "c.pem" in words(CONFIGURATION, see)
 
 
 def integration(home: Home, domain: str, *, code: str, **manifest: object) -> Path:

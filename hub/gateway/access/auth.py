@@ -51,6 +51,7 @@ class CallClient(Struct, frozen=True):
         fetched_same_origin: Whether the browser says so in Sec-Fetch-Site.
         scheme: As the browser used it.
         by_trusted_proxy: Whether the peer is one of `http.trusted_proxies`.
+        by_proxy_socket: Whether it came over the Unix socket of the trusted proxy.
         by_browser: Whether a browser sent it, by its headers.
         unix: Whether it came directly over the hub's Unix socket, from a process of the hub's own user.
     """
@@ -64,6 +65,7 @@ class CallClient(Struct, frozen=True):
     by_trusted_proxy: bool
     by_browser: bool = False
     unix: bool = False
+    by_proxy_socket: bool = False
 
     @property
     def from_own_page(self) -> bool:
@@ -296,9 +298,8 @@ class Authenticator:
 
     def _check_proxy_user(self, user: str, proxy_secret: str | None, client: CallClient) -> Caller:
         if not client.by_trusted_proxy:
-            raise WrongCredential("only a proxy in `http: trusted_proxies:` may name the person")
-        expected = self._settings.proxy_secret
-        if expected is None or not hmac.compare_digest(_digest(proxy_secret or ""), _digest(expected.reveal())):
+            raise WrongCredential("only a trusted proxy may name the person")
+        if not client.by_proxy_socket and not self._is_proxy_secret(proxy_secret or ""):
             raise WrongCredential(f"the proxy must send `http: auth: proxy_secret:` in {PROXY_SECRET_HEADER}")
         person = self.people.by_id(user)
         if person is None or not person.owner:
@@ -320,6 +321,10 @@ class Authenticator:
 
     def _is_hub_token(self, plain: str) -> bool:
         return hmac.compare_digest(_digest(plain), self._hub_digest)
+
+    def _is_proxy_secret(self, plain: str) -> bool:
+        expected = self._settings.proxy_secret
+        return expected is not None and hmac.compare_digest(_digest(plain), _digest(expected.reveal()))
 
     async def _is_password(self, plain: str, client: CallClient) -> bool:
         if self.mode is not AuthMode.PASSWORD or self._settings.password is None:

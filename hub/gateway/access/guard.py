@@ -44,6 +44,8 @@ MADE_FOR_OTHERS = ("token:", "device:")
 KEEPALIVE_S = 75.0
 REVOKED_LIMIT_S = 0.5
 HELD_LIMIT_BYTES = 1_048_576
+PROXY_GROUP = "proxy"
+"""Under what the connections on the Unix socket of a trusted proxy are counted."""
 SWEEP_S = 0.25
 
 
@@ -69,7 +71,9 @@ class Socket(RequestHandler):
         self._waiting_in_line = False
         self.trusted = False
         self.unix = False
-        """Whether it came over the Unix socket, from a process of the hub's own user."""
+        """Whether it came over the hub's Unix socket, from a process of the hub's own user."""
+        self.of_proxy = False
+        """Whether it came over the Unix socket of the trusted proxy; who may open that, the file system says."""
         self.group = ""
         self.deadline = 0.0
         self.entered_s = 0.0
@@ -82,7 +86,7 @@ class Socket(RequestHandler):
         """What it used was revoked: the answer under way is the last."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        if is_unix(transport):
+        if is_unix(transport) and not self.of_proxy:
             self.unix = self.trusted = is_own_user(transport)
             self._guard.arrive_locally(self)
             if not self.unix:
@@ -91,7 +95,7 @@ class Socket(RequestHandler):
             super().connection_made(transport)
             return
         peer = transport.get_extra_info("peername")
-        self.group = address_group(peer[0] if peer else "local")
+        self.group = PROXY_GROUP if self.of_proxy else address_group(peer[0] if peer else "local")
         if not self._guard.arrive(self, cast(asyncio.Transport, transport)):
             cast(asyncio.Transport, transport).abort()
             return
@@ -412,6 +416,12 @@ class GuardedServer(web.Server):
 
     def __call__(self) -> RequestHandler:
         return Socket(self, self._guard, self._loop, **self._options)
+
+    def of_proxy(self) -> RequestHandler:
+        """Return the handler of a connection on the Unix socket of a trusted proxy."""
+        made = Socket(self, self._guard, self._loop, **self._options)
+        made.of_proxy = True
+        return made
 
     def _request(self, message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.Request:
         return GatewayRequest(self._app, message, payload, protocol, writer, task, self._loop)

@@ -99,14 +99,17 @@ def has_forwarding(headers: Mapping[str, str]) -> bool:
     return any(name.lower().startswith(FORWARDING_PREFIXES) for name in headers)
 
 
-def client_address(peer: str, forwarded_for: str, proxies: Sequence[Network]) -> str:
+def client_address(peer: str, forwarded_for: str, proxies: Sequence[Network], *, trusted: bool) -> str:
     """Return the client's address: the peer's own, or what trusted proxies say in X-Forwarded-For, from the right.
 
     The first address from the right that is not a trusted proxy is the client; anything left of it may be invented.
     A malformed entry ends the reading at the proxy that passed it on.
+
+    Args:
+        trusted: Whether the peer is a trusted proxy itself.
     """
     peer = plain_address(peer)
-    if not is_trusted_proxy(peer, proxies):
+    if not trusted:
         return peer
     hops = [hop.strip() for hop in forwarded_for.split(",") if hop.strip()]
     found = peer
@@ -120,9 +123,9 @@ def client_address(peer: str, forwarded_for: str, proxies: Sequence[Network]) ->
     return found
 
 
-def forwarded_scheme(peer: str, headers: Mapping[str, str], proxies: Sequence[Network], own: str) -> str:
-    """Return the scheme the browser used: our own, or what a trusted proxy says."""
-    if not is_trusted_proxy(peer, proxies):
+def forwarded_scheme(headers: Mapping[str, str], own: str, *, trusted: bool) -> str:
+    """Return the scheme the browser used: our own, or what a peer that is a trusted proxy says."""
+    if not trusted:
         return own
     said = headers.get("X-Forwarded-Proto", "").rpartition(",")[2].strip().lower()
     return said if said in ("http", "https") else own

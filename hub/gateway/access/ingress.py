@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from hub.core.errors import Forbidden, HubError, InvalidRequest, NotFound
 from hub.core.schema import Schema, SchemaError, describe_error
-from hub.gateway.access.auth import PROXY_SECRET_HEADER, Authenticator, CallClient, Presented, is_ambient
-from hub.gateway.access.guard import RAW_LIMIT_BYTES, Socket
+from hub.gateway.access.auth import Authenticator, CallClient, Presented, is_ambient
+from hub.gateway.access.guard import PROXY_GROUP, RAW_LIMIT_BYTES, Socket
 from hub.gateway.access.hosts import (
     client_address,
     forwarded_scheme,
@@ -30,11 +30,14 @@ from hub.gateway.calls.json_data import read_json
 from hub.gateway.calls.routes import RouteMatch, RouteTable
 from hub.gateway.calls.settings import HttpSettings
 
-SINGLE_HEADERS = (
-    *("Host", "Origin", "Sec-Fetch-Site", "Authorization", "Cookie", "Content-Length", "Content-Type", "Upgrade"),
-    *("X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", PROXY_SECRET_HEADER),
+REPEATABLE_HEADERS = frozenset(
+    {
+        *("accept", "accept-charset", "accept-encoding", "accept-language", "cache-control", "pragma", "priority"),
+        *("connection", "te", "via", "forwarded", "link", "warning", "if-match", "if-none-match", "dnt"),
+        *("sec-websocket-extensions", "sec-websocket-protocol"),
+    }
 )
-"""Headers of which there may be one: two parsers that pick different ones see different requests."""
+"""Headers that may come more than once. Any other may decide something, and two parsers may each pick another one."""
 
 
 class MethodNotAllowed(HubError):
@@ -116,30 +119,33 @@ class Ingress:
         """Return where a request comes from."""
         headers = request.headers
         socket = cast(Socket, request.protocol)
-        peer = plain_address(socket.peername[0]) if socket.peername else ""
+        peer = PROXY_GROUP if socket.of_proxy else plain_address(socket.peername[0]) if socket.peername else ""
         host = headers.get("Host", "")
         origin = headers.get("Origin")
         settings = self._settings
-        scheme = forwarded_scheme(peer, headers, settings.trusted_proxies, self._scheme)
+        by_proxy = socket.of_proxy or is_trusted_proxy(peer, settings.trusted_proxies)
+        scheme = forwarded_scheme(headers, self._scheme, trusted=by_proxy)
         same = origin is not None and same_origin(origin, scheme, host)
-        proxied = has_forwarding(headers) or is_trusted_proxy(peer, settings.trusted_proxies)
+        proxied = by_proxy or has_forwarding(headers)
+        forwarded_for = headers.get("X-Forwarded-For", "")
         direct = (socket.unix or is_loopback(peer)) and not proxied and is_loopback_host(host)
         return CallClient(
-            address=client_address(peer, headers.get("X-Forwarded-For", ""), settings.trusted_proxies),
+            address=client_address(peer, forwarded_for, settings.trusted_proxies, trusted=by_proxy),
             local=direct and (origin is None or same),
             origin=origin,
             same_origin=same,
             fetched_same_origin=headers.get("Sec-Fetch-Site") == "same-origin",
             scheme=scheme,
-            by_trusted_proxy=is_trusted_proxy(peer, settings.trusted_proxies),
+            by_trusted_proxy=by_proxy,
+            by_proxy_socket=socket.of_proxy,
             by_browser=origin is not None or any(name.lower().startswith("sec-fetch-") for name in headers),
             unix=socket.unix and direct and origin is None,
         )
 
     def _judge_size(self, request: web.Request, route: Route | None) -> None:
-        for name in (*SINGLE_HEADERS, self._settings.user_header):
-            if len(request.headers.getall(name, ())) > 1:
-                raise InvalidRequest(f"there is more than one {name} header")
+        names = [name.lower() for name, _ in request.raw_headers]
+        if len(set(names)) < len(names):
+            _refuse_repeated(names)
         length = request.content_length
         if length is None or route is None:
             return
@@ -215,6 +221,12 @@ def validate(data: Any, schema: Schema | Callable[[Any], Any], what: str) -> Any
         return schema(data)
     except SchemaError as error:
         raise InvalidRequest(f"{what}: {describe_error(error)}") from None
+
+
+def _refuse_repeated(names: list[bytes]) -> None:
+    for name in {each.decode("latin-1") for each in names if names.count(each) > 1}:
+        if name not in REPEATABLE_HEADERS:
+            raise InvalidRequest(f"there is more than one {name[:64]} header")
 
 
 def error_body(error: HubError) -> Mapping[str, Any]:

@@ -1,8 +1,10 @@
-"""The Unix socket on which the hub serves the processes of its own user, without a token."""
+"""Unix sockets: one for the processes of the hub's own user, without a token; and one for a trusted proxy."""
 
 from __future__ import annotations
 
 import asyncio
+import errno
+import grp
 import os
 import socket
 import struct
@@ -23,11 +25,37 @@ def listen(path: Path) -> socket.socket | None:
         return None
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.parent.chmod(0o700)
+    return _bound(path, None)
+
+
+def listen_for_proxy(path: Path, group: str | None) -> socket.socket:
+    """Return a listening socket of mode 0600 in a folder that exists; with a group, of mode 0660 and that group's.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+    if path.exists() and not path.is_socket():
+        raise FileExistsError(errno.EEXIST, "a file is there that is no socket")
+    return _bound(path, None if group is None else group_id(group))
+
+
+def group_id(name: str) -> int | None:
+    """Return the number of a group of the system, or None when there is none of that name."""
+    try:
+        return grp.getgrnam(name).gr_gid
+    except KeyError:
+        return None
+
+
+def _bound(path: Path, group: int | None) -> socket.socket:
     path.unlink(missing_ok=True)
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         made.bind(str(path))
         path.chmod(0o600)
+        if group is not None:
+            os.chown(path, -1, group)
+            path.chmod(0o660)
     except OSError:
         made.close()
         raise

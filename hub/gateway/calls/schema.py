@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct
-
-from hub.config.sections import CheckReport, CrossCheck, Section
+from hub.config.sections import Section
 from hub.core.schema import All, In, Invalid, Length, Optional, Range, Required, Schema, integer, port, secret, string
 
 DEFAULT_HOST = "127.0.0.1"
@@ -81,6 +78,14 @@ AUTH_SCHEMA = Schema(
             description="For mode trusted_proxy: what the proxy sends in X-Homarus-Proxy-Secret, so that nobody "
             "else on its machine can name a person.",
         ): secret,
+        Optional(
+            "proxy_socket",
+            description="For mode trusted_proxy, instead of the secret: the Unix socket on which the proxy connects; "
+            "relative to the home. Only the hub's user and root may open it.",
+        ): All(string, Length(min=1)),
+        Optional("proxy_group", description="A group of the system that may open the socket of the proxy too."): All(
+            string, Length(min=1, max=64)
+        ),
     }
 )
 
@@ -139,57 +144,3 @@ SECTIONS = (
         restart_keys=RESTART_KEYS,
     ),
 )
-
-
-class StartRefusal(Struct, frozen=True):
-    """Why the gateway does not start with its settings, and the key to change."""
-
-    keys: tuple[str, ...]
-    message: str
-
-
-def refusal(mode: str, *, host: str, password: Any, proxies: Sequence[Any], proxy_secret: Any) -> StartRefusal | None:
-    """Return why the gateway does not start with these settings: no auth beyond loopback, or a mode lacks a key."""
-    if mode == "none" and not ipaddress.ip_address(host).is_loopback:
-        return StartRefusal(
-            ("auth", "mode"),
-            f"http.host is {host}, which others can reach, and http.auth.mode is none. "
-            "Set `http: auth: {mode: token}` (or password), or `http: host: 127.0.0.1`.",
-        )
-    if mode == "password" and not password:
-        return StartRefusal(
-            ("auth", "mode"),
-            "http.auth.mode is password and there is no password. Set `http: auth: password: !secret http_password`.",
-        )
-    if mode == "trusted_proxy" and not proxies:
-        return StartRefusal(
-            ("auth", "mode"),
-            "http.auth.mode is trusted_proxy and no proxy is trusted. Set `http: trusted_proxies: [ADDRESS]`.",
-        )
-    if mode == "trusted_proxy" and not proxy_secret:
-        return StartRefusal(
-            ("auth", "mode"),
-            "http.auth.mode is trusted_proxy and the proxy has no secret: whoever reaches the port could name a "
-            "person. Set `http: auth: proxy_secret: !secret proxy_secret`, and have the proxy send it in "
-            "X-Homarus-Proxy-Secret.",
-        )
-    return None
-
-
-def _may_start(config: Mapping[str, Any], report: CheckReport) -> None:
-    http = config.get("http")
-    if http is None:
-        return
-    auth = http["auth"]
-    found = refusal(
-        auth["mode"],
-        host=http["host"],
-        password=auth.get("password"),
-        proxies=http["trusted_proxies"],
-        proxy_secret=auth.get("proxy_secret"),
-    )
-    if found is not None:
-        report.error(("http", *found.keys), found.message)
-
-
-CROSS_CHECKS: Mapping[str, CrossCheck] = {"gateway": _may_start}

@@ -1,4 +1,4 @@
-"""What the gateway was told: the `http` section as typed values, and the binds it refuses."""
+"""The `http` section as typed values."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from hub.core.errors import HubError
 from hub.core.secret import Secret
-from hub.gateway.calls.schema import DEFAULT_HOST, DEFAULT_PORT, HTTP_SCHEMA, refusal
+from hub.gateway.calls.schema import DEFAULT_HOST, DEFAULT_PORT, HTTP_SCHEMA
 from hub.storage.homedir import Home
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -26,12 +25,6 @@ class AuthMode(StrEnum):
     PASSWORD = "password"  # noqa: S105
     TRUSTED_PROXY = "trusted_proxy"
     NONE = "none"
-
-
-class StartRefused(HubError):
-    """The gateway does not start like this; the message says what to set."""
-
-    code = "START_REFUSED"
 
 
 class GatewayLimits(Struct, frozen=True):
@@ -55,6 +48,7 @@ class HttpSettings:
         password: The shared password (or its argon2id hash), for mode password.
         user_header: Where a trusted proxy names the person.
         proxy_secret: By which a trusted proxy shows that it is the proxy.
+        proxy_socket: Where a trusted proxy connects instead, and the group of the system that may open it too.
         tls: Certificate and key files.
         allowed_hosts: Further Host names, lower case.
         trusted_proxies: Networks whose forwarded headers count.
@@ -68,6 +62,7 @@ class HttpSettings:
     password: Secret | None = field(default=None, repr=False)
     user_header: str = "X-Forwarded-User"
     proxy_secret: Secret | None = None
+    proxy_socket: tuple[Path, str | None] | None = None
     tls: tuple[Path, Path] | None = None
     allowed_hosts: frozenset[str] = frozenset()
     trusted_proxies: tuple[Network, ...] = ()
@@ -97,7 +92,7 @@ class HttpSettings:
             host, port: From the command line, over the section.
         """
         valid = HTTP_SCHEMA(dict(section or {}))
-        tls = valid.get("tls")
+        tls, socket = valid.get("tls"), valid["auth"].get("proxy_socket")
         return cls(
             host=host if host is not None else valid["host"],
             port=port if port is not None else valid["port"],
@@ -105,29 +100,10 @@ class HttpSettings:
             password=valid["auth"].get("password"),
             user_header=valid["auth"]["user_header"],
             proxy_secret=valid["auth"].get("proxy_secret"),
+            proxy_socket=(directory / socket, valid["auth"].get("proxy_group")) if socket else None,
             tls=(directory / tls["certificate"], directory / tls["key"]) if tls else None,
             allowed_hosts=frozenset(valid["allowed_hosts"]),
             trusted_proxies=tuple(ipaddress.ip_network(each) for each in valid["trusted_proxies"]),
             limits=GatewayLimits(**valid["limits"]),
             socket_path=Home(directory).socket,
         )
-
-
-def refuse_unsafe(settings: HttpSettings) -> None:
-    """Raise when the gateway must not start with these settings.
-
-    Raises:
-        StartRefused: A bind beyond loopback without auth, or an auth mode that lacks what it needs.
-    """
-    found = refusal(
-        settings.mode,
-        host=settings.host,
-        password=settings.password,
-        proxies=settings.trusted_proxies,
-        proxy_secret=settings.proxy_secret,
-    )
-    if found is not None:
-        raise StartRefused(found.message)
-    for file in settings.tls or ():
-        if not file.is_file():
-            raise StartRefused(f"http.tls names {file}, and there is no such file.")

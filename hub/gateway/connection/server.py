@@ -25,13 +25,14 @@ from hub.gateway.access.auth import CHALLENGE, Authenticator
 from hub.gateway.access.devices import Devices
 from hub.gateway.access.guard import AUTH_LIMIT_S, Guard, GuardedServer, Socket
 from hub.gateway.access.ingress import Ingress, error_body
+from hub.gateway.access.start_check import StartRefused, refuse_unsafe, tls_context
 from hub.gateway.calls.contract import LARGE_FRAME_BYTES, HttpCall, Open, Push, Route
 from hub.gateway.calls.dispatch import Dispatcher
 from hub.gateway.calls.idempotency import Idempotency
 from hub.gateway.calls.method_table import MethodTable
 from hub.gateway.calls.routes import RouteMatch, RouteTable
 from hub.gateway.calls.schema import DEFAULT_HOST
-from hub.gateway.calls.settings import HttpSettings, StartRefused, refuse_unsafe
+from hub.gateway.calls.settings import HttpSettings
 from hub.gateway.connection.connection import ENVELOPE_BYTES, Connection
 from hub.gateway.connection.handshake import Handshake
 from hub.gateway.connection.outlet import Outlet
@@ -40,7 +41,6 @@ from hub.gateway.connection.protocol import CLOSE_POLICY, CLOSE_RESTART, TICK_S,
 from hub.gateway.connection.welcome import Welcomer
 from hub.gateway.http_api.health import health_routes
 from hub.gateway.push.broadcast import Broadcast
-from hub.security.passwords import refuse_weak_password
 from hub.security.people import People
 from hub.security.rate_limit import AttemptLimiter, PasswordLimiter
 from hub.security.tokens import TokenStore
@@ -171,10 +171,8 @@ class Gateway:
         """
         settings = self.settings
         refuse_unsafe(settings)
-        if settings.password is not None:
-            refuse_weak_password(settings.password)
         self._protocol = protocol = GuardedServer(self._handle, self.guard, self.app)
-        tls = _tls(settings)
+        tls = tls_context(settings)
         port = await self._listen(protocol, settings.host, settings.port, tls)
         self._address = (settings.host, port)
         if settings.lacks_loopback:
@@ -183,6 +181,7 @@ class Gateway:
             self._address = (DEFAULT_HOST, port)
         self.authenticator.set_port(port)
         await self._listen_locally(protocol)
+        await self._listen_for_proxy(protocol)
         self._tell_plain_http()
         self._tasks.spawn(self._tick(), name="gateway ticks")
         self._tasks.spawn(self._close_expired(), name="close expired connections")
@@ -268,6 +267,20 @@ class Gateway:
         if made is not None:
             server = await asyncio.get_running_loop().create_unix_server(protocol, sock=made, backlog=BACKLOG)
             self._servers.append(server)
+
+    async def _listen_for_proxy(self, protocol: GuardedServer) -> None:
+        if self.settings.proxy_socket is None:
+            return
+        path, group = self.settings.proxy_socket
+        try:
+            made = unix_socket.listen_for_proxy(path, group)
+        except OSError as error:
+            self._close_servers()
+            raise StartRefused(
+                f"cannot listen on {path}: {error.strerror or error} (http.auth.proxy_socket)"
+            ) from error
+        loop = asyncio.get_running_loop()
+        self._servers.append(await loop.create_unix_server(protocol.of_proxy, sock=made, backlog=BACKLOG))
 
     def _close_servers(self) -> None:
         for server in self._servers:
@@ -466,15 +479,3 @@ def _always(match: RouteMatch | None) -> bool:
 
 def _is_browser(request: web.Request) -> bool:
     return request.method in ("GET", "HEAD") and "text/html" in request.headers.get("Accept", "")
-
-
-def _tls(settings: HttpSettings) -> ssl.SSLContext | None:
-    if settings.tls is None:
-        return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    try:
-        context.load_cert_chain(*settings.tls)
-    except (OSError, ssl.SSLError) as error:
-        raise StartRefused(f"http.tls: {settings.tls[0]} and {settings.tls[1]} cannot be used: {error}") from error
-    return context

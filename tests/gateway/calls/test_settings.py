@@ -5,25 +5,21 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
 from ipaddress import ip_network
 from pathlib import Path
 
 import aiohttp
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
 from multidict import CIMultiDict
 
 from hub.core.errors import HubError
 from hub.core.schema import SchemaError
 from hub.core.secret import Secret
+from hub.gateway.access.start_check import StartRefused
 from hub.gateway.calls.schema import HTTP_SCHEMA
-from hub.gateway.calls.settings import AuthMode, HttpSettings, StartRefused
+from hub.gateway.calls.settings import AuthMode, HttpSettings
 from hub.security.people import People, Person
+from tests.gateway.certificates import certificate
 from tests.gateway.rig import Rig, client_of, connected, running
 
 PASSWORD = "a-long-enough-passphrase"
@@ -223,7 +219,7 @@ async def test_the_user_header_means_nothing_in_other_modes(rig: Rig, http: aioh
 
 
 async def test_https_is_served(tmp_path: Path) -> None:
-    settings = HttpSettings(port=0, tls=_certificate(tmp_path))
+    settings = HttpSettings(port=0, tls=certificate(tmp_path))
     async with running(tmp_path, settings) as rig:
         trust = ssl.create_default_context(cafile=str(tmp_path / "cert.pem"))
         trust.check_hostname = False
@@ -278,23 +274,3 @@ def _lan_address() -> str:
         except OSError:
             pytest.skip("this machine has no network")
         return str(probe.getsockname()[0])
-
-
-def _certificate(directory: Path) -> tuple[Path, Path]:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - timedelta(minutes=1))
-        .not_valid_after(now + timedelta(days=1))
-        .sign(key, hashes.SHA256())
-    )
-    cert, private = directory / "cert.pem", directory / "key.pem"
-    cert.write_bytes(certificate.public_bytes(Encoding.PEM))
-    private.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    return cert, private
