@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, tzinfo
+from functools import lru_cache
 
 NAME_LIMIT = 64
 
@@ -19,13 +20,17 @@ def envelope(ts_ms: int, zone: tzinfo, *, channel: str | None = None, sender: st
         channel: The channel it came by.
         sender: The sender's name as the channel tells it; made harmless here.
     """
-    when = datetime.fromtimestamp(ts_ms / 1_000, zone)
-    facts = [f"{when:%a %Y-%m-%d %H:%M %Z}".rstrip()]
+    facts = [_minute(ts_ms // 60_000, zone)]
     if channel:
         facts.append(channel)
     if name := harmless_name(sender):
         facts.append(f"from {name}")
     return f"[{', '.join(facts)}]"
+
+
+@lru_cache(maxsize=64)
+def _minute(minute: int, zone: tzinfo) -> str:
+    return f"{datetime.fromtimestamp(minute * 60, zone):%a %Y-%m-%d %H:%M %Z}".rstrip()
 
 
 def harmless_name(name: str | None) -> str:

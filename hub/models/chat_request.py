@@ -37,6 +37,17 @@ class ChatHistory:
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str, bool], _Sent] = {}
+        self._tools: tuple[Sequence[ToolSpec], orjson.Fragment] = ((), orjson.Fragment(b"[]"))
+
+    def tools(self, tools: Sequence[ToolSpec]) -> orjson.Fragment:
+        """Return what `chat_tools` returns, as JSON; the same as long as the tools are the same object.
+
+        Raises:
+            TypeError: They are not JSON.
+        """
+        if self._tools[0] is not tools:
+            self._tools = (tools, orjson.Fragment(orjson.dumps(chat_tools(tools), default=plain)))
+        return self._tools[1]
 
     def messages(self, request: ModelRequest, *, reasoning: bool = False) -> list[dict[str, Any]]:
         """Return what `chat_messages` returns."""

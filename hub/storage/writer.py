@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Thread, current_thread
 from typing import Any
 
 from hub.core.errors import LimitExceeded, TimedOut, Unavailable
@@ -68,7 +68,12 @@ class Writer:
         self._post_delay_s = post_delay_s
         self._on_damage = on_damage
         self._statement_limit_s = statement_limit_s
-        self._queue: SimpleQueue[_Job | None] = SimpleQueue()
+        self._queue: SimpleQueue[list[_Job] | None] = SimpleQueue()
+        self._posted: list[_Job] = []
+        self._due = False
+        # Each is counted in one thread only: the event loop's, and the writer's.
+        self._given = 0
+        self._taken = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: Thread | None = None
         self._ended: asyncio.Future[None] | None = None
@@ -100,6 +105,7 @@ class Writer:
         self._accepts = False
         if self._thread is not None and not self._stopping:
             self._stopping = True
+            self._hand_over()
             self._queue.put(None)
         if self._ended is not None:
             await asyncio.shield(self._ended)
@@ -114,27 +120,49 @@ class Writer:
         loop = self._loop
         if not self._accepts or loop is None:
             raise Unavailable(f"{self._path.name} is closed; nothing is written to it any more")
-        if self._queue.qsize() >= WAITING_LIMIT:
+        if self.waiting() >= WAITING_LIMIT:
             self.rejected += 1
             raise LimitExceeded(
                 f"{WAITING_LIMIT} writes already wait for {self._path.name}; the disk does not keep up",
                 retry_after_s=1.0,
             )
         future: asyncio.Future[Any] = loop.create_future()
-        self._queue.put(_Job(work, future))
+        self._given += 1
+        self._posted.append(_Job(work, future))
+        self._hand_over()
         return future
 
     def post(self, work: Work) -> bool:
-        """Queue work that nobody waits for; return False when it was refused (and counted) instead."""
-        if not self._accepts or self._queue.qsize() >= WAITING_LIMIT:
+        """Queue work that nobody waits for; return False when it was refused (and counted) instead.
+
+        It waits for company here, so that the thread wakes once for all of it.
+        """
+        loop = self._loop
+        if not self._accepts or loop is None or self.waiting() >= WAITING_LIMIT:
             self.rejected += 1
             return False
-        self._queue.put(_Job(work, None))
+        if current_thread() is self._thread:
+            self._tell(self.post, work)
+            return True
+        self._given += 1
+        self._posted.append(_Job(work, None))
+        if not self._due:
+            self._due = True
+            loop.call_later(self._post_delay_s, self._hand_over_due)
         return True
 
     def waiting(self) -> int:
         """Return how many pieces of work wait."""
-        return self._queue.qsize()
+        return self._given - self._taken
+
+    def _hand_over_due(self) -> None:
+        self._due = False
+        self._hand_over()
+
+    def _hand_over(self) -> None:
+        posted, self._posted = self._posted, []
+        for at in range(0, len(posted), BATCH_LIMIT):
+            self._queue.put(posted[at : at + BATCH_LIMIT])
 
     # --- below: in the thread ---
 
@@ -169,26 +197,20 @@ class Writer:
 
     def _collect(self, connection: sqlite3.Connection) -> tuple[list[_Job], bool]:
         """Return the next batch, and whether it is the last."""
-        job = self._next(connection)
+        more = self._next(connection)
         batch: list[_Job] = []
-        awaited = False
-        closes_at = time.monotonic() + self._post_delay_s
-        while True:
-            if job is None:
-                return batch, True
-            batch.append(job)
-            awaited = awaited or job.future is not None
+        while more is not None:
+            batch += more
+            self._taken += len(more)
             if len(batch) >= BATCH_LIMIT:
                 return batch, False
             try:
-                if awaited:
-                    job = self._queue.get_nowait()
-                else:
-                    job = self._queue.get(timeout=max(0.0, closes_at - time.monotonic()))
+                more = self._queue.get_nowait()
             except Empty:
                 return batch, False
+        return batch, True
 
-    def _next(self, connection: sqlite3.Connection) -> _Job | None:
+    def _next(self, connection: sqlite3.Connection) -> list[_Job] | None:
         """Wait for work; when none comes for a moment, fold the log back so that no commit has to."""
         if self._commits_unfolded >= CHECKPOINT_COMMITS:
             try:
@@ -275,17 +297,16 @@ class Writer:
     def _refuse_rest(self) -> None:
         while True:
             try:
-                job = self._queue.get_nowait()
+                jobs = self._queue.get_nowait()
             except Empty:
                 return
-            if job is not None:
-                error = Unavailable(f"{self._path.name} was closed before this was written")
-                self._tell(_answer, [(job, None, error)])
+            error = Unavailable(f"{self._path.name} was closed before this was written")
+            self._tell(_answer, [(job, None, error) for job in jobs or ()])
 
     def _overdue(self) -> int:
         return int(time.monotonic() > self._deadline)
 
-    def _tell(self, callback: Callable[..., None], *arguments: Any) -> None:
+    def _tell(self, callback: Callable[..., object], *arguments: Any) -> None:
         loop = self._loop
         if loop is None:
             return

@@ -388,3 +388,37 @@ async def test_active_runs_are_listed(house: AgentHouse, openai_server: OpenAISe
         (ids[1], "queued", None),
     ]
     assert house.runner.active() == []
+
+
+async def test_an_answer_that_the_disk_did_not_take_is_an_error_and_its_row_says_so(
+    house: AgentHouse, openai_server: OpenAIServer
+) -> None:
+    openai_server.queue("all is well")
+    session = await house.sessions.ensure("agent:main:main")
+    path = house.sessions.transcript_path(session)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to("/dev/null")  # takes every line, and cannot be synced
+
+    result = await house.runner.run(house.request(run_id="r1"))
+
+    assert result.status is RunStatus.ERROR
+    assert result.error is not None
+    assert "cannot be synced" in result.error["message"]
+    assert (await house.row("r1"))["state"] == "failed"
+
+
+async def test_the_row_of_a_run_is_on_disk_before_its_first_tool_is_started(
+    house: AgentHouse, openai_server: OpenAIServer
+) -> None:
+    seen: list[str] = []
+
+    async def look(_: object) -> str:
+        seen.append((await house.row("r1"))["state"])
+        return "seen"
+
+    house.tool("look", look)
+    openai_server.queue([{"tool_call": {"name": "look", "arguments": {}, "id": "a"}}], "ok")
+
+    await house.runner.run(house.request(run_id="r1"))
+
+    assert seen == ["running"]

@@ -132,6 +132,32 @@ async def test_what_nobody_waits_for_is_written_by_closing(tmp_path: Path) -> No
         assert count(stranger) == 20
 
 
+async def test_what_was_posted_shares_the_commit_of_the_next_write(tmp_path: Path) -> None:
+    database = Database(tmp_path / "hub.db", HUB_MIGRATIONS, post_delay_s=30)
+    await database.open()
+    before = database.status()["commits"]
+    for number in range(20):
+        database.post(partial(insert, key=f"k{number}"))
+
+    await database.write(partial(insert, key="awaited"))
+
+    assert database.status()["commits"] == before + 1
+    assert await database.read(count) == 21
+    await database.close()
+
+
+async def test_a_write_that_is_posted_while_another_is_done_is_done_too(database: Database) -> None:
+    done = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def again(_: SqlConnection) -> None:
+        database.post(lambda _: loop.call_soon_threadsafe(done.set))
+
+    database.post(again)
+
+    await asyncio.wait_for(done.wait(), 10)
+
+
 async def test_a_posted_write_that_fails_is_logged(database: Database, caplog: pytest.LogCaptureFixture) -> None:
     database.post(lambda connection: connection.execute("INSERT INTO nowhere VALUES(1)"))
     await database.write(lambda _connection: None)

@@ -40,6 +40,9 @@ REPEATABLE_HEADERS = frozenset(
 """Headers that may come more than once. Any other may decide something, and two parsers may each pick another one."""
 
 
+_OPEN = frozenset(Open)
+
+
 class MethodNotAllowed(HubError):
     """The path exists, with other methods."""
 
@@ -235,7 +238,7 @@ def error_body(error: HubError) -> Mapping[str, Any]:
 
 
 def _judge_scope(route: Route, caller: Caller) -> None:
-    if route.scope in tuple(Open):
+    if route.scope in _OPEN:
         return
     if not caller.authority.has(route.scope):
         raise Forbidden(f"missing scope: {route.scope}", details={"missingScope": route.scope})

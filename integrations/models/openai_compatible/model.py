@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
@@ -138,9 +137,8 @@ class OpenAIProvider:
     async def _accepted(self, request: ModelRequest, deadline: float) -> aiohttp.ClientResponse:
         """Send the request, without what this server refuses, until it begins an answer."""
         quirks = self._quirks.get(request.model, self._first_quirks)
-        cache_key = hashlib.sha256(request.session_key.encode()).hexdigest()[:32] if request.session_key else None
         for _ in range(ADAPTATIONS_LIMIT):
-            body = chat_body(request, quirks, self._history, cache_key)
+            body = chat_body(request, quirks, self._history)
             response = await self._post(request, body, deadline)
             if response.status == 200:
                 return response

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hub.models.chat_request import ChatHistory, chat_tools
+from hub.models.chat_request import ChatHistory
 from hub.models.contract import ModelRequest
 
 ADAPTABLE = frozenset({400, 404, 422, 501})
@@ -50,9 +51,7 @@ class Quirks(Struct, frozen=True):
     cache_key: bool = False
 
 
-def chat_body(
-    request: ModelRequest, quirks: Quirks, history: ChatHistory, cache_key: str | None = None
-) -> dict[str, Any]:
+def chat_body(request: ModelRequest, quirks: Quirks, history: ChatHistory) -> dict[str, Any]:
     """Return the body of a streaming request; `extra` adds to it and, with None, takes away."""
     body: dict[str, Any] = {
         "model": request.model,
@@ -62,7 +61,7 @@ def chat_body(
     if quirks.stream_options:
         body["stream_options"] = {"include_usage": True}
     if request.tools and quirks.tools:
-        body["tools"] = chat_tools(request.tools)
+        body["tools"] = history.tools(request.tools)
     if request.max_output_tokens is not None and quirks.limit_field is not None:
         body[quirks.limit_field] = request.max_output_tokens
     if request.temperature is not None and quirks.temperature:
@@ -70,8 +69,8 @@ def chat_body(
     if request.thinking is not None and quirks.effort != "left_out":
         effort = _EFFORTS.get(request.thinking, request.thinking)
         body["reasoning_effort"] = "minimal" if effort == "none" and quirks.effort == "minimal" else effort
-    if cache_key is not None and quirks.cache_key:
-        body["prompt_cache_key"] = cache_key
+    if quirks.cache_key and request.session_key:
+        body["prompt_cache_key"] = hashlib.sha256(request.session_key.encode()).hexdigest()[:32]
     for name, value in request.extra.items():
         if name in {"model", "messages", "stream"}:
             continue
