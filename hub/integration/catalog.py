@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -65,14 +64,9 @@ def model_apis(catalog: Mapping[str, CatalogEntry]) -> dict[str, str]:
     return {api: found.domain for found in catalog.values() if found.manifest for api in found.manifest.model_apis}
 
 
-@cache
-def engine_modules(what: str) -> Mapping[str, str]:
-    """Return the modules of engines for the memory's index, `keywords` or `vectors`, by the integration's domain."""
-    return {
-        domain: f"{each.package}.engine"
-        for domain, each in find(None).items()
-        if each.manifest is not None and each.manifest.engine == what
-    }
+def engines(what: str, home: str | os.PathLike[str] | None) -> dict[str, CatalogEntry]:
+    """Return the integrations that bring an engine for the memory's index, `keywords` or `vectors`."""
+    return {domain: each for domain, each in find(home).items() if each.manifest and each.manifest.engine == what}
 
 
 def _built_in(root: Path) -> dict[str, CatalogEntry]:

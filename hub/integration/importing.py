@@ -65,6 +65,19 @@ def forget(found: CatalogEntry) -> None:
         del sys.modules[name]
 
 
+def import_alone(found: CatalogEntry, name: str) -> ModuleType:
+    """Import one module of a custom integration as its files are now, without its `__init__.py`; for other processes.
+
+    Relative imports in it work. Raises what the module raises.
+    """
+    forget(found)
+    _parent_package(found)
+    package = ModuleType(found.package)
+    package.__path__ = [str(found.path)]
+    sys.modules[found.package] = package
+    return importlib.import_module(f"{found.package}.{name}")
+
+
 def clear_bytecode(found: CatalogEntry) -> None:
     """Remove the bytecode of a custom integration.
 

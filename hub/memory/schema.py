@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hub.config.checked import Config
 from hub.config.sections import CheckReport, CrossCheck, Section
 from hub.config.suggest import did_you_mean
 from hub.core.schema import (
@@ -25,7 +26,7 @@ from hub.core.schema import (
     string,
     url,
 )
-from hub.integration.catalog import engine_modules
+from hub.integration.catalog import engines
 
 PROVIDERS = ("auto", "openai", "gemini", "voyage", "local", "none")
 OWN_ENGINES = {"keywords": "fts5", "vectors": "exact"}
@@ -146,7 +147,9 @@ def _engines_exist(config: Mapping[str, Any], report: CheckReport) -> None:
     if section is None:
         return
     for what, own in OWN_ENGINES.items():
-        known = [own, *engine_modules(what)]
+        if section[what] == own:
+            continue
+        known = [own, *engines(what, config.home if isinstance(config, Config) else None)]
         if section[what] not in known:
             hint = did_you_mean(section[what], known, known="There are")
             report.error(("memory", what), f"there is no engine {section[what]} for {what}", hint)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import socket
+import threading
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +15,7 @@ import pytest
 
 from tests.docs.templates import templates, write_templates
 from tests.e2e.automating import traces
+from tests.e2e.talk import until
 from tests.servers.hub_process import HubProcess
 
 CONFIGURATION = """
@@ -18,7 +24,16 @@ doorbell: {{address: "http://doorbell.local"}}
 lines: {{port: {port}}}
 models: {{default: mine/one, providers: {{mine: {{api: echo}}}}}}
 knock: {{}}
+substrings: {{}}
+memory: {{keywords: substrings, embeddings: {{provider: none}}}}
+lamps: {{port: {lamps}}}
+porch: {{}}
+greenhouse: {{}}
 automation:
+  - id: dusk
+    triggers: [{{trigger: event, event_type: dusk}}]
+    conditions: [{{condition: porch_light, is: "off"}}]
+    actions: [{{porch_light: "on"}}]
   - id: knocked
     triggers: [{{trigger: knock, door: front}}]
     actions: [{{action: tool.invoke, data: {{tool: ring_doorbell}}}}]
@@ -38,10 +53,15 @@ def port() -> int:
 
 
 @pytest.fixture(scope="module")
-def hub(tmp_path_factory: pytest.TempPathFactory, port: int) -> Iterator[HubProcess]:
+def lamps() -> int:
+    return free_port()
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory, port: int, lamps: int) -> Iterator[HubProcess]:
     home = tmp_path_factory.mktemp("templates") / "home"
     write_templates(home, *templates())
-    (home / "configuration.yaml").write_text(CONFIGURATION.format(port=port), encoding="utf-8")
+    (home / "configuration.yaml").write_text(CONFIGURATION.format(port=port, lamps=lamps), encoding="utf-8")
     with HubProcess(home) as process:
         yield process
 
@@ -114,6 +134,117 @@ def test_the_trigger_fires_and_again_after_an_edit(hub: HubProcess) -> None:
     edit(hub, "knock", "trigger.py", "a knock at", "a loud knock at")
 
     assert (before, fired(2)) == ("a knock at front", "a loud knock at front")
+
+
+def remembered(hub: HubProcess, words: str) -> Any:
+    return hub.rpc("memory.search", {"query": words})
+
+
+def test_the_memory_engine_finds_what_is_remembered_and_again_after_an_edit(hub: HubProcess) -> None:
+    file = hub.home / "workspace" / "memory" / "2026-01-01.md"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("# A day\n\n- The boilermaker came at nine.\n", encoding="utf-8")
+    hub.rpc("memory.index", {})
+    before = remembered(hub, "oilermake")
+
+    edit(hub, "substrings", "engine.py", 'name = "substrings"', 'name = "pieces"')
+    until(lambda: "keywords:pieces" in remembered(hub, "oilermake")["engines"])
+
+    assert "keywords:substrings" in before["engines"]
+    assert "boilermaker" in before["hits"][0]["text"]
+    until(lambda: "boilermaker" in str(remembered(hub, "oilermake")["hits"]))
+
+
+def lamp(port: int) -> socket.socket:
+    """Connect a lamp that does what it is told, and tells it."""
+    connection = socket.create_connection(("127.0.0.1", port), timeout=20)
+    connection.sendall(b"lamp-1 Reading lamp\n")
+
+    def serve() -> None:
+        with contextlib.suppress(OSError, ValueError):  # closed, by the hub or by the test
+            for line in connection.makefile():
+                asked = json.loads(line)
+                connection.sendall(json.dumps({"key": asked["key"], "switched": asked["on"]}).encode() + b"\n")
+
+    threading.Thread(target=serve, daemon=True).start()
+    return connection
+
+
+def nodes(hub: HubProcess) -> list[tuple[str, str, str]]:
+    return [(each["nodeId"], each["displayName"], each["transport"]) for each in hub.rpc("node.list")["nodes"]]
+
+
+def switch(hub: HubProcess) -> Any:
+    called = {"service": "lamps.switch", "data": {"lamp": "lamp-1", "on": True}}
+    return hub.rpc("service.call", called)["response"]
+
+
+def test_a_node_comes_by_its_transport_is_asked_and_goes_with_it(hub: HubProcess, lamps: int) -> None:
+    connection = lamp(lamps)
+    until(lambda: nodes(hub) == [("lamp-1", "Reading lamp", "lamps")])
+    answered = switch(hub)
+
+    edit(hub, "lamps", "node.py", 'name = "lamps"', 'name = "lanterns"')
+    gone = nodes(hub)
+    again = lamp(lamps)
+    until(lambda: nodes(hub) == [("lamp-1", "Reading lamp", "lanterns")])
+    answered_again = switch(hub)
+    again.shutdown(socket.SHUT_RDWR)
+    again.close()
+    connection.close()
+
+    assert (answered["switched"], answered_again["switched"]) == (True, True)
+    assert gone == []
+    until(lambda: nodes(hub) == [])
+
+
+def test_the_condition_and_the_action_run_and_again_after_an_edit(hub: HubProcess) -> None:
+    def light() -> Any:
+        return hub.rpc("state.get", {"entity_id": "light.porch"})["state"]
+
+    hub.rpc("event.fire", {"type": "dusk"})
+    until(lambda: light() == "on")
+    steps = str(hub.rpc("automation.trace.get", {"run_id": traces(hub, "dusk", 1)[0]["run_id"]}))
+
+    edit(hub, "porch", "action.py", 'step["porch_light"], context', 'step["porch_light"] + "!", context')
+    hub.rpc("event.fire", {"type": "dusk"})
+
+    assert "the light of the porch is off" in steps
+    until(lambda: light() == "on!")
+
+
+def page(hub: HubProcess, language: str) -> str:
+    headers = {"Authorization": f"Bearer {hub.token}", "Accept": "text/html", "Accept-Language": language}
+    request = urllib.request.Request(f"{hub.url}/greenhouse", headers=headers)
+    with urllib.request.urlopen(request, timeout=20) as response:
+        return str(response.read().decode())
+
+
+def test_the_page_is_shown_in_both_languages_and_again_after_an_edit_and_gone_when_disabled(hub: HubProcess) -> None:
+    english, chinese = page(hub, "en"), page(hub, "zh-CN")
+
+    edit(hub, "greenhouse", "page.html", "<p class", "<p id='again' class")
+    again = page(hub, "en")
+    disabled = hub.cli("integration", "disable", "greenhouse")
+    with pytest.raises(urllib.error.HTTPError) as gone:
+        page(hub, "en")
+    hub.cli("integration", "enable", "greenhouse")
+
+    assert "It is 21 °C." in english
+    assert 'href="/greenhouse"' in english
+    assert "现在是 21 °C。" in chinese
+    assert "温室" in chinese
+    assert "id='again'" in again
+    assert (disabled.returncode, gone.value.code) == (0, 404)
+    assert "It is 21 °C." in page(hub, "en")
+
+
+def test_the_doctor_makes_the_check(hub: HubProcess) -> None:
+    found = hub.cli("doctor", "--json")
+    (hub.home / "soil.txt").write_text("moist")
+
+    assert "Nobody has looked at the soil." in found.stdout
+    assert "Nobody has looked at the soil." not in hub.cli("doctor", "--json").stdout
 
 
 def test_the_command_runs(hub: HubProcess) -> None:

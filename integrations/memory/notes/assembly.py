@@ -92,6 +92,11 @@ def build(host: IntegrationHost) -> None:
         if {*SECTIONS, memory_section["vectors"], memory_section["keywords"]} & set(event.data["changed"]):
             upkeep.reconfigure()
 
+    def engine_changed(event: Event) -> None:
+        memory_section = section("memory")
+        if event.data["domain"] in (memory_section["vectors"], memory_section["keywords"]):
+            upkeep.reconfigure()
+
     def said(event: Event) -> None:
         if section("memory")["transcripts"]:
             upkeep.look_later(event.data["agent_id"])
@@ -99,6 +104,7 @@ def build(host: IntegrationHost) -> None:
     host.on_unload(memory.close)
     host.memory.add(memory)
     host.bus.listen("config_changed", settings_changed)
+    host.bus.listen("integration_changed", engine_changed)
     host.bus.listen("run_finished", said)
     host.bus.listen(EVENT_SESSION_CHANGED, jobs.session_changed)
     tasks.spawn(_begin(upkeep, host.bus), name="begin to index memory")

@@ -11,7 +11,7 @@ from typing import Any
 from hub.agent.agents import Agents
 from hub.core.context import Authority
 from hub.core.secret import Secret
-from hub.integration.catalog import engine_modules
+from hub.integration.catalog import engines
 from hub.memory.places import PRIVATE_AREA, areas_of
 from hub.memory.schema import OWN_ENGINES
 from hub.memory.scope import MemoryScope
@@ -84,9 +84,19 @@ def _engines(section: Mapping[str, Any], ground: JobSources) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for what, own in OWN_ENGINES.items():
         name = section[what]
-        if name != own and (module := engine_modules(what).get(name)) is not None:
-            found[name] = {"module": module, "settings": _plain(ground.engine_settings(name))}
+        if name != own and (entry := engines(what, ground.home.path).get(name)) is not None:
+            found[name] = {
+                "module": f"{entry.package}.engine",
+                **({"folder": str(entry.path), "changed": _changed(entry.path)} if entry.custom else {}),
+                "settings": _plain(ground.engine_settings(name)),
+            }
     return found
+
+
+def _changed(folder: Path) -> list[list[Any]]:
+    """Return what tells one state of the code in a folder from another."""
+    facts = ((str(file.relative_to(folder)), file.stat()) for file in sorted(folder.rglob("*.py")))
+    return [[name, stat.st_mtime_ns, stat.st_size] for name, stat in facts]
 
 
 def index_directory(home: Home, agent_id: str) -> Path:

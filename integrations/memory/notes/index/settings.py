@@ -21,7 +21,8 @@ class IndexSettings:
         vectors, keywords: Names of the engines.
         tokens, overlap: Of a passage.
         embeddings, search: The sections as they are.
-        engines: The engines of other integrations by name: their `module` and their `settings`.
+        engines: The engines of other integrations by name: their `module` and their `settings`; of an integration of
+            one's own also its `folder`, and when that `changed`.
     """
 
     vectors: str

@@ -10,12 +10,13 @@ from typing import cast
 import pytest
 
 from hub.config.checked import Config
-from hub.integration.catalog import engine_modules
+from hub.integration.catalog import engines
 from hub.memory.engine_contract import KeywordIndex, VectorIndex
 from hub.memory.schema import CROSS_CHECKS, MEMORY_SCHEMA
 from integrations.memory.notes.index.engines import Engines
 from integrations.memory.notes.index.settings import IndexSettings
 from integrations.memory.notes.index.sqlite_file import SqliteFile
+from tests.e2e.homes import add_integration
 
 MISSING = """
 import sys
@@ -48,8 +49,10 @@ class Report:
 
 
 def test_the_engines_of_other_integrations_are_found_by_their_manifests() -> None:
-    assert engine_modules("keywords") == {"whoosh": "integrations.memory.whoosh.engine"}
-    assert engine_modules("vectors") == {"chroma": "integrations.memory.chroma.engine"}
+    assert {name: found.package for name, found in engines("keywords", None).items()} == {
+        "whoosh": "integrations.memory.whoosh"
+    }
+    assert list(engines("vectors", None)) == ["chroma"]
 
 
 @pytest.mark.parametrize(
@@ -81,26 +84,26 @@ def test_a_missing_package_is_told_with_the_command(tmp_path: Path) -> None:
 
 
 def test_an_engine_that_nobody_has_gives_way_to_ours_and_is_told(tmp_path: Path) -> None:
-    engines = Engines(IndexSettings.from_plain({"keywords": "lucene"}))
+    opener = Engines(IndexSettings.from_plain({"keywords": "lucene"}))
     file = SqliteFile(tmp_path / "index.db", 1)
 
-    engine = engines.keywords(file, tmp_path / "keywords")
+    engine = opener.keywords(file, tmp_path / "keywords")
 
     assert engine.name == "fts5"
-    assert "lucene" in engines.notes["keywords"]
+    assert "lucene" in opener.notes["keywords"]
     file.close()
 
 
 def test_our_engines_share_one_file_and_others_have_a_folder_each(tmp_path: Path) -> None:
-    engines = Engines(
+    opener = Engines(
         IndexSettings.from_plain(
             {
                 "keywords": "whoosh",
                 "vectors": "chroma",
                 "engines": {
-                    name: {"module": module}
+                    name: {"module": f"{found.package}.engine"}
                     for what in ("keywords", "vectors")
-                    for name, module in engine_modules(what).items()
+                    for name, found in engines(what, None).items()
                 },
             }
         )
@@ -110,8 +113,8 @@ def test_our_engines_share_one_file_and_others_have_a_folder_each(tmp_path: Path
     opened: list[KeywordIndex | VectorIndex] = [
         ours.keywords(file, tmp_path / "a"),
         ours.vectors(file, tmp_path / "b", 8),
-        engines.keywords(file, tmp_path / "c"),
-        engines.vectors(file, tmp_path / "d", 8),
+        opener.keywords(file, tmp_path / "c"),
+        opener.vectors(file, tmp_path / "d", 8),
     ]
 
     assert [each.ids() for each in opened] == [set()] * 4
@@ -119,4 +122,25 @@ def test_our_engines_share_one_file_and_others_have_a_folder_each(tmp_path: Path
     assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {"c", "d"}
     for each in opened:
         each.close()
+    file.close()
+
+
+def test_an_engine_of_ones_own_is_imported_as_it_is_now_without_the_rest_of_its_integration(tmp_path: Path) -> None:
+    folder = add_integration(tmp_path, "substrings", "raise RuntimeError('not here')\n", engine="keywords")
+    (folder / "engine.py").write_text(
+        "from .index import Index\n\n\ndef open_keywords(place, settings):\n    return Index\n"
+    )
+    (folder / "index.py").write_text("class Index:\n    name = 'one'\n")
+    known = {"module": "custom_integrations.substrings.engine", "folder": str(folder)}
+    settings = IndexSettings.from_plain({"keywords": "substrings", "engines": {"substrings": known}})
+    file = SqliteFile(tmp_path / "index.db", 1)
+
+    before = Engines(settings).keywords(file, tmp_path / "a").name
+    (folder / "index.py").write_text("class Index:\n    name = 'two'\n")
+    after = Engines(settings).keywords(file, tmp_path / "a").name
+    (folder / "index.py").write_text("1 / 0\n")
+    broken = Engines(settings)
+
+    assert [before, after, broken.keywords(file, tmp_path / "a").name] == ["one", "two", "fts5"]
+    assert broken.notes["keywords"] == "The engine substrings cannot be loaded: ZeroDivisionError: division by zero."
     file.close()
