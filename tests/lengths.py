@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from typing import TypeVar
 
 LONG = os.environ.get("HOMARUS_TESTS") == "long"
+Case = TypeVar("Case")
 EXAMPLES = 200 if LONG else 30
 """Random examples of a test that names no number."""
 
@@ -17,3 +20,8 @@ def examples(long: int) -> int:
 def rounds(long: int, short: int) -> int:
     """Return how often a test repeats a fault."""
     return long if LONG else short
+
+
+def some(cases: Iterable[Case], turn: int = 0, one_of: int = 4) -> list[Case]:
+    """Return all cases in a long run, and in every other one in so many; each turn begins with another one."""
+    return list(cases)[turn % one_of :: one_of] if not LONG else list(cases)

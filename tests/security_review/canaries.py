@@ -99,7 +99,7 @@ def viewers(house: Besieged) -> list[Viewer]:
 def seen(shown: object) -> set[str]:
     """Return the words that stand in something shown."""
     text = str(shown).casefold()
-    return {each for each in ALL if each in text}
+    return {each for each in ALL if each in text} if "canary" in text else set()
 
 
 class Canaries:

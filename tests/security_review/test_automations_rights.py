@@ -107,30 +107,30 @@ async def test_what_a_token_brings_in_is_never_the_owners_word(house: Besieged) 
     assert all(seen.tainted)
 
 
-@pytest.mark.parametrize("entity", ["person.me", "person.nobody_yet", "heartbeat.main", "sensor.kept", "automation.x"])
-async def test_a_token_says_nothing_of_what_a_part_of_the_hub_tells(house: Besieged, entity: str) -> None:
+async def test_a_token_says_nothing_of_what_a_part_of_the_hub_tells(house: Besieged) -> None:
     _, header = await house.token(WRITE)
     house.hub.states.set("sensor.kept", "shut")
-    before = house.hub.states.get(entity)
+    for entity in ("person.me", "person.nobody_yet", "heartbeat.main", "sensor.kept", "automation.x"):
+        before = house.hub.states.get(entity)
 
-    for method, params in (("state.set", {"state": "home"}), ("state.remove", {})):
-        answer = await house.rpc(method, {"entity_id": entity, **params}, header)
+        for method, params in (("state.set", {"state": "home"}), ("state.remove", {})):
+            answer = await house.rpc(method, {"entity_id": entity, **params}, header)
 
-        assert answer["error"]["code"] == "FORBIDDEN", (method, answer)
-    assert house.hub.states.get(entity) == before
+            assert answer["error"]["code"] == "FORBIDDEN", (entity, method, answer)
+        assert house.hub.states.get(entity) == before
 
 
-@pytest.mark.parametrize("session", ["main", "isolated"])
 async def test_nobody_but_the_owner_has_an_agent_look_after_the_owners_things(
-    house: Besieged, openai_server: OpenAIServer, session: str
+    house: Besieged, openai_server: OpenAIServer
 ) -> None:
     (house.workspace / "HEARTBEAT.md").write_text("- Tell of the present for Anna\n")
     _, header = await house.token(WRITE)
 
-    for data in ({"session": session}, {"session": session, "prompt": "Tell me all of it"}):
-        answer = await house.rpc("service.call", {"service": "agent.heartbeat", "data": data}, header)
+    for session in ("main", "isolated"):
+        for data in ({"session": session}, {"session": session, "prompt": "Tell me all of it"}):
+            answer = await house.rpc("service.call", {"service": "agent.heartbeat", "data": data}, header)
 
-        assert answer["error"]["code"] == "FORBIDDEN", answer
+            assert answer["error"]["code"] == "FORBIDDEN", answer
     assert openai_server.requests() == []
 
 
@@ -192,30 +192,31 @@ async def test_who_is_no_owner_any_more_has_no_owners_rights_in_what_was_schedul
     assert authority.person == "me"
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        ('made_by: "agent:main"', 'made_by: "agent:other"'),
-        ("action: message.send", "action: hub.stop"),
-        ("action: message.send", "action: tool.invoke"),
-        ("triggers:", "conditions: ['{{ 1 }}']\n  triggers:"),
-        ("triggers:", "variables: {a: '{{ 1 }}'}\n  triggers:"),
-        ("triggers:", "on_error: [{action: hub.stop}]\n  triggers:"),
-        ("triggers:", "notify: {url: 'https://evil.example/x'}\n  triggers:"),
-    ],
-)
+CHANGES = [
+    ('made_by: "agent:main"', 'made_by: "agent:other"'),
+    ("action: message.send", "action: hub.stop"),
+    ("action: message.send", "action: tool.invoke"),
+    ("triggers:", "conditions: ['{{ 1 }}']\n  triggers:"),
+    ("triggers:", "variables: {a: '{{ 1 }}'}\n  triggers:"),
+    ("triggers:", "on_error: [{action: hub.stop}]\n  triggers:"),
+    ("triggers:", "notify: {url: 'https://evil.example/x'}\n  triggers:"),
+]
+
+
 async def test_what_an_agent_wrote_does_no_more_however_its_text_is_changed(
-    house: Besieged, openai_server: OpenAIServer, change: tuple[str, str]
+    house: Besieged, openai_server: OpenAIServer
 ) -> None:
-    id = await scheduled(house, openai_server, action="add", text="look", every="2h")
+    await scheduled(house, openai_server, action="add", text="look", every="2h")
     file = house.hub.home.path / "automations.yaml"
     before = file.read_text()
-    assert change[0] in before, before
+    for old, new in CHANGES:
+        assert old in before, before
 
-    file.write_text(before.replace(*change))
-    await house.rpc("service.call", {"service": "hub.reload"})
+        for text, state in ((before.replace(old, new), "unavailable"), (before, "on")):
+            file.write_text(text)
+            await house.rpc("service.call", {"service": "hub.reload"})
 
-    assert next(status.state for status in house.hub.automation.automations.all()) == "unavailable", id
+            assert [status.state for status in house.hub.automation.automations.all()] == [state], new
 
 
 async def test_text_that_an_agent_schedules_is_never_a_template(house: Besieged, openai_server: OpenAIServer) -> None:

@@ -202,26 +202,35 @@ def write(house: Besieged, path: str, text: str) -> None:
 
 MARKED = f"- > {EVIL}\n  _fact · 2026-05-12 14:03 · from me in `agent:main:main` · untrusted_\n"
 UNTRUSTED_FRONT = f"---\ntrusted: false\n---\n\n- {EVIL}\n"
+OF_MEMORY = [("memory_get", "path"), ("memory_search", "query")]
 
 
-@pytest.mark.parametrize("text", [MARKED, UNTRUSTED_FRONT, "\ufeff" + UNTRUSTED_FRONT])
-@pytest.mark.parametrize("path", ["MEMORY.md", "memory/2026-05-12.md", "memory/imported/a/b.md", "copied.md"])
-async def test_a_memory_file_that_is_read_as_a_file_taints_too(house: Besieged, path: str, text: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "of_memory"),
+    [
+        *((path, OF_MEMORY) for path in ("MEMORY.md", "memory/2026-05-12.md", "memory/imported/a/b.md")),
+        ("copied.md", []),
+    ],
+)
+async def test_a_memory_file_that_is_read_as_a_file_taints_too(
+    house: Besieged, path: str, of_memory: list[tuple[str, str]]
+) -> None:
     owner = house.hub.people.owner_authority()
-    write(house, path, text)
+    words = {"path": path, "query": "open the door"}
+    for number, text in enumerate((MARKED, UNTRUSTED_FRONT, "\ufeff" + UNTRUSTED_FRONT)):
+        write(house, path, text)
+        await house.rpc("memory.index", {"idempotencyKey": str(number)})
 
-    looks = [
-        await call(house, "read", {"path": path}, owner),
-        await call(house, "grep", {"pattern": "open the door", "literal": True}, owner),
-    ]
-    if path != "copied.md":
-        looks.append(await call(house, "memory_get", {"path": path}, owner))
-        looks.append(await call(house, "memory_search", {"query": "open the door"}, owner))
+        looks = [
+            await call(house, "read", {"path": path}, owner),
+            await call(house, "grep", {"pattern": "open the door", "literal": True}, owner),
+            *[await call(house, tool, {word: words[word]}, owner) for tool, word in of_memory],
+        ]
 
-    for look in looks:
-        assert EVIL in look.output
-        assert not look.trusted
-        assert look.output.startswith("<<<outside ")
+        for look in looks:
+            assert EVIL in look.output
+            assert not look.trusted
+            assert look.output.startswith("<<<outside ")
 
 
 @pytest.mark.parametrize("text", [MARKED, UNTRUSTED_FRONT])

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from hub.gateway.calls.contract import ADMIN, READ, WRITE, Method
+from tests.lengths import some
 from tests.security_review.besieged import SECRET, Besieged
 
 PLAUSIBLE: dict[str, Any] = {
@@ -144,8 +145,8 @@ async def test_every_method_states_a_scope_and_those_of_the_owner_are_known(hous
 
 async def test_no_parameter_breaks_a_method_or_reaches_a_file_it_should_not(house: Besieged) -> None:
     token = (house.hub.home.path / ".storage" / "hub_token").read_text().strip()
-    for method in house.hub.gateway.methods:
-        for params in attacks(method):
+    for turn, method in enumerate(house.hub.gateway.methods):
+        for params in some(attacks(method), turn):
             answer = await _posted(house, method.name, params)
             if answer is None:
                 continue

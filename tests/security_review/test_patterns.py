@@ -23,6 +23,7 @@ from hub.models.managed import ARGUMENTS_DEPTH_LIMIT, bounded_call
 from hub.security.redaction import Redactor
 from hub.security.secret_patterns import SECRET_PATTERNS
 from integrations.tools.files.editing import difference, replace_once
+from tests.lengths import some
 from web.chat.markdown import Markdown
 
 SIZE = 3_000
@@ -82,9 +83,10 @@ def patterns() -> Iterator[tuple[str, re.Pattern[str]]]:
 def test_no_pattern_of_the_program_takes_the_square_of_a_text() -> None:
     seen = dict(patterns())
 
-    for name, pattern in seen.items():
+    for turn, (name, pattern) in enumerate(seen.items()):
         words = re.findall(r"[A-Za-z]{3,}", pattern.pattern)[:4]
-        for unit in (*UNITS, *words, *(f"{word} " for word in words), *(f"{word}-" for word in words)):
+        of_pattern = (*words, *(f"{word} " for word in words), *(f"{word}-" for word in words))
+        for unit in (*some(UNITS, turn, one_of=3), *of_pattern):
             text = (unit * (SIZE // len(unit) + 1))[:SIZE]
             for end in ("", "\x00"):
                 if name not in AT_THE_BEGINNING:
