@@ -87,10 +87,11 @@ def integration(hub: HubProcess, domain: str) -> dict[str, Any]:
 
 def until(find: Callable[[], Found], limit_s: float = LIMIT_S) -> Found:
     """Wait until something is found that is true, and return it."""
-    deadline = time.monotonic() + limit_s
+    deadline, pause_s = time.monotonic() + limit_s, 0.01
     while not (found := find()):
         assert time.monotonic() < deadline, "it did not come to hold in time"
-        time.sleep(0.01)
+        time.sleep(pause_s)
+        pause_s = min(pause_s * 1.5, 0.1)  # whoever looks all the time takes the processor from who is waited for
     return found
 
 
