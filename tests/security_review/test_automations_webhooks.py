@@ -84,7 +84,7 @@ async def test_a_signed_call_is_taken_once(house: Besieged) -> None:
 
 @pytest.mark.parametrize("persist", ["false", "true"])
 async def test_whatever_is_sent_the_run_and_its_trace_stand(house: Besieged, persist: str) -> None:
-    await add(house, f"{OPEN}persist: {persist}\n")
+    await add(house, f"{OPEN}persist: {persist}\nmode: queued\n")
     odd = (
         b'{"a": "\\u0000\\u202e"}',
         b'{"a": %d}' % 10**90,

@@ -364,30 +364,6 @@ async def test_a_copy_is_made_turned_off_and_deleted_after_one_question(
     assert (hub.home / FILE).read_text() == AUTOMATIONS
 
 
-async def test_without_a_script_one_edits_with_buttons_alone(chromium: Chromium, hub: HubProcess) -> None:
-    page = await (await chromium.context(java_script_enabled=False)).new_page()
-    await page.goto("/login")
-    await page.get_by_label("Sign-in code").fill(hub.rpc("dashboard.link")["code"])
-    await page.get_by_role("button", name="Sign in").click()
-    await page.wait_for_url("**/chat")
-    await page.goto("/automations/lamp/edit")
-
-    await page.locator('[data-path="triggers.0"]').get_by_role("button", name="Move down").click()
-    await page.get_by_label("Name", exact=True).first.fill("Plain lamp")
-    await page.get_by_role("button", name="Edit as YAML").click()
-    text = await page.get_by_label("The automation as YAML").input_value()
-    await page.get_by_label("The automation as YAML").fill(text + "# written without script\n")
-    await page.get_by_role("button", name="Save", exact=True).click()
-    await page.wait_for_url("**/edit?as=yaml&saved=1")
-
-    written = (hub.home / FILE).read_text()
-    assert "alias: Plain lamp  # the one in the hall" in written
-    assert "# written without script" in written
-    assert written.index("every: 2h") < written.index("# the door")
-    await page.goto("/automations/lamp/traces")
-    await expect(page.get_by_role("list", name="Steps of the run")).to_be_visible()
-
-
 async def test_every_page_of_automations_is_accessible_and_fits(signed_in: BrowserContext, hub: HubProcess) -> None:
     hub.rpc("event.fire", {"type": "door"})
     page = await signed_in.new_page()

@@ -1,18 +1,16 @@
+"""Automations, blueprints, scripts and the developer's pages in a browser without scripts."""
+
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
-import pytest_asyncio
-from playwright.async_api import Page, expect
 
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
-from tests.web.browser import Chromium
 from tests.web.conftest import CONFIGURATION
-from tests.web.furnished_home import BLUEPRINT, furnish
-
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+from tests.web.furnished_home import AUTOMATIONS, BLUEPRINT, furnish
+from tests.web.plain_browser import PlainBrowser, plain_browser
 
 
 @pytest.fixture(scope="module")
@@ -25,65 +23,85 @@ def hub(model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) ->
         yield process
 
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def plain(chromium: Chromium, hub: HubProcess) -> Page:
-    """A signed-in page in a browser without scripts."""
-    page = await (await chromium.context(java_script_enabled=False)).new_page()
-    await page.goto("/login")
-    await page.get_by_label("Sign-in code").fill(hub.rpc("dashboard.link")["code"])
-    await page.get_by_role("button", name="Sign in").click()
-    await page.wait_for_url("**/chat")
-    return page
+@pytest.fixture
+async def plain(hub: HubProcess) -> AsyncIterator[PlainBrowser]:
+    async with plain_browser(hub) as browser:
+        yield browser
 
 
-async def test_a_blueprint_is_imported_and_used(plain: Page, hub: HubProcess) -> None:
+async def test_an_automation_is_edited_with_buttons_alone(plain: PlainBrowser, hub: HubProcess) -> None:
+    await plain.goto("/automations/porch/edit")
+
+    plain.fill("Name", "Plain porch")
+    await plain.press("Duplicate", within='[data-path="actions.0"]')
+    await plain.press("Edit as YAML")
+    text = plain.value("The automation as YAML")
+    plain.fill("The automation as YAML", text + "# written without script\n")
+    await plain.press("Save")
+
+    assert plain.url.endswith("/edit?as=yaml&saved=1")
+    written = (hub.home / "automations.yaml").read_text()
+    assert "alias: Plain porch\n" in written
+    assert "# written without script" in written
+    assert written.count("event: porch_lit") == AUTOMATIONS.count("event: porch_lit") + 1
+
+
+async def test_a_trace_is_a_list_of_steps(plain: PlainBrowser, hub: HubProcess) -> None:
+    hub.rpc("event.fire", {"type": "doorbell_rang"})
+    traces: list[dict[str, object]] = []
+    while not traces:
+        traces = hub.rpc("automation.trace", {"id": "doorbell"})["traces"]
+
+    await plain.goto("/automations/doorbell/traces")
+
+    assert "doorbell_heard" in plain.text("[aria-label='Steps of the run']")
+
+
+async def test_a_blueprint_is_imported_and_used(plain: PlainBrowser, hub: HubProcess) -> None:
     await plain.goto("/blueprints")
-    await plain.get_by_text("Import a blueprint").click()
-    await plain.get_by_label("Or a file").set_input_files(
-        {"name": "x.yaml", "mimeType": "application/yaml", "buffer": BLUEPRINT.encode()}
-    )
-    await plain.get_by_role("button", name="Look at it first").click()
-    await plain.get_by_role("button", name="Import it").click()
-    await plain.get_by_label("What it tells Required").fill("hello")
-    await plain.get_by_role("button", name="Save").click()
-    await plain.wait_for_url("**/automations/*")
 
+    plain.choose_file("Or a file", "x.yaml", BLUEPRINT)
+    await plain.press("Look at it first")
+    await plain.press("Import it")
+    plain.fill("What it tells", "hello")
+    await plain.press("Save")
+
+    assert "/automations/" in plain.url
     found = hub.rpc("automation.list")["automations"]
     assert "Tell when it rings" in [each["alias"] for each in found]
 
 
-async def test_a_script_is_written_and_run(plain: Page) -> None:
+async def test_a_script_is_written_and_run(plain: PlainBrowser, hub: HubProcess) -> None:
     await plain.goto("/scripts/new")
-    text = plain.get_by_label("The script as YAML")
-    await text.fill("alias: Plain\nsequence:\n  - event: plainly\n")
-    await plain.get_by_role("button", name="Save").click()
-    await plain.wait_for_url("**/scripts/show?id=plain")
 
-    await plain.get_by_role("button", name="Run").click()
+    plain.fill("The script as YAML", "alias: Plain\nsequence:\n  - event: plainly\n")
+    await plain.press("Save")
+    assert plain.url == f"{hub.url}/scripts/show?id=plain"
+    await plain.press("Run", within="main")
 
-    await expect(plain.get_by_text("It ran.")).to_be_visible()
+    assert "It ran." in plain.text()
 
 
-async def test_states_events_services_and_templates_are_forms(plain: Page) -> None:
+async def test_states_events_services_and_templates_are_forms(plain: PlainBrowser) -> None:
     await plain.goto("/developer/events")
-    await plain.get_by_label("Its type").fill("doorbell_rang")
-    await plain.get_by_role("button", name="Fire event").click()
-    await expect(plain.locator("#events").get_by_role("link", name="doorbell_rang")).to_be_visible()
+    plain.fill("Its type", "doorbell_rang")
+    await plain.press("Fire event")
+    assert "doorbell_rang" in plain.text("#events")
 
     await plain.goto("/developer")
-    await plain.get_by_label("Entity").fill("sensor.plain")
-    await plain.get_by_label("State", exact=True).fill("7")
-    await plain.get_by_role("button", name="Set it").click()
-    await plain.get_by_label("Words").fill("plain")
-    await plain.get_by_role("button", name="Filter").click()
-    await expect(plain.locator("#s-sensor-plain")).to_contain_text("7")
+    plain.fill("Entity", "sensor.plain")
+    plain.fill("State", "7")
+    await plain.press("Set it")
+    plain.fill("Words", "plain")
+    await plain.press("Filter")
+    assert "7" in plain.text("#s-sensor-plain")
 
     await plain.goto("/developer/services?service=script.greet")
-    await plain.get_by_label("Whom Required").fill("all")
-    await plain.get_by_role("button", name="Call service").click()
-    await expect(plain.get_by_role("region", name="Response")).to_contain_text("Hello all")
+    plain.fill("Whom", "all")
+    await plain.press("Call service")
+    assert "Hello all" in plain.text()
 
     await plain.goto("/developer/templates")
-    await plain.get_by_label("Template", exact=True).fill("{{ states('sensor.plain') }}")
-    await plain.get_by_role("button", name="Preview").click()
-    await expect(plain.locator("#preview pre")).to_have_text("7")
+    plain.fill("Template", "{{ states('sensor.plain') }}")
+    await plain.press("Preview")
+    assert plain.text("#preview pre") == "7"

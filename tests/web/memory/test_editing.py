@@ -132,18 +132,6 @@ async def test_a_new_file_where_one_is_says_so_and_leaves_no_draft_behind(
     await expect(page.get_by_label("Content", exact=True)).to_have_value("# 2026-07-02\n\n")
 
 
-@pytest.mark.parametrize("path", ["notes.md", "memory/notes.txt", "memory/people/nobody.md"])
-async def test_a_path_that_is_none_is_told_with_how_one_looks(
-    chromium: Chromium, signed_in: BrowserContext, path: str
-) -> None:
-    chromium.allowed.append("status of 400")
-    page = await opened(signed_in, "/memory/new")
-    await page.get_by_label("Path", exact=True).fill(path)
-    await page.get_by_role("button", name="Save").click()
-
-    await expect(page.get_by_role("status").filter(has_text="begins with memory/ and ends in .md")).to_be_visible()
-
-
 async def test_the_ends_of_lines_stay_as_they_were(signed_in: BrowserContext, hub: HubProcess) -> None:
     page = await opened(signed_in, "/memory/edit?path=memory/windows.md")
     await page.get_by_label("Content", exact=True).press("Control+End")
@@ -152,46 +140,3 @@ async def test_the_ends_of_lines_stay_as_they_were(signed_in: BrowserContext, hu
     await page.wait_for_url("**/memory/file?**told=saved**")
 
     assert file_of(hub, "memory/windows.md").read_bytes() == b"# Windows\r\n\r\n- One\r\n- Two\r\n"
-
-
-async def test_what_is_no_text_is_told_before_it_is_lost(signed_in: BrowserContext) -> None:
-    page = await opened(signed_in, "/memory/edit?path=memory/latin.md")
-
-    await expect(page.get_by_role("alert").filter(has_text="no UTF-8 text")).to_be_visible()
-
-
-async def test_what_cannot_be_remembered_stays_in_its_form(
-    chromium: Chromium, signed_in: BrowserContext, hub: HubProcess
-) -> None:
-    chromium.allowed.append("status of 400")
-    page = await opened(signed_in, "/memory")
-    await page.get_by_text("Remember something").click()
-    await page.get_by_label("What", exact=True).fill("  ")
-    await page.get_by_label("Kind").select_option("todo")
-    await page.get_by_label("Replaces").fill("rain")
-    await page.get_by_label("Share with everyone in this home").check()
-
-    await page.get_by_role("button", name="Remember it").click()
-
-    await expect(page.get_by_role("alert").filter(has_text="there is nothing to remember")).to_be_visible()
-    await expect(page.get_by_label("Replaces")).to_have_value("rain")
-    await expect(page.get_by_label("Kind")).to_have_value("todo")
-    await expect(page.get_by_label("Share with everyone in this home")).to_be_checked()
-
-
-@pytest.mark.parametrize(
-    ("replaces", "told"),
-    [("marmalade sandwich", "No old entry matched"), ("gate code", "the old entry is struck")],
-)
-async def test_what_was_struck_for_something_new_is_told(
-    signed_in: BrowserContext, hub: HubProcess, replaces: str, told: str
-) -> None:
-    hub.rpc("memory.add", {"text": "The gate code is 4711"})
-    page = await opened(signed_in, "/memory")
-    await page.get_by_text("Remember something").click()
-    await page.get_by_label("What", exact=True).fill(f"It is 0815 now, not {replaces}")
-    await page.get_by_label("Replaces").fill(replaces)
-
-    await page.get_by_role("button", name="Remember it").click()
-
-    await expect(page.get_by_role("status").filter(has_text=told)).to_be_visible()

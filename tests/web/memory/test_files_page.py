@@ -11,7 +11,7 @@ from playwright.async_api import BrowserContext, Page, expect
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 from tests.web.browser import Chromium, is_ready
-from tests.web.conftest import CONFIGURATION, sign_in
+from tests.web.conftest import CONFIGURATION
 from tests.web.looks import faults, violations
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -97,59 +97,6 @@ async def opened(context: BrowserContext, path: str) -> Page:
     await page.goto(path)
     await is_ready(page)
     return page
-
-
-async def test_the_memory_is_browsed_by_place_and_by_month(signed_in: BrowserContext) -> None:
-    page = await opened(signed_in, "/chat")
-    await page.get_by_role("link", name="Memory").click()
-    await page.wait_for_url("**/memory")
-
-    days = page.get_by_role("region", name="Days")
-    await expect(days.get_by_role("list", name="2026-05").get_by_role("link")).to_have_text(
-        ["2026-05-12", "2026-05-12 · boiler repair", "2026-05-11"]
-    )
-    await expect(page.get_by_role("region", name="Long-term memory").get_by_role("link")).to_have_text(["MEMORY.md"])
-    await expect(page.get_by_role("region", name="Shared").get_by_role("link")).to_have_text(["shared"])
-    await expect(page.get_by_role("region", name="Imported notes").get_by_role("link")).to_have_text(
-        ["openclaw/note.md"]
-    )
-    await expect(page.get_by_role("region", name="People").get_by_role("link")).to_have_text(["Me"])
-    await days.get_by_role("link", name="2026-04").click()
-    await expect(days.get_by_role("list", name="2026-04").get_by_role("link")).to_have_text(["2026-04-30"])
-
-
-async def test_another_agent_has_a_memory_of_its_own(signed_in: BrowserContext) -> None:
-    page = await opened(signed_in, "/memory")
-
-    await page.get_by_role("link", name="Cook").click()
-    await page.wait_for_url("**/memory?agent=cook")
-
-    await expect(page.get_by_text("Nothing is remembered yet.").locator("code")).to_have_text("homarus memory import")
-    await expect(page.get_by_role("textbox", name="What", exact=True)).to_be_visible()
-
-
-async def test_a_file_is_read_with_where_its_entries_came_from(signed_in: BrowserContext) -> None:
-    page = await opened(signed_in, "/memory/file?path=MEMORY.md")
-
-    await expect(page.get_by_text("Berlin")).to_be_visible()
-    boiler = page.get_by_role("article").filter(has_text="The boiler was serviced")
-    await expect(boiler).to_contain_text("Fact")
-    await expect(boiler).to_contain_text("from Me")
-    await expect(boiler.get_by_role("link", name="Main conversation")).to_have_attribute(
-        "href", "/chat?session=agent%3Amain%3Amain"
-    )
-    await expect(page.get_by_role("article").filter(has_text="bakery")).to_contain_text("No longer true.")
-    await expect(page.get_by_role("article").filter(has_text="shop closes")).to_contain_text("from outside")
-    await expect(page.get_by_role("article").filter(has_text="绿茶")).to_contain_text("by hand")
-    assert "_fact" not in await page.inner_text("main")
-
-
-async def test_what_was_brought_in_says_so(signed_in: BrowserContext) -> None:
-    page = await opened(signed_in, "/memory/file?path=memory/imported/openclaw/note.md")
-
-    origin = page.get_by_role("region", name="Where it comes from")
-    await expect(origin).to_contain_text("openclaw")
-    await expect(origin).to_contain_text("from outside")
 
 
 async def test_a_search_tells_how_good_and_why(signed_in: BrowserContext) -> None:
@@ -394,44 +341,3 @@ async def test_the_pages_are_accessible_and_fit(signed_in: BrowserContext, hub: 
         found[place] = await faults(page)
 
     assert found == {place: [] for place in places}
-
-
-async def test_the_pages_are_there_in_chinese(chromium: Chromium, hub: HubProcess) -> None:
-    page = await (await sign_in(chromium, hub, locale="zh-CN")).new_page()
-
-    await page.goto("/memory")
-    await is_ready(page)
-    await page.get_by_role("searchbox", name="搜索记忆").fill("绿茶")
-    await page.get_by_role("button", name="搜索").click()
-
-    await expect(page.locator("li.found").first).to_contain_text("我喜欢喝绿茶")
-    await expect(page.get_by_role("heading", name="搜索记忆")).to_be_visible()
-
-
-async def test_all_of_it_is_there_without_script(chromium: Chromium, hub: HubProcess) -> None:
-    page = await (await chromium.context(java_script_enabled=False)).new_page()
-    await page.goto("/login")
-    await page.get_by_label("Sign-in code").fill(hub.rpc("dashboard.link")["code"])
-    await page.get_by_role("button", name="Sign in").click()
-    await page.wait_for_url("**/chat")
-
-    await page.goto("/memory")
-    await page.get_by_text("Remember something").click()
-    await page.get_by_label("What", exact=True).fill("The ladder is in the shed")
-    await page.get_by_role("button", name="Remember it").click()
-    await expect(page.locator("#hit")).to_contain_text("The ladder is in the shed")
-    await page.get_by_role("link", name="Edit").click()
-    text = page.get_by_label("Content", exact=True)
-    await text.fill((await text.input_value()).replace("in the shed", "in the cellar"))
-    await page.get_by_role("button", name="Save").click()
-    await expect(page.get_by_role("article").filter(has_text="The ladder is in the cellar")).to_be_visible()
-    await page.goto("/memory/search?q=ladder")
-    await expect(page.locator("li.found").first).to_contain_text("in the cellar")
-    await page.goto("/memory/history")
-    await page.locator("ul.rows a").first.click()
-    await expect(page.locator(".diff ins").filter(has_text="cellar")).to_have_count(1)
-    await page.get_by_role("button", name="Undo").click()
-    await expect(page.get_by_text("Undone.")).to_be_visible()
-    await page.goto("/memory/index")
-    await page.get_by_role("button", name="Index now").click()
-    await expect(page.get_by_text("Up to date:")).to_be_visible()

@@ -1,0 +1,157 @@
+"""The pages of memory in a browser without scripts: what they say, and that they are forms."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from tests.servers.hub_process import HubProcess
+from tests.servers.openai_server import OpenAIServer
+from tests.web.conftest import CONFIGURATION
+from tests.web.memory.test_files_page import MORE, fill
+from tests.web.plain_browser import PlainBrowser, plain_browser
+
+
+@pytest.fixture(scope="module")
+def hub(model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
+    home = tmp_path_factory.mktemp("plain-memory") / "home"
+    home.mkdir(mode=0o700)
+    (home / "configuration.yaml").write_text(CONFIGURATION.format(base_url=model_server.base_url) + MORE)
+    fill(home / "workspace")
+    (home / "workspace" / "memory" / "latin.md").write_bytes(b"# Latin\n\n- caf\xe9\n")
+    with HubProcess(home) as process:
+        yield process
+
+
+@pytest.fixture
+async def plain(hub: HubProcess) -> AsyncIterator[PlainBrowser]:
+    async with plain_browser(hub) as browser:
+        yield browser
+
+
+async def test_the_memory_is_browsed_by_place_and_by_month(plain: PlainBrowser) -> None:
+    await plain.follow("Memory")
+
+    assert plain.texts("[aria-label='2026-05'] a") == ["2026-05-12", "2026-05-12 · boiler repair", "2026-05-11"]
+    assert plain.links("Long-term memory") == ["MEMORY.md"]
+    assert plain.links("Shared") == ["shared"]
+    assert plain.links("Imported notes") == ["openclaw/note.md"]
+    assert plain.links("People") == ["Me"]
+    await plain.follow("2026-04")
+    assert plain.texts("[aria-label='2026-04'] a") == ["2026-04-30"]
+
+
+async def test_another_agent_has_a_memory_of_its_own(plain: PlainBrowser, hub: HubProcess) -> None:
+    await plain.goto("/memory")
+
+    await plain.follow("Cook")
+
+    assert plain.url == f"{hub.url}/memory?agent=cook"
+    assert "Nothing is remembered yet." in plain.text()
+    assert "homarus memory import" in plain.texts("main code")
+    assert plain.value("What") == ""
+
+
+async def test_a_file_is_read_with_where_its_entries_came_from(plain: PlainBrowser) -> None:
+    await plain.goto("/memory/file?path=MEMORY.md")
+
+    assert "Berlin" in plain.text()
+    boiler = plain.having("article", "The boiler was serviced")
+    assert "Fact" in boiler.get_text()
+    assert "from Me" in boiler.get_text()
+    assert [link["href"] for link in boiler.select("a", string="Main conversation")] == [
+        "/chat?session=agent%3Amain%3Amain"
+    ]
+    assert "No longer true." in plain.having("article", "bakery").get_text()
+    assert "from outside" in plain.having("article", "shop closes").get_text()
+    assert "by hand" in plain.having("article", "绿茶").get_text()
+    assert "_fact" not in plain.text()
+
+
+async def test_what_was_brought_in_says_so(plain: PlainBrowser) -> None:
+    await plain.goto("/memory/file?path=memory/imported/openclaw/note.md")
+
+    origin = plain.region("Where it comes from").get_text()
+    assert "openclaw" in origin
+    assert "from outside" in origin
+
+
+async def test_what_is_no_text_is_told_before_it_is_lost(plain: PlainBrowser) -> None:
+    await plain.goto("/memory/edit?path=memory/latin.md")
+
+    assert "no UTF-8 text" in plain.text("[role=alert]")
+
+
+@pytest.mark.parametrize("path", ["notes.md", "memory/notes.txt", "memory/people/nobody.md"])
+async def test_a_path_that_is_none_is_told_with_how_one_looks(plain: PlainBrowser, path: str) -> None:
+    await plain.goto("/memory/new")
+
+    plain.fill("Path", path)
+    await plain.press("Save")
+
+    assert plain.status == 400
+    assert "begins with memory/ and ends in .md" in plain.text()
+
+
+async def test_what_cannot_be_remembered_stays_in_its_form(plain: PlainBrowser) -> None:
+    await plain.goto("/memory")
+    plain.fill("What", "  ")
+    plain.fill("Kind", "todo")
+    plain.fill("Replaces", "rain")
+    plain.check("Share with everyone in this home")
+
+    await plain.press("Remember it")
+
+    assert "there is nothing to remember" in plain.text("[role=alert]")
+    assert plain.value("Replaces") == "rain"
+    assert plain.value("Kind") == "todo"
+    assert "checked" in plain.field("Share with everyone in this home").attrs
+
+
+@pytest.mark.parametrize(
+    ("replaces", "told"),
+    [("marmalade sandwich", "No old entry matched"), ("gate code", "the old entry is struck")],
+)
+async def test_what_was_struck_for_something_new_is_told(
+    plain: PlainBrowser, hub: HubProcess, replaces: str, told: str
+) -> None:
+    hub.rpc("memory.add", {"text": "The gate code is 4711"})
+    await plain.goto("/memory")
+    plain.fill("What", f"It is 0815 now, not {replaces}")
+    plain.fill("Replaces", replaces)
+
+    await plain.press("Remember it")
+
+    assert told in plain.text()
+
+
+async def test_entries_are_remembered_edited_found_undone_and_indexed(plain: PlainBrowser) -> None:
+    await plain.goto("/memory")
+    plain.fill("What", "The ladder is in the shed")
+    await plain.press("Remember it")
+    assert "The ladder is in the shed" in plain.text()
+    await plain.follow("Edit")
+    plain.fill("Content", plain.value("Content").replace("in the shed", "in the cellar"))
+    await plain.press("Save")
+    assert "The ladder is in the cellar" in plain.having("article", "cellar").get_text()
+    await plain.goto("/memory/search?q=ladder")
+    assert "in the cellar" in plain.text("li.found")
+    await plain.goto("/memory/history")
+    await plain.goto(str(plain.page.select("ul.rows a")[0]["href"]))
+    assert len([each for each in plain.texts(".diff ins") if "cellar" in each]) == 1
+    await plain.press("Undo")
+    assert "Undone." in plain.text()
+    await plain.goto("/memory/index")
+    await plain.press("Index now")
+    assert "Up to date:" in plain.text()
+
+
+async def test_the_pages_are_there_in_chinese(hub: HubProcess) -> None:
+    async with plain_browser(hub, language="zh-CN") as plain:
+        await plain.goto("/memory")
+        plain.fill("搜索记忆", "绿茶")
+        await plain.press("搜索")
+
+        assert "绿茶" in plain.text("li.found")
+        assert "搜索记忆" in plain.texts("h1, h2")
