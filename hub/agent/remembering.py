@@ -35,7 +35,7 @@ FLUSH_SCHEMA = Schema(
         Optional("session_key", default="main", description="main, or the key of a session."): All(
             string, Length(min=1, max=2_048)
         ),
-        Optional("agent", description="Whose conversation; the default agent's without it."): slug,
+        Optional("agent", description="The agent whose conversation is meant; the default agent if omitted."): slug,
     }
 )
 
@@ -135,7 +135,7 @@ class AgentMemory:
                 self._flush,
                 FLUSH_SCHEMA,
                 ResponseMode.OPTIONAL,
-                description="Write what matters of a conversation into memory",
+                description="Write what matters in a conversation to memory",
             ),
             register_tidy(self._needs.services, self.tidy, parts.agents),
         ]

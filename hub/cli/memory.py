@@ -40,7 +40,7 @@ def command() -> None:
 @click.argument("query", nargs=-1, required=True)
 @agent_option
 @click.option("--limit", type=click.IntRange(1, HITS_LIMIT), help="How many passages at most.")
-@click.option("--kind", type=click.Choice(KINDS), help="Only what is of this sort.")
+@click.option("--kind", type=click.Choice(KINDS), help="Only entries of this kind.")
 @click.option("--person", metavar="ID", help="Only what this person said.")
 @click.option("--session", metavar="KEY", help="Only what was said in this session.")
 @click.option("--trusted", is_flag=True, help="Only what came from this home's people.")
@@ -62,8 +62,8 @@ def search(
 
 @command.command("add")
 @click.argument("text", nargs=-1, required=True)
-@click.option("--kind", type=click.Choice(KINDS), default="fact", show_default=True, help="What sort of thing it is.")
-@click.option("--replaces", metavar="WORDS", help="Words of the entry that is no longer true; it is struck.")
+@click.option("--kind", type=click.Choice(KINDS), default="fact", show_default=True, help="The kind of entry.")
+@click.option("--replaces", metavar="WORDS", help="Words of the entry that is no longer true; it is struck out.")
 @click.option("--shared", is_flag=True, help="Let everybody in this home know it.")
 @agent_option
 @home_option

@@ -12,6 +12,7 @@ from hub.components.foundation import Foundation
 from hub.components.storage import StorageComponent
 from hub.core.errors import HubError
 from hub.core.lanes import MAIN, Lanes
+from hub.core.phrases import phrase
 from hub.core.stages import Stage
 from hub.core.tasks import TaskOwner
 from hub.models.registry import ModelRegistry
@@ -78,5 +79,5 @@ class AgentsComponent(Component):
                 self.workspaces.ensure(agent.id)
                 self._base.repairs.clear("agents", agent.id)
             except HubError as error:
-                title = f"The workspace of the agent {agent.id} cannot be used"
+                title = phrase("The workspace of the agent {agent} cannot be used", agent=agent.id)
                 self._base.repairs.raise_("agents", agent.id, title, error.message)

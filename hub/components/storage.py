@@ -8,6 +8,7 @@ from functools import partial
 
 from hub.components.component import Component
 from hub.components.foundation import Foundation
+from hub.core.phrases import phrase
 from hub.core.repairs import Severity
 from hub.core.stages import Stage
 from hub.storage.database import Database
@@ -53,14 +54,17 @@ class StorageComponent(Component):
         self.db.on_damage(partial(asyncio.get_running_loop().call_soon_threadsafe, self._report_damage))
         await self.db.open()
         if self.db.damage is not None:
-            self._base.repairs.raise_("storage", "hub_db", "The hub database was damaged", self.db.damage.text)
+            self._base.repairs.raise_("storage", "hub_db", phrase("The hub database was damaged"), self.db.damage.text)
 
     def _report_damage(self) -> None:
         self._base.repairs.raise_(
             "storage",
             "hub_db",
-            "The hub database is damaged",
-            f"A page of {self._base.home.hub_db} cannot be read. Restart the hub: it saves what can be read and keeps "
-            "the damaged file beside it.",
+            phrase("The hub database is damaged"),
+            phrase(
+                "A page of {file} cannot be read. Restart the hub: it saves what can be read and keeps the damaged "
+                "file beside it.",
+                file=self._base.home.hub_db,
+            ),
             severity=Severity.CRITICAL,
         )

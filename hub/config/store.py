@@ -21,6 +21,7 @@ from hub.config.files_editor import FilesEditor, Saved
 from hub.config.last_good import LastGood
 from hub.config.sections import Sections
 from hub.core.events import EventBus
+from hub.core.phrases import phrase
 from hub.core.repairs import Repairs, Severity
 from hub.core.tasks import TaskOwner
 from hub.security.root import Root
@@ -289,14 +290,18 @@ class ConfigStore:
         if not in_force:
             number = len(checked.errors)
             wanted[IN_FORCE] = {
-                "title": "The configuration has errors; the last good one stays in force",
-                "text": f"{number} {'error' if number == 1 else 'errors'}. Once fixed, it is applied by itself.",
+                "title": phrase("The configuration has errors; the last good one stays in force"),
+                "text": phrase("1 error. Once it is fixed, the configuration is applied automatically.")
+                if number == 1
+                else phrase(
+                    "{count} errors. Once they are fixed, the configuration is applied automatically.", count=number
+                ),
             }
         restart = self._needs_restart()
         if restart:
             wanted[RESTART] = {
-                "title": f"A restart is needed for {', '.join(sorted(restart))}",
-                "text": "What changed there takes effect when the hub is started again.",
+                "title": phrase("A restart is needed for {sections}", sections=sorted(restart)),
+                "text": phrase("The changes take effect after the next start of the hub."),
                 "severity": Severity.WARNING,
             }
         critical = {section.name for section in self.sections.core() if section.critical} & checked.config.broken.keys()
@@ -304,7 +309,9 @@ class ConfigStore:
             name = error.section or error.file
             grave = in_force and checked.config.recovery and (name in critical or not error.keys)
             wanted[f"{error.file}:{error.line}:{error.column}:{error.path}"] = {
-                "title": f"{name} is not valid" if in_force else f"{name} has an error",
+                "title": phrase("{section} is not valid", section=name)
+                if in_force
+                else phrase("{section} has an error", section=name),
                 "text": str(error),
                 "severity": Severity.CRITICAL if grave else Severity.ERROR,
                 "location": {"file": error.file, "line": error.line, "column": error.column, "path": error.path},

@@ -14,6 +14,7 @@ from hub.config.checked import Config, empty_config
 from hub.core.clock import Clock
 from hub.core.errors import HubError, NotFound, TimedOut
 from hub.core.events import EventBus
+from hub.core.phrases import phrase
 from hub.core.repairs import Repairs, Severity
 from hub.core.schema import SchemaError
 from hub.core.tasks import TaskOwner
@@ -174,14 +175,14 @@ class IntegrationManager:
     def _note_disabled(self) -> None:
         for domain in disabled(self._config) & self._catalog.keys():
             status = self._statuses.setdefault(domain, Status(self._catalog[domain]))
-            self._set(status, IntegrationState.DISABLED, "hub: disabled names it")
+            self._set(status, IntegrationState.DISABLED, phrase("listed under hub: disabled"))
             self._repairs.clear(SOURCE, domain)
         unknown = sorted(disabled(self._config) - self._catalog.keys())
         if not unknown:
             self._repairs.clear(SOURCE, DISABLED)
             return
-        text = f"There is no integration {', '.join(unknown)}, so that nothing is disabled by it."
-        title = "hub: disabled names what does not exist"
+        text = phrase("There is no integration {names}.", names=unknown)
+        title = phrase("hub: disabled lists an unknown integration")
         self._repairs.raise_(SOURCE, DISABLED, title, text, severity=Severity.WARNING)
 
     async def _again(self, changed: set[str], new: set[str] = frozenset()) -> None:  # type: ignore[assignment]
@@ -189,7 +190,7 @@ class IntegrationManager:
         ordered, circle = in_order(affected, self._catalog)
         for domain in [*circle, *reversed(ordered)]:
             status = self._statuses[domain]
-            await self._unload(status, "it is set up again")
+            await self._unload(status, phrase("set up again"))
             status.found = self._catalog[domain]
         await self._set_up_all(affected | new)
 
@@ -322,8 +323,14 @@ class IntegrationManager:
         status.attempts = min(status.attempts + 1, 16)
         self._set(status, IntegrationState.RETRYING, reason)
         name = status.found.domain
-        text = f"{reason}. It is tried again by itself."
-        self._repairs.raise_(SOURCE, name, f"{_name(status)} is not ready yet", text, severity=Severity.WARNING)
+        text = phrase("{reason}. It is retried automatically.", reason=reason)
+        self._repairs.raise_(
+            SOURCE,
+            name,
+            phrase("{integration} is not ready yet", integration=_name(status)),
+            text,
+            severity=Severity.WARNING,
+        )
         if status.retry is not None and status.retry is not asyncio.current_task():
             status.retry.cancel()
         status.retry = self._tasks.spawn(self._retry(status, pause_s), name=f"retry {name}")
@@ -364,8 +371,8 @@ class IntegrationManager:
                 await self._within(unload(status.host), UNLOAD_LIMIT_S, f"unloading {domain}")
         except Exception as error:  # the others must still be unloaded
             _log.exception("%s could not be unloaded", domain)
-            text = f"{error}. Restart the hub if it misbehaves."
-            title = f"{_name(status)} could not be unloaded"
+            text = phrase("{error}. Restart the hub if it misbehaves.", error=error)
+            title = phrase("{integration} could not be unloaded", integration=_name(status))
             self._repairs.raise_(SOURCE, f"{domain}.unload", title, text, severity=Severity.WARNING)
         if status.registrations is not None:
             await status.registrations.undo_all()
@@ -378,7 +385,7 @@ class IntegrationManager:
         if domain in self._config.present:
             location = {**self._config.location((domain,)), "path": domain}
         _log.error("%s is not available: %s", domain, reason)
-        title = f"{_name(status)} could not be set up"
+        title = phrase("{integration} could not be set up", integration=_name(status))
         self._repairs.raise_(SOURCE, domain, title, reason, command=command, location=location)
 
     def _set(self, status: Status, state: IntegrationState, reason: str) -> None:

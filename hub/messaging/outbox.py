@@ -17,6 +17,7 @@ from hub.core.clock import Clock
 from hub.core.context import SYSTEM, Context
 from hub.core.events import Event, EventBus
 from hub.core.ids import new_id
+from hub.core.phrases import phrase
 from hub.core.repairs import Repairs, Severity
 from hub.core.sql import SqlConnection
 from hub.core.tasks import TaskOwner
@@ -170,9 +171,11 @@ class Outbox:
         self._repairs.raise_(
             "outbox",
             "unknown",
-            f"{count} messages may or may not have been sent",
-            "The hub stopped while they were being sent and the platform cannot tell. They are not sent again by "
-            "themselves; look at the chat, and repeat what is missing.",
+            phrase("{count} messages may or may not have been sent", count=count),
+            phrase(
+                "The hub stopped while sending them, and the platform cannot tell whether they arrived. They are not "
+                "sent again: check the chat and repeat what is missing."
+            ),
             severity=Severity.WARNING,
         )
 
@@ -291,8 +294,12 @@ class Outbox:
         self._repairs.raise_(
             "outbox",
             f"dead:{row['channel']}:{row['account']}",
-            f"{row['channel']} refused a message",
-            f"To {row['peer']}: {delivery.error or 'no reason given'}. It is kept and not tried again.",
+            phrase("{channel} refused a message", channel=row["channel"]),
+            phrase(
+                "To {peer}: {error}. It is kept and not retried.",
+                peer=row["peer"],
+                error=delivery.error or phrase("no reason given"),
+            ),
             severity=Severity.WARNING,
         )
         return True

@@ -127,7 +127,7 @@ def clean_message(text: str, secrets: Iterable[Secret] = ()) -> str:
 
 _SENTENCES: dict[type[ModelError], str] = {
     AuthError: "{provider} refuses its key",
-    BillingError: "{provider} wants to be paid",
+    BillingError: "{provider} needs payment",
     RateLimited: "{provider} takes no more calls for now",
     ContextOverflow: "The conversation is longer than the window of {provider}/{model}",
     Overloaded: "{provider} is failing",

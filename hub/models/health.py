@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from hub.core.clock import Clock
+from hub.core.phrases import phrase
 from hub.core.repairs import Repairs, Severity
 from hub.models.contract import (
     AuthError,
@@ -57,17 +58,30 @@ class Health(Struct):
         match error:
             case AuthError():
                 self.aside_until = now + REFUSED_ASIDE_S
-                self._tell("auth", f"{self.config.name} refuses its key", _mend_key(self.config), error)
+                self._tell(
+                    "auth",
+                    phrase("{provider} refuses its key", provider=self.config.name),
+                    _fix_of_key(self.config),
+                    error,
+                )
             case BillingError():
                 self.aside_until = now + REFUSED_ASIDE_S
-                self._tell("billing", f"{self.config.name} wants to be paid", "Look at the account's balance.", error)
+                self._tell(
+                    "billing",
+                    phrase("{provider} needs payment", provider=self.config.name),
+                    phrase("Check the balance of the account."),
+                    error,
+                )
             case RateLimited() | Overloaded() | ModelTimeout():
                 self.failures += 1
                 if self.failures >= FAILURES_UNTIL_ASIDE:
                     wait_s = max(error.retry_after_s or 0.0, FAILING_ASIDE_S)
                     self.aside_until = now + min(wait_s, ASIDE_LIMIT_S)
                     self._tell(
-                        "failing", f"{self.config.name} does not answer", "Other models answer meanwhile.", error
+                        "failing",
+                        phrase("{provider} does not answer", provider=self.config.name),
+                        phrase("Other models answer meanwhile."),
+                        error,
                     )
             case _:
                 return
@@ -87,15 +101,24 @@ class Health(Struct):
             "last_ok": self.last_ok,
         }
 
-    def _tell(self, kind: str, title: str, mend: str, error: ModelError) -> None:
+    def _tell(self, kind: str, title: str, fix: str, error: ModelError) -> None:
         self.repairs.raise_(
-            REPAIR_SOURCE, f"{self.config.name}-{kind}", title, f"{error.message} {mend}", severity=Severity.ERROR
+            REPAIR_SOURCE,
+            f"{self.config.name}-{kind}",
+            title,
+            phrase("{first} {second}", first=error.message, second=fix),
+            severity=Severity.ERROR,
         )
 
 
-def _mend_key(config: ProviderConfig) -> str:
+def _fix_of_key(config: ProviderConfig) -> str:
+    key = f"models.providers.{config.name}.api_key"
     if config.key_source is None:
-        return f"Set models.providers.{config.name}.api_key."
+        return phrase("Set {setting}.", setting=key)
     if config.key_source == "configuration":
-        return f"Put a valid key into models.providers.{config.name}.api_key."
-    return f"Put a valid key into the environment variable {config.key_source}, or into models.providers."
+        return phrase("Put a valid key into {setting}.", setting=key)
+    return phrase(
+        "Put a valid key into the environment variable {variable} or into {setting}.",
+        variable=config.key_source,
+        setting=key,
+    )

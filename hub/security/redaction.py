@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from hub.core.phrases import rewritten
 from hub.core.secret import MASK, Secret, SecretText
 from hub.security.secret_patterns import SECRET_PATTERNS
 
@@ -67,7 +68,7 @@ class Redactor:
         if isinstance(data, (Secret, SecretText)):
             return MASK
         if isinstance(data, str):
-            return self.redact(data)
+            return rewritten(data, self.redact)
         if data is None or isinstance(data, (bool, int, float)):
             return data
         if depth >= DEPTH_LIMIT:

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from hub.core.events import Event, EventBus
+from hub.core.phrases import phrase
 from hub.core.repairs import Repairs, Severity
 from hub.core.stages import Stage
 from hub.core.states import EVENT_STATE_CHANGED
@@ -110,7 +111,7 @@ def history_stage(history: HistoryStore, bus: EventBus, repairs: Repairs) -> Sta
     async def start() -> None:
         await history.open()
         if history.off is not None:
-            title = "No history is recorded"
+            title = phrase("No history is recorded")
             repairs.raise_("storage", "history", title, history.off, severity=Severity.WARNING)
         recorder.start()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hub.config.checked import Config
+from hub.core.phrases import phrase
 from hub.core.repairs import Repairs
 from hub.tools.policy import ToolRules, profile_policy
 
@@ -20,9 +21,11 @@ def rules_in_force(config: Config, repairs: Repairs) -> ToolRules:
     repairs.raise_(
         "tools",
         "broken",
-        "Agents can use almost no tools",
-        "The section tools of the configuration has an error, so nobody knows what it forbids. Until it is mended "
-        "only the tools of the profile minimal are allowed.",
+        phrase("Agents can use almost no tools"),
+        phrase(
+            "The section tools of the configuration has an error, so its rules are unknown. Until it is fixed, only "
+            "the tools of the profile minimal are allowed."
+        ),
         location={"path": "tools"},
     )
     return ToolRules(policies=(profile_policy("minimal"),))

@@ -70,7 +70,7 @@ def test_a_server_that_is_away_at_the_start_and_comes_later_is_used_then(home: M
 
     assert away["hits"][0]["path"] == PLACE
     assert away["degraded"]
-    assert "tried again by itself" in told[0]
+    assert "retried automatically" in told[0]
     assert back["degraded"] is None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +12,10 @@ from jinja2 import Environment
 from jinja2.ext import extract_from_ast
 
 import web
+from hub.automation.blueprints.document import read_blueprint
 from web.automations.form_kinds import KINDS, common_schema, own_keys, settings
-from web.automations.form_texts import FIELD_LABELS, KIND_NAMES
+from web.automations.form_texts import FIELD_LABELS, KIND_NAMES, SERVICE_FIELD_LABELS
+from web.automations.trigger_texts import TRIGGER_TEXTS
 from web.core import texts
 from web.core.preferences import THEMES
 from web.dashboard import ENTRIES
@@ -39,10 +42,10 @@ def texts_of_modules() -> Iterator[str]:
             if not isinstance(node, ast.Call):
                 continue
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            place = {"gettext": 0, "ngettext": 0, "RenderedPage": 1}.get(name)
+            place = {"gettext": 0, "ngettext": 0, "RenderedPage": 1, "phrase": 0}.get(name)
             if place is not None and len(node.args) > place and isinstance(node.args[place], ast.Constant):
                 yield str(ast.literal_eval(node.args[place]))
-    yield from (*FIELD_LABELS.values(), *KIND_NAMES.values(), *texts_of_the_grammar())
+    yield from (*FIELD_LABELS.values(), *SERVICE_FIELD_LABELS.values(), *KIND_NAMES.values(), *texts_of_the_grammar())
     for entry in ENTRIES:
         yield from filter(None, (entry.title, entry.short, *(tab.title for tab in entry.tabs)))
     yield from texts.SUGGESTIONS
@@ -56,6 +59,7 @@ def texts_of_modules() -> Iterator[str]:
         texts.AUTOMATION_STATES,
         texts.AUTOMATION_FILTERS,
         texts.OUTCOMES,
+        texts.MODES,
         texts.NOT_RUN_REASONS,
         texts.STEP_STATES,
         texts.CARD_LISTS,
@@ -69,9 +73,56 @@ def texts_of_modules() -> Iterator[str]:
         texts.MEMORY_REASONS,
         texts.MEMORY_TRUST,
         texts.MEMORY_TOLD,
+        TRIGGER_TEXTS,
         THEMES,
     ):
         yield from table.values()
+
+
+def phrases_of_the_hub() -> Iterator[str]:
+    """Yield the templates of the hub's phrases: those of `phrase("…")` calls."""
+    for tree in _modules_of_the_hub():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "phrase" and node.args:
+                yield str(ast.literal_eval(node.args[0]))
+
+
+def constants_of_the_hub() -> Iterator[str]:
+    """Yield each text of the hub's modules, some of which pages show: descriptions of services and their fields."""
+    for tree in _modules_of_the_hub():
+        yield from (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and type(node.value) is str)
+
+
+def texts_of_blueprints() -> Iterator[str]:
+    """Yield names and descriptions of the bundled blueprints, of their inputs, and of the choices of those."""
+    for path in sorted((WEB_DIR.parent / "blueprints").rglob("*.yaml")):
+        found = read_blueprint(path.read_text(encoding="utf-8"), path.name).metadata
+        yield from (found.name, found.description)
+        yield from _named([section.as_dict() for section in found.sections])
+
+
+def texts_of_manifests() -> Iterator[str]:
+    """Yield the names of the bundled integrations."""
+    for path in sorted((WEB_DIR.parent / "integrations").rglob("manifest.json")):
+        yield str(json.loads(path.read_text(encoding="utf-8"))["name"])
+
+
+def _modules_of_the_hub() -> Iterator[ast.Module]:
+    for folder in ("hub", "integrations"):
+        for path in sorted((WEB_DIR.parent / folder).rglob("*.py")):
+            yield ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _named(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, each in value.items():
+            if key in ("name", "description", "label", "unit_of_measurement") and isinstance(each, str):
+                yield from [each] if each else []
+            else:
+                yield from _named(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _named(each)
 
 
 def texts_of_the_grammar() -> Iterator[str]:
@@ -81,7 +132,7 @@ def texts_of_the_grammar() -> Iterator[str]:
         for kind in kinds:
             schemas += own_keys(what, kind)["properties"].values()
     yield from (each["description"] for each in schemas if each.get("description"))
-    yield "What it is about."
+    yield from ("What it is about.", "Values for its inputs.")
 
 
 def texts_of_scripts() -> Iterator[str]:

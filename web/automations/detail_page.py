@@ -16,9 +16,12 @@ from hub.core.errors import HubError, InvalidRequest
 from hub.core.schema import All, Length, Optional, Required, Schema, string
 from hub.core.secret import SecretMask
 from hub.gateway.calls.contract import HttpCall
+from web.automations.form_texts import KIND_NAMES
 from web.automations.list_page import ID, PATH, AutomationsPage, back_to, rights_of
 from web.automations.trace_view import TraceView, automation_path, pretty, seconds_of
+from web.automations.trigger_texts import trigger_text
 from web.core.form import read_fields, read_lists
+from web.core.i18n import catalogue
 from web.core.live import Frame
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
 from web.core.texts import NOT_RUN_REASONS, STEP_STATES
@@ -79,7 +82,7 @@ class AutomationPage:
         """`GET /automations/{id}[?test=TRIGGER&variables=JSON][?since=7d]`: also tried out, or against the past."""
         id = self._id(call)
         rights = rights_of(call)
-        data = await self._data(id) | rights
+        data = await self._data(id, self._renderer.preferences(call).language) | rights
         data["topic"] = f"automation:{id}" if rights["may_run"] else f"{AUTOMATION_READ_TOPIC}:{id}"
         test, since = call.request.query.get("test"), call.request.query.get("since")
         data["variables"] = call.request.query.get("variables", "")[:20_000]
@@ -167,7 +170,7 @@ class AutomationPage:
         Those who may only look watch `automation-read:<id>`, which has no buttons.
         """
         kind, _, id = topic.partition(":")
-        data = await self._data(id) | {"may_run": kind != AUTOMATION_READ_TOPIC, "topic": topic}
+        data = await self._data(id, language) | {"may_run": kind != AUTOMATION_READ_TOPIC, "topic": topic}
         html = self._renderer.fragment("automation_state", language, page=data)
         return ({"t": "html", "id": "automation-state", "html": html},)
 
@@ -183,7 +186,7 @@ class AutomationPage:
     def _id(self, call: HttpCall) -> str:
         return self._automations.status(call.params["id"]).id
 
-    async def _data(self, id: str) -> dict[str, Any]:
+    async def _data(self, id: str, language: str) -> dict[str, Any]:
         status = self._automations.status(id)
         runs = [self._view.run(each) for each in await self._traces.list(id, LATEST)]
         words, triggers = "", []
@@ -191,7 +194,7 @@ class AutomationPage:
             from hub.automation.definition.explain import explain
 
             config = SecretMask(self._automations.get(id).config).data
-            words = explain(config)
+            words = explain(config, catalogue(language).gettext)
             triggers = [_trigger(each) for each in config["triggers"]]
         return {
             "automation": self._list_page.status(status),
@@ -242,17 +245,19 @@ class AutomationPage:
         seconds = float(when) if isinstance(when, (int, float)) else seconds_of(when)
         reason = str(each.get("reason") or "")
         trigger = each.get("trigger")
-        told = trigger.get("description") or trigger.get("platform") if isinstance(trigger, Mapping) else trigger
         return self._view.moment(seconds) | {
-            "trigger": str(told or ""),
+            "trigger": trigger_text(trigger),
             "reason_text": NOT_RUN_REASONS.get(reason, reason),
-            "text": str(each.get("text") or ""),
+            "text": each.get("text") or "",
         }
 
 
 def _trigger(config: Mapping[str, Any]) -> dict[str, str]:
     index = str(config.get("index", "0"))
-    return {"value": str(config.get("id") or index), "text": str(config.get("alias") or config["trigger"])}
+    return {
+        "value": str(config.get("id") or index),
+        "text": str(config.get("alias") or KIND_NAMES.get(config["trigger"], config["trigger"])),
+    }
 
 
 def _call(call: Mapping[str, Any]) -> dict[str, str]:

@@ -30,6 +30,8 @@ from web.automations.form_kinds import (
 from web.core.form_fields import MISSING, Control, control_of, field_id
 
 FIRST_SETTINGS = ("alias", "description", "mode", "max")
+OLD_KEYS = frozenset({"data_template", "event_data_template", "entity_id"})
+"""Keys of actions that newer ones replace; shown where they are in use."""
 HIDDEN_SETTINGS = frozenset({"id", "made_by"})
 DEPTH_LIMIT = 12
 """Cards nested deeper are YAML."""
@@ -237,6 +239,8 @@ def _own_fields(path: str, what: str, kind: str, item: Mapping[str, Any]) -> lis
     for key, schema in found["properties"].items():
         written = "service" if key == "action" and "service" in item and key not in item else key
         value = item.get(written, MISSING)
+        if what == ACTION and value is MISSING and (key in OLD_KEYS or (key == "target" and "entity_id" in item)):
+            continue
         if key == "target" and (value is MISSING or isinstance(value, Mapping)):
             controls += _target(f"{path}.target", value)
             continue

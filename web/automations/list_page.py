@@ -12,6 +12,7 @@ from msgspec import Struct
 from hub.automation.engine.automation_status import AutomationStatus
 from hub.automation.engine.automations import Automations
 from hub.automation.tracing.trace_store import TraceStore
+from hub.core.phrases import rewritten
 from hub.core.schema import All, In, Length, Required, Schema, string
 from hub.gateway.calls.contract import ADMIN, WRITE, HttpCall
 from web.automations.trace_view import TraceView, automation_path, outcome_shown
@@ -149,7 +150,7 @@ class AutomationsPage:
             "path": automation_path(status.entity_id if status.id in RESERVED else status.id),
             "state_text": AUTOMATION_STATES.get(status.state, status.state),
             "tone": TONES.get(status.state, ""),
-            "error": self._redact(status.error) if status.error else None,
+            "error": rewritten(status.error, self._redact) if status.error else None,
             "place": f"{file}:{line}" if line else file,
             "fix_path": f"/config?file={quote(str(file), safe='')}#L{line or 1}" if file else None,
             "last": last,

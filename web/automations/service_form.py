@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from web.automations.blueprint_form import BlueprintForm, FormSection
+from web.automations.form_texts import SERVICE_FIELD_LABELS
 from web.automations.script_fields import field_of
 from web.automations.selector_fields import input_control
 from web.core.form_fields import CHOICE_LIMIT, ENTITY_KEYS, MISSING, TEMPLATE_KEYS
@@ -88,7 +89,7 @@ def _field(key: str, field: Mapping[str, Any], schema: Mapping[str, Any]) -> dic
     described = field if field.get("selector") else {**field, "selector": _selector(key, schema)}
     if "default" not in described and schema.get("default") is not None:
         described = {**described, "default": schema["default"]}
-    return field_of(key, described)
+    return field_of(key, {"name": SERVICE_FIELD_LABELS.get(key, key), **described})
 
 
 def _selector(key: str, schema: Mapping[str, Any]) -> dict[str, Any]:

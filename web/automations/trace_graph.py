@@ -12,12 +12,13 @@ from typing import Any, Protocol
 from msgspec import Struct, field
 
 from hub.automation.definition.kinds import step_key
+from hub.core.phrases import Phrase, phrase
+from web.automations.form_texts import KIND_NAMES
 
 WIDTH = 184
 HEIGHT = 44
 GAP_X = 20
 GAP_Y = 28
-LABEL_LIMIT = 21
 NODES_LIMIT = 1_000
 """Boxes of one graph; what comes behind is left to the list of steps."""
 
@@ -53,7 +54,6 @@ class Box(Struct):
             "id": step_id(self.path),
             "kind": self.kind,
             "label": self.label,
-            "short": self.label if len(self.label) <= LABEL_LIMIT else f"{self.label[: LABEL_LIMIT - 1]}…",
             "state": self.state,
             "count": self.count,
             "depth": self.depth,
@@ -208,7 +208,12 @@ class _Drawing:
         if not isinstance(option, Mapping):
             return []
         head = _Single(
-            self._box(path, "option", str(option.get("alias") or f"option {int(path.rpartition('/')[2]) + 1}"), depth)
+            self._box(
+                path,
+                "option",
+                option.get("alias") or phrase("option {number}", number=int(path.rpartition("/")[2]) + 1),
+                depth,
+            )
         )
         tests = self._conditions(option.get("conditions"), f"{path}/conditions", depth)
         return [head, *tests, *self.sequence(option.get("sequence"), f"{path}/sequence", depth)]
@@ -306,19 +311,20 @@ class _Fork:
 
 
 def _label(config: Any, kind: str) -> str:
-    if not isinstance(config, Mapping):
-        return kind
-    if config.get("alias"):
+    if isinstance(config, Mapping) and config.get("alias"):
         return str(config["alias"])
+    name = Phrase(KIND_NAMES[kind], KIND_NAMES[kind]) if kind in KIND_NAMES else kind
+    if not isinstance(config, Mapping):
+        return name
     value = config.get(kind)
     if kind == "action":
         return str(value)
     if kind in {"event", "delay", "stop", "wait_template"} and isinstance(value, (str, int, float)):
-        return f"{kind}: {value}"
+        return phrase("{said}: {reason}", said=name, reason=value)
     entity = config.get("entity_id")
     if isinstance(entity, list) and entity:
         entity = entity[0]
-    return f"{kind}: {entity}" if isinstance(entity, str) else kind
+    return phrase("{said}: {reason}", said=name, reason=entity) if isinstance(entity, str) else name
 
 
 def _list(value: Any) -> Sequence[Any]:

@@ -8,7 +8,10 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
+from hub.automation.tracing.trace import PHRASE
+from hub.core.phrases import restored
 from web.automations.trace_graph import graph_of, state_of, step_id, verdict_of
+from web.automations.trigger_texts import trigger_text
 from web.core.render import Renderer
 from web.core.texts import NOT_RUN_REASONS, OUTCOMES
 
@@ -68,7 +71,7 @@ class TraceView:
             "automation_id": id,
             "alias": str(trace.get("alias") or id),
             "path": automation_path(id, f"/traces?run={quote(run_id, safe='')}"),
-            "trigger": _trigger_text(trace.get("trigger")),
+            "trigger": trigger_text(trace.get("trigger")),
             **outcome_shown(trace.get("outcome")),
             "error": trace.get("error"),
             **self.moment(started),
@@ -83,10 +86,10 @@ class TraceView:
             "automation_id": id,
             "alias": str(entry.get("alias") or id),
             "path": automation_path(id, "/traces#not-run"),
-            "trigger": _trigger_text(entry.get("trigger")),
+            "trigger": trigger_text(entry.get("trigger")),
             "reason": reason,
             "reason_text": NOT_RUN_REASONS.get(reason, reason),
-            "text": str(entry.get("text") or ""),
+            "text": restored(str(entry.get("text") or ""), entry.get(f"text{PHRASE}")),
             **self.moment(seconds_of(entry.get("time"))),
             "conditions": [
                 {"path": path, "holds": verdict_of(entries), "reason": _reason(entries)}
@@ -171,15 +174,9 @@ def _child(child: Mapping[str, Any]) -> dict[str, str | None] | None:
     return {"text": run_id, "path": None}
 
 
-def _trigger_text(trigger: Any) -> str:
-    if not isinstance(trigger, Mapping):
-        return ""
-    return str(trigger.get("description") or trigger.get("alias") or trigger.get("platform") or "")
-
-
 def _reason(entries: Sequence[Mapping[str, Any]]) -> str:
     for entry in reversed(entries):
         result = entry.get("result")
         if isinstance(result, Mapping) and result.get("reason"):
-            return str(result["reason"])
+            return restored(str(result["reason"]), result.get(f"reason{PHRASE}"))
     return ""

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from hub.core.phrases import Phrase
+
 LOCALE_DIR = Path(__file__).parent.parent / "locale"
 DEFAULT_LANGUAGE = "en"
 LANGUAGES: Mapping[str, str] = {"en": "English", "zh-CN": "简体中文"}
@@ -31,10 +33,26 @@ class Catalogue(Struct, frozen=True):
     messages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def gettext(self, message: str, **values: object) -> str:
-        """Return `message` in this language with `{name}` filled in; the message itself when it is unknown."""
+        """Return a message id in this language with `{name}` filled in, or a phrase; unchanged when it is unknown."""
+        if isinstance(message, Phrase) and message.template:
+            return self._phrase(message)
         forms = self.messages.get(message)
         text = forms[0] if forms else message
         return text.format(**values) if values else text
+
+    def _phrase(self, said: Phrase) -> str:
+        forms = self.messages.get(said.template)
+        if forms is None:
+            return str(said)
+        try:
+            return forms[0].format(**{key: self._value(value) for key, value in said.values.items()})
+        except LookupError:  # a stored phrase whose template has other fields today
+            return str(said)
+
+    def _value(self, value: object) -> str:
+        if isinstance(value, (list, tuple)):
+            return self.gettext(", ").join(self._value(each) for each in value)
+        return self.gettext(value) if isinstance(value, Phrase) else str(value)
 
     def with_texts(self, messages: Mapping[str, tuple[str, ...]]) -> Catalogue:
         """Return the catalogue with further texts, which replace none of it."""

@@ -20,7 +20,7 @@ from web.core.headers import new_nonce, page_headers
 from web.core.i18n import LANGUAGES, catalogue
 from web.core.preferences import THEMES, Preferences, read_preferences
 from web.core.template_loader import PageTemplates
-from web.core.texts import SCRIPT_TEXTS
+from web.core.texts import MODES, SCRIPT_TEXTS
 
 FRAME = "base/page.html"
 """The template around every page."""
@@ -173,7 +173,7 @@ class Renderer:
 
     def _words(self, language: str) -> dict[str, Any]:
         texts = catalogue(language).with_texts(self._pages.texts(language))
-        return {"_": texts.gettext, "ngettext": texts.ngettext, "language": language}
+        return {"_": texts.gettext, "ngettext": texts.ngettext, "language": language, "mode_texts": MODES}
 
     def _load(self, language: str, template: str) -> None:
         catalogue(language)

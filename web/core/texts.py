@@ -51,6 +51,12 @@ AUTOMATION_FILTERS = {
     "unavailable": "Unavailable",
     "failing": "Failing",
 }
+MODES = {
+    "single": "one run at a time",
+    "restart": "restarts when triggered",
+    "queued": "runs queue",
+    "parallel": "runs in parallel",
+}
 OUTCOMES = {
     "running": "running",
     "finished": "finished",
@@ -126,6 +132,7 @@ MEMORY_ENGINES = {
     "vectors": "by meaning",
     "keywords": "by word",
     "grep": "through the files themselves",
+    "latest": "the newest entries",
 }
 MEMORY_FACTORS = {
     "recency": "how recent it is",

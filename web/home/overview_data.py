@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hub import __version__
+from hub.core.phrases import rewritten
 from hub.core.repairs import Repair
 from web.core.texts import ACTIVITY, RUN_END
 
@@ -63,7 +64,7 @@ class OverviewData:
     def _bare(self, repair: Repair) -> Repair:
         """Return a repair without secrets: what is wrong in a file is quoted from it."""
         redact = self._hub.redactor.redact
-        return replace(repair, title=redact(repair.title), text=redact(repair.text))
+        return replace(repair, title=rewritten(repair.title, redact), text=rewritten(repair.text, redact))
 
     async def _activity(self) -> list[dict[str, Any]]:
         events = await self._hub.history.recent_events(ACTIVITY_LIMIT, [*ACTIVITY, RUN_END])

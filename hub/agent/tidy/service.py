@@ -13,8 +13,8 @@ from hub.core.services import ResponseMode, ServiceCall, ServiceRegistry
 
 COST_LIMIT_USD = 1_000
 TIDY_KEYS: Mapping[Any, Any] = {
-    Optional("dry_run", default=False, description="Tell what would change, and leave it."): boolean,
-    Optional("cost_usd", description="Dollars that comparing entries with a model may cost at most."): All(
+    Optional("dry_run", default=False, description="Report what would change without changing it."): boolean,
+    Optional("cost_usd", description="Maximum cost in dollars of comparing entries with a model."): All(
         number, Range(min=0, max=COST_LIMIT_USD)
     ),
 }
@@ -38,6 +38,6 @@ def register_tidy(services: ServiceRegistry, tidy: Tidy, agents: Agents) -> Unsu
         handle,
         TIDY_SCHEMA,
         ResponseMode.OPTIONAL,
-        description="Tidy up the memory: keep what recurs, merge what is double, mark what does not agree",
+        description="Tidy the memory: keep what recurs, merge duplicates, mark contradictions",
         idempotent=True,
     )

@@ -8,7 +8,9 @@ from typing import Any
 from hub.automation.contract import ActionKind
 from hub.automation.definition.fields import conditions, sequence
 from hub.automation.definition.kinds import condition_kind
+from hub.automation.definition.phrases import all_of, any_of
 from hub.automation.running.run import Run
+from hub.core.phrases import phrase
 from hub.core.schema import All, Optional, Required, Schema, as_list, string
 
 _DEFAULT = "default"
@@ -38,12 +40,13 @@ async def _choose(step: Mapping[str, Any], run: Run, path: str) -> int | str:
 
 def _explain(step: Mapping[str, Any]) -> str:
     options = [
-        option.get("alias")
-        or " and ".join(condition_kind(each["condition"]).explain(each) for each in option["conditions"])
+        option.get("alias") or all_of(condition_kind(each["condition"]).explain(each) for each in option["conditions"])
         for option in step["choose"]
     ]
-    otherwise = f"; else {len(step['default'])} actions" if step.get("default") else ""
-    return f"choose: {'; or '.join(f'if {each}' for each in options)}{otherwise}"
+    said = phrase("choose: {options}", options=any_of(phrase("if {condition}", condition=each) for each in options))
+    if not step.get("default"):
+        return said
+    return phrase("{said}; else {count} actions", said=said, count=len(step["default"]))
 
 
 _OPTION = Schema(

@@ -12,6 +12,7 @@ from hub.automation.contract import ActionKind
 from hub.automation.definition.kinds import condition_kind
 from hub.automation.running.run import Run
 from hub.automation.running.signals import SequenceEnded
+from hub.core.phrases import phrase
 from hub.core.schema import Required, string
 
 
@@ -21,7 +22,7 @@ async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
 
 
 def _explain(step: Mapping[str, Any]) -> str:
-    return f"go on only if {condition_kind(step['condition']).explain(step)}"
+    return phrase("go on only if {condition}", condition=condition_kind(step["condition"]).explain(step))
 
 
 KIND = ActionKind(

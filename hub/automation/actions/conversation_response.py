@@ -8,6 +8,7 @@ from typing import Any
 from hub.automation.contract import ActionKind
 from hub.automation.definition.fields import dynamic_text
 from hub.automation.running.run import Run
+from hub.core.phrases import phrase
 from hub.core.schema import AnyOf, Required
 
 
@@ -20,7 +21,7 @@ async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
 
 def _explain(step: Mapping[str, Any]) -> str:
     said = step["set_conversation_response"]
-    return "answer nothing" if said is None else f"answer {said!r}"
+    return phrase("answer nothing") if said is None else phrase("answer {text}", text=repr(said))
 
 
 KIND = ActionKind(

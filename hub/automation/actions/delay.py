@@ -8,6 +8,7 @@ from typing import Any
 from hub.automation.contract import ActionKind
 from hub.automation.definition.fields import dynamic_duration
 from hub.automation.running.run import Run
+from hub.core.phrases import phrase
 from hub.core.schema import Required
 
 
@@ -22,7 +23,7 @@ async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
 
 def _explain(step: Mapping[str, Any]) -> str:
     delay = step["delay"]
-    return f"wait {delay:g} s" if isinstance(delay, float) else f"wait {delay}"
+    return phrase("wait {span}", span=f"{delay:g} s" if isinstance(delay, float) else delay)
 
 
 KIND = ActionKind(

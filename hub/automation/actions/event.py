@@ -11,6 +11,7 @@ from hub.automation.definition.mapping_field import dynamic_mapping, merge
 from hub.automation.engine.custom_events import fire_custom
 from hub.automation.engine.own_events import refuse_own
 from hub.automation.running.run import Run
+from hub.core.phrases import phrase
 from hub.core.schema import Optional, Required
 
 
@@ -29,7 +30,7 @@ async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
 
 
 def _explain(step: Mapping[str, Any]) -> str:
-    return f"fire the event {step['event']}"
+    return phrase("fire the event {event}", event=step["event"])
 
 
 KIND = ActionKind(

@@ -11,6 +11,7 @@ from hub.automation.definition.fields import sequence
 from hub.automation.running.plan import Steps
 from hub.automation.running.run import Run
 from hub.automation.running.signals import Signal, StepFailed, StopRun, error_text
+from hub.core.phrases import phrase
 from hub.core.schema import DescribedLater, Invalid, MultipleInvalid, Required, as_list, each_error
 
 
@@ -76,7 +77,7 @@ def _branches(value: Any) -> list[dict[str, Any]]:
 
 
 def _explain(step: Mapping[str, Any]) -> str:
-    return f"do {len(step['parallel'])} things at the same time"
+    return phrase("do {count} things at the same time", count=len(step["parallel"]))
 
 
 def _json() -> dict[str, Any]:

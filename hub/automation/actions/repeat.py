@@ -9,8 +9,10 @@ from typing import Any
 from hub.automation.contract import ActionKind
 from hub.automation.definition.fields import conditions, dynamic, dynamic_text, is_template, sequence
 from hub.automation.definition.kinds import condition_kind
+from hub.automation.definition.phrases import all_of
 from hub.automation.running.run import Run
 from hub.core.errors import InvalidRequest, LimitExceeded
+from hub.core.phrases import phrase
 from hub.core.schema import All, AnyOf, Invalid, Optional, Range, Required, Schema, integer
 
 ITERATIONS_LIMIT = 10_000
@@ -107,13 +109,16 @@ async def _count(repeat: Mapping[str, Any], run: Run) -> int:
 
 def _explain(step: Mapping[str, Any]) -> str:
     repeat = step["repeat"]
-    steps = f"do {len(repeat['sequence'])} actions"
+    steps = phrase("do {count} actions", count=len(repeat["sequence"]))
     if "count" in repeat:
-        return f"{steps} {repeat['count']} times"
+        return phrase("{steps} {count} times", steps=steps, count=repeat["count"])
     if "for_each" in repeat:
-        return f"{steps} for each of {repeat['for_each']}"
+        return phrase("{steps} for each of {items}", steps=steps, items=repeat["for_each"])
     form = "while" if "while" in repeat else "until"
-    return f"{steps} {form} {' and '.join(condition_kind(each['condition']).explain(each) for each in repeat[form])}"
+    test = all_of(condition_kind(each["condition"]).explain(each) for each in repeat[form])
+    if form == "while":
+        return phrase("{steps} while {condition}", steps=steps, condition=test)
+    return phrase("{steps} until {condition}", steps=steps, condition=test)
 
 
 _COUNT = Schema(All(integer, Range(min=0, max=COUNT_LIMIT)))

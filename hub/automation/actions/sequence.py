@@ -8,6 +8,7 @@ from typing import Any
 from hub.automation.contract import ActionKind
 from hub.automation.definition.fields import sequence
 from hub.automation.running.run import Run
+from hub.core.phrases import phrase
 from hub.core.schema import Required
 
 
@@ -16,7 +17,7 @@ async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
 
 
 def _explain(step: Mapping[str, Any]) -> str:
-    return f"do {len(step['sequence'])} actions in order"
+    return phrase("do {count} actions in order", count=len(step["sequence"]))
 
 
 KIND = ActionKind(

@@ -10,6 +10,7 @@ from hub.automation.definition.fields import dynamic_text
 from hub.automation.running.run import Run
 from hub.automation.running.signals import StopRun
 from hub.core.errors import InvalidRequest
+from hub.core.phrases import phrase
 from hub.core.schema import AnyOf, Invalid, Optional, Required, boolean, string
 
 
@@ -26,8 +27,8 @@ async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
 
 
 def _explain(step: Mapping[str, Any]) -> str:
-    ending = "fail" if step.get("error") else "stop"
-    return f"{ending}: {step['stop']}" if step["stop"] else ending
+    ending = phrase("fail") if step.get("error") else phrase("stop")
+    return phrase("{said}: {reason}", said=ending, reason=step["stop"]) if step["stop"] else ending
 
 
 def _rule(step: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 from hub.automation.contract import ActionKind
 from hub.automation.definition.fields import variables
 from hub.automation.running.run import Run
+from hub.core.phrases import phrase
 from hub.core.schema import Required
 
 
@@ -16,7 +17,7 @@ async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
 
 
 def _explain(step: Mapping[str, Any]) -> str:
-    return f"set {', '.join(step['variables'])}" if step["variables"] else "set nothing"
+    return phrase("set {names}", names=list(step["variables"])) if step["variables"] else phrase("set nothing")
 
 
 KIND = ActionKind(

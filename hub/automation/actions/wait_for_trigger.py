@@ -9,6 +9,7 @@ from typing import Any
 from hub.automation.contract import ActionKind, AutomationParts
 from hub.automation.definition.fields import triggers
 from hub.automation.definition.kinds import trigger_kind
+from hub.automation.definition.phrases import any_of
 from hub.automation.running.rendering import truth
 from hub.automation.running.run import Run
 from hub.automation.running.signals import error_text
@@ -17,6 +18,7 @@ from hub.automation.triggers.provenance import is_somebody_elses
 from hub.core.context import Context
 from hub.core.errors import HubError, Unavailable
 from hub.core.events import Unsubscribe
+from hub.core.phrases import phrase
 from hub.core.schema import Required, SchemaError
 
 _CATCH_UP: Mapping[str, Any] = {"mode": "last", "within": None}
@@ -136,7 +138,8 @@ async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
 
 
 def _explain(step: Mapping[str, Any]) -> str:
-    return f"wait {' or '.join(trigger_kind(each['trigger']).explain(each) for each in step['wait_for_trigger'])}"
+    triggers = any_of(trigger_kind(each["trigger"]).explain(each) for each in step["wait_for_trigger"])
+    return phrase("wait {trigger}", trigger=triggers)
 
 
 KIND = ActionKind(

@@ -13,6 +13,7 @@ from hub.automation.running.run import Run
 from hub.automation.running.waits import TIMEOUT_FIELDS, begin, end, skip, until
 from hub.core.errors import HubError
 from hub.core.events import Event, Unsubscribe
+from hub.core.phrases import phrase
 from hub.core.schema import Required
 from hub.core.states import EVENT_STATE_CHANGED
 from hub.template.contract import RenderInfo
@@ -117,7 +118,7 @@ class _Watch:
 
 
 def _explain(step: Mapping[str, Any]) -> str:
-    return f"wait until {step['wait_template']}"
+    return phrase("wait until {template}", template=step["wait_template"])
 
 
 KIND = ActionKind(

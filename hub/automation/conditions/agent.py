@@ -11,6 +11,7 @@ from hub.automation.definition.phrases import listed, shown
 from hub.automation.running.quoter import quoter
 from hub.automation.running.rendering import render
 from hub.core.errors import HubError, InvalidRequest
+from hub.core.phrases import phrase
 from hub.core.schema import (
     All,
     In,
@@ -42,7 +43,9 @@ async def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
     judge = asking.parts.judge
     if judge is None:
         return ConditionVerdict(
-            True, f"no model is asked here; “{shown(text)}” is taken to hold", {"question": text, "asked": False}
+            True,
+            phrase("no model is asked here; “{question}” is taken as true", question=shown(text)),
+            {"question": text, "asked": False},
         )
     question = SentenceQuestion(
         text[:QUESTION_LIMIT],
@@ -59,7 +62,12 @@ async def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
         if config["on_error"] == FAIL:
             raise
         holds = config["on_error"] == YES
-        reason = f"“{shown(text)}” was not answered ({error.message}); on_error: {config['on_error']}"
+        reason = phrase(
+            "“{question}” was not answered ({error}); on_error: {choice}",
+            question=shown(text),
+            error=error.message,
+            choice=config["on_error"],
+        )
         return ConditionVerdict(holds, reason, {"question": text, "error": error.as_dict()})
     return _judged(config, text, answer)
 
@@ -73,31 +81,43 @@ def _judged(config: Mapping[str, Any], text: str, answer: SentenceAnswer) -> Con
         "model": answer.model,
         "cost_usd": answer.cost_usd,
     }
-    because = f": {answer.reason}" if answer.reason else ""
     match config["answer"]:
         case "score":
             threshold = config["threshold"]
             holds = float(value) >= threshold
-            told = f"{float(value):g}, {'at least' if holds else 'less than'} {threshold:g}"
+            if holds:
+                told: str = phrase(
+                    "{score}, at least {threshold}", score=f"{float(value):g}", threshold=f"{threshold:g}"
+                )
+            else:
+                told = phrase("{score}, less than {threshold}", score=f"{float(value):g}", threshold=f"{threshold:g}")
         case "choice":
             holds = value in config["expect"]
-            told = f"{value}" if holds else f"{value}, not {listed(config['expect'], 'or')}"
+            told = (
+                f"{value}"
+                if holds
+                else phrase("{value}, not {expected}", value=value, expected=listed(config["expect"], "or"))
+            )
         case _:
             holds = value is config["expect"]
-            told = "yes" if value else "no"
-    return ConditionVerdict(holds, f"“{shown(text)}” was answered {told}{because}", details)
+            told = phrase("yes") if value else phrase("no")
+    reason = phrase("“{question}” was answered {answer}", question=shown(text), answer=told)
+    if answer.reason:
+        reason = phrase("{said}: {reason}", said=reason, reason=answer.reason)
+    return ConditionVerdict(holds, reason, details)
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    who = f"the agent {config['agent']}" if "agent" in config else "a model"
+    who = phrase("the agent {agents}", agents=config["agent"]) if "agent" in config else phrase("a model")
     match config["answer"]:
         case "score":
-            told = f"{config['threshold']:g} or more (of 1)"
+            told: str = phrase("{threshold} or more (of 1)", threshold=f"{config['threshold']:g}")
         case "choice":
             told = listed((f"“{each}”" for each in config["expect"]), "or")
         case _:
-            told = "yes" if config["expect"] else "no"
-    return f"{who} answers “{shown(config['question'])}” with {told}"
+            told = phrase("yes") if config["expect"] else phrase("no")
+    question = shown(config["question"])
+    return phrase("{who} answers “{question}” with {answer}", who=who, question=question, answer=told)
 
 
 def _rule(config: dict[str, Any]) -> dict[str, Any]:

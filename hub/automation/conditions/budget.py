@@ -8,8 +8,9 @@ from typing import Any
 
 from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
 from hub.automation.definition.fields import duration
-from hub.automation.definition.phrases import span
+from hub.automation.definition.phrases import all_of, span
 from hub.core.errors import Unavailable
+from hub.core.phrases import phrase
 from hub.core.schema import All, AnyOf, In, Invalid, Optional, Range, integer, number, slug, string
 
 DAY, HOUR = "day", "hour"
@@ -38,18 +39,23 @@ def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
     if automation == THIS:
         automation = asking.automation_id
     details: dict[str, Any] = {}
-    told = []
+    told: list[str] = []
     for key, shown in (("cost_usd", _dollars), ("tokens", _tokens)):
         if key not in config:
             continue
         ask = spending.cost_usd if key == "cost_usd" else spending.tokens
         spent = ask(since=start, agent=agent, automation=automation)
         details[key] = {"spent": spent, "below": config[key]}
-        reason = f"{shown(spent)} of {shown(config[key])} were spent {_per(config['per'])}{_by(agent, automation)}"
+        reason = phrase(
+            "{spent} of {limit} were spent {period}",
+            spent=shown(spent),
+            limit=shown(config[key]),
+            period=_by(_per(config["per"]), agent, automation),
+        )
         if spent >= config[key]:
             return ConditionVerdict(False, reason, details)
         told.append(reason)
-    return ConditionVerdict(True, " and ".join(told), details)
+    return ConditionVerdict(True, all_of(told), details)
 
 
 def _dollars(amount: float) -> str:
@@ -57,26 +63,32 @@ def _dollars(amount: float) -> str:
 
 
 def _tokens(amount: float) -> str:
-    return f"{amount:,.0f} tokens"
+    return phrase("{count} tokens", count=f"{amount:,.0f}")
 
 
 def _per(per: str | float) -> str:
     if per == DAY:
-        return "today"
-    return "in the last hour" if per == HOUR else f"in the last {span(float(per))}"
+        return phrase("today")
+    if per == HOUR:
+        return phrase("in the last hour")
+    return phrase("in the last {span}", span=span(float(per)))
 
 
-def _by(agent: str | None, automation: str | None) -> str:
-    told = f" by the agent {agent}" if agent is not None else ""
-    return f"{told} for the automation {automation}" if automation is not None else told
+def _by(period: str, agent: str | None, automation: str | None) -> str:
+    if agent is not None:
+        period = phrase("{period} by the agent {agent}", period=period, agent=agent)
+    if automation is not None:
+        return phrase("{period} for the automation {automation}", period=period, automation=automation)
+    return period
 
 
 def _explain(config: Mapping[str, Any]) -> str:
     limits = [shown(config[key]) for key, shown in (("cost_usd", _dollars), ("tokens", _tokens)) if key in config]
     automation = config.get("automation")
-    by = _by(config.get("agent"), None if automation == THIS else automation)
-    by += " for this automation" if automation == THIS else ""
-    return f"less than {' and '.join(limits)} were spent {_per(config['per'])}{by}"
+    period = _by(_per(config["per"]), config.get("agent"), None if automation == THIS else automation)
+    if automation == THIS:
+        period = phrase("{period} for this automation", period=period)
+    return phrase("less than {limits} were spent {period}", limits=all_of(limits), period=period)
 
 
 def _rule(config: dict[str, Any]) -> dict[str, Any]:

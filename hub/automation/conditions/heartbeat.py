@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
+from hub.core.phrases import phrase
 from hub.core.schema import Optional, boolean, slug
 
 
@@ -22,14 +23,14 @@ async def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    return f"{config.get('agent', 'the agent')} has something to look after"
+    return phrase("{agent} has something to look after", agent=config.get("agent") or phrase("the agent"))
 
 
 KIND = ConditionKind(
     name="heartbeat",
     fields={
         Optional("agent", description="Whose HEARTBEAT.md; the default agent's without it."): slug,
-        Optional("skip_unchanged", default=True, description="Not when nothing changed since all was in order."): (
+        Optional("skip_unchanged", default=True, description="Skip when nothing changed since the last check."): (
             boolean
         ),
     },

@@ -7,9 +7,10 @@ from typing import Any
 
 from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
 from hub.automation.definition.fields import entity_ids, number_or_entity, template
-from hub.automation.definition.phrases import listed, shown
+from hub.automation.definition.phrases import explain_range, listed, shown
 from hub.automation.running.rendering import render
 from hub.core.errors import InvalidRequest, NotFound
+from hub.core.phrases import phrase
 from hub.core.schema import Invalid, Optional, Required, string
 from hub.core.states import EntityState
 
@@ -31,11 +32,13 @@ def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
 def _check_one(entity: str, config: Mapping[str, Any], above: Any, below: Any, asking: Asking) -> ConditionVerdict:
     state = asking.parts.states.get(entity)
     if state is None:
-        raise NotFound(f"there is no entity {entity}")
+        raise NotFound(phrase("there is no entity {entity}", entity=entity))
     raw, what = _value(state, config, asking)
     details: dict[str, Any] = {"entity_id": entity, "value": raw}
     if raw is None or raw in _NOT_KNOWN:
-        return ConditionVerdict(False, f"{what} is {raw or 'not known'}", details)
+        return ConditionVerdict(
+            False, phrase("{what} is {value}", what=what, value=raw or phrase("not known")), details
+        )
     value = _number(raw, what)
     details["value"] = value
     for name, bound in (("above", above), ("below", below)):
@@ -44,10 +47,18 @@ def _check_one(entity: str, config: Mapping[str, Any], above: Any, below: Any, a
         limit, limit_name = _limit(bound, asking)
         details[name] = limit
         if limit is None:
-            return ConditionVerdict(False, f"{limit_name} is not known", details)
+            return ConditionVerdict(
+                False, phrase("{what} is {value}", what=limit_name, value=phrase("not known")), details
+            )
         if (value <= limit) if name == "above" else (value >= limit):
-            return ConditionVerdict(False, f"{what} is {value:g}, not {name} {limit_name}", details)
-    return ConditionVerdict(True, f"{what} is {value:g}", details)
+            return ConditionVerdict(False, _outside(what, value, name, limit_name), details)
+    return ConditionVerdict(True, phrase("{what} is {value}", what=what, value=f"{value:g}"), details)
+
+
+def _outside(what: str, value: float, name: str, limit: str) -> str:
+    if name == "above":
+        return phrase("{what} is {value}, not above {limit}", what=what, value=f"{value:g}", limit=limit)
+    return phrase("{what} is {value}, not below {limit}", what=what, value=f"{value:g}", limit=limit)
 
 
 def _value(state: EntityState, config: Mapping[str, Any], asking: Asking) -> tuple[Any, str]:
@@ -59,9 +70,11 @@ def _value(state: EntityState, config: Mapping[str, Any], asking: Asking) -> tup
             asking.automation_id,
             asking.templates,
         )
-        return render(inner, config["value_template"]), f"the value of {state.entity_id}"
+        return render(inner, config["value_template"]), phrase("the value of {entity}", entity=state.entity_id)
     if "attribute" in config:
-        return state.attributes.get(config["attribute"]), f"{config['attribute']} of {state.entity_id}"
+        return state.attributes.get(config["attribute"]), phrase(
+            "{attribute} of {entity}", attribute=config["attribute"], entity=state.entity_id
+        )
     return state.state, state.entity_id
 
 
@@ -88,16 +101,12 @@ def _number(value: Any, what: str) -> float:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    entities = listed(config["entity_id"])
-    subject = f"{config['attribute']} of {entities}" if "attribute" in config else entities
+    what = listed(config["entity_id"])
     if "value_template" in config:
-        subject = f"{shown(config['value_template'])} of {entities}"
-    bounds = [
-        f"{name} {config[name]:g}" if not isinstance(config[name], str) else f"{name} {config[name]}"
-        for name in ("above", "below")
-        if name in config
-    ]
-    return f"{subject} is {' and '.join(bounds)}"
+        what = phrase("{attribute} of {entity}", attribute=shown(config["value_template"]), entity=what)
+    elif "attribute" in config:
+        what = phrase("{attribute} of {entity}", attribute=config["attribute"], entity=what)
+    return phrase("{what} is {value}", what=what, value=explain_range(config))
 
 
 def _rule(config: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
 from hub.automation.definition.phrases import listed
 from hub.core.errors import NotFound
+from hub.core.phrases import phrase
 from hub.core.schema import All, In, Invalid, Length, Optional, ensure_list, slug
 
 ALL, ANY = "all", "any"
@@ -36,10 +37,10 @@ def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
         place = None if state is None or state.state in _NOT_KNOWN else state.state
         places[id] = place
         if place is None:
-            fits, reason = False, f"nobody knows where {person.name} is"
+            fits, reason = False, phrase("it is not known where {person} is", person=person.name)
         else:
             fits = (place == HOME) is wants_home
-            reason = f"{person.name} is {_where(place)}"
+            reason = phrase("{person} is {where}", person=person.name, where=_where(place))
         if fits is (match == ANY):
             return ConditionVerdict(fits, reason, {"places": places})
         told.append(reason)
@@ -52,23 +53,23 @@ def _object_id(person_id: str) -> str:
 
 def _where(place: str) -> str:
     if place == HOME:
-        return "at home"
-    return "away" if place in (NOT_HOME, AWAY) else f"away ({place})"
+        return phrase("at home")
+    return phrase("away") if place in (NOT_HOME, AWAY) else phrase("away ({place})", place=place)
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    where = "at home" if config["state"] == HOME else "away"
+    where = _where(config["state"])
     match config["person"]:
         case ["all"]:
-            return f"everybody is {where}"
+            return phrase("everyone is {where}", where=where)
         case ["any"]:
-            return f"somebody is {where}"
+            return phrase("someone is {where}", where=where)
         case [one]:
-            return f"{one} is {where}"
+            return phrase("{person} is {where}", person=one, where=where)
         case several if config["match"] == ANY:
-            return f"{listed(several, 'or')} is {where}"
+            return phrase("{person} is {where}", person=listed(several, "or"), where=where)
         case several:
-            return f"{listed(several)} are {where}"
+            return phrase("{person} are {where}", person=listed(several), where=where)
 
 
 def _rule(config: dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from hub.automation.definition.fields import dynamic_duration, entity_ids, resol
 from hub.automation.definition.phrases import listed, shown, span, span_of
 from hub.automation.running.rendering import render
 from hub.core.errors import NotFound
+from hub.core.phrases import phrase
 from hub.core.schema import Described, In, Invalid, Optional, Required, as_list, string
 from hub.core.states import EntityState
 
@@ -28,7 +29,7 @@ def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
     for entity_id in config["entity_id"]:
         state = asking.parts.states.get(entity_id)
         if state is None:
-            failed = failed or NotFound(f"there is no entity {entity_id}")
+            failed = failed or NotFound(phrase("there is no entity {entity}", entity=entity_id))
             continue
         verdict = _check_one(state, config.get("attribute"), wanted, for_s, asking.parts.clock.time())
         if not verdict.holds and config["match"] == ALL:
@@ -58,31 +59,41 @@ def _check_one(
     if attribute is None:
         value: Any = state.state
         since = state.last_changed
-        what = f"{state.entity_id} is {shown(value) or 'empty'}"
+        what = phrase("{what} is {value}", what=state.entity_id, value=shown(value) or phrase("empty"))
     elif attribute in state.attributes:
         value = details["attribute_value"] = state.attributes[attribute]
         since = state.last_updated
-        what = f"{attribute} of {state.entity_id} is {shown(value)}"
+        of = phrase("{attribute} of {entity}", attribute=attribute, entity=state.entity_id)
+        what = phrase("{what} is {value}", what=of, value=shown(value))
     else:
-        return ConditionVerdict(False, f"{state.entity_id} has no attribute {attribute}", details)
+        return ConditionVerdict(
+            False, phrase("{entity} has no attribute {attribute}", entity=state.entity_id, attribute=attribute), details
+        )
     details["state"] = value
     if value not in wanted:
-        return ConditionVerdict(False, f"{what}, not {listed((shown(each) for each in wanted), 'or')}", details)
+        expected = listed((shown(each) for each in wanted), "or")
+        return ConditionVerdict(False, phrase("{what}, not {expected}", what=what, expected=expected), details)
     if not for_s:
         return ConditionVerdict(True, what, details)
     lasted = max(0.0, now - since)
     details |= {"for_s": for_s, "lasted_s": round(lasted, 3)}
     if lasted >= for_s:
-        return ConditionVerdict(True, f"{what} for {span(for_s)}", details)
-    return ConditionVerdict(False, f"{what} for {span(round(lasted))}, not yet for {span(for_s)}", details)
+        return ConditionVerdict(True, phrase("{what} for {span}", what=what, span=span(for_s)), details)
+    reason = phrase("{what} for {span}, not yet for {needed}", what=what, span=span(round(lasted)), needed=span(for_s))
+    return ConditionVerdict(False, reason, details)
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    entities = listed(config["entity_id"], "or" if config["match"] == ANY else "and")
+    what = listed(config["entity_id"], "or" if config["match"] == ANY else "and")
     states = listed((shown(each) for each in config["state"]), "or")
-    subject = f"{config['attribute']} of {entities}" if "attribute" in config else entities
-    verb = "are" if len(config["entity_id"]) > 1 and config["match"] == ALL and "attribute" not in config else "is"
-    return f"{subject} {verb} {states}" + (f" for {span_of(config['for'])}" if "for" in config else "")
+    if "attribute" in config:
+        what = phrase("{attribute} of {entity}", attribute=config["attribute"], entity=what)
+        said = phrase("{what} is {value}", what=what, value=states)
+    elif len(config["entity_id"]) > 1 and config["match"] == ALL:
+        said = phrase("{what} are {value}", what=what, value=states)
+    else:
+        said = phrase("{what} is {value}", what=what, value=states)
+    return phrase("{what} for {span}", what=said, span=span_of(config["for"])) if "for" in config else said
 
 
 def _states_of(value: Any) -> list[Any]:

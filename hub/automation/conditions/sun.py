@@ -7,10 +7,11 @@ from datetime import datetime
 from typing import Any
 
 from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
-from hub.automation.definition.phrases import span
+from hub.automation.definition.phrases import SUN_EVENTS, all_of, any_of
 from hub.automation.schedule.sun import GeoPosition, SunCondition, SunEvent, sun_position
-from hub.automation.triggers.scheduled import offset
+from hub.automation.triggers.scheduled import explain_offset, offset
 from hub.core.errors import Unavailable
+from hub.core.phrases import phrase
 from hub.core.schema import In, Invalid, Optional
 
 _EVENTS = [event.value for event in SunEvent]
@@ -20,7 +21,9 @@ def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
     parts = asking.parts
     location = parts.location()
     if location is None:
-        raise Unavailable("it is not known where the home is; set hub.latitude and hub.longitude in the configuration")
+        raise Unavailable(
+            phrase("the location of the home is not configured; set `latitude` and `longitude` under `hub:`")
+        )
     place = GeoPosition(location.latitude, location.longitude, location.elevation_m)
     condition = SunCondition(
         SunEvent(config["before"]) if "before" in config else None,
@@ -34,12 +37,14 @@ def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
     position = sun_position(place, now)
     next_name, next_at = _next(position.next_rising, position.next_setting)
     details: dict[str, Any] = {"sun_is_up": position.is_up, "elevation": round(position.elevation, 2)}
-    told = f"the sun is {'up' if position.is_up else 'down'}"
+    told = phrase("the sun is up") if position.is_up else phrase("the sun is down")
     if next_at is not None:
         at = datetime.fromtimestamp(next_at, zone)
         details[f"next_{next_name}"] = at.isoformat(timespec="seconds")
-        told = f"{told} until {at:%H:%M}"
-    return ConditionVerdict(holds, told if holds else f"{told}; it is not {_told(config)}", details)
+        told = phrase("{said} until {time}", said=told, time=f"{at:%H:%M}")
+    if not holds:
+        told = phrase("{said}; it is not {span}", said=told, span=_span_told(config))
+    return ConditionVerdict(holds, told, details)
 
 
 def _next(rising: float | None, setting: float | None) -> tuple[str, float | None]:
@@ -48,24 +53,22 @@ def _next(rising: float | None, setting: float | None) -> tuple[str, float | Non
     return "sunrise", rising
 
 
-def _told(config: Mapping[str, Any]) -> str:
+def _span_told(config: Mapping[str, Any]) -> str:
     told = []
-    for name in ("after", "before"):
-        if name not in config:
-            continue
-        shift = config.get(f"{name}_offset", 0.0)
-        event = config[name]
-        told.append(f"{name} {event}" if not shift else f"{name} {_shifted(event, shift)}")
+    if "after" in config:
+        told.append(phrase("after {time}", time=_shifted(config["after"], config.get("after_offset", 0.0))))
+    if "before" in config:
+        told.append(phrase("before {time}", time=_shifted(config["before"], config.get("before_offset", 0.0))))
     night = config.get("before") == "sunrise" and config.get("after") == "sunset"
-    return (" or " if night else " and ").join(told)
+    return any_of(told) if night else all_of(told)
 
 
 def _shifted(event: str, shift: float) -> str:
-    return f"{span(abs(shift))} {'before' if shift < 0 else 'after'} {event}"
+    return explain_offset(SUN_EVENTS[event], shift) if shift else SUN_EVENTS[event]
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    return f"it is {_told(config)}"
+    return phrase("it is {time}", time=_span_told(config))
 
 
 def _rule(config: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
 from hub.automation.definition.fields import template
 from hub.automation.definition.phrases import shown
 from hub.automation.running.rendering import render, truth
+from hub.core.phrases import phrase
 from hub.core.schema import Required
 
 
@@ -17,13 +18,13 @@ def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
     value = render(asking, text)
     details = {"value": value}
     if truth(value):
-        return ConditionVerdict(True, f"{shown(text)} is true", details)
-    told = "false" if value is False else shown(value) or "nothing"
-    return ConditionVerdict(False, f"{shown(text)} is {told}, not true", details)
+        return ConditionVerdict(True, phrase("{what} is {value}", what=shown(text), value=phrase("true")), details)
+    told = phrase("false") if value is False else shown(value) or phrase("nothing")
+    return ConditionVerdict(False, phrase("{what} is {value}, not true", what=shown(text), value=told), details)
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    return f"the template {shown(config['value_template'])} is true"
+    return phrase("the template {template} is true", template=shown(config["value_template"]))
 
 
 KIND = ConditionKind(

@@ -8,8 +8,9 @@ from typing import Any
 
 from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
 from hub.automation.definition.fields import time_of_day, weekdays
-from hub.automation.definition.phrases import days, time_of_day as clock_time
+from hub.automation.definition.phrases import all_of, any_of, days, time_of_day as clock_time
 from hub.core.errors import InvalidRequest, NotFound
+from hub.core.phrases import phrase
 from hub.core.schema import AnyOf, Invalid, Optional, entity_id
 
 DAY_S = 86_400
@@ -43,17 +44,18 @@ def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
             continue
         found = _second(config[name], asking)
         if found is None:
-            return ConditionVerdict(False, f"the time of {config[name]} is not known", details)
+            return ConditionVerdict(False, _unknown_time(config[name]), details)
         bounds[name] = found
         details[name] = clock_time(int(found))
     after, before = bounds["after"], bounds["before"]
     if not within(second, after, before):
-        return ConditionVerdict(False, f"it is {shown_now}, not {_span_told(after, before)}", details)
+        wanted = _span_told(after, before)
+        return ConditionVerdict(False, phrase("it is {time}, not {wanted}", time=shown_now, wanted=wanted), details)
     if "weekday" in config and today not in config["weekday"]:
-        return ConditionVerdict(False, f"it is {days([today])}, not {days(config['weekday'])}", details)
-    return ConditionVerdict(
-        True, f"it is {shown_now} on {days([today])}" if "weekday" in config else f"it is {shown_now}", details
-    )
+        reason = phrase("it is {time}, not {wanted}", time=days([today]), wanted=days(config["weekday"]))
+        return ConditionVerdict(False, reason, details)
+    time = phrase("{said} on {days}", said=shown_now, days=days([today])) if "weekday" in config else shown_now
+    return ConditionVerdict(True, phrase("it is {time}", time=time), details)
 
 
 def _second(value: int | str, asking: Asking) -> float | None:
@@ -87,23 +89,29 @@ def _second(value: int | str, asking: Asking) -> float | None:
 def _span_told(after: float | None, before: float | None) -> str:
     told = []
     if after is not None:
-        told.append(f"after {clock_time(int(after))}")
+        told.append(phrase("after {time}", time=clock_time(int(after))))
     if before is not None:
-        told.append(f"before {clock_time(int(before))}")
+        told.append(phrase("before {time}", time=clock_time(int(before))))
     over_midnight = after is not None and before is not None and before <= after
-    return (" or " if over_midnight else " and ").join(told)
+    return any_of(told) if over_midnight else all_of(told)
+
+
+def _unknown_time(entity_id: str) -> str:
+    return phrase("{what} is {value}", what=_bound(entity_id), value=phrase("not known"))
 
 
 def _bound(value: int | str) -> str:
-    return clock_time(value) if isinstance(value, int) else f"the time of {value}"
+    return clock_time(value) if isinstance(value, int) else phrase("the time of {entity}", entity=value)
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    told = [f"{name} {_bound(config[name])}" for name in ("after", "before") if name in config]
-    text = " and ".join(told)
+    told = [phrase("after {time}", time=_bound(config["after"]))] if "after" in config else []
+    told += [phrase("before {time}", time=_bound(config["before"]))] if "before" in config else []
+    time = all_of(told)
     if "weekday" in config:
-        text = f"{text} on {days(config['weekday'])}" if text else f"on {days(config['weekday'])}"
-    return f"it is {text}"
+        on = days(config["weekday"])
+        time = phrase("{said} on {days}", said=time, days=on) if told else phrase("on {days}", days=on)
+    return phrase("it is {time}", time=time)
 
 
 def _rule(config: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
 from hub.automation.definition.fields import match_text
 from hub.automation.definition.phrases import listed
+from hub.core.phrases import phrase
 from hub.core.schema import Required
 
 
@@ -16,14 +17,18 @@ def _check(config: Mapping[str, Any], asking: Asking) -> ConditionVerdict:
     id = trigger.get("id") if isinstance(trigger, Mapping) else None
     details = {"id": id, "wanted": config["id"]}
     if id is None:
-        return ConditionVerdict(False, "no trigger set it off", details)
+        return ConditionVerdict(False, phrase("no trigger set it off"), details)
     if str(id) in config["id"]:
-        return ConditionVerdict(True, f"trigger {id} set it off", details)
-    return ConditionVerdict(False, f"trigger {id} set it off, not {listed(config['id'], 'or')}", details)
+        return ConditionVerdict(True, phrase("trigger {id} set it off", id=id), details)
+    return ConditionVerdict(False, _other(id, config["id"]), details)
+
+
+def _other(id: Any, wanted: list[str]) -> str:
+    return phrase("trigger {id} set it off, not {wanted}", id=id, wanted=listed(wanted, "or"))
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    return f"trigger {listed(config['id'], 'or')} set it off"
+    return phrase("trigger {id} set it off", id=listed(config["id"], "or"))
 
 
 KIND = ConditionKind(

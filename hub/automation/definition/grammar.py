@@ -230,7 +230,7 @@ _SCRIPT_KEYS: Mapping[Any, Any] = {
     ),
     Optional("icon", description="Shown in the dashboard."): string,
     **_MODE_KEYS,
-    Optional("fields", default=dict, description="What it takes."): {
+    Optional("fields", default=dict, description="Its arguments."): {
         All(string, Match(r"^[a-zA-Z_][a-zA-Z0-9_]{0,63}$", msg="expected a name of letters, digits and _")): AnyOf(
             None, _FIELD
         )

@@ -1,29 +1,35 @@
-"""How reasons and explanations say things: spans of time, times of day, lists. English, in plain words."""
+"""Phrases of reasons and explanations: spans of time, times of day, lists, weekdays."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
+from hub.core.phrases import phrase
+
 _SHOWN = 80
 
 
 def span(seconds: float) -> str:
     """Return a span of time as people say it: `1 h 30 min`, `45 s`, `0.5 s`."""
     left = round(seconds, 3)
-    parts = []
-    for size, unit in _UNITS:
-        if left >= size:
-            parts.append(f"{int(left // size)} {unit}")
-            left = round(left % size, 3)
+    parts: list[str] = []
+    if left >= 86_400:
+        parts.append(phrase("{count} d", count=int(left // 86_400)))
+        left = round(left % 86_400, 3)
+    if left >= 3_600:
+        parts.append(phrase("{count} h", count=int(left // 3_600)))
+        left = round(left % 3_600, 3)
+    if left >= 60:
+        parts.append(phrase("{count} min", count=int(left // 60)))
+        left = round(left % 60, 3)
     if left or not parts:
-        parts.append(f"{left:g} s")
-    return " ".join(parts[:2])
+        parts.append(phrase("{count} s", count=f"{left:g}"))
+    return parts[0] if len(parts) == 1 else phrase("{first} {second}", first=parts[0], second=parts[1])
 
 
 def span_of(value: Any) -> str:
-    """Return a `dynamic_duration` as people say it; a template is shown as it is."""
+    """Return a `dynamic_duration` as people say it; a template is shown unchanged."""
     if isinstance(value, (int, float)):
         return span(value)
     if isinstance(value, Mapping):
@@ -38,11 +44,50 @@ def time_of_day(seconds: int) -> str:
 
 
 def listed(items: Iterable[str], word: str = "and") -> str:
-    """Return `a`, `a and b`, or `a, b and c`."""
+    """Return `a`, `a and b`, or `a, b and c`; with `or` when `word` says so."""
     found = list(items)
     if len(found) < 2:
-        return "".join(found)
-    return f"{', '.join(found[:-1])} {word} {found[-1]}"
+        return found[0] if found else ""
+    if word == "or":
+        return phrase("{others} or {last}", others=found[:-1], last=found[-1])
+    return phrase("{others} and {last}", others=found[:-1], last=found[-1])
+
+
+def all_of(items: Iterable[str]) -> str:
+    """Return clauses joined by `and`: `a and b and c`."""
+    first, *others = [*items] or [""]
+    for each in others:
+        first = phrase("{first} and {second}", first=first, second=each)
+    return first
+
+
+def any_of(items: Iterable[str]) -> str:
+    """Return clauses joined by `or`: `a or b or c`."""
+    first, *others = [*items] or [""]
+    for each in others:
+        first = phrase("{first} or {second}", first=first, second=each)
+    return first
+
+
+def explain_range(config: Mapping[str, Any]) -> str:
+    """Return the bounds of a number: `above 5 and below 8`."""
+    bounds = []
+    if (above := config.get("above")) is not None:
+        bounds.append(phrase("above {bound}", bound=f"{above:g}" if isinstance(above, float) else above))
+    if (below := config.get("below")) is not None:
+        bounds.append(phrase("below {bound}", bound=f"{below:g}" if isinstance(below, float) else below))
+    return all_of(bounds)
+
+
+def shown_problems(problems: Mapping[str, str]) -> str:
+    """Return what is wrong with triggers, by their place, one a line."""
+    lines: list[str] = [
+        phrase("{place}: {text}", place=f"triggers[{place}]", text=text) for place, text in problems.items()
+    ]
+    first, *others = lines or [""]
+    for each in others:
+        first = phrase("{first}\n{second}", first=first, second=each)
+    return first
 
 
 def shown(value: Any) -> str:
@@ -56,16 +101,18 @@ def days(weekdays: Sequence[str]) -> str:
     order = list(_DAYS)
     places = sorted(order.index(each) for each in weekdays)
     if len(places) > 2 and places[-1] - places[0] == len(places) - 1:
-        return f"{_DAYS[order[places[0]]]} to {_DAYS[order[places[-1]]]}"
+        return phrase("{first} to {last}", first=_DAYS[order[places[0]]], last=_DAYS[order[places[-1]]])
     return listed(_DAYS[order[place]] for place in places)
 
 
+SUN_EVENTS = {"sunrise": phrase("sunrise"), "sunset": phrase("sunset")}
+
 _DAYS = {
-    "mon": "Monday",
-    "tue": "Tuesday",
-    "wed": "Wednesday",
-    "thu": "Thursday",
-    "fri": "Friday",
-    "sat": "Saturday",
-    "sun": "Sunday",
+    "mon": phrase("Monday"),
+    "tue": phrase("Tuesday"),
+    "wed": phrase("Wednesday"),
+    "thu": phrase("Thursday"),
+    "fri": phrase("Friday"),
+    "sat": phrase("Saturday"),
+    "sun": phrase("Sunday"),
 }

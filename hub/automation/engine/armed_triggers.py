@@ -7,11 +7,13 @@ from typing import Any
 
 from hub.automation.contract import AutomationParts, Firing
 from hub.automation.definition.kinds import trigger_kind
+from hub.automation.definition.phrases import shown_problems
 from hub.automation.engine.saved_states import KeptStates
 from hub.automation.engine.trigger_host import ArmedTriggerHost, Schedules, trigger_key
 from hub.automation.running.signals import error_text
 from hub.automation.running.start_variables import trigger_variables
 from hub.core.errors import HubError
+from hub.core.phrases import phrase
 from hub.core.repairs import Severity
 from hub.core.schema import SchemaError
 
@@ -139,8 +141,8 @@ class ArmedTriggers:
         self._parts.repairs.raise_(
             REPAIRS,
             f"{self._id}:trigger",
-            f"A trigger of the automation {self._alias} does not work",
-            "\n".join(f"triggers[{place}]: {text}" for place, text in self.problems.items()),
+            phrase("A trigger of the automation {automation} does not work", automation=self._alias),
+            shown_problems(self.problems),
             severity=Severity.WARNING,
         )
 

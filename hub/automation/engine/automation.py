@@ -21,6 +21,7 @@ from hub.automation.tracing.budgets import tell_budget
 from hub.automation.triggers.provenance import is_somebody_elses
 from hub.core.context import CHAIN_LIMIT, Authority, Context
 from hub.core.errors import HubError
+from hub.core.phrases import phrase
 
 _log = logging.getLogger(__name__)
 
@@ -160,11 +161,17 @@ class Automation:
         """Take a firing; None when a condition has to be waited for. Never waits itself."""
         if firing.skipped:
             late = int(self._parts.clock.time() - (firing.planned or 0.0))
-            return self._not_run(firing, NotRun.MISSED, f"it was due {late} s ago, and catch_up lets it go")
+            return self._not_run(
+                firing, NotRun.MISSED, phrase("it was due {count} s ago, and catch_up skips it", count=late)
+            )
         if self._kept.paused_reason is not None:
-            return self._not_run(firing, NotRun.PAUSED, f"it has paused itself: {self._kept.paused_reason}")
+            return self._not_run(
+                firing, NotRun.PAUSED, phrase("it has paused itself: {reason}", reason=self._kept.paused_reason)
+            )
         if self._runs.is_loop(firing.context):
-            return self._not_run(firing, NotRun.ERROR, "it set itself off again and again, maybe by others")
+            return self._not_run(
+                firing, NotRun.ERROR, phrase("it triggered itself again and again, perhaps through other automations")
+            )
         try:
             variables = self._variables_of(firing)
         except HubError as error:

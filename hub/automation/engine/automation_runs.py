@@ -15,6 +15,7 @@ from hub.automation.running.execute import Ended, execute
 from hub.automation.running.run import Run
 from hub.core.context import CHAIN_LIMIT, Context
 from hub.core.errors import HubError
+from hub.core.phrases import phrase
 from hub.core.repairs import Severity
 
 EVENT_TRIGGERED = "automation_triggered"
@@ -234,12 +235,14 @@ class AutomationRuns:
         self._kept.failures += 1
         limit = self._config["pause_after"]
         if limit and self._kept.failures >= limit and self._kept.paused_reason is None:
-            self._kept.paused_reason = f"it failed {self._kept.failures} times in a row: {ended.error}"
+            self._kept.paused_reason = phrase(
+                "it failed {count} times in a row: {error}", count=self._kept.failures, error=ended.error
+            )
             self._parts.repairs.raise_(
                 REPAIRS,
                 f"{self._id}:paused",
-                f"The automation {self._alias} has paused itself",
-                f"{self._kept.paused_reason} Mend it and turn it on again.",
+                phrase("The automation {automation} has paused itself", automation=self._alias),
+                phrase("{reason}. Fix it and turn it on again.", reason=self._kept.paused_reason),
                 severity=Severity.WARNING,
                 command=f"homarus automation on {self._id}",
             )

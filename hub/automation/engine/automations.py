@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Any
 
+from hub.automation.definition.phrases import shown_problems
 from hub.automation.definition.used_kinds import used_kinds
 from hub.automation.editing.scheduled_form import check_form
 from hub.automation.engine.armed_triggers import REPAIRS
@@ -20,6 +21,7 @@ from hub.automation.running.signals import error_text
 from hub.config.checked import Config
 from hub.core.context import SCOPES, Authority, Context
 from hub.core.errors import HubError, NotFound, Unavailable
+from hub.core.phrases import phrase
 from hub.core.schema import Invalid, SchemaError
 from hub.core.sql import SqlConnection
 from hub.storage.database import Database
@@ -222,7 +224,7 @@ class Automations:
 
     def _status(self, automation: Automation) -> AutomationStatus:
         source = self._sources[automation.id][0]
-        problems = "; ".join(f"triggers[{place}]: {text}" for place, text in automation.problems.items())
+        problems = shown_problems(automation.problems)
         return AutomationStatus(
             id=automation.id,
             alias=automation.alias,
@@ -297,7 +299,11 @@ class Automations:
         self._parts.states.set(entity_id, "unavailable", {"friendly_name": alias, "id": id, "error": text[:500]})
         if item and "use_blueprint" in item:
             self._parts.repairs.raise_(
-                REPAIRS, f"{id}:broken", f"The automation {alias} is unavailable", text, location=location
+                REPAIRS,
+                f"{id}:broken",
+                phrase("The automation {automation} is unavailable", automation=alias),
+                text,
+                location=location,
             )
 
     async def _drop(self, id: str) -> None:

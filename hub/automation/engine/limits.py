@@ -9,7 +9,9 @@ from typing import Any
 from msgspec import Struct
 
 from hub.automation.contract import NotRun, RunSpending
+from hub.automation.definition.phrases import span
 from hub.core.clock import Clock
+from hub.core.phrases import phrase
 
 
 class LimitRefusal(Struct, frozen=True):
@@ -54,7 +56,9 @@ class AutomationLimits:
         if self._runs is not None and self._rate is not None and len(self._runs) == self._runs.maxlen:
             oldest = self._runs[0]
             if self._clock.monotonic() - oldest < self._rate["per"]:
-                text = f"it ran {len(self._runs)} times within {self._rate['per']:g} s already"
+                text = phrase(
+                    "it already ran {count} times within {span}", count=len(self._runs), span=span(self._rate["per"])
+                )
                 return LimitRefusal(NotRun.RATE_LIMIT, text)
         if self._budget is None:
             return None
@@ -69,16 +73,17 @@ class AutomationLimits:
 
     def _over_budget(self, budget: Mapping[str, Any], *, is_new: bool) -> LimitRefusal | None:
         if self._spending is None:
-            return LimitRefusal(NotRun.BUDGET, "nobody counts what it spends")
+            return LimitRefusal(NotRun.BUDGET, phrase("its spending is not counted"))
         since = self._clock.time() - budget["per"]
         cost, tokens = budget.get("cost_usd"), budget.get("tokens")
         if cost is not None:
             spent = self._spending.cost_usd(since=since, automation=self._id)
             if spent >= cost:
-                text = f"it spent {spent:.4f} of {cost:g} dollars"
+                text = phrase("it spent {spent} of {limit} dollars", spent=f"{spent:.4f}", limit=f"{cost:g}")
                 return LimitRefusal(NotRun.BUDGET, text, "cost_usd", spent, cost, is_new)
         if tokens is not None:
             used = self._spending.tokens(since=since, automation=self._id)
             if used >= tokens:
-                return LimitRefusal(NotRun.BUDGET, f"it used {used} of {tokens} tokens", "tokens", used, tokens, is_new)
+                text = phrase("it used {count} of {limit} tokens", count=used, limit=tokens)
+                return LimitRefusal(NotRun.BUDGET, text, "tokens", used, tokens, is_new)
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from hub.automation.contract import Mode
+from hub.core.phrases import phrase
 
 
 class ModeDecision(StrEnum):
@@ -43,7 +44,7 @@ def decide(mode: Mode | str, maximum: int, running: int, queued: int = 0) -> Mod
 def refusal(mode: Mode | str, maximum: int) -> str:
     """Return why a firing was refused, for people."""
     if mode == Mode.QUEUED:
-        return f"{maximum} runs of it run or wait already (mode queued, max {maximum})"
+        return phrase("{count} of its runs are already running or waiting (mode queued)", count=maximum)
     if mode == Mode.PARALLEL:
-        return f"{maximum} runs of it run already (mode parallel, max {maximum})"
-    return "it runs already (mode single)"
+        return phrase("{count} of its runs are already running (mode parallel)", count=maximum)
+    return phrase("it is already running (mode single)")

@@ -15,6 +15,7 @@ from hub.automation.engine.environment import StartOutcome
 from hub.automation.sources.webhook_signature import SignatureForm, sign
 from hub.core.clock import Clock
 from hub.core.errors import HubError, InvalidRequest
+from hub.core.phrases import phrase
 from hub.core.repairs import Repairs, Severity
 from hub.core.secret import Secret
 from hub.core.tasks import TaskOwner
@@ -135,8 +136,11 @@ class ResultNotices:
         self._repairs.raise_(
             SOURCE,
             f"{result.automation_id}:notify",
-            f"The results of the automation {result.alias} do not get through",
-            f"Its notify.url was not reached: {why}. A private address must be named in network.allow_private.",
+            phrase("The results of the automation {automation} could not be delivered", automation=result.alias),
+            phrase(
+                "Its notify.url could not be reached: {reason}. List a private address in network.allow_private.",
+                reason=why,
+            ),
             severity=Severity.WARNING,
         )
 

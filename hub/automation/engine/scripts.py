@@ -16,6 +16,7 @@ from hub.automation.running.signals import ScriptStopped, error_text
 from hub.config.checked import Config
 from hub.core.errors import Conflict, HubError, InvalidRequest, NotFound
 from hub.core.events import Unsubscribe
+from hub.core.phrases import phrase
 from hub.core.schema import Optional, Required, Schema, SchemaError, describe_error
 from hub.core.services import AgentRule, ResponseMode, ServiceCall
 
@@ -161,7 +162,7 @@ class Scripts:
         except (HubError, SchemaError) as error:
             text = error_text(error)
             self._break(key, text)
-            self._parts.repairs.raise_(REPAIRS, key, f"The script {key} is unavailable", text)
+            self._parts.repairs.raise_(REPAIRS, key, phrase("The script {script} is unavailable", script=key), text)
             return
         self._scripts[key] = script
         self._services[key] = self._parts.services.register(
@@ -211,12 +212,12 @@ class Scripts:
 
     def _register_common(self) -> None:
         """Register `script.turn_on` (without waiting for their end), `turn_off`, `toggle`."""
-        named: dict[Any, Any] = {Required("entity_id", description="Which scripts."): some_or_all}
+        named: dict[Any, Any] = {Required("entity_id", description="Scripts by entity id."): some_or_all}
         given: dict[Any, Any] = {Optional("variables", default=dict, description="Variables of the run."): variables}
         for name, handler, schema, description in (
-            ("turn_on", self._turn_on, Schema({**named, **given}), "Begin scripts, without waiting for them."),
-            ("turn_off", self._turn_off, Schema(named), "End scripts."),
-            ("toggle", self._toggle, Schema({**named, **given}), "End scripts that run, begin those that do not."),
+            ("turn_on", self._turn_on, Schema({**named, **given}), "Start scripts without waiting for them."),
+            ("turn_off", self._turn_off, Schema(named), "Stop scripts."),
+            ("toggle", self._toggle, Schema({**named, **given}), "Stop scripts that are running, start the others."),
         ):
             self._common.append(self._parts.services.register(SECTION, name, handler, schema, description=description))
 

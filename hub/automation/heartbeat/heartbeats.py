@@ -29,6 +29,7 @@ from hub.core.context import Context
 from hub.core.errors import HubError
 from hub.core.events import EventBus
 from hub.core.lanes import Lanes, Priority
+from hub.core.phrases import phrase
 from hub.core.sql import SqlConnection
 from hub.core.states import StateMachine
 from hub.security.jail_path import PathRefused
@@ -155,18 +156,20 @@ class Heartbeats:
         """
         agent = self._agents.get(agent_id)
         if self._runs.busy(agent.id):
-            return DueHeartbeat(False, f"{agent.name} is answering somebody")
+            return DueHeartbeat(False, phrase("{agent} is answering someone", agent=agent.name))
         view = await self._look(agent, heartbeat_file.CHECKS_LIMIT)
         if view.events:
-            return DueHeartbeat(True, f"{len(view.events)} system events wait")
+            return DueHeartbeat(True, phrase("{count} system events wait", count=len(view.events)))
         if view.checklist.is_empty:
-            return DueHeartbeat(False, f"{FILE} is empty")
+            return DueHeartbeat(False, phrase("{file} is empty", file=FILE))
         if view.checklist.checks and not view.due and not view.checklist.notes:
-            return DueHeartbeat(False, "no check is due")
+            return DueHeartbeat(False, phrase("no check is due"))
         timed = [check for check in view.due if check.every_s is not None]
         if skip_unchanged and not timed and view.signature == view.state.signature:
-            return DueHeartbeat(False, "nothing changed since all was in order")
-        return DueHeartbeat(True, f"{len(view.due)} checks are due" if view.due else f"{FILE} has notes")
+            return DueHeartbeat(False, phrase("nothing changed since the last check"))
+        if view.due:
+            return DueHeartbeat(True, phrase("{count} checks are due", count=len(view.due)))
+        return DueHeartbeat(True, phrase("{file} has notes", file=FILE))
 
     async def beat(
         self, beat: Beat, context: Context, *, key: str | None = None, began: Callable[[str], None] | None = None

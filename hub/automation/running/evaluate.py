@@ -11,8 +11,10 @@ from typing import Any
 
 from hub.automation.contract import Asking, ConditionKind, ConditionVerdict
 from hub.automation.definition.kinds import condition_kind
+from hub.automation.definition.phrases import all_of
 from hub.automation.running.rendering import render, truth
 from hub.core.errors import HubError
+from hub.core.phrases import phrase
 from hub.core.schema import SchemaError, describe_error
 
 Condition = Mapping[str, Any]
@@ -20,8 +22,8 @@ _Question = tuple[Condition, ConditionKind, str]
 _Questions = Generator[_Question, ConditionVerdict, ConditionVerdict]
 
 LOGIC = frozenset({"and", "or", "not"})
-DISABLED = ConditionVerdict(True, "it is not enabled", {"enabled": False})
-_HELD = "all hold"
+DISABLED = ConditionVerdict(True, phrase("it is not enabled"), {"enabled": False})
+_HELD = phrase("all are true")
 
 
 class ConditionError(HubError):
@@ -30,7 +32,7 @@ class ConditionError(HubError):
     code = "CONDITION_ERROR"
 
     def __init__(self, message: str, path: str, children: Mapping[str, ConditionVerdict] | None = None) -> None:
-        super().__init__(f"{path}: {message}", details={"path": path})
+        super().__init__(phrase("{place}: {text}", place=path, text=message), details={"path": path})
         self.path = path
         self.plain = message
         self.children = dict(children or {})
@@ -171,14 +173,14 @@ def _any(conditions: Sequence[Condition], asking: Asking, path: str) -> _Questio
     holding, children = yield from _until(_holds, conditions, asking, f"{path}/", "conditions/")
     if holding is not None:
         return ConditionVerdict(True, holding.reason, children=children)
-    return ConditionVerdict(False, _reasons(children) or "there is nothing in it that could hold", children=children)
+    return ConditionVerdict(False, _reasons(children) or phrase("it has no conditions"), children=children)
 
 
 def _none(conditions: Sequence[Condition], asking: Asking, path: str) -> _Questions:
     holding, children = yield from _until(_holds, conditions, asking, f"{path}/", "conditions/")
     if holding is not None:
-        return ConditionVerdict(False, f"{holding.reason}, and that must not be", children=children)
-    return ConditionVerdict(True, _reasons(children) or "there is nothing in it", children=children)
+        return ConditionVerdict(False, phrase("{reason}, but must not be", reason=holding.reason), children=children)
+    return ConditionVerdict(True, _reasons(children) or phrase("it has no conditions"), children=children)
 
 
 def _until(
@@ -211,7 +213,7 @@ def _holds(verdict: ConditionVerdict) -> bool:
 
 
 def _reasons(children: Mapping[str, ConditionVerdict]) -> str:
-    return " and ".join(each.reason for each in children.values() if each is not DISABLED)
+    return all_of(each.reason for each in children.values() if each is not DISABLED)
 
 
 def _with(error: ConditionError, children: Mapping[str, ConditionVerdict]) -> ConditionError:

@@ -49,12 +49,12 @@ AGENT_RUN_SCHEMA = Schema(
         Optional(
             "session",
             default=ISOLATED,
-            description="isolated: a conversation of its own, begun anew each time; main; or the key of a session.",
+            description="isolated: a new conversation each time; main; or the key of a session.",
         ): All(string, Length(min=1, max=2048)),
-        Optional("name", description="What the conversation of its own is called; the automation without it."): All(
+        Optional("name", description="Name of the separate conversation; the automation if omitted."): All(
             string, Length(min=1, max=128)
         ),
-        Optional("model", description="Instead of the agent's."): All(string, Length(min=1, max=200)),
+        Optional("model", description="Instead of the agent's own."): All(string, Length(min=1, max=200)),
         Optional("thinking", description="Thinking level."): In(THINKING),
         Optional("tools", description="Only these tools: a profile, a list of names, or profile, allow and deny."): (
             AnyOf(In(sorted(PROFILES)), [_TOOL], Schema(dict(POLICY_KEYS)))
@@ -62,11 +62,11 @@ AGENT_RUN_SCHEMA = Schema(
         Optional("announce", default="none", description="Where the answer goes: none, last, or channel and to."): (
             TARGET
         ),
-        Optional("silent", default=True, description="Whether NO_REPLY or HEARTBEAT_OK is kept to itself."): boolean,
-        Optional("silent_unless", description="Announce only an answer that holds one of these words."): ensure_list(
+        Optional("silent", default=True, description="Whether NO_REPLY and HEARTBEAT_OK are suppressed."): boolean,
+        Optional("silent_unless", description="Announce only an answer that contains one of these words."): ensure_list(
             All(string, Length(min=1, max=500))
         ),
-        Optional("timeout", description="Stop after this long."): positive_seconds,
+        Optional("timeout", description="Timeout."): positive_seconds,
     }
 )
 
@@ -99,7 +99,7 @@ class AgentRunService:
             self._run,
             AGENT_RUN_SCHEMA,
             ResponseMode.OPTIONAL,
-            description="Tell an agent something, and send its answer on",
+            description="Send an agent a message and forward its answer",
             idempotent=True,
             told=("message",),
         )

@@ -21,7 +21,7 @@ def _names(value: Any) -> list[str]:
 
 
 _WHICH = {
-    Required("entity_id", description="Which automations: entity ids, ids or names."): Described(
+    Required("entity_id", description="Automations by entity id, id or name."): Described(
         _names, {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}, "automations"
     )
 }
@@ -78,7 +78,7 @@ def register_automation_services(
         ("turn_on", turn_on, _WHICH, "Enable automations; a pause ends."),
         ("turn_off", turn_off, {**_WHICH, stop: boolean}, "Disable automations."),
         ("toggle", toggle, _WHICH, "Toggle automations."),
-        ("reload", reload_all, {}, "Read automations, scripts and blueprints again."),
+        ("reload", reload_all, {}, "Reload automations, scripts and blueprints."),
     ]
     removers = [
         services.register(
@@ -92,7 +92,7 @@ def register_automation_services(
         for name, handler, schema, description in table
     ]
 
-    removers.append(services.register("script", "reload", reload_all, description="Read scripts and blueprints again."))
+    removers.append(services.register("script", "reload", reload_all, description="Reload scripts and blueprints."))
 
     def remove() -> None:
         for each in removers:

@@ -34,23 +34,25 @@ HEARTBEAT_SCHEMA = Schema(
         Optional("session", default="isolated", description="isolated, or main: in the main conversation."): In(
             ("isolated", "main")
         ),
-        Optional("model", description="Instead of the agent's; empty means the agent's."): All(string, Length(max=200)),
-        Optional("prompt", description="The first words of what it is told, instead of the usual ones."): All(
+        Optional("model", description="Instead of the agent's own; empty means the agent's own."): All(
+            string, Length(max=200)
+        ),
+        Optional("prompt", description="The beginning of its prompt, instead of the usual one."): All(
             string, Length(min=1, max=8_000)
         ),
         Optional(
-            "ack_max_chars", default=ACK_LIMIT, description="Characters around HEARTBEAT_OK that are not worth telling."
+            "ack_max_chars", default=ACK_LIMIT, description="Characters around HEARTBEAT_OK that are ignored."
         ): All(integer, Range(min=0, max=10_000)),
-        Optional("checks", default=CHECKS_DEFAULT, description="How many checks it looks at in one beat."): All(
+        Optional("checks", default=CHECKS_DEFAULT, description="Maximum number of checks per heartbeat."): All(
             integer, Range(min=1, max=50)
         ),
-        Optional("timeout", description="Stop after this long."): positive_seconds,
+        Optional("timeout", description="Timeout."): positive_seconds,
     }
 )
 DUE_SCHEMA = Schema(
     {
         Optional("agent", description="The agent; the default agent if omitted."): slug,
-        Optional("skip_unchanged", default=True, description="Not when nothing changed since all was in order."): (
+        Optional("skip_unchanged", default=True, description="Skip when nothing changed since the last check."): (
             boolean
         ),
     }
@@ -98,7 +100,7 @@ def register_heartbeat(services: ServiceRegistry, heartbeats: Heartbeats, agents
             beat,
             HEARTBEAT_SCHEMA,
             ResponseMode.OPTIONAL,
-            description="Let an agent look after its HEARTBEAT.md, and tell what needs attention",
+            description="Let an agent go through its HEARTBEAT.md and report what needs attention",
             idempotent=True,
             told=("prompt",),
         ),
@@ -108,7 +110,7 @@ def register_heartbeat(services: ServiceRegistry, heartbeats: Heartbeats, agents
             due,
             DUE_SCHEMA,
             ResponseMode.ONLY,
-            description="Tell whether an agent has something to look after",
+            description="Return whether an agent has something to look after",
         ),
     ]
 

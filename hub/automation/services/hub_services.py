@@ -53,7 +53,7 @@ def register_hub(services: ServiceRegistry, door: HubControl) -> Unsubscribe:
     optional = ResponseMode.OPTIONAL
     removers = [
         services.register("hub", "check", check, None, optional, description="Check the configuration files"),
-        services.register("hub", "reload", reload, None, optional, description="Read the configuration again"),
+        services.register("hub", "reload", reload, None, optional, description="Reload the configuration"),
         services.register("hub", "restart", restart, description="Restart the hub"),
         services.register("hub", "stop", stop, description="Stop the hub"),
     ]
@@ -87,10 +87,10 @@ def register_notices(services: ServiceRegistry, repairs: Repairs) -> Unsubscribe
         {
             Required("message", description="Text of the notice."): All(string, Length(min=1, max=10_000)),
             Optional("title", description="Title."): All(string, Length(min=1, max=200)),
-            Optional("notification_id", description="Shown again under the same id, it replaces the first."): _ID,
+            Optional("notification_id", description="A notice with the same id replaces the earlier one."): _ID,
         }
     )
-    named = Schema({Required("notification_id", description="Which one."): _ID})
+    named = Schema({Required("notification_id", description="Its id."): _ID})
     domain = SOURCE
     removers = [
         services.register(

@@ -45,21 +45,21 @@ _FROM: Mapping[Any, Any] = {
 
 ADD_SCHEMA = Schema(
     {
-        Required("text", description="What is to be remembered."): All(string, Length(min=1, max=ENTRY_LIMIT)),
-        Optional("kind", default=MemoryKind.FACT.value, description="What sort of thing it is."): _KIND,
-        Optional("replaces", description="Words of the entry that is no longer true; it is struck."): _QUERY,
+        Required("text", description="The text to remember."): All(string, Length(min=1, max=ENTRY_LIMIT)),
+        Optional("kind", default=MemoryKind.FACT.value, description="The kind of entry."): _KIND,
+        Optional("replaces", description="Words of the entry that is no longer true; it is struck out."): _QUERY,
         Optional("shared", default=False, description="Whether it is shared with everyone in this home."): boolean,
         **_AGENT,
     }
 )
 SEARCH_SCHEMA = Schema(
     {
-        Required("query", description="What is looked for."): _QUERY,
-        Optional("limit", description="How many passages at most; as configured without it."): All(
+        Required("query", description="The search words."): _QUERY,
+        Optional("limit", description="Maximum number of passages; the configured one if omitted."): All(
             integer, Range(min=1, max=HITS_LIMIT)
         ),
-        Optional("kind", description="Only what is of this sort."): _KIND,
-        Optional("trusted", description="Only what came from this home's people, or only what did not."): boolean,
+        Optional("kind", description="Only entries of this kind."): _KIND,
+        Optional("trusted", description="Only entries from the people of this home, or only the others."): boolean,
         **_FROM,
         **_AGENT,
     }
@@ -67,7 +67,7 @@ SEARCH_SCHEMA = Schema(
 FORGET_SCHEMA = Schema(
     {
         Optional("query", description="Entries with these words are removed."): _QUERY,
-        Optional("dry_run", default=False, description="Tell what would be removed, and leave it."): boolean,
+        Optional("dry_run", default=False, description="Report what would be removed without removing it."): boolean,
         **_FROM,
         **_AGENT,
     }
@@ -76,7 +76,7 @@ GET_SCHEMA = Schema(
     {
         Required("path", description="A memory file, such as MEMORY.md."): All(string, Length(min=1, max=500)),
         Optional("start", default=1, description="The first line."): All(integer, Range(min=1)),
-        Optional("lines", default=200, description="How many lines."): All(integer, Range(min=1, max=LINES_LIMIT)),
+        Optional("lines", default=200, description="Number of lines."): All(integer, Range(min=1, max=LINES_LIMIT)),
         **_AGENT,
     }
 )
@@ -99,7 +99,7 @@ class MemoryServices:
             for name, handler, schema, response, told in (
                 ("add", self._add, ADD_SCHEMA, maybe, "Remember something"),
                 ("search", self._search, SEARCH_SCHEMA, only, "Search the memory"),
-                ("forget", self._forget, FORGET_SCHEMA, maybe, "Remove from the memory what matches"),
+                ("forget", self._forget, FORGET_SCHEMA, maybe, "Remove matching entries from the memory"),
                 ("get", self._get, GET_SCHEMA, only, "Read a file of the memory"),
                 ("index", self._index, INDEX_SCHEMA, maybe, "Bring the index of the memory up to date with its files"),
             )

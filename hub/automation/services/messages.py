@@ -10,6 +10,7 @@ from hub.automation.services.addresses import Addresses, DeliveryTarget
 from hub.automation.services.delivery import ResultDelivery
 from hub.core.errors import InvalidRequest
 from hub.core.events import EventBus, Unsubscribe
+from hub.core.phrases import phrase
 from hub.core.schema import All, Exclusive, Length, Optional, Schema, ensure_list, slug, string
 from hub.core.services import ResponseMode, ServiceCall, ServiceRegistry
 from hub.security.people import People
@@ -25,12 +26,12 @@ SEND_SCHEMA = Schema(
     {
         Exclusive("text", "text", description="The message."): _TEXT,
         Exclusive("message", "text", description="Alias for text."): _TEXT,
-        Optional("channel", description="The channel, such as telegram; last: where the owner wrote last."): _ID,
+        Optional("channel", description="The channel, such as telegram; last: where the owner last wrote."): _ID,
         Optional("to", description="The peer: a person's or a group's id on that channel."): _ID,
         Optional("account", default="default", description="The account of the channel."): _ID,
         Optional("thread", description="A thread or topic in it."): _ID,
-        Optional("session_key", description="Instead of an address: where this conversation is held."): _KEY,
-        Optional("agent", description="Whose owner `last` means; the default agent's without it."): slug,
+        Optional("session_key", description="A session key, instead of an address."): _KEY,
+        Optional("agent", description="The agent that `last` refers to; the default agent if omitted."): slug,
     }
 )
 NOTIFY_SCHEMA = Schema(
@@ -38,10 +39,8 @@ NOTIFY_SCHEMA = Schema(
         Exclusive("message", "text", description="The message."): _TEXT,
         Exclusive("text", "text", description="Alias for message."): _TEXT,
         Optional("title", description="Title."): All(string, Length(min=1, max=200)),
-        Optional("target", description="Ids of people; the owner without it."): ensure_list(slug),
-        Optional(
-            "data", default=dict, description="Taken for the sake of Home Assistant's blueprints, and left."
-        ): dict,
+        Optional("target", description="Ids of people; the owner if omitted."): ensure_list(slug),
+        Optional("data", default=dict, description="Accepted for Home Assistant blueprints and ignored."): dict,
     }
 )
 
@@ -87,7 +86,7 @@ class Messages:
                     self._notify,
                     NOTIFY_SCHEMA,
                     ResponseMode.OPTIONAL,
-                    description="Tell the owner, or other people of this home, something",
+                    description="Notify the owner or other people of this home",
                     idempotent=True,
                 )
                 for name in ("notify", "send")
@@ -117,7 +116,7 @@ class Messages:
                 self._to_person(person.id),
                 Schema({key: value for key, value in NOTIFY_SCHEMA.schema.items() if str(key) != "target"}),
                 ResponseMode.OPTIONAL,
-                description=f"Tell {person.name} something",
+                description=phrase("Notify {name}", name=person.name),
                 idempotent=True,
             )
             for person in self._people().all()

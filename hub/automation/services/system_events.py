@@ -57,6 +57,6 @@ def register_system_events(services: ServiceRegistry, events: SystemEvents, agen
         add,
         SYSTEM_EVENT_SCHEMA,
         ResponseMode.OPTIONAL,
-        description="Tell an agent something that it sees when it looks next",
+        description="Leave an agent a note that it sees in its next run",
         idempotent=True,
     )

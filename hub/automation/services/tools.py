@@ -18,8 +18,8 @@ from hub.tools.registry import ToolRegistry
 INVOKE_SCHEMA = Schema(
     {
         Required("tool", description="The name of the tool."): All(string, Length(min=1, max=64)),
-        Optional("arguments", default=dict, description="What it takes."): dict,
-        Optional("agent", description="As which agent; its own rules for tools hold too."): slug,
+        Optional("arguments", default=dict, description="Its arguments."): dict,
+        Optional("agent", description="The agent to act as; its tool rules apply."): slug,
     }
 )
 

@@ -21,12 +21,12 @@ FETCH_SCHEMA = Schema(
         Required("url", description="The page."): url,
         Optional("method", default="GET", description="The HTTP method."): All(string, str.upper, In(METHODS)),
         Optional("headers", default=dict, description="Headers to send."): {string: string},
-        Optional("body", description="What is sent with POST, PUT or PATCH."): string,
+        Optional("body", description="The body of a POST, PUT or PATCH request."): string,
         Optional(
             "remember",
             description="A name to remember the page by; with it, `changed` and `diff` compare with the last look.",
         ): All(string, Length(min=1, max=2_000)),
-        Optional("length", default=LENGTH_DEFAULT, description="Characters of text that are returned."): All(
+        Optional("length", default=LENGTH_DEFAULT, description="Maximum number of characters returned."): All(
             integer, Range(min=0, max=TEXT_LIMIT)
         ),
     }
@@ -65,7 +65,7 @@ def register_web(services: ServiceRegistry, egress: Egress, store: RememberedPag
         FETCH_SCHEMA,
         ResponseMode.OPTIONAL,
         AgentRule.ASK,
-        description="Fetch a page of the web as text, and tell whether it changed",
+        description="Fetch a web page as text and tell whether it changed",
         open_world=True,
     )
 

@@ -15,6 +15,7 @@ from hub.automation.contract import ConditionVerdict, StepOutcome
 from hub.core.clock import Clock
 from hub.core.context import Context
 from hub.core.errors import HubError
+from hub.core.phrases import Phrase
 from hub.core.secret import MASK, Secret, SecretMask
 
 REPEATS_KEPT = 20
@@ -27,6 +28,8 @@ VALUES_LIMIT = 2_000
 DEPTH_LIMIT = 8
 NUMBER_LIMIT = 2**63
 """Whole numbers from here on, which no file of traces can hold, become text."""
+PHRASE = "_phrase"
+"""Ends the key beside a text that says how to translate it: its template and values."""
 _HEAD = REPEATS_KEPT // 2
 _NO_SECRETS = SecretMask()
 
@@ -314,7 +317,10 @@ class _Shown:
 
     def _mapping(self, value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
         shown = {_cut(str(key)): self.of(each, depth + 1) for key, each in islice(value.items(), self._room())}
-        return shown if len(shown) == len(value) else {**shown, "…": f"{len(value)} items"}
+        for key, each in list(value.items())[: len(shown)]:
+            if isinstance(each, Phrase) and each.template:
+                shown[f"{key}{PHRASE}"] = self.of(each.as_data(), depth)
+        return shown if len(shown) >= len(value) else {**shown, "…": f"{len(value)} items"}
 
     def _room(self) -> int:
         return max(0, min(ITEMS_LIMIT, self._left))

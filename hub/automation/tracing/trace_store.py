@@ -121,7 +121,7 @@ class TraceStore:
                 "time": iso_time(now, self._zone()),
                 "trigger": shown_value(trigger),
                 "reason": reason.value,
-                "text": text,
+                **shown_value({"text": text}),
                 "steps": verdict_steps({f"condition/{index}": verdict for index, verdict in verdicts.items()}),
             }
         )

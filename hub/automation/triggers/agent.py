@@ -10,6 +10,7 @@ from hub.automation.definition.fields import match_text
 from hub.automation.definition.phrases import listed
 from hub.automation.triggers.arming import told
 from hub.core.events import Event, Unsubscribe
+from hub.core.phrases import phrase
 from hub.core.schema import In, Invalid, Optional, Required
 from hub.sessions.keys import SessionKey
 
@@ -88,20 +89,26 @@ def _words(on: str, facts: Mapping[str, Any]) -> str:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    who = f"the agent {listed(config['agent'], 'or')}" if "agent" in config else "an agent"
+    who = (
+        phrase("the agent {agents}", agents=listed(config["agent"], "or")) if "agent" in config else phrase("an agent")
+    )
     match config["on"]:
         case "run_started":
-            said = f"when {who} begins a run"
+            said = phrase("when {who} begins a run", who=who)
         case "run_ended":
-            said = f"when a run of {who} ends"
+            said = phrase("when a run of {who} ends", who=who)
         case "tool_called":
-            said = f"when {who} has called " + (listed(config["tool"], "or") if "tool" in config else "a tool")
+            tool = listed(config["tool"], "or") if "tool" in config else phrase("a tool")
+            said = phrase("when {who} has called {tool}", who=who, tool=tool)
         case "budget_reached":
-            said = f"when {who} reaches its budget"
+            said = phrase("when {who} reaches its budget", who=who)
         case _:
-            said = f"when {who} asks for an approval"
-    said += f" with the status {listed(config['status'], 'or')}" if "status" in config else ""
-    return said + (f" in the session {listed(config['session'], 'or')}" if "session" in config else "")
+            said = phrase("when {who} asks for an approval", who=who)
+    if "status" in config:
+        said = phrase("{said} with the status {status}", said=said, status=listed(config["status"], "or"))
+    if "session" in config:
+        said = phrase("{said} in the session {session}", said=said, session=listed(config["session"], "or"))
+    return said
 
 
 KIND = TriggerKind(

@@ -13,6 +13,7 @@ from hub.automation.schedule.fixed import At, parse_at
 from hub.automation.triggers.arming import told
 from hub.automation.triggers.scheduled import checked, watch
 from hub.core.events import Unsubscribe
+from hub.core.phrases import phrase
 from hub.core.schema import Optional, Required, time_zone
 
 
@@ -38,7 +39,7 @@ def _next_due(config: Mapping[str, Any], site: TriggerHost) -> float | None:
 
 def _explain(config: Mapping[str, Any]) -> str:
     zone = f" ({config['time_zone']})" if "time_zone" in config else ""
-    return f"once, at {shown(config['at'])}{zone}"
+    return phrase("once, at {time}", time=f"{shown(config['at'])}{zone}")
 
 
 KIND = TriggerKind(

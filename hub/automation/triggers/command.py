@@ -12,6 +12,7 @@ from hub.automation.sources.command_process import CommandLine, CommandProcess
 from hub.automation.triggers.arming import told
 from hub.automation.triggers.searching import found, pattern, search_for
 from hub.core.events import Unsubscribe
+from hub.core.phrases import phrase
 from hub.core.schema import (
     All,
     Described,
@@ -107,13 +108,16 @@ def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    program = shown(" ".join(config["command"]))
-    if config["on"] == "line":
-        return f"when the command `{program}` writes a line" + (
-            f" that matches /{shown(config['regex'])}/" if "regex" in config else ""
-        )
-    codes = f" with {listed(map(str, config['code']), 'or')}" if "code" in config else ""
-    return f"when the command `{program}` ends{codes}"
+    program = f"`{shown(' '.join(config['command']))}`"
+    if config["on"] != "line":
+        if "code" not in config:
+            return phrase("when the command {program} ends", program=program)
+        codes = listed(map(str, config["code"]), "or")
+        return phrase("when the command {program} ends with {codes}", program=program, codes=codes)
+    said = phrase("when the command {program} writes a line", program=program)
+    if "regex" in config:
+        return phrase("{said} that matches {pattern}", said=said, pattern=f"/{shown(config['regex'])}/")
+    return said
 
 
 KIND = TriggerKind(

@@ -17,6 +17,7 @@ from hub.automation.triggers.arming import told
 from hub.core.context import Context
 from hub.core.errors import Unavailable
 from hub.core.events import Unsubscribe
+from hub.core.phrases import phrase
 from hub.core.schema import (
     All,
     Described,
@@ -66,7 +67,7 @@ def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
 
 def _explain(config: Mapping[str, Any]) -> str:
     sentences = (f'"{shown(each)}"' for each in config["command"])
-    return f"when somebody says {listed(sentences, 'or')}"
+    return phrase("when someone says {sentences}", sentences=listed(sentences, "or"))
 
 
 KIND = TriggerKind(
@@ -81,5 +82,5 @@ KIND = TriggerKind(
     },
     arm=told(_arm),
     explain=_explain,
-    description="Somebody said a sentence.",
+    description="Someone said a sentence.",
 )

@@ -13,6 +13,7 @@ from hub.automation.schedule.cron import Cron, check_cron
 from hub.automation.triggers.arming import told
 from hub.automation.triggers.scheduled import checked, watch
 from hub.core.events import Unsubscribe
+from hub.core.phrases import phrase
 from hub.core.schema import All, Optional, Required, string, time_zone
 
 
@@ -27,9 +28,15 @@ def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    zone = f" in {config['time_zone']}" if "time_zone" in config else ""
-    stagger = f", spread over {span(config['stagger'])}" if config.get("stagger") else ""
-    return f"whenever the clock{zone} matches {config['expression']}{stagger}"
+    expression = config["expression"]
+    if "time_zone" in config:
+        zone = config["time_zone"]
+        said = phrase("whenever the clock in {zone} matches {expression}", zone=zone, expression=expression)
+    else:
+        said = phrase("whenever the clock matches {expression}", expression=expression)
+    if config.get("stagger"):
+        return phrase("{said}, spread over {span}", said=said, span=span(config["stagger"]))
+    return said
 
 
 KIND = TriggerKind(

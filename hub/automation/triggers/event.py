@@ -14,6 +14,7 @@ from hub.automation.triggers.provenance import is_tainted
 from hub.core.context import Context
 from hub.core.errors import InvalidRequest
 from hub.core.events import ANY, Event, Unsubscribe
+from hub.core.phrases import phrase
 from hub.core.schema import Described, Invalid, Optional, Required, as_list, show
 
 NOT_ANY = "a trigger on every event would set itself off; name the event types"
@@ -122,11 +123,13 @@ def described(event: Event) -> dict[str, Any]:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    said = f"when the event {listed(config['event_type'], 'or')} happens"
+    said = phrase("when the event {event} happens", event=listed(config["event_type"], "or"))
     if data := config.get("event_data"):
-        said += " with " + listed(f"{key} {shown(value)}" for key, value in data.items())
+        values = listed(f"{key} {shown(value)}" for key, value in data.items())
+        said = phrase("{said} with {values}", said=said, values=values)
     if context := config.get("context"):
-        said += " because of " + listed((shown(each) for value in context.values() for each in as_list(value)), "or")
+        who = listed((shown(each) for value in context.values() for each in as_list(value)), "or")
+        said = phrase("{said} because of {who}", said=said, who=who)
     return said
 
 

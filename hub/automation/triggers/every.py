@@ -14,6 +14,7 @@ from hub.automation.schedule.fixed import parse_at
 from hub.automation.triggers.arming import told
 from hub.automation.triggers.scheduled import checked, watch
 from hub.core.events import Unsubscribe
+from hub.core.phrases import phrase
 from hub.core.schema import All, Optional, Range, Required
 
 
@@ -29,8 +30,10 @@ def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    since = f", counted from {shown(config['anchor'])}" if "anchor" in config else ""
-    return f"every {span(config['every'])}{since}"
+    said = phrase("every {span}", span=span(config["every"]))
+    return (
+        phrase("{said}, counted from {time}", said=said, time=shown(config["anchor"])) if "anchor" in config else said
+    )
 
 
 KIND = TriggerKind(

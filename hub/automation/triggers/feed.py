@@ -16,6 +16,7 @@ from hub.automation.sources.feeds import Feed, Seen, SeenFile, look
 from hub.automation.triggers.arming import told
 from hub.core.errors import HubError, Unavailable
 from hub.core.events import Unsubscribe
+from hub.core.phrases import phrase
 from hub.core.schema import All, Optional, Range, Required, url
 from hub.security.egress import Egress
 
@@ -100,6 +101,8 @@ KIND = TriggerKind(
         ),
     },
     arm=told(_arm),
-    explain=lambda config: f"when something new stands in {config['url']}, looked at every {span(config['every'])}",
+    explain=lambda config: phrase(
+        "when something new appears in {feed}, checked every {span}", feed=config["url"], span=span(config["every"])
+    ),
     description="Something new in a feed.",
 )

@@ -14,6 +14,7 @@ from hub.automation.sources.file_watch import HIDDEN
 from hub.automation.triggers.arming import told
 from hub.core.errors import Unavailable
 from hub.core.events import Unsubscribe
+from hub.core.phrases import phrase
 from hub.core.schema import All, Described, In, Invalid, Optional, Required, boolean, ensure_list, string
 from hub.security.jail_path import PathRefused, components
 
@@ -52,10 +53,17 @@ def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    pattern = f" like {listed(config['pattern'], 'or')}" if "pattern" in config else ""
-    below = " or below it" if config["recursive"] else ""
-    return f"when {config['path'] or 'a file of the home directory'}{pattern}{below} is {listed(config['on'], 'or')}"
+    what = config["path"] or phrase("a file of the home directory")
+    if "pattern" in config:
+        what = phrase("{file} like {pattern}", file=what, pattern=listed(config["pattern"], "or"))
+    if config["recursive"]:
+        what = phrase("{file} or below it", file=what)
+    return phrase(
+        "when {file} is {changes}", file=what, changes=listed(map(_CHANGE_WORDS.__getitem__, config["on"]), "or")
+    )
 
+
+_CHANGE_WORDS = {"created": phrase("created"), "modified": phrase("modified"), "deleted": phrase("deleted")}
 
 KIND = TriggerKind(
     name="file",

@@ -24,6 +24,7 @@ from hub.automation.triggers.arming import local_time, told
 from hub.automation.triggers.scheduled import watch
 from hub.core.errors import InvalidRequest
 from hub.core.events import Event, Unsubscribe
+from hub.core.phrases import phrase
 from hub.core.schema import All, Described, Invalid, Optional, Range, Required, Schema, slug, string, time_zone
 
 EVENT_WAKE = "heartbeat_wake"
@@ -106,13 +107,13 @@ def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    said = f"every {span(config['every'])}"
+    said = phrase("every {span}", span=span(config["every"]))
     if hours := config.get("active_hours"):
-        said += f" between {hours['start']} and {hours['end']}"
-        said += f" in {hours['time_zone']}" if "time_zone" in hours else ""
-        said += f" on {days(hours['weekday'])}" if hours.get("weekday") else ""
-    who = f"the agent {config['agent']}" if "agent" in config else "an agent"
-    return f"{said}, and when {who} is woken"
+        said = phrase("{said} between {start} and {end}", said=said, start=hours["start"], end=hours["end"])
+        said = phrase("{said} in {zone}", said=said, zone=hours["time_zone"]) if "time_zone" in hours else said
+        said = phrase("{said} on {days}", said=said, days=days(hours["weekday"])) if hours.get("weekday") else said
+    who = phrase("the agent {agents}", agents=config["agent"]) if "agent" in config else phrase("an agent")
+    return phrase("{said}, and when {who} is woken", said=said, who=who)
 
 
 KIND = TriggerKind(

@@ -14,6 +14,7 @@ from hub.automation.running.signals import error_text
 from hub.automation.triggers.arming import rendered
 from hub.core.context import Context
 from hub.core.errors import HubError
+from hub.core.phrases import phrase
 from hub.core.schema import SchemaError
 
 
@@ -85,6 +86,6 @@ class Holding:
         self._site.fire({**trigger, "for": length}, context, tainted=tainted)
 
 
-def explain_for(duration: Any) -> str:
-    """Return the words for a `for`: ` and stays so for 5 min`; empty without one."""
-    return f" and stays so for {span_of(duration)}" if duration else ""
+def explain_for(said: str, duration: Any) -> str:
+    """Add to an explanation how long the value has to stay."""
+    return phrase("{said} and stays so for {span}", said=said, span=span_of(duration)) if duration else said

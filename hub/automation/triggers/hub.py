@@ -8,6 +8,7 @@ from typing import Any
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.triggers.arming import told
 from hub.core.events import Event, Unsubscribe
+from hub.core.phrases import phrase
 from hub.core.schema import In, Required
 
 EVENTS = {"start": "hub_started", "shutdown": "hub_stopping"}
@@ -28,6 +29,8 @@ KIND = TriggerKind(
     name="hub",
     fields={Required("event", description="start or shutdown."): In(("start", "shutdown"))},
     arm=told(_arm),
-    explain=lambda config: "when the hub has started" if config["event"] == "start" else "when the hub stops",
+    explain=lambda config: (
+        phrase("when the hub has started") if config["event"] == "start" else phrase("when the hub stops")
+    ),
     description="The hub started or stops.",
 )

@@ -10,11 +10,12 @@ from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import match_text
-from hub.automation.definition.phrases import listed, shown
+from hub.automation.definition.phrases import any_of, listed, shown
 from hub.automation.triggers.arming import told
 from hub.automation.triggers.provenance import is_tainted
 from hub.automation.triggers.searching import found, pattern, search_for
 from hub.core.events import Event, Unsubscribe
+from hub.core.phrases import phrase
 from hub.core.schema import All, Described, In as OneOf, Invalid, Optional, Schema, boolean, ensure_list
 
 EVENT = "message_received"
@@ -92,25 +93,31 @@ def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    said = "when a message arrives"
+    said = phrase("when a message arrives")
     if config.get("from_owner") is not None:
-        said += " from the owner" if config["from_owner"] else " from somebody other than the owner"
-    for key, words in (
-        ("sender", "from"),
-        ("channel", "on"),
-        ("account", "for the account"),
-        ("peer", "in the chat"),
-        ("chat_type", "in a chat of the kind"),
-    ):
-        if key in config:
-            said += f" {words} {listed(config[key], 'or')}"
+        owner = phrase("the owner") if config["from_owner"] else phrase("someone other than the owner")
+        said = phrase("{said} from {who}", said=said, who=owner)
+    if "sender" in config:
+        said = phrase("{said} from {who}", said=said, who=listed(config["sender"], "or"))
+    if "channel" in config:
+        said = phrase("{said} on {channel}", said=said, channel=listed(config["channel"], "or"))
+    if "account" in config:
+        said = phrase("{said} for the account {account}", said=said, account=listed(config["account"], "or"))
+    if "peer" in config:
+        said = phrase("{said} in the chat {chat}", said=said, chat=listed(config["peer"], "or"))
+    if "chat_type" in config:
+        said = phrase("{said} in a chat of the kind {kind}", said=said, kind=listed(config["chat_type"], "or"))
     wanted = config.get("text", {})
-    forms = [f"says {listed(map(_quoted, wanted['exact']), 'or')}"] if "exact" in wanted else []
+    forms = []
+    if "exact" in wanted:
+        forms.append(phrase("says {text}", text=listed(map(_quoted, wanted["exact"]), "or")))
     if "contains" in wanted:
-        forms.append(f"contains {listed(map(_quoted, wanted['contains']), 'or')}")
+        forms.append(phrase("contains {text}", text=listed(map(_quoted, wanted["contains"]), "or")))
     if forms:
-        said += f" that {listed(forms, 'or')}"
-    return said + (f" and matches /{shown(config['regex'])}/" if "regex" in config else "")
+        said = phrase("{said} that {does}", said=said, does=any_of(forms))
+    if "regex" in config:
+        return phrase("{said} and matches {pattern}", said=said, pattern=f"/{shown(config['regex'])}/")
+    return said
 
 
 def _quoted(text: str) -> str:
@@ -133,5 +140,5 @@ KIND = TriggerKind(
     },
     arm=told(_arm),
     explain=_explain,
-    description="Somebody wrote to the assistant.",
+    description="Someone wrote to the assistant.",
 )

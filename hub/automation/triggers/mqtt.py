@@ -23,6 +23,7 @@ from hub.automation.sources.webhook_data import read_json
 from hub.automation.triggers.arming import limited, told
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.events import Event, Unsubscribe
+from hub.core.phrases import phrase
 from hub.core.schema import Described, In, Invalid, Optional, Required, boolean, show, string
 
 PAYLOAD_JSON_BYTES = 65_536
@@ -159,11 +160,14 @@ def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    said = f"when a message comes on the MQTT topic {shown(config['topic'])}"
+    said = phrase("when a message comes on the MQTT topic {topic}", topic=shown(config["topic"]))
     if "payload" not in config:
         return said
-    what = f"of which {shown(config['value_template'])} is" if "value_template" in config else "that says"
-    return f"{said} {what} {shown(config['payload'])}"
+    payload = shown(config["payload"])
+    if "value_template" not in config:
+        return phrase("{said} that says {payload}", said=said, payload=payload)
+    template = shown(config["value_template"])
+    return phrase("{said} of which {template} is {payload}", said=said, template=template, payload=payload)
 
 
 KIND = TriggerKind(

@@ -15,6 +15,7 @@ from hub.automation.definition.phrases import listed
 from hub.automation.triggers.arming import told
 from hub.automation.triggers.provenance import is_tainted
 from hub.core.events import Event, Unsubscribe
+from hub.core.phrases import phrase
 from hub.core.schema import In, Invalid, Optional, Required
 
 EVENTS = {"connected": "node_connected", "disconnected": "node_disconnected", "event": "node_event"}
@@ -43,11 +44,13 @@ def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    who = f"the node {listed(config['node_id'], 'or')}" if "node_id" in config else "a node"
+    who = phrase("the node {nodes}", nodes=listed(config["node_id"], "or")) if "node_id" in config else phrase("a node")
+    if config["on"] == "connected":
+        return phrase("when {who} connects", who=who)
     if config["on"] != "event":
-        return f"when {who} {'connects' if config['on'] == 'connected' else 'disconnects'}"
-    what = listed(config["event"], "or") if "event" in config else "anything"
-    return f"when {who} tells {what}"
+        return phrase("when {who} disconnects", who=who)
+    what = listed(config["event"], "or") if "event" in config else phrase("any event")
+    return phrase("when {who} reports {event}", who=who, event=what)
 
 
 KIND = TriggerKind(

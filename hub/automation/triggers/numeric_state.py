@@ -11,12 +11,13 @@ from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import dynamic_duration, entity_ids, number_or_entity, template
-from hub.automation.definition.phrases import listed
+from hub.automation.definition.phrases import explain_range, listed
 from hub.automation.triggers.arming import rendered, told
 from hub.automation.triggers.holding import Holding, explain_for
 from hub.automation.triggers.state import listen_to_states
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.events import Event, Unsubscribe
+from hub.core.phrases import phrase
 from hub.core.schema import Invalid, Optional, Required, show, string
 from hub.core.states import EntityState
 
@@ -145,15 +146,11 @@ def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
 def _explain(config: Mapping[str, Any]) -> str:
     what = listed(config["entity_id"], "or")
     if attribute := config.get("attribute"):
-        what = f"the attribute {attribute} of {what}"
+        what = phrase("the attribute {attribute} of {entity}", attribute=attribute, entity=what)
     if "value_template" in config:
-        what = f"a value worked out from {what}"
-    edges = [
-        f"{word} {edge:g}" if isinstance(edge, float) else f"{word} {edge}"
-        for word in ("above", "below")
-        if (edge := config.get(word)) is not None
-    ]
-    return f"when {what} goes {listed(edges)}" + explain_for(config.get("for"))
+        what = phrase("a value worked out from {entity}", entity=what)
+    said = phrase("when {what} goes {range}", what=what, range=explain_range(config))
+    return explain_for(said, config.get("for"))
 
 
 KIND = TriggerKind(

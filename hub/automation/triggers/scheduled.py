@@ -14,6 +14,7 @@ from hub.automation.schedule.contract import CatchUp, Due, Schedule
 from hub.automation.schedule.timetable import ScheduledEntry
 from hub.automation.triggers.arming import local_time
 from hub.core.errors import InvalidRequest
+from hub.core.phrases import phrase
 from hub.core.schema import Described, Invalid
 
 _READ = Callable[[Any], Any]
@@ -112,8 +113,8 @@ def _is_negative(amount: Any) -> bool:
 offset = Described(_offset, duration.json_schema, "duration that may be negative")
 
 
-def explain_offset(offset_s: float) -> str:
-    """Return the words for an offset: `45 min before `, `10 min after `; empty without one."""
-    if not offset_s:
-        return ""
-    return f"{span(abs(offset_s))} {'before' if offset_s < 0 else 'after'} "
+def explain_offset(event: str, offset_s: float) -> str:
+    """Return an instant that lies a span before or after an event."""
+    if offset_s < 0:
+        return phrase("{span} before {event}", span=span(-offset_s), event=event)
+    return phrase("{span} after {event}", span=span(offset_s), event=event)

@@ -15,6 +15,7 @@ from hub.automation.definition.phrases import listed, shown
 from hub.automation.triggers.arming import told
 from hub.automation.triggers.holding import Holding, explain_for
 from hub.core.events import EXPANSION_LIMIT, Event, EventBus, Listener, Unsubscribe
+from hub.core.phrases import phrase
 from hub.core.schema import Described, Invalid, Optional, Required, as_list, show, string
 from hub.core.states import EVENT_STATE_CHANGED, EntityState
 
@@ -139,17 +140,21 @@ def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
 def _explain(config: Mapping[str, Any]) -> str:
     what = listed(config["entity_id"], "or")
     if attribute := config.get("attribute"):
-        what = f"the attribute {attribute} of {what}"
-    said = f"when {what} changes"
-    for key, words in (
-        ("from", "from {}"),
-        ("not_from", "from anything but {}"),
-        ("to", "to {}"),
-        ("not_to", "to anything but {}"),
-    ):
-        if (found := config.get(key)) is not None:
-            said += " " + words.format(listed((shown(each) for each in found), "or"))
-    return said + explain_for(config.get("for"))
+        what = phrase("the attribute {attribute} of {entity}", attribute=attribute, entity=what)
+    said = phrase("when {what} changes", what=what)
+    if config.get("from") is not None:
+        said = phrase("{said} from {state}", said=said, state=_states(config["from"]))
+    if config.get("not_from") is not None:
+        said = phrase("{said} from anything but {state}", said=said, state=_states(config["not_from"]))
+    if config.get("to") is not None:
+        said = phrase("{said} to {state}", said=said, state=_states(config["to"]))
+    if config.get("not_to") is not None:
+        said = phrase("{said} to anything but {state}", said=said, state=_states(config["not_to"]))
+    return explain_for(said, config.get("for"))
+
+
+def _states(values: list[Any]) -> str:
+    return listed((shown(each) for each in values), "or")
 
 
 KIND = TriggerKind(

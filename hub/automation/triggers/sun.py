@@ -7,14 +7,16 @@ from datetime import timedelta
 from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
+from hub.automation.definition.phrases import SUN_EVENTS
 from hub.automation.schedule.sun import GeoPosition, Sun, SunEvent
 from hub.automation.triggers.arming import told
 from hub.automation.triggers.scheduled import explain_offset, offset, watch
 from hub.core.errors import InvalidRequest
 from hub.core.events import Unsubscribe
+from hub.core.phrases import phrase
 from hub.core.schema import In, Optional, Required
 
-NO_LOCATION = "where the home is, is not configured: set latitude and longitude under `hub:`"
+NO_LOCATION = phrase("the location of the home is not configured; set `latitude` and `longitude` under `hub:`")
 
 
 def _schedule(config: Mapping[str, Any], site: TriggerHost) -> Sun | None:
@@ -43,8 +45,9 @@ def _next_due(config: Mapping[str, Any], site: TriggerHost) -> float | None:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    before = explain_offset(config.get("offset", 0.0))
-    return f"{before}{config['event']}" if before else f"at {config['event']}"
+    event = SUN_EVENTS[config["event"]]
+    offset = config.get("offset", 0.0)
+    return explain_offset(event, offset) if offset else phrase("at {time}", time=event)
 
 
 KIND = TriggerKind(

@@ -22,6 +22,7 @@ from hub.automation.triggers.holding import Holding, explain_for
 from hub.automation.triggers.state import listen_to_states
 from hub.core.errors import HubError
 from hub.core.events import Event, Unsubscribe
+from hub.core.phrases import phrase
 from hub.core.schema import Optional, Required
 from hub.core.states import EVENT_STATE_CHANGED
 from hub.template.contract import RenderInfo, is_template
@@ -152,7 +153,8 @@ def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    return f"when {shown(config['value_template'])} becomes true" + explain_for(config.get("for"))
+    said = phrase("when {template} becomes true", template=shown(config["value_template"]))
+    return explain_for(said, config.get("for"))
 
 
 KIND = TriggerKind(

@@ -19,6 +19,7 @@ from hub.automation.triggers.scheduled import explain_offset, offset, shifted, w
 from hub.automation.triggers.state import listen_to_states
 from hub.core.errors import InvalidRequest
 from hub.core.events import Event, Unsubscribe
+from hub.core.phrases import phrase
 from hub.core.schema import Described, Invalid, MultipleInvalid, Optional, Required, Schema, as_list, entity_id, show
 
 _TIME = re.compile(r"\d{1,2}:\d{2}(:\d{2})?(\.\d+)?")
@@ -181,15 +182,17 @@ def _first_on(on: frozenset[int], schedule: Schedule, site: TriggerHost) -> floa
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    times = []
+    times: list[str] = []
     for each in config["at"]:
         if not isinstance(each, dict):
-            times.append(f"at {shown(each)}")
-            continue
-        before = explain_offset(each["offset"])
-        times.append(f"{before}the time that {each['entity_id']} says" if before else f"when {each['entity_id']} says")
-    on = f" on {days(config['weekday'])}" if config.get("weekday") else ""
-    return listed(times, "or") + on
+            times.append(phrase("at {time}", time=shown(each)))
+        elif each["offset"]:
+            of_entity = phrase("the time of {entity}", entity=each["entity_id"])
+            times.append(explain_offset(of_entity, each["offset"]))
+        else:
+            times.append(phrase("at the time of {entity}", entity=each["entity_id"]))
+    said = listed(times, "or")
+    return phrase("{said} on {days}", said=said, days=days(config["weekday"])) if config.get("weekday") else said
 
 
 KIND = TriggerKind(

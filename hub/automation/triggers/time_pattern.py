@@ -12,9 +12,11 @@ from hub.automation.triggers.arming import told
 from hub.automation.triggers.scheduled import watch
 from hub.core.errors import InvalidRequest
 from hub.core.events import Unsubscribe
+from hub.core.phrases import phrase
 from hub.core.schema import Described, Invalid, Optional
 
 _UNITS = ("hours", "minutes", "seconds")
+_UNIT_NAMES = {"hours": phrase("hours"), "minutes": phrase("minutes"), "seconds": phrase("seconds")}
 
 
 def _unit(name: str) -> Described:
@@ -44,8 +46,12 @@ def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    shown = ", ".join(f"{unit} {config[unit]}" for unit in _UNITS if config.get(unit) is not None)
-    return f"whenever the clock shows {shown}"
+    shown = [
+        phrase("{unit} {value}", unit=_UNIT_NAMES[unit], value=config[unit])
+        for unit in _UNITS
+        if config.get(unit) is not None
+    ]
+    return phrase("whenever the clock shows {time}", time=shown)
 
 
 KIND = TriggerKind(

@@ -14,6 +14,7 @@ from hub.automation.sources.webhooks import ACCEPTED_PER_MINUTE, DEFAULT_METHODS
 from hub.automation.triggers.arming import limited, told
 from hub.core.errors import Unavailable
 from hub.core.events import Unsubscribe
+from hub.core.phrases import phrase
 from hub.core.schema import (
     All,
     Described,
@@ -125,10 +126,14 @@ def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
 
 
 def _explain(config: Mapping[str, Any]) -> str:
-    where = "from this machine" if config["local_only"] else "from anywhere"
-    how = " with its secret" if "secret" in config else ""
-    how = " with a signed body" if "signature" in config else how
-    return f"when the webhook {shown(config['webhook_id'])} is called {where}{how}"
+    name = shown(config["webhook_id"])
+    if config["local_only"]:
+        said = phrase("when the webhook {webhook} is called from this machine", webhook=name)
+    else:
+        said = phrase("when the webhook {webhook} is called from anywhere", webhook=name)
+    if "signature" in config:
+        return phrase("{said} with a signed body", said=said)
+    return phrase("{said} with its secret", said=said) if "secret" in config else said
 
 
 KIND = TriggerKind(

@@ -17,6 +17,7 @@ from hub.core.clock import Clock
 from hub.core.errors import HubError, LimitExceeded, NotFound, Unauthorized, Unavailable
 from hub.core.events import EventBus
 from hub.core.ids import new_id
+from hub.core.phrases import phrase
 from hub.core.repairs import Repairs, Severity
 from hub.core.secret import Secret
 from hub.core.tasks import TaskOwner
@@ -449,10 +450,14 @@ class Gateway:
         self._repairs.raise_(
             OWNER,
             "plain_http",
-            "The hub is reached over plain HTTP",
-            f"It listens on {self.settings.host} without TLS: whoever shares the network can read tokens and chats. "
-            "Set `http: tls: {certificate: FILE, key: FILE}`, or keep `http: host: 127.0.0.1` and put a reverse proxy "
-            "with TLS in front.",
+            phrase("The hub is served over plain HTTP"),
+            phrase(
+                "It listens on {host} without TLS, so anyone on the network can read tokens and chats. Set "
+                "`{setting}`, or keep `{local}` and put a reverse proxy with TLS in front.",
+                host=self.settings.host,
+                setting="http: tls: {certificate: FILE, key: FILE}",
+                local="http: host: 127.0.0.1",
+            ),
             severity=Severity.WARNING,
             location={"path": "http.tls"},
         )

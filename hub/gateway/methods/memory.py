@@ -60,13 +60,13 @@ class MemoryMethods:
         search = Schema(
             {
                 Required("query", description="What is looked for; an empty one gives the latest entries."): QUERY,
-                Optional("limit", description="How many passages at most; as configured without it."): AnyOf(
+                Optional("limit", description="Maximum number of passages; the configured one if omitted."): AnyOf(
                     None, All(integer, Range(min=1, max=HITS_LIMIT))
                 ),
-                Optional("kind", description="Only what is of this sort."): AnyOf(None, _KIND),
-                Optional("trusted", description="Only what came from this home's people, or only what did not."): AnyOf(
-                    None, boolean
-                ),
+                Optional("kind", description="Only entries of this kind."): AnyOf(None, _KIND),
+                Optional(
+                    "trusted", description="Only entries from the people of this home, or only the others."
+                ): AnyOf(None, boolean),
                 **_FROM,
                 **AGENT,
             }
@@ -84,8 +84,8 @@ class MemoryMethods:
                 Required("text", description="One sentence that can be understood on its own."): All(
                     told, Length(max=ENTRY_LIMIT)
                 ),
-                Optional("kind", default=MemoryKind.FACT.value, description="What sort of thing it is."): _KIND,
-                Optional("replaces", description="Words of the entry that is no longer true; it is struck."): AnyOf(
+                Optional("kind", default=MemoryKind.FACT.value, description="The kind of entry."): _KIND,
+                Optional("replaces", description="Words of the entry that is no longer true; it is struck out."): AnyOf(
                     None, All(told, Length(min=1, max=QUERY_LIMIT))
                 ),
                 Optional(

@@ -288,7 +288,7 @@ def test_the_midnight_sun_does_not_set() -> None:
 
 
 def test_without_a_place_nobody_knows_the_sun() -> None:
-    with pytest.raises(ConditionError, match="where the home is"):
+    with pytest.raises(ConditionError, match="the location of the home"):
         ask(make_parts(), {"condition": "sun", "after": "sunset"})
 
 
@@ -318,7 +318,7 @@ def test_presence(raw: dict[str, Any], holds: bool, reason: str) -> None:
 def test_who_is_nowhere_to_be_seen_is_neither_at_home_nor_away(state: str) -> None:
     found = ask(lit(person__anna="unknown"), {"condition": "presence", "person": "anna", "state": state})
 
-    assert (found.holds, found.reason) == (False, "nobody knows where Anna is")
+    assert (found.holds, found.reason) == (False, "it is not known where Anna is")
 
 
 def test_a_person_who_does_not_live_here_is_an_error() -> None:
@@ -390,8 +390,8 @@ def test_what_is_wrong_is_told(raw: Any, said: str) -> None:
             "it is after 30 min before sunset",
         ),
         ({"condition": "trigger", "id": ["a", "b"]}, "trigger a or b set it off"),
-        ({"condition": "presence", "person": "all", "state": "away"}, "everybody is away"),
-        ({"condition": "presence"}, "somebody is at home"),
+        ({"condition": "presence", "person": "all", "state": "away"}, "everyone is away"),
+        ({"condition": "presence"}, "someone is at home"),
         (
             {"condition": "budget", "cost_usd": {"below": 2}, "agent": "main"},
             "less than $2.00 were spent today by the agent main",

@@ -38,7 +38,7 @@ def test_several_triggers_and_conditions_are_lists() -> None:
     found = told(
         triggers=[
             {"trigger": "state", "entity_id": "light.hall", "to": "on", "id": "lamp"},
-            {"trigger": "event", "event_type": "doorbell", "alias": "Somebody rings", "enabled": False},
+            {"trigger": "event", "event_type": "doorbell", "alias": "Someone rings", "enabled": False},
         ],
         conditions=["{{ x }}", {"condition": "trigger", "id": "lamp", "alias": "It was the lamp"}],
     )
@@ -46,9 +46,9 @@ def test_several_triggers_and_conditions_are_lists() -> None:
     assert found[1] == "Runs on any of these:"
     assert found[2].startswith("   - when ")
     assert found[2].endswith("(lamp)")
-    assert found[3] == "   - Somebody rings (not enabled)"
+    assert found[3] == "   - Someone rings (not enabled)"
     assert found[4:7] == [
-        "Only if all of these hold:",
+        "Only if all of these are true:",
         "   - the template {{ x }} is true",
         "   - It was the lamp",
     ]
@@ -102,29 +102,32 @@ def test_steps_within_steps_are_told_further_in() -> None:
         "         1. test.done",
         "         2. test.done",
         "   8. go on only if the template {{ d }} is true",
-        "   9. test.done (not enabled) (errors do not matter)",
+        "   9. test.done (not enabled) (errors are ignored)",
     ]
 
 
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ({"mode": "queued", "max": 3}, "it runs again afterwards (at most 3 in all)"),
+        ({"mode": "queued", "max": 3}, "it runs again afterwards.\nAt most 3 runs"),
         ({"mode": "restart"}, "it starts over"),
         ({"mode": "parallel"}, "several times at once"),
-        ({"catch_up": "none"}, "are let go"),
-        ({"catch_up": {"mode": "last", "within": "2h"}}, "the last is made up for, if they are not older than 2 h."),
-        ({"timeout": "5m"}, "longer than 5 min is ended"),
-        ({"retry": {"attempts": 3}}, "tried 3 times in all, after 10 s at first"),
-        ({"on_error": "continue"}, "the next one is done nevertheless"),
+        ({"catch_up": "none"}, "are skipped."),
+        (
+            {"catch_up": {"mode": "last", "within": "2h"}},
+            "the last one is run late.\nRuns missed more than 2 h ago are skipped.",
+        ),
+        ({"timeout": "5m"}, "longer than 5 min is stopped"),
+        ({"retry": {"attempts": 3}}, "tried 3 times in all, at first after 10 s"),
+        ({"on_error": "continue"}, "the next one is still done"),
         ({"on_error": [DONE]}, "When it fails:\n   1. test.done"),
         ({"rate_limit": {"runs": 2, "per": "1h"}}, "at most 2 times in 1 h"),
         ({"budget": {"cost_usd": 1, "tokens": 500}}, "spent $1 or 500 tokens in 1 d"),
-        ({"approval": "required"}, "the owner is asked"),
-        ({"delete_after_run": True}, "removes itself"),
+        ({"approval": "required"}, "The owner is asked before each run."),
+        ({"delete_after_run": True}, "removed after its run"),
         ({"initial_state": False}, "off after each start"),
         ({"made_by": "agent:main"}, "made by agent:main"),
-        ({}, "Runs only when somebody runs it."),
+        ({}, "Runs only when started by hand."),
     ],
 )
 def test_limits_are_told(config: dict[str, Any], said: str) -> None:
@@ -134,7 +137,7 @@ def test_limits_are_told(config: dict[str, Any], said: str) -> None:
 def test_a_script_is_told_with_what_it_is_given() -> None:
     found = explain_script(script({"alias": "Blink", "fields": {"lamp": {}, "times": None}, "sequence": [DONE]}))
 
-    assert found.splitlines()[:4] == ["Blink", "It is given lamp and times.", "It does:", "   1. test.done"]
+    assert found.splitlines()[:4] == ["Blink", "Its fields are lamp and times.", "It does:", "   1. test.done"]
 
 
 def test_every_trigger_of_home_assistant_is_told_as_a_sentence() -> None:

@@ -64,7 +64,7 @@ def test_no_history_of_firings_and_endings_breaks_a_mode(mode: Mode, maximum: in
 
 
 @pytest.mark.parametrize(
-    ("mode", "text"), [("single", "it runs already"), ("queued", "5 runs"), ("parallel", "5 runs")]
+    ("mode", "text"), [("single", "it is already running"), ("queued", "5 of its runs"), ("parallel", "5 of its runs")]
 )
 def test_a_refusal_says_why(mode: str, text: str) -> None:
     assert text in refusal(mode, 5)

@@ -181,7 +181,7 @@ async def test_single_refuses_and_tells_why(home: Home, caplog: pytest.LogCaptur
 
     assert await home.call("script.slow", answer=True) == {}
 
-    assert "script slow was called and did not run: it runs already" in caplog.text
+    assert "script slow was called and did not run: it is already running" in caplog.text
     (entry,) = await home.traces.not_run("script.slow")
     assert entry["reason"] == "mode"
 

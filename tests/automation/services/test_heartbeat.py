@@ -168,7 +168,7 @@ async def test_it_is_due_only_when_there_is_something_to_do(desk: Desk, openai_s
     assert await moments.why() == (True, "1 checks are due")
 
     await desk.call("agent.heartbeat")
-    assert await moments.why() == (False, "nothing changed since all was in order")
+    assert await moments.why() == (False, "nothing changed since the last check")
     assert (await moments.why(skip_unchanged=False))[0] is True
 
     await desk.post.said("hello")

@@ -322,7 +322,7 @@ async def test_a_webhook_that_is_taken_or_cannot_come_in_is_told(bench: Bench) -
         ({"trigger": "hub", "event": "start"}, "when the hub has started"),
         ({"trigger": "hub", "event": "shutdown"}, "when the hub stops"),
         ({"trigger": "node", "on": "connected", "node_id": "phone"}, "when the node phone connects"),
-        ({"trigger": "node", "on": "event", "event": ["a", "b"]}, "when a node tells a or b"),
+        ({"trigger": "node", "on": "event", "event": ["a", "b"]}, "when a node reports a or b"),
         (
             {"trigger": "agent", "on": "run_ended", "status": "error"},
             "when a run of an agent ends with the status error",

@@ -324,11 +324,11 @@ async def test_disarmed_schedules_leave_the_timetable(bench: Bench) -> None:
         ),
         (
             {"trigger": "time", "at": ["07:30", "sensor.a"], "weekday": ["mon", "tue", "wed"]},
-            "at 07:30 or when sensor.a says on Monday to Wednesday",
+            "at 07:30 or at the time of sensor.a on Monday to Wednesday",
         ),
         (
             {"trigger": "time", "at": {"entity_id": "sensor.a", "offset": -60}},
-            "1 min before the time that sensor.a says",
+            "1 min before the time of sensor.a",
         ),
         ({"trigger": "time_pattern", "minutes": "/5"}, "whenever the clock shows minutes /5"),
         ({"trigger": "sun", "event": "sunset"}, "at sunset"),

@@ -12,6 +12,7 @@ from typing import Any
 
 from hub.core.clock import Clock
 from hub.core.errors import HubError
+from hub.core.phrases import phrase
 from hub.core.repairs import Repairs, Severity
 from hub.core.tasks import TaskOwner
 from hub.memory.contract import Synced
@@ -150,18 +151,21 @@ class Upkeep:
         self._note(agent_id, synced.problem)
 
     def _note(self, agent_id: str, problem: str | None) -> None:
-        """Tell what is in the way, and try again later."""
+        """Open a repair for a problem, and try again later."""
         if problem is None:
             self._failures.pop(agent_id, None)
             self._repairs.clear(SOURCE, agent_id)
             return
         count = self._failures[agent_id] = self._failures.get(agent_id, 0) + 1
-        _log.warning("the memory of %s is not wholly indexed: %s", agent_id, problem)
+        _log.warning("the memory of %s is not fully indexed: %s", agent_id, problem)
         self._repairs.raise_(
             SOURCE,
             agent_id,
-            f"The memory of {agent_id} is not wholly indexed",
-            f"{problem} The files are as they were, and what is indexed can be searched; it is tried again by itself.",
+            phrase("The memory of {agent} is not fully indexed", agent=agent_id),
+            phrase(
+                "{problem} The files are unchanged, and what is indexed can be searched. It is retried automatically.",
+                problem=problem,
+            ),
             severity=Severity.WARNING,
         )
         self.look_later(agent_id, RETRY_S[min(count, len(RETRY_S)) - 1])

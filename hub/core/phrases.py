@@ -1,0 +1,74 @@
+"""Sentences for people that keep their template and values, so that a page can show them in another language."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+
+class Phrase(str):
+    """A sentence in English; everything that takes text takes it.
+
+    Attributes:
+        template: The message id, with `{name}` for each value.
+        values: What is filled in: text, phrases, or lists of them, which are joined by commas.
+    """
+
+    __slots__ = ("template", "values")
+
+    template: str
+    values: Mapping[str, Any]
+
+    def __new__(cls, plain: str, template: str = "", values: Mapping[str, Any] | None = None) -> Self:
+        """Return the phrase that reads `plain` in English."""
+        made = super().__new__(cls, plain)
+        made.template = template
+        made.values = values or {}
+        return made
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the template and the values as plain data; `restored` reads it."""
+        return {"text": self.template, "values": {key: _data(value) for key, value in self.values.items()}}
+
+
+def phrase(template: str, /, **values: Any) -> Phrase:
+    """Return a sentence made of a template, which the catalogues translate, and its values."""
+    return Phrase(template.format(**{key: _plain(value) for key, value in values.items()}), template, values)
+
+
+def restored(plain: str, data: object) -> str:
+    """Return the phrase that `as_data` described, or `plain` when `data` describes none."""
+    if not isinstance(data, Mapping) or not isinstance(values := data.get("values"), Mapping):
+        return plain
+    return Phrase(plain, str(data.get("text")), {str(key): _restored(value) for key, value in values.items()})
+
+
+def rewritten(text: str, change: Callable[[str], str]) -> str:
+    """Return a text or a phrase with `change` applied to what is filled in, such as a redaction."""
+    if not isinstance(text, Phrase):
+        return change(text)
+    return Phrase(change(text), text.template, {key: _rewritten(value, change) for key, value in text.values.items()})
+
+
+def _rewritten(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_rewritten(each, change) for each in value]
+    return rewritten(value if isinstance(value, str) else str(value), change)
+
+
+def _plain(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+def _data(value: Any) -> Any:
+    if isinstance(value, Phrase):
+        return {"plain": str(value), **value.as_data()}
+    return [_data(each) for each in value] if isinstance(value, (list, tuple)) else str(value)
+
+
+def _restored(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return restored(str(value.get("plain", "")), value)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_restored(each) for each in value]
+    return str(value)

@@ -1,0 +1,46 @@
+"""What set a run off, in words: a phrase for each kind of trigger, filled from what it told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.core.phrases import Phrase
+
+TRIGGER_TEXTS: Mapping[str, str] = {
+    "agent": "Agent",
+    "at": "Date and time",
+    "command": "Command",
+    "conversation": "sentence “{sentence}”",
+    "cron": "Cron expression",
+    "event": "event {event}",
+    "every": "Interval",
+    "feed": "Feed",
+    "file": "file {path}",
+    "heartbeat": "Heartbeat",
+    "hub": "Hub",
+    "manual": "started by hand",
+    "message": "Message",
+    "mqtt": "MQTT topic {topic}",
+    "node": "Node",
+    "numeric_state": "numeric state of {entity_id}",
+    "state": "state of {entity_id}",
+    "sun": "Sun",
+    "template": "Template",
+    "time": "Time of day",
+    "time_pattern": "Time pattern",
+    "webhook": "Webhook",
+}
+
+
+def trigger_text(trigger: Any) -> str:
+    """Return what a trigger that fired is called; its alias or description when its kind is unknown here."""
+    if not isinstance(trigger, Mapping):
+        return str(trigger or "")
+    plain = str(trigger.get("description") or trigger.get("alias") or trigger.get("platform") or "")
+    template = TRIGGER_TEXTS.get(str(trigger.get("platform")))
+    if template is None or not plain:
+        return plain
+    event = trigger.get("event")
+    values = {**trigger, "event": event.get("event_type", "") if isinstance(event, Mapping) else event}
+    return Phrase(plain, template, {key: str(value) for key, value in values.items()})
