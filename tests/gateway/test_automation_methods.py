@@ -219,7 +219,7 @@ async def test_a_script_is_told_in_plain_words(house: FullRig) -> None:
         wrong = await refused(client, "automation.explain", {"id": "script.nothing"})
 
     assert told["id"] == "script.greet"
-    assert "It is given who." in told["text"]
+    assert "Its fields are who." in told["text"]
     assert wrong["code"] == "NOT_FOUND"
 
 

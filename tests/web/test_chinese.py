@@ -135,8 +135,9 @@ VALUES = (
     "GET HEAD POST PUT PATCH aborted all allow announce any auto automation body channel choice connected continue "
     "created day days deleted deny depth direct disabled disconnected en error event fail false fri generic github "
     "group header home hour hours hub id isolated integration last latest local main message minutes modified mon no "
-    "none now off offline ok on option parallel person principal profile queued required sat score shutdown silent single "
-    "start daily de stop stripe sun sunrise sunset telegram text thu to true tue unknown warning webchat wed yes"
+    "none now off offline ok on option parallel person principal profile queued required sat score shutdown "
+    "silent single start daily de "
+    "stop stripe sun sunrise sunset telegram text thu to true tue unknown warning webchat wed yes"
 )
 """Values and keys of YAML, states, and ids, which are the same in every language."""
 IDENTIFIER = re.compile(
