@@ -36,6 +36,9 @@ def register_tools(
 ) -> Unsubscribe:
     """Register `tool.invoke`; its response has `output` (what a model would be told), `details` and `trusted`.
 
+    What somebody else than the owner had a tool do, or words from outside had, is not trusted: they chose the
+    arguments, and the output repeats them.
+
     Returns:
         A function that removes it.
     """
@@ -57,7 +60,9 @@ def register_tools(
         result = await invoke_tool(tools, request, redact=redact)
         if result.is_error:
             raise ToolFailed(result.output.removeprefix("error: "), details={"tool": data["tool"]})
-        return {"output": result.output, "details": dict(result.details), "trusted": result.trusted}
+        authority = call.context.authority
+        trusted = result.trusted and authority.owner and not authority.tainted
+        return {"output": result.output, "details": dict(result.details), "trusted": trusted}
 
     return services.register(
         "tool",
