@@ -132,7 +132,7 @@ class Hub:
             agents=agents,
             channels=self.channels,
             outbox=self.outbox,
-            ingress=self.gateway.ingress,
+            gateway=self.gateway,
             reload=self._reload,
             restart=lambda: self._on_restart(),  # noqa: PLW0108  set at start
             stop=lambda: self._on_stop(),  # noqa: PLW0108

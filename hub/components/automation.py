@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any
+
+from msgspec.structs import replace
 
 from hub.agent.agents import Agents
 from hub.automation.assembly import AutomationDependencies, AutomationEngine
+from hub.automation.editing.schedule_editor import EVENT_SCHEDULED
+from hub.automation.engine.makers import AutomationMakers
 from hub.components.agents import AgentsComponent
 from hub.components.component import Component
 from hub.components.foundation import Foundation
@@ -13,9 +18,10 @@ from hub.components.security import SecurityComponent
 from hub.components.storage import StorageComponent
 from hub.components.tools import ToolsComponent
 from hub.config.store import ConfigStore, ReloadResult
+from hub.core.events import Event
 from hub.core.stages import Stage
-from hub.gateway.access.ingress import Ingress
-from hub.gateway.calls.contract import Method, Route
+from hub.gateway.calls.contract import Method, MethodCall, Route
+from hub.gateway.connection.server import Gateway
 from hub.gateway.http_api.webhooks import webhook_routes
 from hub.gateway.methods.automation_edits import AutomationEdits
 from hub.gateway.methods.automation_trials import AutomationTrials
@@ -34,6 +40,10 @@ from hub.models.registry import ModelRegistry
 from hub.sections import blueprint_folders
 from hub.security.redaction import Redactor
 from hub.sessions.store import SessionStore
+
+MAKING = frozenset({"automation.save", "automation.duplicate", "blueprint.use", "cron.add", "cron.update"})
+"""Methods that make or change an automation; their answer has its `id`."""
+MAKERS_EVERY_S = 0.8
 
 
 class AutomationComponent(Component):
@@ -62,14 +72,15 @@ class AutomationComponent(Component):
         agents: AgentsComponent,
         channels: ChannelRegistry,
         outbox: Outbox,
-        ingress: Ingress,
+        gateway: Gateway,
         reload: Callable[[], Awaitable[ReloadResult]],
         restart: Callable[[], None],
         stop: Callable[[], None],
     ) -> None:
         self._base = base
         self._agents = agents.agents
-        self._ingress = ingress
+        self._ingress = gateway.ingress
+        self._authenticator = gateway.authenticator
         self.engine = AutomationEngine(
             AutomationDependencies(
                 home=base.home,
@@ -103,10 +114,16 @@ class AutomationComponent(Component):
                 blueprint_folders=lambda: blueprint_folders(base.config.current, base.schemas.catalog),
             )
         )
+        self._makers = AutomationMakers(
+            storage.db, base.repairs, self.engine.automations, self._authenticator.all_valid
+        )
 
     def stages(self) -> Sequence[Stage]:
-        """Return the stage of the engine."""
-        return [Stage("automations", self.engine.open, self.engine.close, 60.0)]
+        """Return the stages of the engine, and of the automations that end with the credentials they were made with."""
+        return [
+            Stage("automations", self.engine.open, self.engine.close, 60.0),
+            Stage("makers of automations", self._watch_makers, self._leave_makers),
+        ]
 
     async def apply(self, changed: frozenset[str]) -> None:
         """Take over automations, scripts and people."""
@@ -114,11 +131,42 @@ class AutomationComponent(Component):
 
     def methods(self) -> Iterable[Method]:
         """Return the methods about automations, scripts, blueprints, schedules, services, states and events."""
-        return automation_methods(self.engine, self._agents, self._base.config, self._base.redactor)
+        methods = automation_methods(self.engine, self._agents, self._base.config, self._base.redactor)
+        return [self._noting(each) if each.name in MAKING else each for each in methods]
 
     def routes(self) -> Iterable[Route]:
         """Return the addresses of webhooks."""
         return webhook_routes(self._ingress, self.engine.webhooks)
+
+    def _noting(self, method: Method) -> Method:
+        """Return a method that makes or changes an automation, and remembers with which credentials."""
+
+        async def handler(call: MethodCall) -> Any:
+            made = await method.handler(call)
+            await self._makers.note(str(made["id"]), self._authenticator.links(call.caller))
+            return made
+
+        return replace(method, handler=handler)
+
+    async def _note_scheduled(self, event: Event) -> None:
+        """Remember the token or device for whom an agent scheduled something."""
+        data = event.data
+        if data["made_by"] is not None and data["action"] != "removed":
+            await self._makers.note(data["id"], self._authenticator.links_of(event.context.authority.principal))
+
+    async def _watch_makers(self) -> None:
+        await self._makers.open()
+        self._unlisten = self._base.bus.listen(EVENT_SCHEDULED, self._note_scheduled)
+        self._watching = self._base.tasks.spawn(self._end_made(), name="end what ended credentials made")
+
+    async def _leave_makers(self) -> None:
+        self._unlisten()
+        self._watching.cancel()
+
+    async def _end_made(self) -> None:
+        while True:
+            await self._makers.end()
+            await self._base.clock.sleep(MAKERS_EVERY_S)
 
 
 def automation_methods(

@@ -158,5 +158,10 @@ def _add_position(connection: sqlite3.Connection, table: str) -> None:
         connection.execute(index)
 
 
-HUB_MIGRATIONS = (first, second, third, fourth, fifth, sixth)
+def seventh(connection: sqlite3.Connection) -> None:
+    """Add with which credentials an automation was made."""
+    connection.execute("CREATE TABLE automation_makers(id TEXT PRIMARY KEY, links TEXT NOT NULL)")
+
+
+HUB_MIGRATIONS = (first, second, third, fourth, fifth, sixth, seventh)
 """In order; one that was released is never changed, only followed by another."""

@@ -16,6 +16,7 @@ from hub.storage.schema_version import Migration
 TABLES = {
     "approvals",
     "automation_authority",
+    "automation_makers",
     "automation_runs",
     "automation_state",
     "devices",

@@ -130,6 +130,7 @@ class Automation:
         self._kept.armed.clear()
         self._kept.handled.clear()
         self._parts.repairs.clear(REPAIRS, f"{self.id}:paused")
+        self._parts.repairs.clear(REPAIRS, f"{self.id}:maker")
         self.disarm()
         self.arm()
         self.show()

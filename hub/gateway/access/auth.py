@@ -248,6 +248,17 @@ class Authenticator:
             return frozenset({own, *caller.came_from})
         return caller.came_from
 
+    def links_of(self, principal: str) -> frozenset[str]:
+        """Return what is made on behalf of a principal depends on: a token or a device; nothing for anybody else."""
+        kind, _, id = principal.partition(":")
+        if kind == "token":
+            token = self._tokens.get(id) if self._tokens is not None else None
+            return frozenset({f"{principal}@{token.generation}", *token.made_by} if token is not None else {principal})
+        if kind != "device" or self._devices is None:
+            return frozenset()
+        grants = [each for each in self._devices.grants() if each.device_id == id]
+        return frozenset().union(*({each.link, *each.made_by} for each in grants)) or frozenset({principal})
+
     def _generation(self, credential_id: str) -> int | None:
         kind, _, id = credential_id.partition(":")
         if kind == "token":
