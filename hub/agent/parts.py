@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from datetime import tzinfo
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from hub.agent.agents import Agents
 from hub.agent.conversation import RunConversation
@@ -47,7 +47,12 @@ class UsageLog(Protocol):
 
 
 class RunDependencies(Struct, frozen=True):
-    """The parts of the hub that a run stands on."""
+    """The parts of the hub that runs work with.
+
+    Attributes:
+        history: Where usage is kept, when it is.
+        before: Asked before each run hears its words.
+    """
 
     sessions: SessionStore
     agents: Agents
@@ -59,10 +64,13 @@ class RunDependencies(Struct, frozen=True):
     history: UsageLog | None
     redactor: Redactor
     tasks: TaskOwner
-    zone: Callable[[], tzinfo]
-    conversations: ConversationSource
-    prompts: Prompts
+    conversations: ConversationSource = field(default_factory=lambda: ConversationSource())  # noqa: PLW0108  defined below
+    prompts: Prompts = field(default_factory=lambda: Prompts())  # noqa: PLW0108
     before: tuple[Before, ...] = ()
+
+    def zone(self) -> tzinfo:
+        """Return the home's time zone."""
+        return self.workspaces.zone()
 
     def now_ms(self) -> int:
         """Milliseconds since the epoch."""

@@ -14,28 +14,19 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from hub.agent.agents import Agents
 from hub.agent.execution import Execution
 from hub.agent.outcome import RunOutcome
-from hub.agent.parts import Before, ConversationSource, Prompts, RunDependencies, UsageLog
+from hub.agent.parts import Before, RunDependencies
 from hub.agent.run import AgentRun, Phase
 from hub.agent.run_request import ActiveRun, Recovered, RunRequest, RunResult, RunStatus
 from hub.agent.runs import RunState, RunStore
 from hub.agent.unfinished_runs import settle_left_open
-from hub.agent.workspace import Workspaces
-from hub.core.clock import Clock
 from hub.core.errors import HubError, NotFound, Unavailable
-from hub.core.events import EventBus
 from hub.core.ids import new_id
 from hub.core.lanes import Lanes
 from hub.core.sql import SqlConnection
-from hub.core.tasks import TaskOwner
-from hub.models.registry import ModelRegistry
-from hub.security.redaction import Redactor
-from hub.sessions.store import SessionStore
 from hub.sessions.transcript_file import FileSync
 from hub.storage.database import Database
-from hub.tools.registry import ToolRegistry
 
 __all__ = ["ActiveRun", "AgentRunner", "Recovered", "RunRequest", "RunResult", "RunStatus"]
 
@@ -49,54 +40,17 @@ class AgentRunner:
     """Runs agents.
 
     Args:
+        parts: What its runs work with; their task owner owns the runs.
         db: The hub database.
-        sessions: Where conversations are kept.
-        agents: Who can answer.
-        workspaces: Their files, and the home's time zone.
-        models: The models they ask.
-        tools: The tools they use.
         lanes: How many run at once.
-        bus: Told of everything that happens in a run.
-        clock: Time.
-        history: Where usage is kept, when it is.
-        redactor: Takes secrets out of what tools give back.
-        tasks: Owner of the runs.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917  the composition root hands each part; they are bundled right below
-        self,
-        db: Database,
-        sessions: SessionStore,
-        agents: Agents,
-        workspaces: Workspaces,
-        models: ModelRegistry,
-        tools: ToolRegistry,
-        lanes: Lanes,
-        bus: EventBus,
-        clock: Clock,
-        history: UsageLog | None,
-        redactor: Redactor,
-        tasks: TaskOwner,
-    ) -> None:
+    def __init__(self, parts: RunDependencies, db: Database, lanes: Lanes) -> None:
+        self._parts = parts
         self._db = db
         self._lanes = lanes
-        self._tasks = tasks
-        self._parts = RunDependencies(
-            sessions,
-            agents,
-            workspaces,
-            models,
-            tools,
-            bus,
-            clock,
-            history,
-            redactor,
-            tasks,
-            workspaces.zone,
-            ConversationSource(),
-            Prompts(),
-        )
-        self._runs = RunStore(db, self._parts.now_ms)
+        self._tasks = parts.tasks
+        self._runs = RunStore(db, parts.now_ms)
         self._asking = asyncio.Lock()
         self._active: dict[str, AgentRun] = {}
         # None: its row is written, and `run` is about to be called.

@@ -24,7 +24,7 @@ from hub.automation.engine.result_notice import ResultNotices
 from hub.automation.engine.saved_states import KeptStates
 from hub.automation.engine.script import ScriptDesk
 from hub.automation.engine.scripts import SECTION as SCRIPTS, Scripts
-from hub.automation.heartbeat.heartbeats import Heartbeats
+from hub.automation.heartbeat.heartbeats import HeartbeatDependencies, Heartbeats
 from hub.automation.running.run import Run
 from hub.automation.running.template_functions import TemplateFunctions
 from hub.automation.running.waiting import WaitingRuns
@@ -184,19 +184,21 @@ class AutomationEngine:
         self.automations = Automations(desk, db, self.blueprints.expand, self._owner)
         self.scripts = Scripts(ScriptDesk(self.parts, {}, self.traces, waiting), self._expand_script)
         self.heartbeats = Heartbeats(
-            self._runs,
-            needs.agents,
-            needs.workspaces,
-            needs.sessions,
-            needs.lanes,
-            self.system_events,
-            self._addresses,
-            self._delivery,
-            db,
-            needs.states,
-            bus,
-            clock,
-            needs.zone,
+            HeartbeatDependencies(
+                runs=self._runs,
+                agents=needs.agents,
+                workspaces=needs.workspaces,
+                sessions=needs.sessions,
+                lanes=needs.lanes,
+                events=self.system_events,
+                addresses=self._addresses,
+                delivery=self._delivery,
+                db=db,
+                states=needs.states,
+                bus=bus,
+                clock=clock,
+                zone=needs.zone,
+            )
         )
         self.scheduled = ScheduleService(
             needs.config,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hub.agent.agents import Agents
+from hub.agent.parts import RunDependencies
 from hub.agent.runner import AgentRunner
 from hub.agent.workspace import Workspaces
 from hub.components.component import Component
@@ -43,20 +44,19 @@ class AgentsComponent(Component):
         self.agents = Agents(base.section("agents"), base.home)
         self.workspaces = Workspaces(self.agents, people, base.home, base.clock, base.zone)
         self.tasks = TaskOwner("runs")
-        self.runner = AgentRunner(
-            db=storage.db,
+        parts = RunDependencies(
             sessions=sessions,
             agents=self.agents,
             workspaces=self.workspaces,
             models=models,
             tools=tools,
-            lanes=self.lanes,
             bus=base.bus,
             clock=base.clock,
             history=storage.history,
             redactor=base.redactor,
             tasks=self.tasks,
         )
+        self.runner = AgentRunner(parts, storage.db, self.lanes)
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage that makes the workspaces ready."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hub.agent.agents import Agents
+from hub.agent.parts import RunDependencies
 from hub.agent.run_request import RunRequest
 from hub.agent.runner import AgentRunner
 from hub.agent.workspace import Workspaces
@@ -93,20 +94,19 @@ class AgentHouse:
         self.usages = Usages()
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.bus.listen("*", self._hear)
-        self.runner = AgentRunner(
-            self.db,
-            self.sessions,
-            self.agents,
-            self.workspaces,
-            self.models,
-            self.tools,
-            self.lanes,
-            self.bus,
-            self.clock,
-            self.usages,
-            self.redactor,
-            self.tasks,
+        parts = RunDependencies(
+            sessions=self.sessions,
+            agents=self.agents,
+            workspaces=self.workspaces,
+            models=self.models,
+            tools=self.tools,
+            bus=self.bus,
+            clock=self.clock,
+            history=self.usages,
+            redactor=self.redactor,
+            tasks=self.tasks,
         )
+        self.runner = AgentRunner(parts, self.db, self.lanes)
 
     async def open(self) -> None:
         await self.db.open()

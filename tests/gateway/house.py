@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hub.agent.agents import Agents
+from hub.agent.parts import RunDependencies
 from hub.agent.runner import AgentRunner
 from hub.agent.workspace import Workspaces
 from hub.automation.assembly import AutomationDependencies, AutomationEngine
@@ -123,20 +124,19 @@ class FullRig(Rig):
         self.tools = ToolRegistry(self.bus, ask=self.approvals.ask)
         self.lanes = Lanes()
         self.workspaces = Workspaces(self.agents, lambda: people, self.home, self.clock, lambda: UTC)
-        self.runner = AgentRunner(
-            db=self.db,
+        parts = RunDependencies(
             sessions=self.sessions,
             agents=self.agents,
             workspaces=self.workspaces,
             models=self.models,
             tools=self.tools,
-            lanes=self.lanes,
             bus=self.bus,
             clock=self.clock,
             history=None,
             redactor=self.redactor,
             tasks=self.tasks,
         )
+        self.runner = AgentRunner(parts, self.db, self.lanes)
         self.channels = ChannelRegistry(self.bus)
         commands = Commands(lambda: "en")
         add_session_commands(

@@ -99,51 +99,42 @@ class _Verdict(Struct):
     state: HeartbeatState = field(default_factory=HeartbeatState)
 
 
-class Heartbeats:
-    """Lets agents' hearts beat.
+class HeartbeatDependencies(Struct, frozen=True):
+    """What heartbeats need.
 
-    Args:
+    Attributes:
         runs: Asks the runner.
         workspaces: Know which files hold words from outside.
-        zone: The home's time zone as configured now.
+        zone: Returns the home's time zone as configured now.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917  the composition root hands each part
-        self,
-        runs: AgentRuns,
-        agents: Agents,
-        workspaces: Workspaces,
-        sessions: SessionStore,
-        lanes: Lanes,
-        events: SystemEvents,
-        addresses: Addresses,
-        delivery: ResultDelivery,
-        db: Database,
-        states: StateMachine,
-        bus: EventBus,
-        clock: Clock,
-        zone: Callable[[], tzinfo],
-    ) -> None:
-        self._runs = runs
-        self._agents = agents
-        self._workspaces = workspaces
-        self._sessions = sessions
-        self._lanes = lanes
-        self._events = events
-        self._addresses = addresses
-        self._delivery = delivery
-        self._db = db
-        self._states = states
-        self._bus = bus
-        self._clock = clock
-        self._zone = zone
+    runs: AgentRuns
+    agents: Agents
+    workspaces: Workspaces
+    sessions: SessionStore
+    lanes: Lanes
+    events: SystemEvents
+    addresses: Addresses
+    delivery: ResultDelivery
+    db: Database
+    states: StateMachine
+    bus: EventBus
+    clock: Clock
+    zone: Callable[[], tzinfo]
+
+
+class Heartbeats:
+    """Runs the heartbeats of agents."""
+
+    def __init__(self, needs: HeartbeatDependencies) -> None:
+        self._needs = needs
         self.last: Mapping[str, Any] | None = None
         """What the event of the last heartbeat told."""
 
     async def open(self) -> None:
         """Show how each agent's heart beat last."""
-        for agent in self._agents.all():
-            state = await self._db.read(lambda connection, id=agent.id: load(connection, id))  # type: ignore[misc]
+        for agent in self._needs.agents.all():
+            state = await self._needs.db.read(lambda connection, id=agent.id: load(connection, id))  # type: ignore[misc]
             if state.result is not None:
                 self._show(agent.id, state, None)
 
@@ -154,8 +145,8 @@ class Heartbeats:
             agent_id: The agent.
             skip_unchanged: Whether it has not when nothing changed since it last found all in order.
         """
-        agent = self._agents.get(agent_id)
-        if self._runs.busy(agent.id):
+        agent = self._needs.agents.get(agent_id)
+        if self._needs.runs.busy(agent.id):
             return DueHeartbeat(False, phrase("{agent} is answering someone", agent=agent.name))
         view = await self._look(agent, heartbeat_file.CHECKS_LIMIT)
         if view.events:
@@ -188,19 +179,19 @@ class Heartbeats:
         Raises:
             AgentRunFailed: It gave no answer.
         """
-        agent = self._agents.get(beat.agent_id)
-        begun = self._clock.monotonic()
+        agent = self._needs.agents.get(beat.agent_id)
+        begun = self._needs.clock.monotonic()
         view = await self._look(agent, beat.checks)
         if not view.events and not view.due and not view.checklist.notes:
             reason = f"{FILE} is empty" if view.checklist.is_empty else "no check is due"
-            state = replace(view.state, last=self._clock.time(), result="skipped")
-            await self._db.write(lambda connection: store(connection, agent.id, state, self._now_ms()))
+            state = replace(view.state, last=self._needs.clock.time(), result="skipped")
+            await self._needs.db.write(lambda connection: store(connection, agent.id, state, self._now_ms()))
             self._tell(agent.id, "skipped", state, context, begun, reason=reason)
             return {"status": "skipped", "text": None, "reason": reason, "reply": "", "delivered": False, "checks": []}
-        place = await self._addresses.target(beat.target, agent_id=agent.id)
+        place = await self._needs.addresses.target(beat.target, agent_id=agent.id)
         verdict = _Verdict(state=view.state)
         wanted = replace(self._wanted(agent, beat, view, context, place, verdict, key), began=began)
-        result = await self._runs.run(wanted)
+        result = await self._needs.runs.run(wanted)
         if result is None:
             return {"status": "skipped", "text": None, "reason": "its conversation waits for this", "delivered": False}
         if result.status is not RunStatus.OK:
@@ -219,14 +210,14 @@ class Heartbeats:
     async def _look(self, agent: Agent, limit: int) -> _View:
         text, trusted = await asyncio.to_thread(self._read, agent)
         checklist = heartbeat_file.parse(text)
-        events = tuple(await self._events.waiting(agent_id=agent.id))
-        state, heard = await self._db.read(
+        events = tuple(await self._needs.events.waiting(agent_id=agent.id))
+        state, heard = await self._needs.db.read(
             lambda connection: (
                 load(connection, agent.id),
                 connection.execute("SELECT max(position) FROM inbox WHERE state != 'rejected'").fetchone()[0],
             )
         )
-        due = tuple(heartbeat_file.due(checklist.checks, state.looked, self._clock.time(), limit))
+        due = tuple(heartbeat_file.due(checklist.checks, state.looked, self._needs.clock.time(), limit))
         signature = sha256(f"{text}\0{heard}".encode("utf-8", "replace")).hexdigest()[:16]
         return _View(checklist, due, events, state, signature, trusted)
 
@@ -239,7 +230,7 @@ class Heartbeats:
         except (OSError, PathRefused, HubError) as error:
             _log.warning("the %s of agent %s cannot be read: %s", FILE, agent.id, error)
             return "", True
-        return data.decode("utf-8", "replace"), not self._workspaces.outside.holds(agent.id, data)
+        return data.decode("utf-8", "replace"), not self._needs.workspaces.outside.holds(agent.id, data)
 
     def _wanted(
         self,
@@ -255,17 +246,17 @@ class Heartbeats:
         authority = context.authority if trusted else context.authority.narrow(tainted=True)
         child = context.child(authority)
         told = (view.state.told, view.state.text) if view.state.told is not None and view.state.text else None
-        zone = self._zone()
+        zone = self._needs.zone()
 
         def on_final(connection: SqlConnection, result: RunResult) -> None:
             self._judge(connection, agent.id, beat, view, result, verdict)
             if place is not None and verdict.status == "alert" and verdict.text is not None:
-                self._delivery.insert(connection, place, verdict.text, child, run_id=result.run_id)
+                self._needs.delivery.insert(connection, place, verdict.text, child, run_id=result.run_id)
 
         def after(result: RunResult) -> None:
             if place is not None and verdict.status == "alert" and verdict.text is not None:
                 came_with = child.tainted() if result.tainted else child
-                self._delivery.sent(place, verdict.text, came_with, result.run_id)
+                self._needs.delivery.sent(place, verdict.text, came_with, result.run_id)
 
         return RequestedRun(
             agent.id,
@@ -292,8 +283,8 @@ class Heartbeats:
         verdict: _Verdict,
     ) -> None:
         """Decide what of an answer is told and remember it; in the transaction that ends the run."""
-        now = self._clock.time()
-        day = f"{datetime.fromtimestamp(now, self._zone()):%Y-%m-%d}"
+        now = self._needs.clock.time()
+        day = f"{datetime.fromtimestamp(now, self._needs.zone()):%Y-%m-%d}"
         usage = result.usage
         state = load(connection, agent_id).spent(day, usage.cost_usd or 0.0, usage.total_tokens)
         state = replace(state, last=now, result="failed", signature=None)
@@ -310,18 +301,18 @@ class Heartbeats:
             state = replace(state, result=verdict.status).looked_at(
                 {check.id: now for check in view.due}, frozenset(check.id for check in view.checklist.checks)
             )
-            statement, rows = self._events.taking(event.id for event in view.events)
+            statement, rows = self._needs.events.taking(event.id for event in view.events)
             connection.executemany(statement, rows)
         store(connection, agent_id, state, self._now_ms())
         verdict.state = state
 
     async def _forget(self, result: RunResult, context: Context) -> None:
         """Take a heartbeat that found all in order out of the main conversation; its file keeps it."""
-        session = self._sessions.get(result.session_key)
+        session = self._needs.sessions.get(result.session_key)
         if session is None:
             return
-        async with self._lanes.hold(f"session:{session.key}", context.child(), Priority.BACKGROUND):
-            transcript = await self._sessions.open_transcript(session)
+        async with self._needs.lanes.hold(f"session:{session.key}", context.child(), Priority.BACKGROUND):
+            transcript = await self._needs.sessions.open_transcript(session)
             branch = transcript.branch()
             begun = next((at for at, entry in enumerate(branch) if entry.run_id == result.run_id), None)
             if not begun or any(entry.run_id != result.run_id for entry in branch[begun:]):
@@ -349,17 +340,17 @@ class Heartbeats:
             "reason": reason,
             "channel": place.address.channel if place is not None else None,
             "to": place.address.peer if place is not None else None,
-            "duration_ms": round((self._clock.monotonic() - begun) * 1000),
+            "duration_ms": round((self._needs.clock.monotonic() - begun) * 1000),
             "ts_ms": self._now_ms(),
             "cost_today_usd": state.cost_usd,
         }
         self.last = told
-        self._bus.fire(EVENT_HEARTBEAT, dict(told), context)
+        self._needs.bus.fire(EVENT_HEARTBEAT, dict(told), context)
 
     def _show(self, agent_id: str, state: HeartbeatState, context: Context | None) -> None:
-        zone = self._zone()
-        today = f"{datetime.fromtimestamp(self._clock.time(), zone):%Y-%m-%d}" == state.day
-        self._states.set(
+        zone = self._needs.zone()
+        today = f"{datetime.fromtimestamp(self._needs.clock.time(), zone):%Y-%m-%d}" == state.day
+        self._needs.states.set(
             f"heartbeat.{agent_id.replace('-', '_')}",
             state.result or "unknown",
             {
@@ -375,4 +366,4 @@ class Heartbeats:
         )
 
     def _now_ms(self) -> int:
-        return int(self._clock.time() * 1000)
+        return int(self._needs.clock.time() * 1000)

@@ -7,7 +7,7 @@ from datetime import UTC
 from pathlib import Path
 from typing import Any
 
-from hub.automation.heartbeat.heartbeats import Heartbeats
+from hub.automation.heartbeat.heartbeats import HeartbeatDependencies, Heartbeats
 from hub.automation.services.addresses import Addresses
 from hub.automation.services.agent_run import AgentRunService
 from hub.automation.services.agent_runs import AgentRuns
@@ -49,19 +49,21 @@ class Desk:
         self.messages.register(self.services, house.bus)
         register_system_events(self.services, self.events, house.agents)
         self.heartbeats = Heartbeats(
-            self.runs,
-            house.agents,
-            house.workspaces,
-            house.sessions,
-            house.lanes,
-            self.events,
-            self.addresses,
-            self.delivery,
-            house.db,
-            self.states,
-            house.bus,
-            house.clock,
-            lambda: UTC,
+            HeartbeatDependencies(
+                runs=self.runs,
+                agents=house.agents,
+                workspaces=house.workspaces,
+                sessions=house.sessions,
+                lanes=house.lanes,
+                events=self.events,
+                addresses=self.addresses,
+                delivery=self.delivery,
+                db=house.db,
+                states=self.states,
+                bus=house.bus,
+                clock=house.clock,
+                zone=lambda: UTC,
+            )
         )
         register_heartbeat(self.services, self.heartbeats, house.agents)
 
