@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from hub import __version__
-from hub.components.access import AccessComponent, LoginLink
+from hub.components.access import AccessComponent, AccessDependencies, LoginLink
 from hub.components.agents import AgentsComponent
-from hub.components.automation import AutomationComponent
+from hub.components.automation import AutomationComponent, AutomationComponentDependencies
+from hub.components.clients import ClientDependencies, ClientsComponent
 from hub.components.component import Component, apply_to, stages_of
 from hub.components.config_watch import ConfigWatchComponent
 from hub.components.foundation import read_home
@@ -80,16 +81,14 @@ class Hub:
         self.redactor.register(token)
         self.channels = ChannelRegistry(self.bus)
         self._security = security = SecurityComponent(base, channels=self.channels)
-        self.egress = security.egress
-        people = security.current_people
+        self.egress, people = security.egress, security.current_people
         self._gateway = GatewayComponent(base, people=people, token=token, host=host, port=port)
         self.gateway = self._gateway.gateway
-        self.pages = PageTable(self.gateway.routes)
         nodes = NodesComponent(base)
-        self.nodes = nodes.nodes
+        self.pages, self.nodes = PageTable(self.gateway.routes), nodes.nodes
         storage = StorageComponent(base)
         self.db, self.history = storage.db, storage.history
-        tools = ToolsComponent(base, db=self.db)
+        tools = ToolsComponent(base, db=self.db, broadcast=self.gateway.broadcast)
         self.approvals, self.services, self.tools = tools.approvals, tools.services, tools.tools
         models = ModelsComponent(base)
         self.models = models.models
@@ -115,44 +114,47 @@ class Hub:
         memory = MemoryComponent(base, db=self.db, agents=agents, services=self.services, people=people)
         self.memory, self.remembering = memory.memory, memory.remembering
         integrations = IntegrationsComponent(
-            base,
-            make_host=partial(IntegrationHost, hub=self),
-            apply=self.apply,
-            renew_automations=self._renew,
+            base, make_host=partial(IntegrationHost, hub=self), apply=self.apply, renew_automations=self._renew
         )
         self.integrations, self.integration_control = integrations.manager, integrations.control
         automation = AutomationComponent(
             base,
-            security=security,
-            storage=storage,
-            tools=tools,
-            models=self.models,
-            memory=self.memory,
-            sessions=self.sessions,
-            agents=agents,
-            channels=self.channels,
-            outbox=self.outbox,
-            gateway=self.gateway,
-            reload=self._reload,
-            restart=lambda: self._on_restart(),  # noqa: PLW0108  set at start
-            stop=lambda: self._on_stop(),  # noqa: PLW0108
+            AutomationComponentDependencies(
+                gateway=self.gateway,
+                security=security,
+                storage=storage,
+                tools=tools,
+                models=self.models,
+                memory=self.memory,
+                sessions=self.sessions,
+                agents=agents,
+                channels=self.channels,
+                outbox=self.outbox,
+                reload=self._reload,
+                restart=lambda: self._on_restart(),  # noqa: PLW0108  set at start
+                stop=lambda: self._on_stop(),  # noqa: PLW0108
+            ),
         )
         self.automation = automation.engine
         self.inbox.answer_with(self.automation.spoken.hear)
-        access = self._access = AccessComponent(
-            base,
-            gateway=self.gateway,
-            db=self.db,
-            token=token,
-            integrations=self.integrations.statuses,
-            sessions=self.sessions,
-            models=self.models,
-            tools=tools,
-            agents=agents,
-            messaging=messaging,
-            components=self._running,
-            log=log,
+        clients = ClientsComponent(
+            ClientDependencies(
+                gateway=self.gateway,
+                db=self.db,
+                tasks=self.tasks,
+                agents=self.agents,
+                sessions=self.sessions,
+                models=self.models,
+                tools=self.tools,
+                runner=self.runner,
+                lanes=self.lanes,
+                inbox=self.inbox,
+                outbox=self.outbox,
+            )
         )
+        facts = clients.facts(self.integrations.statuses)
+        needs = AccessDependencies(self.gateway, self.db, token, facts, self._running, log)
+        access = self._access = AccessComponent(base, needs)
 
         self.components: tuple[Component, ...] = (
             security,
@@ -167,6 +169,7 @@ class Hub:
             integrations,
             models,
             memory,
+            clients,
             messaging,
             automation,
             ConfigWatchComponent(base, apply=self.apply),

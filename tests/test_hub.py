@@ -21,7 +21,8 @@ from hub.sections import core_sections
 from hub.storage.homedir import Home
 
 GROUND = ["gateway", "hub database", "history", "credentials"]
-PARTS = ["approvals", "sessions", "workspaces", "integrations", "models", "remembering", "runs", "automations"]
+PARTS = ["approvals", "sessions", "workspaces", "integrations", "models", "remembering"]
+MESSAGES = ["events of runs", "runs", "automations"]
 LAST = ["watch of the configuration"]
 
 
@@ -89,7 +90,7 @@ async def test_components_have_names_of_their_own(hub: Hub) -> None:
 
 
 async def test_the_stages_come_in_their_order(hub: Hub) -> None:
-    assert [stage.name for stage in stages_of(hub.components)] == [*GROUND, *PARTS, *LAST]
+    assert [stage.name for stage in stages_of(hub.components)] == ["egress", *GROUND, *PARTS, *MESSAGES, *LAST]
 
 
 async def test_recovery_mode_starts_what_an_editor_of_the_configuration_needs(hub: Hub) -> None:

@@ -1,30 +1,29 @@
-"""Who may come in: tokens, devices, dashboard sessions and login codes; and what the gateway serves them."""
+"""Who may come in: tokens, devices, dashboard sessions and login codes; and the tables of what the gateway serves."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from msgspec import Struct
 
-from hub.components.agents import AgentsComponent
 from hub.components.component import Component
 from hub.components.foundation import Foundation
-from hub.components.messaging import MessagingComponent
-from hub.components.tools import ToolsComponent
-from hub.core.errors import Unavailable
 from hub.core.secret import Secret
 from hub.core.stages import Stage
 from hub.gateway.access.devices import Devices
+from hub.gateway.calls.contract import Method, Route
 from hub.gateway.calls.idempotency import Idempotency
 from hub.gateway.connection.server import Gateway
+from hub.gateway.http_api.rpc import rpc_routes
+from hub.gateway.http_api.sign_in import SignIn
 from hub.gateway.log_tail import LogTail
-from hub.gateway.serve import CoreServices, HubServices, Served, serve
-from hub.models.registry import ModelRegistry
+from hub.gateway.methods.devices import DeviceMethods
+from hub.gateway.methods.hub_state import HubFacts, HubState
+from hub.gateway.methods.tokens import TokenMethods
+from hub.gateway.push.events import HubEvents
 from hub.security.login_codes import LoginCodes
 from hub.security.tokens import TokenStore
 from hub.security.web_sessions import WebSessions
-from hub.sessions.store import SessionStore
 from hub.storage.database import Database
 
 
@@ -36,91 +35,90 @@ class LoginLink(Struct, frozen=True):
     valid_s: float
 
 
-class AccessComponent(Component):
-    """The credentials, and the methods and routes behind them.
+class AccessDependencies(Struct, frozen=True):
+    """What the credentials need.
 
-    Args:
-        integrations: Returns the states of integrations as plain data.
-        components: Returns the components whose methods and routes are served too.
-        log: The latest log lines.
+    Attributes:
+        token: The hub token.
+        facts: Of `status`.
+        components: Returns the components whose methods and routes are served.
+        log: The latest log lines, when they are kept.
     """
+
+    gateway: Gateway
+    db: Database
+    token: Secret
+    facts: HubFacts
+    components: Callable[[], Iterable[Component]]
+    log: LogTail | None = None
+
+
+class AccessComponent(Component):
+    """The credentials, and the methods and routes behind them."""
 
     name = "access"
     in_recovery = True
 
-    def __init__(  # noqa: PLR0913  each part that it needs, by name
-        self,
-        base: Foundation,
-        *,
-        gateway: Gateway,
-        db: Database,
-        token: Secret,
-        integrations: Callable[[], list[dict[str, Any]]],
-        sessions: SessionStore,
-        models: ModelRegistry,
-        tools: ToolsComponent,
-        agents: AgentsComponent,
-        messaging: MessagingComponent,
-        components: Callable[[], Iterable[Component]],
-        log: LogTail | None,
-    ) -> None:
+    def __init__(self, base: Foundation, needs: AccessDependencies) -> None:
         self._base = base
-        self._gateway = gateway
-        self._components = components
-        self._devices = Devices(db, base.clock, base.bus, token)
-        self._core = CoreServices(
-            db,
-            base.config,
-            base.repairs,
-            TokenStore(db, base.clock),
-            WebSessions(db, base.clock),
-            LoginCodes(db, base.clock),
-            base.redactor,
-            base.tasks,
-            integrations,
-            log,
-        )
-        self._services = HubServices(
-            agents.agents,
-            sessions,
-            models,
-            tools.tools,
-            agents.runner,
-            messaging.inbox,
-            messaging.outbox,
-            agents.lanes,
-            tools.approvals,
-        )
-        self._served: Served | None = None
+        self._needs = needs
+        gateway, db, clock = needs.gateway, needs.db, base.clock
+        self._tokens, self._web_sessions = TokenStore(db, clock), WebSessions(db, clock)
+        self._codes = LoginCodes(db, clock)
+        self._devices = Devices(db, clock, base.bus, needs.token)
+        facts = needs.facts.in_recovery() if base.config.current.recovery else needs.facts
+        self._state = HubState(gateway, base.repairs, self._codes, needs.log, facts)
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage that opens the credentials and fills the tables of the gateway."""
         return [Stage("credentials", self._open)]
 
+    def methods(self) -> Iterable[Method]:
+        """Return the methods about the hub itself, tokens and devices."""
+        gateway = self._needs.gateway
+        return [
+            *self._state.methods(),
+            *TokenMethods(self._tokens, gateway.authenticator, gateway.clock.time).methods(),
+            *DeviceMethods(self._devices, gateway.authenticator).methods(),
+        ]
+
+    def routes(self) -> Iterable[Route]:
+        """Return the routes of method calls over HTTP, and of signing in."""
+        gateway = self._needs.gateway
+        sign_in = SignIn(gateway.ingress, gateway.authenticator, self._codes, self._web_sessions)
+        return [*rpc_routes(gateway.dispatcher), *sign_in.routes()]
+
     async def login_link(self) -> LoginLink:
         """Return a fresh link that signs in to the dashboard once.
 
         Raises:
-            Unavailable: The gateway serves nothing yet.
+            Unavailable: The gateway does not listen.
         """
-        if self._served is None:
-            raise Unavailable("the hub does not serve yet")
-        made = await self._served.state.link()
+        made = await self._state.link()
         return LoginLink(made["url"], made["code"], made["valid_s"])
 
     async def _open(self) -> None:
-        core = self._core
-        await core.tokens.open()
-        await core.web_sessions.open()
-        await core.codes.open()
+        gateway, base = self._needs.gateway, self._base
+        await self._tokens.open()
+        await self._web_sessions.open()
+        await self._codes.open()
         await self._devices.open()
-        idempotency = Idempotency(core.db, self._base.clock, self._base.tasks)
-        self._gateway.attach(core.tokens, core.web_sessions, self._devices, idempotency)
-        components = list(self._components())
-        self._served = serve(
-            self._gateway,
-            core,
-            None if self._base.config.current.recovery else self._services,
-            methods=[method for each in components for method in each.methods()],
-            routes=[route for each in components for route in each.routes()],
+        idempotency = Idempotency(self._needs.db, base.clock, base.tasks)
+        gateway.attach(self._tokens, self._web_sessions, self._devices, idempotency)
+        gateway.broadcast.redact = base.redactor.redact_data
+        HubEvents(base.bus, gateway.broadcast, base.clock, self._state.health)
+        home = base.config.home
+        gateway.welcomer.attach(
+            self._state.health,
+            self._state.facts.session_defaults,
+            {
+                "configPath": str(home / "configuration.yaml"),
+                "stateDir": str(home),
+                "authMode": gateway.settings.mode.value,
+            },
         )
+        for component in self._needs.components():
+            for method in component.methods():
+                gateway.methods.add(method)
+            for route in component.routes():
+                gateway.routes.add(route)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from hub.agent.agents import Agents
@@ -33,6 +34,7 @@ from hub.gateway.methods.scripts import ScriptMethods
 from hub.gateway.methods.services import ServiceMethods
 from hub.gateway.methods.states import StateMethods
 from hub.gateway.methods.templates import TemplateMethods
+from hub.gateway.push.automation_events import AutomationEvents
 from hub.memory.registry import MemoryRegistry
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.outbox import Outbox
@@ -46,41 +48,42 @@ MAKING = frozenset({"automation.save", "automation.duplicate", "blueprint.use", 
 MAKERS_EVERY_S = 0.8
 
 
-class AutomationComponent(Component):
-    """The engine; it follows every change after the integrations, whose kinds it may use.
+class AutomationComponentDependencies(Struct, frozen=True):
+    """What the component needs of others.
 
-    Args:
+    Attributes:
         reload: Reads the configuration again and puts it into force.
         restart: Ends this hub and begins a new one.
         stop: Ends the process.
     """
 
+    gateway: Gateway
+    security: SecurityComponent
+    storage: StorageComponent
+    tools: ToolsComponent
+    models: ModelRegistry
+    memory: MemoryRegistry
+    sessions: SessionStore
+    agents: AgentsComponent
+    channels: ChannelRegistry
+    outbox: Outbox
+    reload: Callable[[], Awaitable[ReloadResult]]
+    restart: Callable[[], None]
+    stop: Callable[[], None]
+
+
+class AutomationComponent(Component):
+    """The engine; it follows every change after the integrations, whose kinds it may use."""
+
     name = "automation"
     sections = frozenset({"automation", "script"})
     follows_all = True
 
-    def __init__(  # noqa: PLR0913  each part that it needs, by name
-        self,
-        base: Foundation,
-        *,
-        security: SecurityComponent,
-        storage: StorageComponent,
-        tools: ToolsComponent,
-        models: ModelRegistry,
-        memory: MemoryRegistry,
-        sessions: SessionStore,
-        agents: AgentsComponent,
-        channels: ChannelRegistry,
-        outbox: Outbox,
-        gateway: Gateway,
-        reload: Callable[[], Awaitable[ReloadResult]],
-        restart: Callable[[], None],
-        stop: Callable[[], None],
-    ) -> None:
+    def __init__(self, base: Foundation, needs: AutomationComponentDependencies) -> None:
         self._base = base
-        self._agents = agents.agents
-        self._ingress = gateway.ingress
-        self._authenticator = gateway.authenticator
+        self._needs = needs
+        self._authenticator = needs.gateway.authenticator
+        agents, tools = needs.agents, needs.tools
         self.engine = AutomationEngine(
             AutomationDependencies(
                 home=base.home,
@@ -90,38 +93,38 @@ class AutomationComponent(Component):
                 clock=base.clock,
                 repairs=base.repairs,
                 lanes=agents.lanes,
-                db=storage.db,
-                history=storage.history,
+                db=needs.storage.db,
+                history=needs.storage.history,
                 config=base.config,
                 redactor=base.redactor,
-                models=models,
+                models=needs.models,
                 tools=tools.tools,
-                memory=memory,
-                sessions=sessions,
+                memory=needs.memory,
+                sessions=needs.sessions,
                 agents=agents.agents,
                 workspaces=agents.workspaces,
                 runner=agents.runner,
-                channels=channels,
-                outbox=outbox,
+                channels=needs.channels,
+                outbox=needs.outbox,
                 approvals=tools.approvals,
-                egress=security.egress,
-                people=security.current_people,
+                egress=needs.security.egress,
+                people=needs.security.current_people,
                 zone=base.zone,
                 language=base.language,
-                reload=reload,
-                restart=restart,
-                stop=stop,
+                reload=needs.reload,
+                restart=needs.restart,
+                stop=needs.stop,
                 blueprint_folders=lambda: blueprint_folders(base.config.current, base.schemas.catalog),
             )
         )
         self._makers = AutomationMakers(
-            storage.db, base.repairs, self.engine.automations, self._authenticator.all_valid
+            needs.storage.db, base.repairs, self.engine.automations, self._authenticator.all_valid
         )
 
     def stages(self) -> Sequence[Stage]:
         """Return the stages of the engine, and of the automations that end with the credentials they were made with."""
         return [
-            Stage("automations", self.engine.open, self.engine.close, 60.0),
+            Stage("automations", self._open, self.engine.close, 60.0),
             Stage("makers of automations", self._watch_makers, self._leave_makers),
         ]
 
@@ -131,12 +134,16 @@ class AutomationComponent(Component):
 
     def methods(self) -> Iterable[Method]:
         """Return the methods about automations, scripts, blueprints, schedules, services, states and events."""
-        methods = automation_methods(self.engine, self._agents, self._base.config, self._base.redactor)
+        methods = automation_methods(self.engine, self._needs.agents.agents, self._base.config, self._base.redactor)
         return [self._noting(each) if each.name in MAKING else each for each in methods]
 
     def routes(self) -> Iterable[Route]:
         """Return the addresses of webhooks."""
-        return webhook_routes(self._ingress, self.engine.webhooks)
+        return webhook_routes(self._needs.gateway.ingress, self.engine.webhooks)
+
+    async def _open(self) -> None:
+        AutomationEvents(self._base.bus, self._needs.gateway.broadcast, self._base.clock)
+        await self.engine.open()
 
     def _noting(self, method: Method) -> Method:
         """Return a method that makes or changes an automation, and remembers with which credentials."""

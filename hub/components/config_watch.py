@@ -1,13 +1,15 @@
-"""The watch of the configuration files."""
+"""The configuration files: their watch, and the methods that read and change them."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from hub.components.component import Component
 from hub.components.foundation import Foundation
 from hub.config.store import ReloadResult
 from hub.core.stages import Stage
+from hub.gateway.calls.contract import Method
+from hub.gateway.methods.config import ConfigMethods
 
 
 class ConfigWatchComponent(Component):
@@ -19,6 +21,10 @@ class ConfigWatchComponent(Component):
     def __init__(self, base: Foundation, *, apply: Callable[[ReloadResult], Awaitable[None]]) -> None:
         self._base = base
         self._apply = apply
+
+    def methods(self) -> Iterable[Method]:
+        """Return the methods about the configuration files."""
+        return ConfigMethods(self._base.config, self._base.redactor).methods()
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage of the watch."""

@@ -10,6 +10,8 @@ from hub.core.services import ServiceRegistry
 from hub.core.stages import Stage
 from hub.gateway.calls.contract import Method
 from hub.gateway.methods.approvals import ApprovalMethods
+from hub.gateway.push.approval_events import ApprovalEvents
+from hub.gateway.push.broadcast import Broadcast
 from hub.storage.database import Database
 from hub.tools.approval_questions import ask_about_services
 from hub.tools.approvals import Approvals
@@ -23,15 +25,16 @@ class ToolsComponent(Component):
     name = "tools"
     sections = frozenset({"tools"})
 
-    def __init__(self, base: Foundation, *, db: Database) -> None:
+    def __init__(self, base: Foundation, *, db: Database, broadcast: Broadcast) -> None:
         self._base = base
+        self._broadcast = broadcast
         self.approvals = Approvals(db, base.bus, base.clock, base.redactor)
         self.services = ServiceRegistry(base.bus, ask_about_services(self.approvals.ask))
         self.tools = ToolRegistry(base.bus, rules_in_force(base.config.current, base.repairs), self.approvals.ask)
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage of the approvals."""
-        return [Stage("approvals", self.approvals.open, self.approvals.close)]
+        return [Stage("approvals", self._open, self.approvals.close)]
 
     async def apply(self, changed: frozenset[str]) -> None:
         """Take over the rules."""
@@ -40,3 +43,7 @@ class ToolsComponent(Component):
     def methods(self) -> Iterable[Method]:
         """Return the methods about approvals."""
         return ApprovalMethods(self.approvals).methods()
+
+    async def _open(self) -> None:
+        await self.approvals.open()
+        ApprovalEvents(self._base.bus, self._broadcast, self._base.clock, self.approvals)

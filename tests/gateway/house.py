@@ -14,18 +14,27 @@ from hub.agent.runner import AgentRunner
 from hub.agent.workspace import Workspaces
 from hub.automation.assembly import AutomationDependencies, AutomationEngine
 from hub.components.automation import automation_methods
+from hub.components.clients import ClientDependencies, ClientsComponent
 from hub.config.store import ConfigStore, ReloadResult
 from hub.core.lanes import Lanes
 from hub.core.services import ServiceRegistry
 from hub.core.states import StateMachine
 from hub.gateway.calls.settings import HttpSettings
+from hub.gateway.http_api.rpc import rpc_routes
+from hub.gateway.http_api.sign_in import SignIn
 from hub.gateway.http_api.webhooks import webhook_routes
 from hub.gateway.log_tail import LogTail
 from hub.gateway.methods.approvals import ApprovalMethods
+from hub.gateway.methods.config import ConfigMethods
+from hub.gateway.methods.devices import DeviceMethods
+from hub.gateway.methods.hub_state import HubState
 from hub.gateway.methods.memory import MemoryMethods
 from hub.gateway.methods.memory_door import MemoryApi
 from hub.gateway.methods.memory_files import MemoryFileMethods
-from hub.gateway.serve import CoreServices, HubServices, Served, serve
+from hub.gateway.methods.tokens import TokenMethods
+from hub.gateway.push.approval_events import ApprovalEvents
+from hub.gateway.push.automation_events import AutomationEvents
+from hub.gateway.push.events import HubEvents
 from hub.memory.registry import MemoryRegistry
 from hub.messaging.access import AccessPolicy
 from hub.messaging.channels import ChannelRegistry
@@ -183,7 +192,6 @@ class FullRig(Rig):
                 stop=lambda: None,
             )
         )
-        self.served: Served | None = None
 
     async def reload(self) -> ReloadResult:
         """Put the files into force as they are now."""
@@ -208,38 +216,53 @@ class FullRig(Rig):
         await self.channels.add(WebChat(self.bus.fire), AccessPolicy(), home=True)
         await self.automation.open()
         self.gateway.attach(self.tokens, self.web_sessions, self.devices, self.idempotency)
-        ground = CoreServices(
-            self.db,
-            self.config,
-            self.repairs,
-            self.tokens,
-            self.web_sessions,
-            self.codes,
-            self.redactor,
-            self.tasks,
-            list,
-            self.log,
-        )
-        house = HubServices(
-            self.agents,
-            self.sessions,
-            self.models,
-            self.tools,
-            self.runner,
-            self.inbox,
-            self.outbox,
-            self.lanes,
-            self.approvals,
-        )
         memory = MemoryApi(self.memory, self.agents, self.clock, self.redactor)
+        clients = ClientsComponent(
+            ClientDependencies(
+                gateway=self.gateway,
+                db=self.db,
+                tasks=self.tasks,
+                agents=self.agents,
+                sessions=self.sessions,
+                models=self.models,
+                tools=self.tools,
+                runner=self.runner,
+                lanes=self.lanes,
+                inbox=self.inbox,
+                outbox=self.outbox,
+            )
+        )
+        for stage in clients.stages():
+            if stage.start is not None:
+                await stage.start()
+        gateway, redactor = self.gateway, self.redactor
+        state = HubState(gateway, self.repairs, self.codes, self.log, clients.facts(list))
         methods = [
-            *automation_methods(self.automation, self.agents, self.config, self.redactor),
+            *clients.methods(),
+            *state.methods(),
+            *ConfigMethods(self.config, redactor).methods(),
+            *TokenMethods(self.tokens, gateway.authenticator, self.clock.time).methods(),
+            *DeviceMethods(self.devices, gateway.authenticator).methods(),
+            *automation_methods(self.automation, self.agents, self.config, redactor),
             *ApprovalMethods(self.approvals).methods(),
             *MemoryMethods(memory).methods(),
             *MemoryFileMethods(memory).methods(),
         ]
-        routes = webhook_routes(self.gateway.ingress, self.automation.webhooks)
-        self.served = serve(self.gateway, ground, house, methods=methods, routes=routes)
+        routes = [
+            *clients.routes(),
+            *rpc_routes(gateway.dispatcher),
+            *SignIn(gateway.ingress, gateway.authenticator, self.codes, self.web_sessions).routes(),
+            *webhook_routes(gateway.ingress, self.automation.webhooks),
+        ]
+        for method in methods:
+            gateway.methods.add(method)
+        for route in routes:
+            gateway.routes.add(route)
+        gateway.broadcast.redact = redactor.redact_data
+        gateway.welcomer.attach(state.health, state.facts.session_defaults, {"authMode": gateway.settings.mode.value})
+        HubEvents(self.bus, gateway.broadcast, self.clock, state.health)
+        ApprovalEvents(self.bus, gateway.broadcast, self.clock, self.approvals)
+        AutomationEvents(self.bus, gateway.broadcast, self.clock)
 
     async def close(self) -> None:
         await self.gateway.stop()

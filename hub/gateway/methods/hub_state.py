@@ -24,7 +24,7 @@ Facts = Callable[[], Any]
 
 
 class HubFacts(Struct, frozen=True):
-    """Where the facts of `status` come from; what does not stand in recovery mode gives an empty list.
+    """Where the facts of `status` come from.
 
     Attributes:
         integrations, agents: Lists of plain data.
@@ -38,6 +38,10 @@ class HubFacts(Struct, frozen=True):
     models: Facts
     sessions: Facts
     session_defaults: Facts
+
+    def in_recovery(self) -> HubFacts:
+        """Return the facts of a hub in recovery mode, which has no agents."""
+        return HubFacts(self.integrations, list, lambda: {"default": None}, lambda: {"count": 0}, dict)
 
 
 class HubState:

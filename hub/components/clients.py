@@ -1,0 +1,127 @@
+"""What clients of the gateway do with agents: chat, sessions, runs, models and tools, and OpenAI's API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from hub.agent.agents import Agents
+from hub.agent.runner import AgentRunner
+from hub.components.component import Component
+from hub.core.lanes import Lanes
+from hub.core.stages import Stage
+from hub.core.tasks import TaskOwner
+from hub.gateway.calls.contract import Method, Route
+from hub.gateway.connection.server import Gateway
+from hub.gateway.http_api.chat_completions import ChatCompletions
+from hub.gateway.http_api.models import Models
+from hub.gateway.http_api.responses import Responses
+from hub.gateway.http_api.runs import ApiRuns
+from hub.gateway.methods.agent_runs import AgentMethods
+from hub.gateway.methods.catalog import CatalogMethods
+from hub.gateway.methods.chat import ChatMethods
+from hub.gateway.methods.hub_state import HubFacts
+from hub.gateway.methods.sessions import SessionMethods
+from hub.gateway.push.events import RunEvents
+from hub.gateway.push.schedule_events import ScheduleEvents
+from hub.messaging.inbox import Inbox
+from hub.messaging.outbox import Outbox
+from hub.models.registry import ModelRegistry
+from hub.sessions.keys import main_key
+from hub.sessions.store import SessionStore
+from hub.storage.database import Database
+from hub.tools.registry import ToolRegistry
+
+
+class ClientDependencies(Struct, frozen=True):
+    """What the methods for clients need."""
+
+    gateway: Gateway
+    db: Database
+    tasks: TaskOwner
+    agents: Agents
+    sessions: SessionStore
+    models: ModelRegistry
+    tools: ToolRegistry
+    runner: AgentRunner
+    lanes: Lanes
+    inbox: Inbox
+    outbox: Outbox
+
+
+class ClientsComponent(Component):
+    """The methods and events of conversations, and the routes of OpenAI's API."""
+
+    name = "clients"
+
+    def __init__(self, needs: ClientDependencies) -> None:
+        self._needs = needs
+        gateway = needs.gateway
+        self._events = RunEvents(gateway.bus, gateway.broadcast, gateway.clock)
+        self._catalog = CatalogMethods(needs.agents, needs.models, needs.tools)
+
+    def stages(self) -> Sequence[Stage]:
+        """Return the stage that begins to tell clients of runs."""
+        return [Stage("events of runs", self._open)]
+
+    def methods(self) -> Iterable[Method]:
+        """Return the methods about chat, sessions, runs, agents, models and tools."""
+        needs, clock, channels = self._needs, self._needs.gateway.clock, self._needs.outbox.channels
+        sessions = SessionMethods(
+            needs.gateway,
+            sessions=needs.sessions,
+            agents=needs.agents,
+            models=needs.models,
+            runner=needs.runner,
+            channels=channels,
+        )
+        chat = ChatMethods(
+            keys=sessions,
+            sessions=needs.sessions,
+            inbox=needs.inbox,
+            runner=needs.runner,
+            lanes=needs.lanes,
+            events=self._events,
+            clock=clock,
+            channels=channels,
+        )
+        agent = AgentMethods(
+            sessions, needs.sessions, needs.agents, needs.runner, needs.outbox, needs.db, clock, needs.tasks
+        )
+        return [*self._catalog.methods(), *sessions.methods(), *chat.methods(), *agent.methods()]
+
+    def routes(self) -> Iterable[Route]:
+        """Return the routes of OpenAI's API."""
+        needs = self._needs
+        runs = ApiRuns(needs.agents, needs.sessions, needs.runner, needs.gateway.bus, needs.tasks)
+        return [
+            *ChatCompletions(runs).routes(),
+            *Responses(runs, needs.db).routes(),
+            *Models(needs.agents, int(needs.gateway.clock.time())).routes(),
+        ]
+
+    def facts(self, integrations: Callable[[], list[dict[str, Any]]]) -> HubFacts:
+        """Return the facts of `status`.
+
+        Args:
+            integrations: Returns the states of integrations as plain data.
+        """
+        needs = self._needs
+        return HubFacts(
+            integrations=integrations,
+            agents=lambda: [agent.as_dict() for agent in needs.agents.all()],
+            models=self._catalog.models_status,
+            sessions=lambda: {"count": len(needs.sessions.list())},
+            session_defaults=self._session_defaults,
+        )
+
+    def _session_defaults(self) -> dict[str, Any]:
+        agent = self._needs.agents.default().id
+        return {"defaultAgentId": agent, "mainKey": "main", "mainSessionKey": main_key(agent), "scope": "per-sender"}
+
+    async def _open(self) -> None:
+        gateway = self._needs.gateway
+        self._events.start()
+        ScheduleEvents(gateway.bus, gateway.broadcast, gateway.clock, self._events.chat_final)
