@@ -76,7 +76,8 @@ class Standing:
     async def set_up(self, integration: ModuleType) -> None:
         (self.home.path / "configuration.yaml").write_text(f"hub: {{time_zone: {self.time_zone}}}\n")
         self.config.load()
-        beyond = {"channels": None, "commands": None, "gateway": None, "egress": None}
+        names = ("channels", "commands", "gateway", "egress", "nodes", "pages")
+        beyond = dict.fromkeys(names)
         parts: Any = SimpleNamespace(**vars(self), **beyond, automation=SimpleNamespace(scheduled=None))
         await integration.setup(IntegrationHost("test", self.registrations, parts), {})
 
