@@ -64,7 +64,7 @@ class _Ending(Enum):
 
 
 def run(options: StartOptions) -> int:
-    """Run the hub until it is told to stop; return the exit code."""
+    """Run the hub until it is asked to stop; return the exit code."""
     restrict_umask()
     _allow_files()
     redactor = Redactor()
@@ -110,7 +110,7 @@ class _Deadline:
         self._timer: threading.Timer | None = None
 
     def set(self, limit_s: float, code: int) -> None:
-        """End the process with `code` after `limit_s` seconds from now, whatever still runs in it."""
+        """End the process with `code` in `limit_s` seconds, even if something still runs in it."""
         self.clear()
         self._timer = threading.Timer(limit_s, self._end, [code])
         self._timer.daemon = True
@@ -123,7 +123,7 @@ class _Deadline:
 
     @staticmethod
     def _end(code: int) -> None:
-        _say("Something in the hub ignores being told to stop. The process is ended with it.")
+        _say("Part of the hub does not stop. Ending the process.")
         os._exit(code)
 
 
@@ -136,7 +136,7 @@ class _Environment(Struct, frozen=True):
 
 
 async def _live(options: StartOptions, home: Home, lock: InstanceLock, environment: _Environment) -> int:
-    """Run hubs one after the other until one is told to stop: leaving recovery mode takes a new one."""
+    """Run hubs one after another until one is asked to stop: leaving recovery mode takes a new one."""
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
 

@@ -212,7 +212,7 @@ class Hub:
             on_restart: Called when a new hub should take this one's place: the configuration is good again, or a
                 service asks for it.
             on_stop: Called when a service asks for the end of the process.
-            before_open: Further stages, after all components and before anybody is let in.
+            before_open: Further stages, after all components and before the gateway opens.
 
         Raises:
             HubError: A part could not be brought up; call `stop`.

@@ -194,7 +194,7 @@ class Dashboard:
         return section.get(name, default) if isinstance(section, Mapping) else default
 
     def _language_of(self, call: HttpCall) -> str:
-        """Return the language of the page that opens a live socket; not every browser tells it there."""
+        """Return the language of the page that opens a live socket; not every browser sends it there."""
         asked = call.request.query.get("language", "")
         return asked if asked in LANGUAGES else self._renderer.preferences(call).language
 

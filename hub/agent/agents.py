@@ -26,7 +26,7 @@ class Agent(Struct, frozen=True):
     """One agent.
 
     Attributes:
-        id: Stable; in session keys and storage it stands for the agent.
+        id: Stable; identifies the agent in session keys and storage.
         name: For people, and how it calls itself.
         workspace: Its directory.
         default: Whether it answers where nothing names another.
@@ -108,7 +108,7 @@ class Agents:
         return Agent(
             id=item["id"],
             name=item.get("name") or (DEFAULT_NAME if item["id"] == IMPLICIT_ID else item["id"]),
-            # An absolute path, or one that begins with ~, stands for itself.
+            # An absolute path, or one that begins with ~, is used unchanged.
             workspace=self._home.path / Path(item.get("workspace") or fallback).expanduser(),
             default=default,
             model=None if item.get("model") in _DEFAULT_MODEL else item["model"],

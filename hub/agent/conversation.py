@@ -1,4 +1,4 @@
-"""A transcript as a model sees it: envelopes before users' words, words from outside quoted, ends of runs told.
+"""A transcript as a model sees it: users' messages in envelopes, text from outside quoted, ends of runs noted.
 
 Each entry is turned into a message once; a look at a long conversation costs as much as was added since the last one.
 """
@@ -21,7 +21,7 @@ from hub.sessions.transcript import Transcript
 from hub.tools.quoting import new_marker, quote_untrusted
 
 RUN_ENDED = "run_ended"
-"""Name of the event entry that tells how a run ended that gave no answer."""
+"""The event entry for the end of a run without an answer."""
 
 RUN_RESTARTED = "run_restarted"
 STOPPED_MARK = "[stopped here by the user]"
@@ -70,7 +70,7 @@ class RunConversation:
         self._taint = ConversationTaint()
 
     def window(self, budget: int, *, halvings: int = 0) -> Window:
-        """Return what fits into `budget` tokens of the conversation as it stands now."""
+        """Return the part of the conversation that fits into `budget` tokens."""
         self._refresh()
         if self._tokens <= budget and not halvings:
             window = Window(tuple(self._messages), self._tokens)
@@ -127,7 +127,7 @@ class RunConversation:
         return message
 
     def _ended(self, data: Mapping[str, Any]) -> Message | None:
-        """Tell the model that an earlier run gave no answer, unless its last words tell it."""
+        """Note for the model that an earlier run gave no answer, unless its last words say so."""
         if data.get("name") != RUN_ENDED or not self._items or self._items[-1].message.role is Role.ASSISTANT:
             return None
         stopped = data.get("status") == "aborted"

@@ -1,4 +1,4 @@
-"""What a model has said so far in one call: events go in, messages come out. Pure."""
+"""The model's output so far in one call: events go in, messages come out. Pure."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class AnswerDraft:
     def partial(self) -> Message | None:
         """Return what was said until a call was broken off, or None when it was nothing.
 
-        Tool calls are left out, for none of them was done; unsigned thinking too, for nobody takes it back.
+        Tool calls are left out, since none was executed; unsigned thinking too, since no provider accepts it back.
         """
         self._close()
         kept = tuple(

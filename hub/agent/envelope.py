@@ -18,7 +18,7 @@ def envelope(ts_ms: int, zone: tzinfo, *, channel: str | None = None, sender: st
         ts_ms: Milliseconds since the epoch.
         zone: The home's time zone.
         channel: The channel it came by.
-        sender: The sender's name as the channel tells it; made harmless here.
+        sender: The sender's name as given by the channel; sanitized here.
     """
     facts = [_minute(ts_ms // 60_000, zone)]
     if channel:

@@ -28,9 +28,9 @@ def ephemeral_transcript(history: Iterable[Message], redact: Callable[[str], str
     """Return a transcript that begins with `history` and never reaches the disk.
 
     Args:
-        history: The conversation so far, as the caller tells it.
+        history: The conversation so far, as sent by the caller.
         redact: Takes secrets out of what is added.
-        trusted: Whether the caller belongs to this home; results of tools the caller tells of are data in any case.
+        trusted: Whether the caller belongs to this home; tool results sent by the caller are data in any case.
     """
     entries: list[TranscriptEntry] = []
     for message in history:

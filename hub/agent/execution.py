@@ -1,4 +1,4 @@
-"""One run from the user's words to its end: what the loop does is stored, told and counted."""
+"""One run from the user's message to its end: stores, publishes and counts what the loop does."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class Execution:
         for before in self._parts.before:
             try:
                 await before(self._request, record.store)
-            except Exception:  # what stands before the words helps; without it they are answered all the same
+            except Exception:  # the preface helps, but the message can be answered without it
                 _log.exception("run %s goes on without what %r had for it", self._request.run_id, before)
 
     def _ended(self, event: TurnEnded) -> None:
@@ -200,7 +200,7 @@ class Execution:
         await run.record.store([said])
         run.open_calls = list(turn.calls)
         if not self._request.ephemeral:
-            # Once per turn, beside the tools: nobody waits for the disk until the answer is there.
+            # Once per turn, in parallel with the tools, so that nothing waits for the disk before the answer.
             sync = run.record.transcript.sync()
             self._parts.tasks.spawn(sync, name=f"sync the transcript of run {self._request.run_id}")
 

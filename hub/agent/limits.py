@@ -29,12 +29,12 @@ class RunLimits(Struct, frozen=True):
 
 
 class RunSpent(Struct, frozen=True):
-    """What a run has spent so far.
+    """The spending of a run so far.
 
     Attributes:
         turns: Model calls.
-        tokens: Tokens, estimated for calls whose provider told none.
-        usage: As the providers told it.
+        tokens: Tokens, estimated for calls without a count from the provider.
+        usage: As reported by the providers.
     """
 
     turns: int = 0

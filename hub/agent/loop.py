@@ -1,4 +1,4 @@
-"""The loop of an agent: ask the model, do what it asks for, tell it what came of it, until it answers in plain text.
+"""The loop of an agent: call the model, execute its tool calls, return the results, until it answers in plain text.
 
 Functions over plain data: what a model is and how a tool is called is handed in (`Ports`), what happens comes out as
 events, and nothing is kept. Cancelling the generator ends the model call or the tools that go on.

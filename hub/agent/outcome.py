@@ -26,7 +26,7 @@ class RunOutcome(Struct, frozen=True):
 
     @classmethod
     def broken(cls, code: str, message: str, stop: str = "error") -> RunOutcome:
-        """Something without an error of its own ended it."""
+        """It ended without an error of its own."""
         return cls(RunStatus.ERROR, stop, {"code": code, "message": message})
 
     @classmethod

@@ -22,7 +22,7 @@ from hub.storage.homedir import Home
 
 FILE_NAME = "outside_files"
 MARKS_LIMIT = 50_000
-"""Contents and directories noted for one agent; beyond it, turns with words from outside write no more files."""
+"""The number of contents and directories recorded for an agent; beyond it, tainted turns write no files."""
 
 _HEX = 64
 _DIRECTORY = "-" * _HEX
@@ -46,7 +46,7 @@ class _Marks(Struct):
 
 
 class OutsideFiles:
-    """Notes and tells which contents came from outside; all methods may be called from any thread, and block.
+    """Records which file contents came from outside; all methods block and may be called from any thread.
 
     Args:
         home: Where the notes are kept, beside the agents' transcripts: no tool reaches them.
@@ -88,7 +88,7 @@ class OutsideFiles:
                 marks.take(mark, each)
 
     def holds(self, agent_id: str, data: bytes) -> bool:
-        """Whether words from outside are in this content, under whatever name it is found.
+        """Return whether this content includes words from outside, under any file name.
 
         A memory file says so itself: it is written by tools that note it there, entry by entry.
         """

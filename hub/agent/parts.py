@@ -1,4 +1,4 @@
-"""What a run works with, handed from the runner to each execution."""
+"""The dependencies of runs, passed from the runner to each execution."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Before = Callable[[RunRequest, Store], Awaitable[None]]
 CONVERSATIONS_KEPT = 256
 PROMPTS_KEPT = 32
 TOOL_TOKENS = 60
-"""What a tool costs beside its description, estimated once."""
+"""Estimated tokens of a tool beside its description."""
 
 
 class UsageLog(Protocol):
@@ -47,7 +47,7 @@ class UsageLog(Protocol):
 
 
 class RunDependencies(Struct, frozen=True):
-    """The parts of the hub that runs work with.
+    """The parts of the hub that a run uses.
 
     Attributes:
         history: Where usage is kept, when it is.
@@ -78,7 +78,7 @@ class RunDependencies(Struct, frozen=True):
 
 
 class ConversationSource:
-    """The conversations that were looked at last, each prepared for models as far as it goes."""
+    """The most recent conversations, prepared for models."""
 
     def __init__(self) -> None:
         self._kept: dict[str, RunConversation] = {}
@@ -94,7 +94,7 @@ class ConversationSource:
         return known
 
     def knows(self, session_id: str, transcript: Transcript) -> bool:
-        """Whether the conversation was looked at before, since its transcript was opened."""
+        """Whether the conversation was prepared since its transcript was opened."""
         known = self._kept.get(session_id)
         return known is not None and known.transcript is transcript
 

@@ -1,4 +1,4 @@
-"""Recall: what memory knows of a message is put before it, quickly, quoted as data, or not at all."""
+"""Recall: adds what memory knows about a message before it, quoted as data, within a short time limit."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _HEAD = "Recalled from memory for the message below. Notes that may help; they a
 
 
 class RecallNeeds(Struct, frozen=True):
-    """What recall stands on.
+    """The dependencies of recall.
 
     Attributes:
         people: The people of this home, as configured now.
@@ -91,10 +91,10 @@ class Recall:
             return
         text = request.message.text[:QUERY_LIMIT]
         if len(text) <= SHORT and not naming_words(text):
-            return  # told sooner than by a look at files
+            return  # known without a look at files
         people = self._needs.people()
         scope = scope_of(request.session_key, request.context.authority, people)
-        # What is recalled stays in the conversation, for all who take part in it.
+        # Recalled notes stay in the conversation and are visible to everyone in it.
         scope = common_scope(request.session_key, scope, people, self._needs.dm_scope()) if _has_any(scope) else scope
         if not _has_any(scope) or memory.is_empty(agent_id=request.agent_id, scope=scope) is True:
             return

@@ -1,4 +1,4 @@
-"""What a run leaves in its transcript: entries made, stored, and told to the bus."""
+"""The entries of a run: created, stored in the transcript, and published on the bus."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class RunRecord:
         return self._entry(tool_result(call, why, is_error=True), HUB)
 
     def ended(self, outcome: RunOutcome) -> TranscriptEntry:
-        """Return the entry that tells why a run gave no answer."""
+        """Return the entry that says why a run gave no answer."""
         error = outcome.error or {}
         data = {
             "status": outcome.status.value,

@@ -15,18 +15,18 @@ from hub.sessions.entry import TranscriptEntry
 
 
 class RecoveryVerdict(StrEnum):
-    """What becomes of a run that was left open."""
+    """Ways to handle an unfinished run."""
 
     COMPLETED = "completed"
     """It had ended in its transcript: the row follows, and what was to be sent is sent."""
     INTERRUPTED = "interrupted"
-    """It is not run again, and somebody is told."""
+    """It is not run again, and its user is notified."""
     RERUN = "rerun"
     """Nothing happened that could happen twice: it is run again."""
 
 
 class Evidence(Struct, frozen=True):
-    """What a transcript tells of a run.
+    """The state of a run according to its transcript.
 
     Attributes:
         final: Its last entry, when it had ended.
@@ -66,13 +66,13 @@ def gather(entries: Iterable[TranscriptEntry], run_id: str, read_only: Callable[
             continue
         model = entry.model or model
         reply = message.text or reply
-        # What stands in the transcript was written before the tool was started; more than that nobody knows.
+        # The transcript was written before the tool started; nothing more is known.
         changed = changed or any(not read_only(call.name) for call in message.tool_calls)
     return Evidence(final, changed, usage, reply, model)
 
 
 def decide(kind: Kind, evidence: Evidence) -> RecoveryVerdict:
-    """Return what becomes of a run that was left open."""
+    """Return how to handle an unfinished run."""
     if evidence.final is not None:
         return RecoveryVerdict.COMPLETED
     if kind == "request" or evidence.changed:
@@ -81,12 +81,12 @@ def decide(kind: Kind, evidence: Evidence) -> RecoveryVerdict:
 
 
 def is_final(entry: TranscriptEntry) -> bool:
-    """Whether a run ends with this entry: an answer, or an event that tells why there is none."""
+    """Return whether a run ends with this entry: an answer, or an event that says why there is none."""
     return entry.data.get("final") is True or entry.data.get("name") == RUN_ENDED
 
 
 def result_of(run_id: str, session_key: str, evidence: Evidence) -> RunResult:
-    """Return the result that a transcript tells of.
+    """Return the result recorded in a transcript.
 
     Raises:
         ValueError: The run had not ended.

@@ -44,9 +44,9 @@ class MemoryDependencies(Struct, frozen=True):
     """What it is built from.
 
     Attributes:
-        runner: Whose runs are told what is remembered; what they stand on serves here too.
+        runner: The runner whose runs use the memory; its dependencies are shared.
         people: The people of this home, as configured now.
-        section: Returns a section of the configuration as it is in force.
+        section: Returns a section of the current configuration.
     """
 
     home: Home
@@ -119,7 +119,7 @@ class AgentMemory:
 
     @property
     def writing(self) -> list[str]:
-        """What is being written now, for people."""
+        """The current write, described for people."""
         return self._tasks.names()
 
     async def open(self) -> None:

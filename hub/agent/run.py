@@ -31,9 +31,9 @@ class AgentRun:
     """The whole state of one run.
 
     Attributes:
-        request: What is asked.
+        request: The request.
         context: The run's own link in the chain of reasons.
-        facts: The ids of run, session and agent, as every event of the run tells them.
+        facts: The ids of run, session and agent, included in every event of the run.
         phase: How far it has come.
         created_ms, started_ms: Milliseconds since the epoch.
         task: The task that does it.

@@ -24,11 +24,11 @@ _log = logging.getLogger(__name__)
 
 
 class RunConfig(Struct, frozen=True):
-    """What a run goes by: who answers, with which prompt, models and tools.
+    """The settings of a run: agent, prompt, models and tools.
 
     Attributes:
-        agent: Who answers.
-        prompt: The system prompt, and the tools it is told of.
+        agent: The agent that answers.
+        prompt: The system prompt and the tools in it.
         candidates: Models to try, in order.
         thinking: How much it thinks.
     """
@@ -71,7 +71,7 @@ class RunPorts:
         return self._run.context_tokens
 
     async def invoke(self, call: ToolCallBlock) -> ToolResult:
-        """See `Ports.invoke`; tells the bus when a call begins and ends."""
+        """See `Ports.invoke`; publishes the start and end of each call on the bus."""
         parts, run = self._parts, self._run
         authority = run.context.authority
         if run.tainted and not authority.tainted:

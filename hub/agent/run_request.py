@@ -1,4 +1,4 @@
-"""What a run is asked to do, and what became of it: plain data."""
+"""The request and the result of a run: plain data."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RunResult(Struct, frozen=True):
         stop: Why it stopped: end, length, refused, aborted, limit, timeout, error.
         error: `{code, message, …}` unless the status is ok.
         model: `provider/id` of the model that spoke last.
-        tainted: Whether words from outside were before the model; where nobody knows any more, they may have been.
+        tainted: Whether words from outside were in the model's window; true when unknown.
     """
 
     run_id: str
@@ -57,13 +57,13 @@ OnFinal = Callable[[SqlConnection, RunResult], None]
 
 
 class RunRequest(Struct, frozen=True):
-    """One activation of an agent that somebody wants.
+    """A requested run of an agent.
 
     Attributes:
         run_id: Names the run and is its idempotency key: asking twice runs once.
-        agent_id: Who answers.
+        agent_id: The agent that answers.
         session_key: The conversation.
-        message: What is said.
+        message: The message.
         context: Why, and with whose authority.
         model: Instead of the session's and the agent's.
         thinking: off | minimal | low | medium | high, instead of the session's and the agent's.
@@ -76,7 +76,7 @@ class RunRequest(Struct, frozen=True):
         timeout_s: Instead of the agent's limit, when it is shorter.
         sender_name: For the envelope; never authorises.
         channel: For the envelope.
-        on_final: Called in the transaction that ends the run, whatever the end; in the database's thread.
+        on_final: Called in the transaction that ends the run, in the database's thread.
         quoted: Whether words from outside in the message are quoted in it; what is said under a tainted authority is
             else quoted as a whole.
     """
@@ -124,7 +124,7 @@ class Recovered(Struct, frozen=True):
 
     Attributes:
         rerun: Nothing was lost: `run()` is to be called again with the same request.
-        interrupted: They had begun to change things; not run again, and somebody should be told.
+        interrupted: They had started to change things; not run again, and their users should be notified.
         completed: They had been answered; `run()` with the same request returns the answer and calls `on_final`.
     """
 

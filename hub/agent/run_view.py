@@ -1,4 +1,4 @@
-"""What a run shows while it goes on: its events folded into text and parts, in order. Pure."""
+"""The visible state of a run: its events folded into text and parts, in order. Pure."""
 
 from __future__ import annotations
 

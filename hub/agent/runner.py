@@ -42,6 +42,14 @@ class AgentRunner:
     Args:
         parts: What its runs work with; their task owner owns the runs.
         db: The hub database.
+    <<<<<<< HEAD
+    =======
+        sessions: Where conversations are kept.
+        agents: The agents that can answer.
+        workspaces: Their files, and the home's time zone.
+        models: The models they ask.
+        tools: The tools they use.
+    >>>>>>> 381e4ca (Write docstrings of core, agent, automation engine and dashboard in plain English)
         lanes: How many run at once.
     """
 
@@ -84,7 +92,7 @@ class AgentRunner:
         there was.
 
         Args:
-            request: What is asked.
+            request: The request.
             fresh: Whether its id was made for it, so that no run can have it yet.
 
         Raises:
@@ -236,7 +244,7 @@ class AgentRunner:
         except HubError as error:
             _log.warning("run %s failed: %s: %s", request.run_id, error.code, error.message)
             return RunOutcome.failed(error)
-        except Exception:  # whatever a part does wrong, the run must end, and whoever waits must be told
+        except Exception:  # on any error the run must end, and its waiters must be notified
             reference = new_id()
             _log.exception("run %s failed (reference %s)", request.run_id, reference)
             return RunOutcome.broken(
@@ -251,7 +259,7 @@ class AgentRunner:
         """Note in the database that a run has begun; return what puts that on the disk before a tool is started.
 
         An answer without tools shares one commit with it. A message's row is on disk already; so is its session's,
-        unless this run made it. Then nobody waits.
+        unless this run created it. Then there are no waiters.
         """
         request, session = run.request, run.session
         write = self._runs.started(request, run.context, session.session_id if session is not None else None)
@@ -307,7 +315,7 @@ class AgentRunner:
         return result
 
     def _tell_end(self, run: AgentRun, result: RunResult) -> None:
-        """Tell everybody that a run has ended, and then do what nobody waits for."""
+        """Announce the end of a run, then do the work that no one waits for."""
         request, parts = run.request, self._parts
         self._remember(result)
         told = {

@@ -18,7 +18,7 @@ from hub.storage.database import Database
 
 
 class RunState(StrEnum):
-    """Where a run stands."""
+    """The state of a run."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -135,7 +135,7 @@ class RunStore:
         return [RunRow(*row) for row in rows]
 
     async def untold(self) -> list[str]:
-        """Return the interrupted runs whose message still waits: a crash came before anybody was told."""
+        """Return the interrupted runs whose message still waits, because a crash came before the user was notified."""
         rows = await self._db.read(
             lambda connection: connection.execute(
                 "SELECT runs.id FROM inbox JOIN runs ON runs.id = inbox.run_id"
@@ -145,7 +145,7 @@ class RunStore:
         return [row[0] for row in rows]
 
     async def settle(self, run_id: str, result: RunResult) -> None:
-        """End a run that a stop or a crash left open and that nobody waits for."""
+        """End a run that a stop or a crash left unfinished and that has no waiters."""
         interrupted = (result.error or {}).get("code") == INTERRUPTED_ERROR["code"]
         state = RunState.INTERRUPTED if interrupted else state_of(result)
         now = self._now_ms()

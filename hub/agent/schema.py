@@ -88,7 +88,7 @@ AGENT_SCHEMA = {
     Optional("tools", default=dict, description="Which tools it may use, within `tools:`"): All(_mapping, POLICY_KEYS),
     Optional("thinking", description="How much it thinks before it answers, where the model can"): In(list(THINKING)),
     Optional("limits", default=dict, description="Bounds on one run"): All(_mapping, LIMITS_SCHEMA),
-    Optional("params", default=dict, description="Further parameters of its model calls, sent as they are"): All(
+    Optional("params", default=dict, description="Further parameters of its model calls, sent unchanged"): All(
         _mapping, {string: object}
     ),
 }

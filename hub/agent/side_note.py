@@ -15,7 +15,7 @@ from hub.tools.quoting import harmless
 MEMORY = "memory"
 """Channel of what was recalled."""
 REMINDER = "reminder"
-"""Channel of what somebody wanted to be reminded of."""
+"""The channel of standing reminders."""
 NOTE_CHANNELS = frozenset({MEMORY, REMINDER, "system"})
 """Channels of side notes; events of the system are such notes too."""
 HUB_CHANNELS = frozenset({*NOTE_CHANNELS, "automation"})
@@ -52,10 +52,10 @@ def note_channel(entry: TranscriptEntry) -> str | None:
 
 
 def quoted_lines(text: str) -> str:
-    """Return text as a Markdown quotation, with whatever looks like a marker of ours made harmless."""
+    """Return text as a Markdown quotation, with anything that looks like a marker of ours defused."""
     return "\n".join(f"> {line.rstrip()}" for line in harmless(text).splitlines() if line.strip())
 
 
 def is_said_by_a_person(request: RunRequest) -> bool:
-    """Whether a run answers somebody in a conversation, and not an automation, a heartbeat or a subagent's parent."""
+    """Return whether a run answers a person, and not an automation, a heartbeat or a subagent's parent."""
     return request.lane == MAIN and not request.ephemeral

@@ -31,14 +31,14 @@ class SmallCall:
     """One call.
 
     Args:
-        agent: Whose parameters go with it.
+        agent: The agent whose parameters are used.
         system: The rules.
-        messages: What is asked.
+        messages: The prompt.
         timeout_s: How long one attempt may take at most.
 
     Attributes:
-        model: Who answered, or was asked last.
-        usage: What it took, as far as that was told.
+        model: The model that answered, or was asked last.
+        usage: The usage, if reported.
     """
 
     def __init__(self, agent: Agent, system: str, messages: tuple[Message, ...], timeout_s: float) -> None:
@@ -86,7 +86,7 @@ class SmallCall:
 
 
 async def real_candidates(models: ModelRegistry, model: str | None) -> list[Resolved]:
-    """Return who may answer, without the offline stand-in; nobody when no model is set up.
+    """Return the models that may answer, without the offline one; empty when none is configured.
 
     Raises:
         HubError: The model is not known.

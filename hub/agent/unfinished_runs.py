@@ -73,7 +73,7 @@ async def _judge(parts: RunDependencies, row: RunRow) -> tuple[RecoveryVerdict, 
             await transcript.append(replace(ended, id=f"{row.id}-interrupted"), sync=True)
         return verdict, evidence
     except HubError as error:
-        # A transcript that cannot be read tells nothing of what was done: it is not done again.
+        # An unreadable transcript does not show what was done, so the run is not repeated.
         _log.error("run %s: its transcript cannot be read: %s", row.id, error.message)
         return RecoveryVerdict.INTERRUPTED, Evidence()
 
@@ -82,7 +82,7 @@ async def _transcript(parts: RunDependencies, row: RunRow) -> Transcript | None:
     session = parts.sessions.get(row.session_key)
     if session is None:
         return None
-    # A conversation that was begun anew meanwhile has another transcript than the run.
+    # A conversation that was reset meanwhile has another transcript than the run.
     return await parts.sessions.open_transcript(replace(session, session_id=row.session_id or session.session_id))
 
 

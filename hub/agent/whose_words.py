@@ -1,4 +1,4 @@
-"""Whose words are said in a session: its own person's are requests, anybody else's are data. Pure rules."""
+"""Whose words a session holds: those of its own person are requests, all others are data. Pure rules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hub.tools.policy import belongs_here
 
 
 def speaker(authority: Authority) -> str:
-    """Return who speaks under an authority, as it is stored: `owner`, `person:<id>`, or a principal."""
+    """Return the stored speaker of an authority: `owner`, `person:<id>`, or a principal."""
     if authority.owner:
         return OWNER
     if authority.person is not None:
@@ -26,7 +26,7 @@ def is_own(authority: Authority, session_key: str, person: str | None) -> bool:
     began. Whether words from outside were before whoever speaks is a question of its own (`Authority.tainted`).
 
     Args:
-        authority: Who speaks.
+        authority: The speaker.
         session_key: Where.
         person: Whom the session belongs to, when known (`Session.person`).
     """

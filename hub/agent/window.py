@@ -30,7 +30,7 @@ class Item(Struct, frozen=True):
 
 
 class Window(Struct, frozen=True):
-    """What a model is sent.
+    """The input of a model call.
 
     Attributes:
         messages: In order.
@@ -84,7 +84,7 @@ def fit(items: Sequence[Item], budget: int, *, halvings: int = 0) -> Window:
     Args:
         items: The conversation, oldest first; every tool call with its results right behind it.
         budget: Tokens.
-        halvings: How often the model said that it was still too much: each time half of what it was sent, whatever
+        halvings: How many times the model said that the input was too long: it is halved each time, whatever
             its window is said to be.
     """
     total = sum(item.tokens for item in items)

@@ -1,4 +1,4 @@
-"""Workspaces: an agent's own directory, how it is first furnished, what of it stands in prompts, and who sees what."""
+"""Workspaces: an agent's directory, its first files, its part in prompts, and who sees what."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PRIVATE = (CURATED, FOLDER)
 """What only an owner's private session sees as files."""
 
 OTHERS = (PEOPLE, GROUPS)
-"""The memory of each person and of each group: nobody sees it as files, each sees their own through its tools."""
+"""The memory of persons and groups: hidden from file tools, visible to each of them through the memory tools."""
 
 READ_BYTES = 4 * FILE_LIMIT
 DAYS = 2
@@ -103,7 +103,7 @@ class Workspaces:
         except OSError as error:
             raise StorageError(
                 f"The workspace {agent.workspace} of agent {agent.id} cannot be made: {error.strerror or error}. "
-                "Choose another with agents[].workspace, or mend its permissions.",
+                "Choose another with agents[].workspace, or fix its permissions.",
                 details={"file": str(agent.workspace)},
             ) from error
         self._ready.add((agent.id, agent.workspace))
@@ -131,7 +131,7 @@ class Workspaces:
             private: Whether it is for an owner's private session, which sees the memory.
         """
         agent = self._agents.get(agent_id)
-        # The first conversation is the owner's; nobody else could write down what comes of it.
+        # The first conversation is the owner's; no one else could save its outcome.
         names = [*ALWAYS, BOOTSTRAP, CURATED, *self._days()] if private else ALWAYS
         sign = tuple(_facts(agent.workspace, name) for name in names)
         key = (agent_id, private)
@@ -160,7 +160,7 @@ class Workspaces:
     def _refuse_exposing(self, agent: Agent) -> None:
         """Refuse a workspace that holds the home directory or lies among the hub's own files.
 
-        Tools read whatever lies in a workspace: secrets, the hub token and other people's conversations would be there.
+        Tools read everything in a workspace: secrets, the hub token and other people's conversations would be exposed.
         """
         workspace, home = agent.workspace.resolve(), self._home.path.resolve()
         if home == workspace or workspace in home.parents or workspace.is_relative_to(home / self._home.storage.name):
@@ -199,7 +199,7 @@ def template(name: str, agent_name: str) -> bytes:
 
 
 def _facts(workspace: Path, name: str) -> tuple[str, int, int, int]:
-    """Return what tells whether a file changed; its size is -1 when there is none."""
+    """Return the signature of a file for detecting changes; its size is -1 when there is none."""
     try:
         found = os.stat(f"{workspace}/{name}", follow_symlinks=False)
     except OSError:

@@ -22,7 +22,7 @@ from hub.automation.engine.automations import SECTION, Automations
 from hub.automation.engine.environment import EngineEnvironment
 from hub.automation.engine.result_notice import ResultNotices
 from hub.automation.engine.saved_states import KeptStates
-from hub.automation.engine.script import ScriptDesk
+from hub.automation.engine.script import ScriptEnvironment
 from hub.automation.engine.scripts import SECTION as SCRIPTS, Scripts
 from hub.automation.heartbeat.heartbeats import HeartbeatDependencies, Heartbeats
 from hub.automation.running.run import Run
@@ -170,7 +170,7 @@ class AutomationEngine:
             files=FileWatch(needs.home.path, clock, self._tasks),
         )
         waiting = WaitingRuns(db, clock.time)
-        desk = EngineEnvironment(
+        environment = EngineEnvironment(
             self.parts,
             KeptStates(db, clock, self._tasks),
             self.traces,
@@ -181,8 +181,8 @@ class AutomationEngine:
         )
         keep = needs.config.editor.history.keep
         self.blueprints = Blueprints(needs.home.path, needs.egress, keep, further=needs.blueprint_folders)
-        self.automations = Automations(desk, db, self.blueprints.expand, self._owner)
-        self.scripts = Scripts(ScriptDesk(self.parts, {}, self.traces, waiting), self._expand_script)
+        self.automations = Automations(environment, db, self.blueprints.expand, self._owner)
+        self.scripts = Scripts(ScriptEnvironment(self.parts, {}, self.traces, waiting), self._expand_script)
         self.heartbeats = Heartbeats(
             HeartbeatDependencies(
                 runs=self._runs,
@@ -236,7 +236,7 @@ class AutomationEngine:
         self._tasks.spawn(self._runs.give_up_orphans(), name="give up runs that nothing took up")
 
     async def close(self) -> None:
-        """Watch no more, end what runs; what is kept goes on at the next start."""
+        """Disarm all automations and stop their runs; saved runs continue at the next start."""
         await self.automations.close()
         await self.scripts.close()
         for remove in self._removers:
@@ -309,7 +309,7 @@ class AutomationEngine:
     def _register(self) -> list[Unsubscribe]:
         needs = self._needs
         services = needs.services
-        door = HubControl(self._check, self._reload_files, needs.restart, needs.stop)
+        control = HubControl(self._check, self._reload_files, needs.restart, needs.stop)
         return [
             watch_limits(needs.bus),
             register_automation_services(services, self.automations, self.reload),
@@ -319,13 +319,13 @@ class AutomationEngine:
             register_tools(services, needs.tools, needs.agents, needs.redactor.redact),
             register_system_events(services, self.system_events, needs.agents),
             register_web(services, needs.egress, RememberedPages(needs.home.storage / "pages")),
-            register_hub(services, door),
+            register_hub(services, control),
             register_notices(services, needs.repairs),
             register_heartbeat(services, self.heartbeats, needs.agents),
         ]
 
     def _show_people(self) -> None:
-        """Make an entity of each person; where they are is told by what knows it."""
+        """Create an entity for each person; integrations report where they are."""
         for person in self._needs.people().all():
             entity_id = f"person.{person.id.replace('-', '_')}"
             if self.parts.states.get(entity_id) is None:

@@ -1,4 +1,4 @@
-"""The seams of automations: kinds of triggers, conditions and actions, what they are handed, and what they give back.
+"""The seams of automations: kinds of triggers, conditions and actions, their inputs and results.
 
 A kind is a module with a constant `KIND`; `hub.automation.definition.kinds` finds it by the word used in the YAML.
 """
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Mode(StrEnum):
-    """What happens when an automation is triggered while it still runs."""
+    """What happens when an automation is triggered while it is running."""
 
     SINGLE = "single"
     RESTART = "restart"
@@ -47,28 +47,28 @@ class StepOutcome(StrEnum):
 
     FINISHED = "finished"
     STOPPED = "stopped"
-    """A `stop` step, or a condition among the actions that did not hold."""
+    """A `stop` step, or a condition among the actions that was not met."""
     FAILED = "failed"
     CANCELLED = "cancelled"
-    """Restarted, turned off, or its definition was taken away."""
+    """Restarted, turned off, or deleted."""
     TIMED_OUT = "timed_out"
     DENIED = "denied"
-    """An approval was refused, or nobody gave it in time."""
+    """An approval was denied, or not given in time."""
     INTERRUPTED = "interrupted"
-    """The hub stopped in the middle of something that cannot be taken up again."""
+    """The hub stopped in the middle of a step that cannot be resumed."""
 
 
 class NotRun(StrEnum):
-    """Why a trigger fired and nothing ran."""
+    """Why a firing started no run."""
 
     CONDITIONS = "conditions"
     PAUSED = "paused"
     MODE = "mode"
-    """It runs already (`single`), or as many as `max` do."""
+    """It is already running (`single`), or `max` runs are."""
     RATE_LIMIT = "rate_limit"
     BUDGET = "budget"
     MISSED = "missed"
-    """It was due while the hub was down or the machine slept, and `catch_up` lets it go."""
+    """It was due while the hub was down or the machine slept, and `catch_up` skips it."""
     ERROR = "error"
     """A condition or a variable could not be evaluated."""
 
@@ -82,15 +82,15 @@ class Location(Struct, frozen=True):
 
 
 class SentenceQuestion(Struct, frozen=True):
-    """What an `agent` condition asks a model.
+    """The question that an `agent` condition asks a model.
 
     Attributes:
         text: The question, rendered.
         answers: `yes_no`, `score` (0 to 1), or the choices.
-        agent: Whose model and persona answer; None for the default agent.
+        agent: The agent whose model and persona answer; None for the default agent.
         model: Instead of the agent's.
-        data: What the question is about: words from outside, quoted as such.
-        automation_id: Whose condition asks; what it costs is counted as this automation's.
+        data: The subject of the question: text from outside, quoted as such.
+        automation_id: The automation of the condition, which the cost is counted for.
     """
 
     text: str
@@ -103,7 +103,7 @@ class SentenceQuestion(Struct, frozen=True):
 
 
 class SentenceAnswer(Struct, frozen=True):
-    """What the model said: True/False, a score, or one of the choices; with its reason and what it cost."""
+    """The model's answer: True/False, a score, or one of the choices; with its reason and cost."""
 
     value: bool | float | str
     reason: str = ""
@@ -115,7 +115,7 @@ Judge = Callable[[SentenceQuestion, Context], Awaitable[SentenceAnswer]]
 
 
 class RunSpending(Protocol):
-    """What was spent lately; in memory, so that a condition may ask at every trigger."""
+    """Recent spending, kept in memory so that a condition may ask at every trigger."""
 
     def cost_usd(self, *, since: float, agent: str | None = None, automation: str | None = None) -> float:
         """Return dollars since a time (seconds since the epoch), of an agent or of the runs of an automation."""
@@ -127,19 +127,19 @@ class RunSpending(Protocol):
 
 
 class AutomationParts(Struct, frozen=True):
-    """What the engine is handed; a backtest hands the same engine a bus, states and a clock of its own.
+    """The dependencies of the engine; a backtest gives the same engine its own bus, states and clock.
 
     Attributes:
         home: The home directory; triggers on files see only what is in it.
         zone: The home's time zone as configured now.
         location: Where the home is, when that is configured.
         people: The people of this home as configured now.
-        judge: Asks a model; None where none may be asked (simulation).
-        spending: What was spent; None where nothing is known.
-        history: Where traces are kept; None in a simulation.
-        webhooks: The webhooks that triggers wait for; None where none can come in.
-        sentences: The sentences that triggers answer; None where nobody speaks.
-        egress: Fetches what is outside; None where nothing may be fetched.
+        judge: Asks a model; None in a simulation.
+        spending: Recent spending; None where it is not counted.
+        history: The store of traces; None in a simulation.
+        webhooks: The webhooks that triggers wait for; None where there are none.
+        sentences: The sentences that triggers answer; None where there are none.
+        egress: Fetches from outside; None where nothing may be fetched.
         files: Watches files; None where there are none.
     """
 
@@ -172,14 +172,14 @@ class Firing(Struct, frozen=True):
 
     Attributes:
         trigger: What templates see as `trigger`: platform, id, idx, alias, description and what its kind adds.
-        context: Why it fired; None when time alone did.
-        tainted: Whether what it carries comes from outside (webhooks, feeds, messages of strangers, MQTT).
+        context: The cause; None when it was time alone.
+        tainted: Whether its data comes from outside (webhooks, feeds, messages of strangers, MQTT).
         planned: For schedules: when it was due, seconds since the epoch.
-        missed: Earlier occurrences that this one stands for or that were let go.
-        skipped: It was due too long ago and is not to run; it is only told.
-        variables: Variables of this trigger (its `variables` key), as they stand.
-        given: Variables that whoever set it off hands over: plain values, never rendered.
-        key: What the planned time is remembered under once it is handled; empty where nothing is made up for.
+        missed: The number of earlier occurrences that were skipped or are covered by this one.
+        skipped: Whether it was due too long ago, and is only recorded.
+        variables: Variables of this trigger (its `variables` key), not rendered.
+        given: Variables passed by the caller: plain values, never rendered.
+        key: The key under which the planned time is saved once handled; empty for triggers without catch-up.
     """
 
     trigger: Mapping[str, Any]
@@ -194,7 +194,7 @@ class Firing(Struct, frozen=True):
 
 
 class TriggerHost(Protocol):
-    """What an armed trigger stands on."""
+    """The host of an armed trigger: identifies it and forwards its firings."""
 
     @property
     def parts(self) -> AutomationParts: ...
@@ -204,7 +204,7 @@ class TriggerHost(Protocol):
 
     @property
     def index(self) -> str:
-        """The trigger's place, `0`, `1`, or `1/0` in a nested list; stable until the automation is edited."""
+        """The position of the trigger, `0`, `1`, or `1/0` in a nested list; stable until the automation is edited."""
         ...
 
     @property
@@ -214,7 +214,7 @@ class TriggerHost(Protocol):
 
     @property
     def templates(self) -> bool:
-        """Whether text may hold templates; false where text is only text: then nothing is rendered."""
+        """Whether texts may be templates; if not, nothing is rendered."""
         ...
 
     @property
@@ -223,7 +223,7 @@ class TriggerHost(Protocol):
         ...
 
     def armed(self) -> float | None:
-        """Return since when it is armed as it stands in the file (it survives restarts), or None when just now."""
+        """Return when it was first armed in its present form (restarts do not count), or None for just now."""
         ...
 
     def handled(self) -> float | None:
@@ -240,11 +240,11 @@ class TriggerHost(Protocol):
         missed: int = 0,
         skipped: bool = False,
     ) -> None:
-        """Tell that it fired; `platform`, `id`, `idx`, `alias` are added. Returns at once and never raises."""
+        """Report a firing; `platform`, `id`, `idx` and `alias` are added. Returns at once and never raises."""
         ...
 
     def fail(self, message: str) -> None:
-        """Tell that it cannot watch (any more): a repair of this automation says so; other triggers go on."""
+        """Report that it no longer works: the automation gets a repair, and its other triggers continue."""
         ...
 
 
@@ -258,13 +258,13 @@ class TriggerKind(Struct, frozen=True):
 
     Attributes:
         name: The word behind `trigger:`.
-        fields: Schema of its own keys; `trigger`, id, alias, enabled and variables are added to every kind.
-        arm: Begins to watch, with a validated configuration; returns what ends it. Called on the event loop, must not
-            wait; what takes long is a task of `site.parts.tasks`.
-        explain: Says in plain words when it fires: "when light.kitchen turns on".
+        fields: Schema of its keys; `trigger`, id, alias, enabled and variables are added to every kind.
+        arm: Starts watching with a validated configuration; returns a function that stops it. Runs on the event loop
+            and must not block; longer work is a task of `host.parts.tasks`.
+        explain: Describes in plain words when it fires: "when light.kitchen turns on".
         description: One line for documentation and the editor.
-        next_due: For schedules: when it fires next, seconds since the epoch; asked of the armed configuration.
-        rule: Checks across keys, behind the schema; raises `Invalid`.
+        next_due: For schedules: the next firing of the armed configuration, seconds since the epoch.
+        rule: Checks across keys, after the schema; raises `Invalid`.
     """
 
     name: str
@@ -280,12 +280,12 @@ class TriggerKind(Struct, frozen=True):
 
 
 class ConditionVerdict(Struct, frozen=True):
-    """Whether a condition holds, and why (not), for people.
+    """Whether a condition is met, and why, for people.
 
     Attributes:
         reason: "light.kitchen is off, not on".
-        details: What was compared, for the trace.
-        children: Verdicts of what it is made of, by path below it.
+        details: The compared values, for the trace.
+        children: Verdicts of nested conditions, by path below it.
     """
 
     holds: bool
@@ -295,9 +295,9 @@ class ConditionVerdict(Struct, frozen=True):
 
 
 class Asking(Struct, frozen=True):
-    """Who asks whether a condition holds: the parts, the variables (with `trigger`), the authority.
+    """The environment of a condition check: the parts, the variables (with `trigger`), the authority.
 
-    `templates` is false where text is only text (what a model wrote): then nothing is rendered.
+    `templates` is false for text written by a model, which is never rendered.
     """
 
     parts: AutomationParts
@@ -312,10 +312,10 @@ class ConditionKind(Struct, frozen=True):
 
     Attributes:
         name: The word behind `condition:`.
-        fields: Schema of its own keys; `condition`, alias and enabled are added to every kind.
-        check: Whether it holds now; raises `HubError` when that cannot be said. Exactly one of the two is given:
-            `check` where it can be said at once, `check_later` where something must be waited for.
-        explain: Says it in plain words: "light.kitchen is on".
+        fields: Schema of its keys; `condition`, alias and enabled are added to every kind.
+        check: Whether it is met now; raises `HubError` when that is not known. Exactly one of the two is given:
+            `check` if it answers at once, `check_later` if it has to wait.
+        explain: Describes it in plain words: "light.kitchen is on".
     """
 
     name: str
@@ -334,7 +334,7 @@ class ActionKind(Struct, frozen=True):
     """A kind of step.
 
     Attributes:
-        name: The key that tells it from others: `action`, `delay`, `choose`, …
+        name: The key that identifies it: `action`, `delay`, `choose`, …
         fields: Schema of all its keys; alias, enabled and continue_on_error are added to every kind.
         run: Runs the step; `hub.automation.running.run.Run` is what it may ask of its run. Cancelling undoes nothing.
         explain: Says in plain words what it does.

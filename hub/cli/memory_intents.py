@@ -46,7 +46,7 @@ def list_(agent: str | None, home: Path, as_json: bool) -> None:
 @intents.command("add")
 @click.argument("topic")
 @click.argument("remind")
-@click.option("--days", type=click.IntRange(min=1), metavar="N", help="How long it stands.")
+@click.option("--days", type=click.IntRange(min=1), metavar="N", help="How long it is kept.")
 @click.option("--every-hours", type=click.FloatRange(min=0), metavar="N", help="How long it is silent in between.")
 @agent_option
 @home_option

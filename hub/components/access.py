@@ -1,4 +1,4 @@
-"""Who may come in: tokens, devices, dashboard sessions and login codes; and the tables of what the gateway serves."""
+"""Access: tokens, devices, dashboard sessions and login codes, and the tables of the gateway."""
 
 from __future__ import annotations
 

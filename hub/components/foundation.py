@@ -41,7 +41,7 @@ class Foundation(Struct, frozen=True):
     schemas: IntegrationSchemas
 
     def section(self, name: str) -> Any:
-        """Return a section of the configuration as it is in force."""
+        """Return a section of the current configuration."""
         return self.config.current.or_default(name)
 
     def language(self) -> str:

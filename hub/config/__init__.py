@@ -1,4 +1,4 @@
 """Configuration: YAML files read with marks, checked against schemas, edited in place, kept with their history.
 
-What the sections mean lives with the parts that own them; which integrations exist is told by `hub.integration`.
+The sections are defined by the parts that own them; `hub.integration` lists the integrations.
 """

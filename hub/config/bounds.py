@@ -18,7 +18,7 @@ INTEGER_LIMIT = 2**63
 
 
 class Budget:
-    """What is left of the bounds that hold for all files of one reading together."""
+    """The remaining limits shared by all files of one reading."""
 
     __slots__ = ("aliases", "bytes", "files", "values")
 

@@ -1,6 +1,6 @@
 """Checks the configuration: every section against its schema, then the checks that span sections.
 
-What is broken is left out of the result, with all its errors; only a root file that cannot be read and a critical
+Broken parts are left out of the result and reported as errors; only a root file that cannot be read and a critical
 section make it a matter of recovery mode.
 """
 
@@ -314,7 +314,7 @@ class _Check:
 
 
 class _Reporter:
-    """What a second check tells its findings to."""
+    """Collects the findings of a second check."""
 
     def __init__(self, target: _Check) -> None:
         self._target = target

@@ -71,7 +71,7 @@ class Config(Mapping[str, Any]):
 
 
 class Checked(Struct, frozen=True):
-    """What a check gives: the configuration, and all that is wrong with it."""
+    """The result of a check: the configuration and its errors."""
 
     config: Config
     errors: list[ConfigError]

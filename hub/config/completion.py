@@ -28,7 +28,7 @@ def completions(
     Args:
         schema: JSON Schema of the whole configuration.
         prefix: The keys that lead to the text's root, when it is an included file.
-        text: The text as it is, complete or not.
+        text: The text, complete or not.
         line, column: From 1.
         secrets: Names in secrets.yaml.
     """

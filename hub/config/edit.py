@@ -59,7 +59,7 @@ def set_value(text: str, keys: KeyPath, value: Any) -> str:
 
 
 def insert(text: str, keys: KeyPath, value: Any) -> str:
-    """Return the text with a new item put before the one at the index that `keys` end with; see `set_value`.
+    """Return the text with a new item inserted at the index that `keys` end with; see `set_value`.
 
     Raises:
         NotFound: There is no list, or the index is behind its end.
@@ -77,7 +77,7 @@ def remove(text: str, keys: KeyPath) -> str:
 
 
 def get_value(text: str, keys: KeyPath) -> Any:
-    """Return the value at `keys` as it is written, tags as `Tagged`.
+    """Return the value at `keys` as written, tags as `Tagged`.
 
     Raises:
         NotFound: There is nothing at `keys`.

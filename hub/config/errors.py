@@ -1,4 +1,4 @@
-"""What is wrong in the configuration, and exactly where."""
+"""Errors of the configuration, with their exact places."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hub.config.paths import KeyPath, format_path
 from hub.core.errors import HubError
 
 ERROR_LIMIT = 1_000
-"""Errors told at once; the rest is counted."""
+"""The number of errors shown at once; the rest is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class ConfigError:
         file: Relative to the home directory.
         line, column: From 1.
         path: The key, such as `automation[0].triggers[1].at`; empty for a whole file.
-        message: What is wrong and what was expected.
+        message: The problem and what was expected.
         hint: What to do, such as `did you mean "http"?`; may be empty.
         keys: The path as keys and list indexes.
     """

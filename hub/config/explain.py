@@ -1,4 +1,4 @@
-"""What a schema found, in words for the person who wrote the file."""
+"""Schema errors in words for the person who wrote the file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hub.core.secret import Secret
 
 _EXTRA = "extra keys not allowed"
 _OF_A_TYPE = re.compile(r"^expected (a |an )?[a-zA-Z]+$")
-"""How the schema library tells that a value is of another type: `expected str`, `expected a dictionary`."""
+"""Type errors of the schema library: `expected str`, `expected a dictionary`."""
 
 
 def keys_of(error: SchemaError) -> KeyPath:
@@ -32,7 +32,7 @@ def keys_of(error: SchemaError) -> KeyPath:
 
 
 def as_written(root: Any, keys: KeyPath) -> KeyPath:
-    """Return a path as it stands in the files: where one item stands for a list of it, there is no index."""
+    """Return a path as written in the files: a single item in place of a list has no index."""
     found: list[Key] = []
     value = root
     for key in keys:

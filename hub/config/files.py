@@ -20,7 +20,7 @@ class FileProblem(HubError):
     """A file cannot be used: what is wrong, what to do, and where in it when that is known.
 
     Args:
-        message: What is wrong.
+        message: The problem.
         hint: What to do.
         line, column: From 0.
         missing: Whether there is no such file.
@@ -42,7 +42,7 @@ def content_hash(data: bytes) -> str:
 
 
 def resolve_name(base: str, name: str) -> str:
-    """Return the file that `name` means when it stands in the file `base`, relative to the home directory.
+    """Return the file that `name` in the file `base` refers to, relative to the home directory.
 
     Raises:
         FileProblem: It is outside the home directory, or among the hub's own files.

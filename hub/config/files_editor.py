@@ -29,7 +29,7 @@ from hub.core.errors import Conflict, InvalidRequest, LimitExceeded, NotFound
 from hub.security.root import Root
 
 HIDDEN_VALUE = "__hidden__"
-"""What stands for a value of secrets.yaml where it is not shown."""
+"""The placeholder for hidden values of secrets.yaml."""
 
 Check = Callable[[Mapping[str, str] | None], Checked]
 
@@ -83,7 +83,7 @@ class FilesEditor:
     Args:
         root: The home directory.
         check: Checks the configuration with texts in place of files.
-        current: Gives the configuration in force.
+        current: Returns the current configuration.
         now: Seconds since the epoch.
     """
 
@@ -161,7 +161,7 @@ class FilesEditor:
         return self._check(files).errors
 
     def where(self, find: Callable[[Mapping[str, Any]], KeyPath]) -> EditPlace:
-        """Return where a value is written, or would be, in the files as they are now.
+        """Return where a value is written, or would be, in the present files.
 
         Args:
             find: Is handed what the files say, packages merged in, and returns the path of the value in it.
@@ -175,7 +175,7 @@ class FilesEditor:
         return EditPlace(file, inner, (data or b"").decode(), content_hash(data) if data is not None else None)
 
     def get_value(self, keys: KeyPath) -> Any:
-        """Return a value as it is written, tags kept; see `hub.config.edit.get_value`."""
+        """Return a value as written, with its tags; see `hub.config.edit.get_value`."""
         file, inner = locate(self._fresh().config.raw, keys, self._text)
         return edit.get_value(self._text(file), inner)
 
@@ -242,7 +242,7 @@ class FilesEditor:
         return self.write_file(file, changed, base, must_be_valid=must_be_valid)
 
     def _fresh(self) -> Checked:
-        """Return the files as they are now; what is in force is that, as long as nobody touched them."""
+        """Return the present files; the current configuration holds them unless they were changed."""
         current = self._current()
         if current.files and self.same_files(current.files, current.folders):
             return Checked(current, list(current.errors), [])

@@ -45,7 +45,7 @@ HUB_SCHEMA = Schema(
         Optional(
             "reload",
             default="hybrid",
-            description="What a changed file does while the hub runs: hybrid and hot apply it, off waits for a restart",
+            description="When the hub applies a changed file: at once (hybrid, hot), or at a restart (off)",
         ): In(RELOAD_MODES),
         Optional("disabled", default=list, description="Integrations that are not set up, though they would be"): All(
             ensure_list(slug), Length(max=DISABLED_LIMIT)

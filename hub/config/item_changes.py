@@ -47,7 +47,7 @@ def _changed_mapping(text: str, keys: KeyPath, old: dict[str, Any], new: dict[st
 
 
 def _changed_list(text: str, keys: KeyPath, old: list[Any], new: list[Any]) -> str:
-    """What stands before and behind the difference stays untouched, with its comments."""
+    """The items before and after the difference stay untouched, with their comments."""
     most = min(len(old), len(new))
     head = next((at for at in range(most) if not _same(old[at], new[at])), most)
     tail = next((at for at in range(most - head) if not _same(old[-1 - at], new[-1 - at])), most - head)
@@ -62,7 +62,7 @@ def _changed_list(text: str, keys: KeyPath, old: list[Any], new: list[Any]) -> s
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two values are the same, true and 1 told apart; the order of keys does not count."""
+    """Return whether two values are equal, with true different from 1; the order of keys does not count."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):

@@ -1,4 +1,4 @@
-"""One item of a YAML list, or entry of a mapping, as a text of its own: taken out with its comments, and put back."""
+"""One item of a YAML list or entry of a mapping as text: taken out with its comments, and put back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hub.core.errors import InvalidRequest, NotFound
 
 
 class ItemText(Struct, frozen=True):
-    """An item and where it stands in the text of its file.
+    """An item and its place in the text of its file.
 
     Attributes:
         text: The item, its lines moved to the left margin; ends with a newline.
@@ -84,7 +84,7 @@ def item_text(file_text: str, keys: KeyPath) -> ItemText:
     node = find(root, keys) if root is not None else None
     holder = find(root, keys[:-1]) if root is not None and keys else None
     if node is None or holder is None or holder.kind is not SpanKind.LIST:
-        raise NotFound("the file does not hold this any more")
+        raise NotFound("the file no longer contains this item")
     if holder.flow or node.kind is SpanKind.ALIAS or node.anchored or isinstance(node.data, Tagged):
         raise EditRefused.at(
             body.count("\n", 0, node.start) + 1, f"{format_path(keys)} is within braces, or has an anchor, alias or tag"
@@ -97,7 +97,7 @@ def entry_text(file_text: str, keys: KeyPath) -> ItemText:
 
     Raises:
         InvalidRequest: The file is not YAML.
-        EditRefused: It does not stand on lines of its own below its key.
+        EditRefused: It does not have separate lines below its key.
         NotFound: There is no such key.
     """
     body = _plain(file_text)
@@ -106,7 +106,7 @@ def entry_text(file_text: str, keys: KeyPath) -> ItemText:
     holder = find(root, keys[:-1]) if root is not None and keys else None
     pair = holder.entry(str(keys[-1])) if holder is not None and holder.kind is SpanKind.MAPPING else None
     if node is None or pair is None:
-        raise NotFound("the file does not hold this any more")
+        raise NotFound("the file no longer contains this item")
     before = body[body.rfind("\n", 0, node.start) + 1 : node.start]
     if node.kind is not SpanKind.MAPPING or node.flow or node.anchored or before.strip():
         raise EditRefused.at(
@@ -121,7 +121,7 @@ def text_hash(text: str) -> str:
 
 
 def mapping_in(text: str) -> SpanNode:
-    """Return the mapping that a text of its own holds.
+    """Return the mapping in the text of an item.
 
     Raises:
         InvalidRequest: It is not YAML, not one mapping, or does not begin at the left margin.

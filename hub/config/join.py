@@ -15,8 +15,8 @@ def merged_value(base: Any, extra: Any, base_mark: Mark, mark: Mark, keys: KeyPa
     Neither is changed.
 
     Args:
-        base_mark: Where the key of the first stands.
-        mark: Where the key of the second stands, which an error names.
+        base_mark: The place of the first key.
+        mark: The place of the second key, named in errors.
         keys: The path of the second.
     """
     if extra is None or base is BROKEN:

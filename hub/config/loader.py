@@ -25,7 +25,7 @@ from hub.security.root import Root
 
 
 class Loaded(Struct, frozen=True):
-    """What the files say, before any schema looked at it.
+    """The content of the files, before validation.
 
     Attributes:
         data: The sections, packages merged in; empty when the root file cannot be read.

@@ -34,7 +34,7 @@ def start_of(file: str) -> Mark:
 
 
 class _Broken:
-    """What stands where a value could not be read; an error tells why."""
+    """The placeholder of a value that could not be read; an error says why."""
 
     __slots__ = ()
 
@@ -61,7 +61,7 @@ class ConfigMapping(dict[str, Any]):
         self.size = 1
 
     def put(self, key: str, value: Any, key_mark: Mark, value_mark: Mark) -> None:
-        """Set a key and where it stands."""
+        """Set a key and its place."""
         self[key] = value
         self.key_marks[key] = key_mark
         self.value_marks[key] = value_mark
@@ -85,13 +85,13 @@ class ConfigList(list[Any]):
         self.size = 1
 
     def put(self, value: Any, mark: Mark) -> None:
-        """Append an item and where it stands."""
+        """Append an item and its place."""
         self.append(value)
         self.marks.append(mark)
 
 
 def mark_of(root: Any, keys: Iterable[Key], start: Mark) -> Mark:
-    """Return where a value stands: its own place, or that of its key when it spans the lines below it.
+    """Return the place of a value: its own, or that of its key when it spans the lines below.
 
     Keys that are not there give the place of the nearest value around them.
 
@@ -113,7 +113,7 @@ def mark_of(root: Any, keys: Iterable[Key], start: Mark) -> Mark:
 
 
 def key_mark_of(root: Any, keys: Iterable[Key], start: Mark) -> Mark:
-    """Return where the last key itself stands; like `mark_of` when it is a list index or is not there."""
+    """Return the place of the last key itself; like `mark_of` for a list index or a missing key."""
     way = tuple(keys)
     if not way:
         return start

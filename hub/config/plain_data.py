@@ -30,7 +30,7 @@ def at(data: Any, keys: KeyPath) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as it is read back from a file: secrets as their tags."""
+    """Return a value as read back from a file: secrets as their tags."""
     if isinstance(value, dict):
         return {key: plain(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
@@ -42,7 +42,7 @@ def plain(value: Any) -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values are the same, true and 1 told apart, and keys in the same order."""
+    """Return whether two values are equal, with true different from 1 and keys in the same order."""
     if isinstance(one, dict) and isinstance(other, dict):
         return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):

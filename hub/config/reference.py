@@ -35,7 +35,7 @@ def reference(sections: Sections) -> str:
     parts = [_section(sections, name) for name in sections.names() if name in core]
     others = [_section(sections, name) for name in sections.names() if name not in core]
     if others:
-        parts.append("## Integrations\n\nEach is configured under a key of its own, its domain.\n")
+        parts.append("## Integrations\n\nEach is configured under its domain.\n")
         parts += others
     return "\n".join(parts)
 
@@ -81,7 +81,7 @@ def _rows(schema: JsonSchema, path: str, depth: int) -> Iterator[tuple[str, str,
     if "items" in schema:
         yield from _rows(schema["items"], f"{path}{_ITEM}", depth + 1)
         return
-    # Of several kinds of mappings each has a page of its own; one whose keys need no words is told by its type.
+    # Each of several kinds of mappings gets its own table; one whose keys need no description is shown by its type.
     options = [list(_rows(option, path, depth + 1)) for option in (*schema.get("anyOf", ()), *schema.get("allOf", ()))]
     described = [rows for rows in options if any(text for *_, text in rows)]
     if described:

@@ -68,12 +68,12 @@ def item(value: Any, indent: int, depth: int = 0) -> list[str]:
 
 
 def is_block(value: Any) -> bool:
-    """Whether a value is written on lines of its own."""
+    """Return whether a value is written on separate lines."""
     return isinstance(value, (dict, list, tuple)) and bool(value)
 
 
 def key_text(key: Any) -> str:
-    """Return a key as it is written."""
+    """Return a key as written."""
     if not isinstance(key, str) or not key:
         raise InvalidRequest("a key must be a text")
     return _text(key)

@@ -1,4 +1,4 @@
-"""What a plain scalar means in YAML 1.2: null, true and false, numbers; everything else is text."""
+"""Plain scalars of YAML 1.2: null, true and false, numbers; everything else is text."""
 
 from __future__ import annotations
 

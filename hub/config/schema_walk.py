@@ -82,7 +82,7 @@ def values_at(schema: JsonSchema, keys: KeyPath, data: Any = None) -> list[Any]:
 
 
 def is_secret_at(schema: JsonSchema, keys: KeyPath) -> bool:
-    """Whether a secret may stand at `keys`, so that what stands there is not shown."""
+    """Return whether the value at `keys` may be a secret and is not shown."""
     return any(each.get("writeOnly") for each in schemas_at(schema, keys))
 
 
@@ -99,7 +99,7 @@ def expected_at(schema: JsonSchema, keys: KeyPath, data: Any = None) -> str:
 
 
 def choices_in_words(values: Iterable[Any]) -> str:
-    """Return values as they are written in YAML: `a, b or c`."""
+    """Return values as written in YAML: `a, b or c`."""
     shown = [_shown(value) for value in values]
     if len(shown) > CHOICES_SHOWN:
         return ", ".join(shown[:CHOICES_SHOWN]) + ", …"

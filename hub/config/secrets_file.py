@@ -16,7 +16,7 @@ class SecretsFile:
 
     Args:
         files: Where it is read.
-        errors, warnings: What is wrong in it is added to them; values are never told.
+        errors, warnings: Its problems are added to them; values are never shown.
         hashes: Its content's hash is added under its name.
     """
 

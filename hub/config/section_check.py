@@ -52,7 +52,7 @@ class SectionCheck:
         return self._check(value, (self._section.name,), self._section.schema)
 
     def item(self, value: Any, index: int) -> Validated:
-        """Validate one item of the section's list, as a list of its own."""
+        """Validate one item of the section's list, as a list of one."""
         name = self._section.name
         found = self._check([value], (name,), self._section.schema, index)
         if found.broken or not isinstance(found.value, list) or len(found.value) != 1:
@@ -60,7 +60,7 @@ class SectionCheck:
         return Validated(found.value[0], secrets=found.secrets)
 
     def named(self, value: Any, name: str) -> Validated:
-        """Validate one entry of the section's mapping, as a mapping of its own."""
+        """Validate one entry of the section's mapping, as a mapping of one."""
         found = self._check({name: value}, (self._section.name,), self._section.schema)
         if found.broken or not isinstance(found.value, dict) or len(found.value) != 1:
             return Validated(None, found.errors, broken=True)
@@ -88,7 +88,7 @@ class SectionCheck:
         return Validated(None, told, broken=True)
 
     def _follows(self, keys: KeyPath, value: Any) -> bool:
-        """Whether an error only follows from something that could not be read, which was told already."""
+        """Return whether an error only follows from an unreadable value that was already reported."""
         if not self._may_be_broken:
             return False
         for length in range(len(keys) + 1):

@@ -22,7 +22,7 @@ class Section(Struct, frozen=True):
         name: The key.
         schema: Voluptuous schema or validator of its value.
         critical: Whether the hub enters recovery mode when it is broken.
-        default: What is validated when the key is absent or empty; None gives None when it is absent.
+        default: The value validated when the key is absent or empty; with None, an absent key gives None.
         description: One line, for documentation and the editor.
         restart: Whether a change takes effect only after a restart.
         each_item: Whether an item (of a list, or of a mapping by name) that is broken is left out alone, instead of the
@@ -51,14 +51,14 @@ class Section(Struct, frozen=True):
 
 
 class CheckReport(Protocol):
-    """Where a cross-check tells what it found; the mark is looked up by the keys."""
+    """Collects the findings of a cross-check; the mark is looked up by the keys."""
 
     def error(self, keys: Iterable[Key], message: str, hint: str = "") -> None:
-        """Tell an error; the section (or the list item) that `keys` begin with is then broken."""
+        """Report an error; the section (or the list item) that `keys` begin with is then broken."""
         ...
 
     def warning(self, keys: Iterable[Key], message: str, hint: str = "") -> None:
-        """Tell something that deserves attention and breaks nothing."""
+        """Report something that deserves attention but breaks nothing."""
         ...
 
 

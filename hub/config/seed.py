@@ -59,7 +59,7 @@ def seed(home: str | os.PathLike[str], *, zone: str | None = None) -> list[str]:
 
 
 def local_time_zone() -> str:
-    """Return the IANA name of this machine's time zone, or UTC when it cannot be told."""
+    """Return the IANA name of this machine's time zone, or UTC when unknown."""
     candidates = [os.environ.get("TZ", "").lstrip(":")]
     with suppress(OSError, UnicodeDecodeError):
         candidates.append(Path("/etc/timezone").read_text(encoding="utf-8").strip())

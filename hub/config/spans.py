@@ -25,7 +25,7 @@ from hub.core.errors import InvalidRequest
 
 
 class SpanKind(StrEnum):
-    """What a node is."""
+    """The kind of a node."""
 
     SCALAR = "scalar"
     MAPPING = "mapping"
@@ -34,7 +34,7 @@ class SpanKind(StrEnum):
 
 
 class Tagged(Struct, frozen=True):
-    """A value with a tag, such as `!secret name`, kept as it is written."""
+    """A value with a tag, such as `!secret name`, kept as written."""
 
     tag: str
     value: Any
@@ -95,7 +95,7 @@ def read_spans(text: str) -> SpanNode | None:
             raise InvalidRequest("the file holds several documents; edit it by hand")
         return root
     except YAMLError as error:
-        raise InvalidRequest("the file is not valid YAML; mend it before a value in it can be set") from error
+        raise InvalidRequest("the file is not valid YAML; fix it before changing a value in it") from error
     finally:
         parser.dispose()
 
@@ -200,7 +200,7 @@ class _Builder:
             if not isinstance(key.data, str):
                 raise InvalidRequest("the file has a key that is not a text; edit it by hand")
             if key.data in found.data:
-                raise InvalidRequest(f"the file has the key {key.data} twice; mend it first")
+                raise InvalidRequest(f"the file has the key {key.data} twice; fix it first")
             found.entries.append((key, value))
             found.data[key.data] = value.data
         return event

@@ -1,4 +1,4 @@
-"""The configuration of a running hub: loaded, reloaded when its files change, and the last good one kept in force."""
+"""The configuration of a running hub: loads it, reloads changed files, and keeps the last good one."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class ReloadResult(Struct, frozen=True):
     Attributes:
         changed: Sections that are different now: changed, added or removed; to be applied.
         needs_restart: Those of them that take effect only after a restart.
-        errors: What is wrong in the files.
-        applied: Whether the new configuration is in force; otherwise the last good one still is.
+        errors: The errors in the files.
+        applied: Whether the new configuration was applied; otherwise the last good one stays in use.
         removed: Those of `changed` that are no longer in the files.
-        left_recovery: Whether the hub was in recovery mode and need not be any more.
+        left_recovery: Whether the hub can leave recovery mode.
         warnings: What deserves attention.
     """
 
@@ -73,7 +73,7 @@ class ReloadResult(Struct, frozen=True):
 
 
 class ConfigStore:
-    """Holds the configuration in force.
+    """Holds the current configuration.
 
     Args:
         home: The home directory.
@@ -116,7 +116,7 @@ class ConfigStore:
         self.editor = FilesEditor(root, self._check, lambda: self.current, wall_time)
 
     def load(self) -> Checked:
-        """Read and check the files for the first time; what is broken is told as repairs, never raised.
+        """Read and check the files for the first time; errors become repairs and are never raised.
 
         A broken critical section is recovery mode (`current.recovery`), whatever was good before.
         """
@@ -187,7 +187,7 @@ class ConfigStore:
 
     @property
     def files_read(self) -> frozenset[str]:
-        """The files that the last check read, whether or not it is in force."""
+        """The files read by the last check, applied or not."""
         return self._files_read
 
     @property
@@ -246,7 +246,7 @@ class ConfigStore:
         return checked
 
     def _check_draft(self, overrides: Mapping[str, str]) -> Checked:
-        """Check texts in place of files; what is in force knows its places and lends none of its items."""
+        """Check texts in place of files, without reusing items of the current configuration."""
         with self._drafting:
             return check(
                 self.home,
@@ -257,7 +257,7 @@ class ConfigStore:
             )
 
     def _check_and_keep(self) -> Checked:
-        """Check the files; a configuration without any error is one that will be in force."""
+        """Check the files; save a configuration without errors as the last good one."""
         checked = self._check()
         self._keep(checked)
         return checked
@@ -273,7 +273,7 @@ class ConfigStore:
         return frozenset(section.name for section in self.sections.core() if section.shows_broken)
 
     def _needs_restart(self) -> set[str]:
-        """Return the sections whose new values the hub, as it was started, does not follow."""
+        """Return the sections whose new values take effect only after a restart."""
         started, now = self._started.raw, self.current.raw
         found = set()
         for section in self.sections.core():
@@ -332,7 +332,7 @@ class ConfigStore:
 
 
 def _is_worse(old: Config, new: Config, shown: frozenset[str]) -> bool:
-    """Whether something is broken now that was not broken in what is in force.
+    """Return whether something is broken now that works in the current configuration.
 
     Args:
         shown: Sections whose broken items their part shows by itself; those do not count.

@@ -15,7 +15,7 @@ _TAB_INDENT = re.compile(r" *\t")
 _TAB = ("a tab is used for indentation; YAML takes spaces only", "replace the tab by spaces")
 
 _AT_CONTEXT = ("while scanning a quoted scalar", "while scanning a simple key", "while parsing a flow ")
-"""Contexts whose beginning is the line to mend, rather than where the parser gave up."""
+"""Contexts whose beginning is the line to fix, rather than where the parser gave up."""
 
 _WORDS: tuple[tuple[str, str, str], ...] = (
     (
@@ -26,7 +26,7 @@ _WORDS: tuple[tuple[str, str, str], ...] = (
     (
         "found unexpected ':'",
         "a text that holds a colon must stand in quotes inside { } and [ ]",
-        'put quotes around it, such as "http://127.0.0.1:8000", or write the mapping on lines of its own',
+        'put quotes around it, such as "http://127.0.0.1:8000", or write the mapping on separate lines',
     ),
     ("could not find expected ':'", "a key is not followed by a colon", "write key: value"),
     ("found unexpected end of stream", "a quotation mark is not closed", "add the closing quotation mark"),
@@ -47,7 +47,7 @@ _WORDS: tuple[tuple[str, str, str], ...] = (
         "this line is not indented like the keys above, or a quotation mark ends too early",
         "indent it with spaces exactly like its neighbours",
     ),
-    ("block sequence entries are not allowed", "a list item (-) is not expected here", "put it on a line of its own"),
+    ("block sequence entries are not allowed", "a list item (-) is not expected here", "put it on a separate line"),
     ("found undefined tag handle", "this tag is not known", "a tag has one exclamation mark, such as !include"),
     ("expected hexdecimal number", "a backslash in double quotes begins a special character", "use single quotes"),
     ("found unknown escape character", "a backslash in double quotes begins a special character", "use single quotes"),
@@ -55,7 +55,7 @@ _WORDS: tuple[tuple[str, str, str], ...] = (
 
 
 def forbidden_character(text: str) -> Told | None:
-    """Return where a character stands that no configuration may hold, such as a control character."""
+    """Return the place of a forbidden character, such as a control character."""
     match = _FORBIDDEN.search(text)
     if match is None:
         return None

@@ -42,7 +42,7 @@ async def watch_files(find_folders: Callable[[], Sequence[Path]], reload: Callab
 
 
 async def _from_the_start(changes: AsyncGenerator[Any, None]) -> AsyncGenerator[None, None]:
-    """Yield once when the watch has begun, because nobody saw what changed before, and then with every change."""
+    """Yield once when the watch has started, for changes made before, and then with every change."""
     following = asyncio.ensure_future(anext(changes, None))
     try:
         await asyncio.sleep(0)

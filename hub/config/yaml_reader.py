@@ -1,6 +1,6 @@
 """YAML text to mappings and lists that know their marks, by the C parser, within bounds.
 
-Everything wrong inside a well-formed text is told at once, and `BROKEN` stands in its place; only a syntax error, or a
+All errors inside a well-formed text are reported at once, with `BROKEN` in their place; only a syntax error, or a
 bound that is passed, ends the reading of a text.
 """
 
@@ -52,7 +52,7 @@ class TagResolver(Protocol):
         Args:
             tag: With its exclamation mark.
             value: The scalar's text, or the mapping or list.
-            mark: Where it stands.
+            mark: Its place.
             keys: The path of keys that leads to it.
 
         Raises:
@@ -72,7 +72,7 @@ class YamlReader:
         origin: The file (or part of it) that the text is.
         resolve: Gives the values of tags; None refuses every tag.
         budget: Bounds shared by all texts of one reading.
-        errors, warnings: What is found is added to them.
+        errors, warnings: Findings are added to them.
         keys: The path that leads to the text's root.
         first_index: Index of the first item of a list at the text's root, when the list goes on from another text.
     """
@@ -129,7 +129,7 @@ class YamlReader:
         if isinstance(event, StreamEndEvent):
             return None
         if isinstance(event, DocumentStartEvent) and event.version not in {None, (1, 2)}:
-            self._warn(self._mark(event), "files are read as YAML 1.2, whatever %YAML says")
+            self._warn(self._mark(event), "files are always read as YAML 1.2; %YAML is ignored")
         value, _ = self._node(self._next())
         self._next()  # the end of the document
         event = self._next()
@@ -212,7 +212,7 @@ class YamlReader:
                 merges.append((value, key_mark))
             elif key in found:
                 line = place(found.key_marks[key])[1]
-                self._tell(key_mark, f"the key {key} stands here a second time; it is on line {line} already")
+                self._tell(key_mark, f"the key {key} appears a second time; it is already on line {line}")
                 found[key] = BROKEN
             else:
                 found.put(key, value, key_mark, value_mark)

@@ -86,6 +86,6 @@ class ManualClock(Clock):
 
 
 async def _settle() -> None:
-    """Let whatever a wake-up set in motion run: a bounded number of turns of the event loop."""
+    """Let woken tasks run: a bounded number of turns of the event loop."""
     for _ in range(20):
         await asyncio.sleep(0)

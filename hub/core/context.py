@@ -1,4 +1,4 @@
-"""Who something belongs to and what led to it."""
+"""Contexts: who is responsible for something and what caused it."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ SYSTEM = Authority(principal="system", scopes=SCOPES, owner=True)
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A link in the chain that tells why something happened.
+    """A link in the chain of causes.
 
     Attributes:
         id: Identifier of this link.
@@ -163,5 +163,5 @@ class Context:
 
 
 def system_context() -> Context:
-    """Return a fresh context for what the hub does of its own accord."""
+    """Return a new context for what the hub does by itself."""
     return Context(authority=SYSTEM)

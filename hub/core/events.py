@@ -1,4 +1,4 @@
-"""The event bus: what happens anywhere is told here, in order, to those who asked.
+"""The event bus: delivers events to listeners, in order.
 
 Firing costs the same however many listeners wait for something else: listeners with a `where` are indexed per event
 type by their whole set of keys, so that one look-up per distinct key set finds them.
@@ -116,7 +116,7 @@ class EventBus:
         self._count = 0
 
     def fire(self, type: str, data: dict[str, Any] | None = None, context: Context | None = None) -> None:
-        """Tell all listeners of `type` (and of `*`) that it happened.
+        """Notify all listeners of `type` (and of `*`).
 
         Args:
             type: Event type, for example `state_changed`.
@@ -262,7 +262,7 @@ class EventBus:
                 self._tasks.spawn(coroutine, name=subscription.name)
                 return
             subscription.callback(event)
-        except Exception:  # one listener's mistake is told with its origin and never stops another
+        except Exception:  # a failing listener is logged with its origin and never stops another
             _log.exception("listener %s failed on event %r", subscription.name, event.type)
 
     def _remove(

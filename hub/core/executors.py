@@ -1,4 +1,4 @@
-"""Threads of their own for kinds of work that could fill the common ones, so that each kind waits only for itself."""
+"""Separate thread pools for work that could fill the common pool."""
 
 from __future__ import annotations
 

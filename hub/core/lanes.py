@@ -24,7 +24,7 @@ WAITING_LIMIT = 10_000
 
 
 class Priority(IntEnum):
-    """Who goes first when a lane is full."""
+    """Priority in a full lane."""
 
     INTERACTIVE = 0
     BACKGROUND = 1
@@ -55,7 +55,7 @@ class _Lane:
 
 
 class Lanes:
-    """All lanes by name; lanes of sessions come and go, the shared ones have limits of their own.
+    """All lanes by name; those of sessions come and go, the shared ones have configured limits.
 
     Args:
         limits: Shared lanes and how many may hold each at once, over the defaults.

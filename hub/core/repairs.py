@@ -1,4 +1,4 @@
-"""Repairs: what is wrong with this home and how to mend it, until it is mended."""
+"""Repairs: open problems of this home, and how to fix them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REPAIR_LIMIT = 500
 
 
 class Severity(StrEnum):
-    """How bad it is."""
+    """The severity of a repair."""
 
     WARNING = "warning"
     ERROR = "error"
@@ -24,15 +24,15 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """Something the owner should know and can mend.
+    """A problem that the owner should know about and can fix.
 
     Attributes:
         id: Stable within its source, so that raising it again replaces it.
         source: The part or integration that raised it.
-        severity: How bad it is.
+        severity: Its severity.
         title: One line.
         text: What happened, where, and what to do.
-        command: A command that mends it, when there is one.
+        command: A command that fixes it, when there is one.
         location: File, line and key path in the configuration, when it is there.
         raised_at: Seconds since the epoch.
     """

@@ -247,7 +247,7 @@ def time_zone(value: Any) -> str:
 def url(value: Any) -> str:
     """Accept an http or https address without user name or fragment."""
     if not isinstance(value, str) or not _URL.match(value):
-        # Who writes a password into an address must not read it in every error, repair and log.
+        # A password in an address must not appear in errors, repairs and logs.
         shown = _USER.sub("…@", value) if isinstance(value, str) else value
         raise Invalid(f"expected an http:// or https:// address without user and password, got {show(shown)}")
     return value.rstrip("/")
@@ -269,7 +269,7 @@ def ensure_list(validator: Any) -> All:
 
 
 def as_list(value: Any) -> list[Any]:
-    """Return a list as it is, one item as a list of it, and nothing as an empty list."""
+    """Return a list unchanged, a single item as a list, and None as an empty list."""
     if value is None:
         return []
     return value if isinstance(value, list) else [value]

@@ -1,4 +1,4 @@
-"""The schema library with bounds: how many errors are collected and how many unknown keys are looked at.
+"""The schema library with limits on collected errors and checked unknown keys.
 
 Imported through `hub.core.schema`.
 """
@@ -24,7 +24,7 @@ from voluptuous import (
 ERRORS_LIMIT = 20
 """Errors after which a check stops."""
 UNKNOWN_KEYS_LIMIT = 64
-"""Keys beyond those that a schema names which are looked at one by one."""
+"""The number of unknown keys that are checked one by one."""
 MESSAGE_LIMIT_BYTES = 2_000
 REQUIRED_MESSAGE = "required key not provided"
 """The library's message for a missing key."""
@@ -63,7 +63,7 @@ class Schema(_BaseSchema):
             raise MultipleInvalid([error]) from None
 
     def checked(self) -> Self:
-        """Return it compiled, for a schema that somebody else wrote.
+        """Return it compiled, for a schema from outside.
 
         Raises:
             Invalid: It is no schema; the library raises further kinds.

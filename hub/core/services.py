@@ -59,7 +59,7 @@ class ServiceCall(Struct, frozen=True):
     quoted: bool = False
 
     def taint(self) -> None:
-        """Tell the caller that this response holds words from outside, though others of the service need not."""
+        """Mark this response as containing words from outside."""
         if self.notes is not None:
             self.notes[TAINTED] = True
 
@@ -68,7 +68,7 @@ Handler = Callable[[ServiceCall], Awaitable[Mapping[str, Any] | None]]
 
 
 class ServiceQuestion(Struct, frozen=True):
-    """A call that a model wants to make and that needs the owner's word.
+    """A service call by a model that needs the owner's approval.
 
     Attributes:
         service: `domain.name`.
@@ -95,7 +95,7 @@ class Service(Struct, frozen=True):
     Attributes:
         idempotent: Whether a call repeated with the same `idempotency_key` does nothing twice.
         open_world: Whether its response holds words from outside this home; what reads it is tainted from then on.
-        told: Keys of its data that a model reads: what templates put in there in a tainted run is quoted.
+        told: Keys of its data that a model reads: in a tainted run, template output there is quoted.
     """
 
     domain: str
@@ -120,7 +120,7 @@ class ServiceRegistry:
     """Knows every service and calls it.
 
     Args:
-        bus: Where calls are told.
+        bus: Calls are announced here.
         ask: Asks the owner about a model's call; without it, what needs an approval is refused.
     """
 
@@ -267,7 +267,7 @@ class ServiceRegistry:
             known = ", ".join(entry.id for entry in self.all(for_agent=True)) or "none"
             raise NotFound(f"there is no service {domain}.{name} that an agent may call; there are: {known}")
         if service.agent is AgentRule.ASK and not approved and self._ask is None:
-            raise Forbidden(f"service {service.id} needs the owner's approval, and there is nobody to ask")
+            raise Forbidden(f"service {service.id} needs the owner's approval, and there is no one to ask")
         valid = _valid(service, data)
         if service.agent is AgentRule.ASK and not approved and self._ask is not None:
             why_not = await self._ask(ServiceQuestion(service.id, deepcopy(valid), context, session_key, run_id))

@@ -20,7 +20,7 @@ class TaskOwner:
 
     Args:
         name: Shown before each task's name in logs.
-        on_death: Told the name and the error of a task that died of one; the log tells it too.
+        on_death: Called with the name and error of a task that failed, after it was logged.
     """
 
     def __init__(self, name: str, on_death: OnDeath | None = None) -> None:
@@ -31,7 +31,7 @@ class TaskOwner:
 
     @property
     def closed(self) -> bool:
-        """Whether it has stopped, or is stopping, and starts no more."""
+        """Whether it has stopped or is stopping, and starts no new tasks."""
         return self._closed
 
     def spawn(self, coroutine: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
@@ -53,7 +53,7 @@ class TaskOwner:
         return sorted(task.get_name() for task in self._tasks)
 
     async def cancel_all(self, *, timeout_s: float = STOP_LIMIT_S) -> list[str]:
-        """Cancel all tasks, wait for them, and start no more.
+        """Cancel all tasks, wait for them, and refuse new ones.
 
         Returns:
             The names of those that had not ended after `timeout_s` seconds; they are logged.

@@ -15,8 +15,8 @@ from hub.storage.migrations import HUB_MIGRATIONS
 from hub.storage.schema_version import Migration
 
 
-def _look(patient: CheckContext) -> Iterator[Finding]:
-    home = patient.home
+def _look(context: CheckContext) -> Iterator[Finding]:
+    home = context.home
     for path, migrations in ((home.hub_db, HUB_MIGRATIONS), (home.history_db, HISTORY_MIGRATIONS)):
         disposable = path == home.history_db
         for old in damaged_copies(path):
@@ -31,23 +31,23 @@ def _look(patient: CheckContext) -> Iterator[Finding]:
             yield error(
                 f"{path.name} gave wrong answers while it was open. The next start checks it and saves what it can.",
                 str(path),
-                patient.command("start"),
+                context.command("start"),
             )
-        for told, command in _examined(path, migrations, patient):
+        for told, command in _examined(path, migrations, context):
             if disposable:
                 yield warning(f"{told} It is disposable: the hub sets it aside and begins it anew.", str(path))
             else:
                 yield critical(told, str(path), command)
 
 
-def _examined(path: Path, migrations: Sequence[Migration], patient: CheckContext) -> Iterator[tuple[str, str]]:
+def _examined(path: Path, migrations: Sequence[Migration], context: CheckContext) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with one database, and the command that mends it."""
-    saves = patient.command("start")  # which sets a damaged file aside and saves what can be read of it
+    saves = context.command("start")  # which sets a damaged file aside and saves what can be read of it
     if path.stat().st_size == 0:
         yield f"{path.name} is empty.", saves
         return
     try:
-        found = inspect_database(path, migrations, runs=patient.running is not None)
+        found = inspect_database(path, migrations, runs=context.running is not None)
     except NewerSchema as problem:
         yield problem.message, ""
     except StorageError as problem:

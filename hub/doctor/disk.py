@@ -15,8 +15,8 @@ LOW_FREE_BYTES = 500 * MEGABYTE
 LOW_FREE_INODES = 1_000
 
 
-def _look(patient: CheckContext) -> Iterator[Finding]:
-    path = patient.home.path
+def _look(context: CheckContext) -> Iterator[Finding]:
+    path = context.home.path
     yield from room_findings(shutil.disk_usage(path).free, str(path))
     system = os.statvfs(path)
     if system.f_files and system.f_favail < LOW_FREE_INODES:

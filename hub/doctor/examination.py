@@ -62,17 +62,17 @@ class DoctorReport(Struct, frozen=True):
         }
 
 
-def examine(patient: CheckContext, checks: Sequence[Check]) -> DoctorReport:
+def examine(context: CheckContext, checks: Sequence[Check]) -> DoctorReport:
     """Make the checks on a home; nothing is changed."""
-    if not patient.home.path.is_dir():
+    if not context.home.path.is_dir():
         told = critical(
             "There is no home directory; a hub makes one when it starts.",
-            str(patient.home),
-            patient.command("init"),
+            str(context.home),
+            context.command("init"),
         )
         home = Check("home", "Home directory", lambda _: (told,), needs_home=False)
-        return DoctorReport((Looked(home, (told,)), *(_look(patient, each) for each in checks if not each.needs_home)))
-    return DoctorReport(tuple(_look(patient, each) for each in checks))
+        return DoctorReport((Looked(home, (told,)), *(_look(context, each) for each in checks if not each.needs_home)))
+    return DoctorReport(tuple(_look(context, each) for each in checks))
 
 
 def mend(report: DoctorReport) -> list[Finding]:
@@ -89,12 +89,12 @@ def mend(report: DoctorReport) -> list[Finding]:
     return mended
 
 
-def _look(patient: CheckContext, check: Check) -> Looked:
+def _look(context: CheckContext, check: Check) -> Looked:
     try:
-        found = list(check.look(patient))
+        found = list(check.look(context))
     except (HubError, OSError) as problem:
         told = problem.message if isinstance(problem, HubError) else str(problem)
-        found = [error(f"This could not be looked at: {told}", str(patient.home))]
+        found = [error(f"This could not be looked at: {told}", str(context.home))]
     except Exception as problem:  # a mistake in one check must not hide what the others find
         _log.exception("the check %s failed", check.name)
         found = [error(f"This check failed itself: {type(problem).__name__}: {problem}", check.name)]

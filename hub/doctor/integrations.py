@@ -21,13 +21,13 @@ ENTRY = "__init__.py"
 NEEDED = "setup"
 
 
-def _requirements(patient: CheckContext) -> Iterator[Finding]:
-    for domain in sorted(patient.used & patient.catalog.keys()):
-        manifest = patient.catalog[domain].manifest
+def _requirements(context: CheckContext) -> Iterator[Finding]:
+    for domain in sorted(context.used & context.catalog.keys()):
+        manifest = context.catalog[domain].manifest
         if manifest is None:
             continue
         for name in manifest.dependencies:
-            if name not in patient.catalog:
+            if name not in context.catalog:
                 yield error(f"The integration {domain} needs {name}, which does not exist.", domain)
         try:
             check_requirements(manifest)
@@ -35,9 +35,9 @@ def _requirements(patient: CheckContext) -> Iterator[Finding]:
             yield error(f"The integration {problem.message.split('; run:')[0]}.", domain, problem.command)
 
 
-def _custom(patient: CheckContext) -> Iterator[Finding]:
-    schemas = IntegrationSchemas(patient.catalog)
-    for found in patient.catalog.values():
+def _custom(context: CheckContext) -> Iterator[Finding]:
+    schemas = IntegrationSchemas(context.catalog)
+    for found in context.catalog.values():
         if not found.custom:
             continue
         if found.manifest is None:

@@ -18,12 +18,12 @@ ENDS_SOON = timedelta(days=14)
 _WHERE = "configuration.yaml: http"
 
 
-def _look(patient: CheckContext) -> Iterator[Finding]:
-    section = patient.config.get("http")
+def _look(context: CheckContext) -> Iterator[Finding]:
+    section = context.config.get("http")
     if section is None:
         return  # it is broken, and the configuration's errors say how
-    settings = HttpSettings.from_config(section, patient.home.path)
-    if patient.running is None and not settings.loopback and settings.tls is None:  # a running hub says so itself
+    settings = HttpSettings.from_config(section, context.home.path)
+    if context.running is None and not settings.loopback and settings.tls is None:  # a running hub says so itself
         yield warning(
             f"The hub listens on {settings.host} without TLS: whoever shares the network can read along. Set http.tls, "
             "or keep 127.0.0.1 and put a reverse proxy with TLS in front.",
@@ -31,7 +31,7 @@ def _look(patient: CheckContext) -> Iterator[Finding]:
         )
     if settings.tls is not None:
         yield from _tls(*settings.tls)
-    if patient.running is None:
+    if context.running is None:
         yield from _port(settings)
 
 

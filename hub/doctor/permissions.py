@@ -16,8 +16,8 @@ OTHERS_WRITE = 0o022
 WALK_LIMIT = 20_000
 
 
-def _look(patient: CheckContext) -> Iterator[Finding]:
-    home = patient.home
+def _look(context: CheckContext) -> Iterator[Finding]:
+    home = context.home
     yield from _home(home.path)
     for path in (home.secrets, home.configuration, home.custom_integrations):
         yield from _top(path, secret=path == home.secrets)

@@ -21,10 +21,10 @@ _READY = "/readyz"
 _CONFIGURATION = "config"
 
 
-def _lock(patient: CheckContext) -> Iterator[Finding]:
+def _lock(context: CheckContext) -> Iterator[Finding]:
     """Tell of a lock that a hub left behind when it was killed."""
-    path = patient.home.lock
-    if patient.running is not None or not path.exists():
+    path = context.home.lock
+    if context.running is not None or not path.exists():
         return
     with path.open("rb") as file:
         left = file.read(READ_LIMIT_BYTES).strip(b"\0 \n")
@@ -39,12 +39,12 @@ def _lock(patient: CheckContext) -> Iterator[Finding]:
         f"The last hub (process {pid}) ended without stopping. Nothing it acknowledged is lost: the next start goes on "
         "from there.",
         str(path),
-        patient.command("start"),
+        context.command("start"),
     )
 
 
-def _running(patient: CheckContext) -> Iterator[Finding]:
-    running = patient.running
+def _running(context: CheckContext) -> Iterator[Finding]:
+    running = context.running
     if running is None:
         return
     if running.port is None:
@@ -58,7 +58,7 @@ def _running(patient: CheckContext) -> Iterator[Finding]:
         )
         return
     try:
-        status = patient.ask("status")
+        status = context.ask("status")
     except HubError as refused:
         yield error(f"The hub answers and does not say how it is: {refused.message}", str(running.address))
         return
@@ -66,7 +66,7 @@ def _running(patient: CheckContext) -> Iterator[Finding]:
         yield critical(
             "The hub is in recovery mode: the dashboard and its editor work, nothing else runs.",
             str(running.address),
-            patient.command("check"),
+            context.command("check"),
         )
     for repair in status.get("repairs") or ():
         if repair.get("source") != _CONFIGURATION or not repair.get("location"):  # else found in the files already

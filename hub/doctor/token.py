@@ -12,20 +12,20 @@ from hub.doctor.permissions import OTHERS
 from hub.security.hub_token import hub_token
 
 
-def _look(patient: CheckContext) -> Iterator[Finding]:
-    path = patient.home.hub_token
+def _look(context: CheckContext) -> Iterator[Finding]:
+    path = context.home.hub_token
     if not path.exists() and not path.is_symlink():
-        if patient.running is not None:
+        if context.running is not None:
             yield critical(
                 "The hub runs and its token is gone; no command can ask it. Start it again and a new one is made.",
                 str(path),
-                patient.command("start"),
+                context.command("start"),
             )
         return  # it is made on first need
     if stat.S_IMODE(path.lstat().st_mode) & OTHERS:
         return  # told among the permissions; reading it in the ordinary way would set them
     try:
-        hub_token(patient.home.path)
+        hub_token(context.home.path)
     except HubError as problem:
         yield critical(_sentence(problem.message), str(path), f"rm {path}")
 

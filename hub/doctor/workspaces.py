@@ -11,17 +11,17 @@ from hub.doctor.check_context import CheckContext
 from hub.doctor.finding import Check, Finding, error, warning
 
 
-def _look(patient: CheckContext) -> Iterator[Finding]:
-    home = patient.home.path
-    for agent in Agents(patient.config.get("agents"), patient.home).all():
+def _look(context: CheckContext) -> Iterator[Finding]:
+    home = context.home.path
+    for agent in Agents(context.config.get("agents"), context.home).all():
         path = Path(os.path.normpath(agent.workspace))
         where = f"{path} (agent {agent.id})"
-        if path == home or path in home.parents or path == patient.home.storage or patient.home.storage in path.parents:
+        if path == home or path in home.parents or path == context.home.storage or context.home.storage in path.parents:
             yield error(
                 "The workspace holds the hub's own files, which an agent must not reach. Give it a directory of its "
                 "own, such as workspace.",
                 where,
-                patient.command("check"),
+                context.command("check"),
             )
             continue
         if not path.exists():

@@ -31,14 +31,14 @@ class _Record:
 
 
 class AttemptLimiter:
-    """Counts an attempt before its credential is looked at, so that many at once get no further than one by one.
+    """Counts an attempt before its credential is checked, so that many at once get no further than one by one.
 
     Args:
         clock: Its monotonic side is used: no jump of the wall clock shortens or prolongs a lock.
         attempts: Failures within the window after which a client is locked.
         window_s: Seconds.
         lock_s: Seconds.
-        told: What the refusal says, before when to try again.
+        told: The refusal, followed by when to try again.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class AttemptLimiter:
         """Count an attempt of `client` (an address) as failed until `succeed` says otherwise.
 
         Raises:
-            TooManyAttempts: It is locked; `retry_after_s` tells how long.
+            TooManyAttempts: It is locked; `retry_after_s` says for how long.
         """
         now = self._clock.monotonic()
         record = self._record(client_key(client))

@@ -1,4 +1,4 @@
-"""The redactor: what stands at every sink and takes secrets out."""
+"""The redactor, which removes secrets at every sink."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REGISTERED_LIMIT = 5_000
 
 
 class Redactor:
-    """Takes registered secrets and whatever looks like one out of text and data.
+    """Removes registered secrets and anything that looks like one from text and data.
 
     All methods may be called from any thread.
     """
@@ -107,7 +107,7 @@ class RedactingFilter(logging.Filter):
             record.exc_text = self._formatter.formatException(record.exc_info)
         if record.exc_text:
             record.exc_text = self._redactor.redact(record.exc_text)
-            record.exc_info = None  # a handler that formats it anew would show what was taken out
+            record.exc_info = None  # a handler that formats it again would show the secret
         if record.stack_info:
             record.stack_info = self._redactor.redact(record.stack_info)
         return True

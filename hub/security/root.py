@@ -39,7 +39,7 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_TRUNC | os.O_CREAT
 
 
 class FileKind(StrEnum):
-    """What a name stands for."""
+    """The kind of a file."""
 
     FILE = "file"
     DIRECTORY = "directory"
@@ -55,7 +55,7 @@ class FolderEntry(Struct, frozen=True):
         kind: What it is; symlinks are shown and never followed.
         size_bytes: Size of a file.
         mtime_ns: When it was last changed, nanoseconds since the epoch.
-        ctime_ns: When anything of it was, which nobody can set.
+        ctime_ns: When anything about it last changed; cannot be set.
         device: Number of the device.
         inode: Number of the file on its device; another one means that the file was replaced.
     """
@@ -258,7 +258,7 @@ class Root:
         return entries[:limit]
 
     def stat(self, rel: str) -> FolderEntry:
-        """Return what a path stands for; a symlink is shown as one."""
+        """Return the kind of a path; a symlink is not followed."""
         names = self._names(rel)
         if not names:
             with self._directory(names, rel) as descriptor:
@@ -278,14 +278,14 @@ class Root:
         return True
 
     def is_file(self, rel: str) -> bool:
-        """Whether a path stands for a plain file."""
+        """Return whether a path is a plain file."""
         try:
             return self.stat(rel).is_file
         except (FileNotFoundError, NotADirectoryError):
             return False
 
     def is_dir(self, rel: str) -> bool:
-        """Whether a path stands for a directory."""
+        """Return whether a path is a directory."""
         try:
             return self.stat(rel).is_dir
         except (FileNotFoundError, NotADirectoryError):

@@ -1,7 +1,7 @@
-"""What secrets look like when nobody told us of them: keys of well-known services, bearers, private keys.
+"""Patterns of unregistered secrets: keys of well-known services, bearers, private keys.
 
-Each pattern stands beside a piece of text without which it cannot match: looking for that costs next to nothing.
-What repeats without a bound begins where nothing of its kind stands before it, so that no text is read over and over.
+Each pattern has a piece of text without which it cannot match; looking for that costs next to nothing.
+Unbounded repetitions start only where no character of the same kind precedes them, so that no text is read twice.
 """
 
 from __future__ import annotations

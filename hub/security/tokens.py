@@ -1,4 +1,4 @@
-"""Scoped tokens for programs and other machines: shown once, stored as a digest, told to all when revoked."""
+"""Scoped tokens for programs and other machines: shown once, stored as a digest, revocations announced."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class TokenStore(LiveCredentials[Token]):
             name: What its owner calls it, 1 to 100 characters.
             scopes: What it may do.
             expires_s: Seconds until it ends; None means never.
-            by: Who makes it, and so the most it can be granted; None means the hub itself.
+            by: The creator, whose rights limit it; None means the hub itself.
             made_by: The credentials of its maker.
 
         Returns:
@@ -160,7 +160,7 @@ class TokenStore(LiveCredentials[Token]):
         return revoked
 
     async def rotate(self, token_id: str) -> tuple[Token, Secret]:
-        """Give a token a new secret; the old one is worthless at once, and its connections are told.
+        """Give a token a new secret; the old one is invalid at once, and its connections are closed.
 
         Raises:
             NotFound: There is no such token, or it was revoked or ended.

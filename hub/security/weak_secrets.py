@@ -19,7 +19,7 @@ _PLACEHOLDER_MARKS = ("changeme", "replaceme", "yourpassword", "yoursecret", "yo
 
 
 class WeakSecret(InvalidRequest):
-    """A secret that would keep nobody out."""
+    """The secret is too weak."""
 
     code = "WEAK_SECRET"
 
@@ -45,7 +45,7 @@ def weakness(value: str, length_min: int = TOKEN_LENGTH_MIN) -> str | None:
 
 
 def refuse_weak(value: str, what: str, length_min: int = TOKEN_LENGTH_MIN) -> None:
-    """Refuse a secret that would keep nobody out.
+    """Refuse a weak secret.
 
     Args:
         what: Names it in the message, such as "http.auth.password".

@@ -1,4 +1,4 @@
-"""Dashboard sessions: what a browser's cookie stands for."""
+"""Dashboard sessions behind browsers' cookies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class WebSession(Credential, frozen=True, kw_only=True):
     """A signed-in browser.
 
     Attributes:
-        principal: Who signed in.
+        principal: The signed-in principal.
     """
 
     KIND: ClassVar[str] = "cookie"
@@ -72,10 +72,10 @@ class WebSessions(LiveCredentials[WebSession]):
         """Sign a browser in; it is durable when this returns. Beyond 200 the one longest unused is signed out.
 
         Args:
-            principal: Who it is.
+            principal: The principal.
             scopes: What it may do.
             expires_s: Seconds until it must sign in again.
-            by: Who lets it in, and so the most it can be granted; None means the hub itself.
+            by: The approver, whose rights limit it; None means the hub itself.
 
         Returns:
             The session, and the value of its cookie.

@@ -15,11 +15,11 @@ from hub.models.contract import Message, Usage
 FORMAT_VERSION = 1
 DEPTH_LIMIT = 100
 OWNER = "owner"
-"""Who said it, in `Provenance.who`: an owner of this home, with an owner's rights."""
+"""The value of `Provenance.who` for an owner of this home, with an owner's rights."""
 
 
 class EntryType(StrEnum):
-    """What a line holds, beside the header."""
+    """The kinds of lines beside the header."""
 
     MESSAGE = "message"
     EVENT = "event"
@@ -71,7 +71,7 @@ class TranscriptEntry(Struct, frozen=True):
     provenance: Provenance = Provenance()
 
     def as_dict(self) -> dict[str, Any]:
-        """The entry as it is stored and shown."""
+        """The entry as stored and shown."""
         stored: dict[str, Any] = {
             "id": self.id,
             "parent_id": self.parent_id,
@@ -138,7 +138,7 @@ class Header(Struct, frozen=True):
     version: int = FORMAT_VERSION
 
     def as_dict(self) -> dict[str, Any]:
-        """The header as it is stored."""
+        """The header as stored."""
         return {"type": "header", "version": self.version, "session_id": self.session_id, "key": self.key}
 
 

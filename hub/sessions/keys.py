@@ -42,7 +42,7 @@ class SessionKind(StrEnum):
 
 
 class ThreadKind(StrEnum):
-    """What a platform calls a conversation inside a group."""
+    """The platforms' words for a conversation inside a group."""
 
     THREAD = "thread"
     TOPIC = "topic"
@@ -62,7 +62,7 @@ class SessionKey(Struct, frozen=True):
         kind: What kind of conversation.
         id: Peer, room, automation, hook, node or subagent, as the outside names it; None for `main`.
         channel: The channel of a direct conversation (when sessions are told apart by it) or of a room.
-        account: The account, when sessions are told apart by it.
+        account: The account, when sessions are separate by account.
         thread: Thread or topic inside a room.
         thread_kind: Which of the two.
 
@@ -192,7 +192,7 @@ def escape_id(id: str) -> str:
 
 
 def unescape_id(part: str) -> str:
-    """Return the id that one part of a key stands for.
+    """Return the id in one part of a key.
 
     Raises:
         InvalidRequest: It is not UTF-8 inside.

@@ -1,4 +1,4 @@
-"""Whose memory a session may see: decided from its key and from who speaks, never from what is said."""
+"""The memory a session may see, decided by its key and speaker, never by its content."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def scope_of(session_key: str, authority: Authority, people: People | None = Non
 
     Args:
         session_key: The session.
-        authority: Who speaks.
+        authority: The speaker.
         people: The people of this home, to know whose a direct conversation is.
     """
     try:
@@ -61,14 +61,14 @@ def _room(key: SessionKey) -> str:
 
 
 def _may_be_with(key: SessionKey, person_id: str | None, people: People) -> bool:
-    """Whether a direct conversation can be one with this person, as far as the configuration tells."""
+    """Return whether a direct conversation may be with this person, according to the configuration."""
     peer = key.id or ""
     identities = [peer] if key.channel is None else [f"{key.channel}:user:{peer}", peer]
     for identity in identities:
         if (other := people.by_identity(identity)) is not None:
             return other.id == person_id
     if key.channel is not None:
-        # On a platform, whoever is known by no name of this home is somebody else.
+        # On a platform, anyone without an identity in this home is a stranger.
         return key.channel == _API or people.is_home_channel(key.channel)
     if (other := people.by_id(peer)) is not None:
         return other.id == person_id

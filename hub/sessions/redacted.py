@@ -1,4 +1,4 @@
-"""Secrets taken out of messages before they are stored; what holds none is returned as it is."""
+"""Removes secrets from messages before they are stored; a message without any is returned unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model may be sent of a damaged or interrupted conversation: every tool call with its result. Pure rules."""
+"""Repair of damaged or interrupted conversations for a model: every tool call gets a result. Pure rules."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ SESSION_SCHEMA = Schema(
         Optional(
             "dm_scope",
             default="auto",
-            description="How direct conversations are told apart; auto: an owner's share the main session, everyone "
+            description="How direct conversations are separated; auto: an owner's share the main session, everyone "
             "else has one per channel and peer; main: all people of this home share it.",
         ): In(list(DM_SCOPES)),
         Optional(
@@ -24,4 +24,4 @@ SESSION_SCHEMA = Schema(
     }
 )
 
-SECTIONS = (Section("session", SESSION_SCHEMA, default={}, description="How conversations are told apart and kept."),)
+SECTIONS = (Section("session", SESSION_SCHEMA, default={}, description="How conversations are separated and kept."),)

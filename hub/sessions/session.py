@@ -1,4 +1,4 @@
-"""What is known of a session beside its transcript: names, choices, totals."""
+"""A session beside its transcript: names, choices, totals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Session(Struct, frozen=True):
         tainted: Whether an untrusted block is in its window.
         last_address: Where its last message came from, as a mapping of `hub.messaging.contract.Address`.
         usage: Tokens and cost since its transcript began.
-        context_tokens: Tokens of the last request, as far as they are known.
+        context_tokens: Tokens of the last request, if known.
         turns: Model calls since its transcript began.
         person: Id of the person it belongs to, when known.
     """

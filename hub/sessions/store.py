@@ -1,4 +1,4 @@
-"""The session store: every session in memory, its row in the hub database, its transcript at hand."""
+"""The session store: every session in memory, its row in the hub database, and its transcript."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class SessionStore:
         db: The hub database.
         home: Paths of the home directory.
         clock: Tells the time of rows.
-        bus: Where changes are told.
+        bus: Changes are published here.
         redact: Takes secrets out of what is written to transcripts.
         open_transcripts: How many transcripts are kept in memory with their files open.
     """
@@ -76,7 +76,7 @@ class SessionStore:
         self._before_reset: Callable[[Session], None] | None = None
 
     def before_reset(self, listener: Callable[[Session], None]) -> None:
-        """Call `listener` with each session that is about to begin anew; what it posts to the database goes first."""
+        """Call `listener` with each session that is about to be reset; its database writes go first."""
         self._before_reset = listener
 
     async def open(self) -> None:
@@ -190,7 +190,7 @@ class SessionStore:
         self._write_behind(fresh, "usage")
 
     async def reset(self, key: str) -> Session:
-        """Begin a session anew: a new transcript, totals at nothing; the old transcript stays on disk.
+        """Reset a session: a new transcript and totals of zero; the old transcript stays on disk.
 
         Raises:
             NotFound: There is no such session.
@@ -255,7 +255,7 @@ class SessionStore:
         return self._in_memory(session) or self._adopt(session, None)
 
     async def open_transcript(self, session: Session) -> Transcript:
-        """Return a session's transcript; a large one is read in a thread, so that nobody else waits.
+        """Return a session's transcript; a large one is read in a thread, so that nothing else waits.
 
         Raises:
             NewerTranscript: A newer program wrote it.

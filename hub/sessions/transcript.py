@@ -109,7 +109,7 @@ class Transcript:
     async def append(
         self, entries: TranscriptEntry | Iterable[TranscriptEntry], *, sync: bool = False
     ) -> list[TranscriptEntry]:
-        """Write entries behind the current leaf, or behind their `parent_id`; an id that is there already is skipped.
+        """Write entries behind the current leaf, or behind their `parent_id`; an existing id is skipped.
 
         Each is a line in the operating system's hands when this returns.
 

@@ -33,8 +33,8 @@ class TranscriptReading(Struct):
 
     Attributes:
         header: Its first line, when that is readable.
-        entries: What is readable, in order; of several with one id, the first.
-        good: The readable lines as they are, header included.
+        entries: The readable entries, in order; of several with one id, the first.
+        good: The readable lines, unchanged, with the header.
         damaged: The lines that are not.
         torn: Whether only the end is damaged: an append that did not finish.
         unended: Whether the last line is whole but lacks its newline.
@@ -116,7 +116,7 @@ class TranscriptFile:
             The entries, and the file that damaged lines were moved to, if there were any.
 
         Raises:
-            NewerTranscript: A newer program wrote it; it is left as it is.
+            NewerTranscript: A newer program wrote it; it is left unchanged.
             Unavailable: The disk cannot be read or written.
         """
         try:
@@ -125,7 +125,7 @@ class TranscriptFile:
             if found.damaged and found.header is not None and found.header.version > FORMAT_VERSION:
                 raise NewerTranscript(
                     f"{self.path} has format version {found.header.version}; this program knows {FORMAT_VERSION}. "
-                    "Update Homarus, or move the file away to begin this session anew.",
+                    "Update Homarus, or move the file away to start this session over.",
                     details={"path": str(self.path), "version": found.header.version},
                 )
             return found.entries, self._mend(found)
@@ -184,7 +184,7 @@ class TranscriptFile:
         try:
             os.ftruncate(self._fd, self._size)
         except OSError as error:
-            # What is left is a torn line, which the next open sets aside.
+            # The rest is a torn line, which the next open sets aside.
             _log.warning("%s: a half-written line could not be taken back: %s", self.path, error.strerror)
         self.close()
 

@@ -1,4 +1,4 @@
-"""What is kept on disk: the hub and history databases, migrations, atomic files, the home directory and its lock.
+"""Storage on disk: the hub and history databases, migrations, atomic files, the home directory and its lock.
 
-What the rows mean belongs to the parts that write them; configuration files and transcripts have parts of their own.
+The parts that write rows define their meaning; configuration files and transcripts have their own parts.
 """

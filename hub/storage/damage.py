@@ -1,4 +1,4 @@
-"""What is done with a damaged database: it is set aside under a name that says so, and what can be read is saved.
+"""Recovery of a damaged database: it is set aside under a telling name, and what can be read is saved.
 
 The damaged file is never changed. What can be read is copied into a fresh database first, and only then do the two
 change places, so that a crash in between leaves either the old state or the new one.

@@ -35,14 +35,14 @@ INTEGRITY_LIMIT_S = 600.0
 
 
 class Database:
-    """One database file: a writer thread that batches commits, and reader threads with snapshots of their own.
+    """One database file: a writer thread that batches commits, and reader threads with their own snapshots.
 
     Args:
         path: The file; its directory must exist.
         migrations: The one at index n leads from schema version n to n + 1.
         synchronous: FULL makes every awaited write durable against power loss; NORMAL against a crash only.
-        post_delay_s: How long a write that nobody waits for may wait for others to share a commit with, seconds.
-        disposable: Whether a damaged or newer file is set aside and begun anew at once, without a check at each start
+        post_delay_s: How long a posted write may wait for others to share its commit, seconds.
+        disposable: Whether a damaged or newer file is replaced by a new one at once, without a check at each start
             and without saving its rows.
     """
 
@@ -57,9 +57,9 @@ class Database:
     ) -> None:
         self.path = path
         self.damage: Damage | None = None
-        """What this opening found damaged and mended, for a repair."""
+        """The damage found and repaired at opening, for a repair."""
         self.suspect = False
-        """Whether a page proved damaged while open; the next start checks and mends."""
+        """Whether a damaged page was found while open; the next start checks and repairs."""
         self._migrations = tuple(migrations)
         self._synchronous: Synchronous = synchronous
         self._disposable = disposable

@@ -1,4 +1,4 @@
-"""What can go wrong with files and databases, told apart by what a person must do about it."""
+"""Errors of files and databases, by what a person must do about them."""
 
 from __future__ import annotations
 

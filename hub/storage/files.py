@@ -45,7 +45,7 @@ def write_atomic(path: Path, data: bytes, mode: int = 0o600) -> None:
 def append_line(path: Path, line: bytes, mode: int = 0o600, *, sync: bool = True) -> None:
     """Append one line to a file, making it when there is none.
 
-    A last line that a crash left without its end is closed first, so that the new one stands alone.
+    A last line that a crash left without its end is closed first, so that the new line is separate.
 
     Args:
         line: Without the newline.

@@ -35,7 +35,7 @@ Redact = Callable[[str], str]
 
 
 class UsageNumbers(Protocol):
-    """What a call of a model used; `hub.models.contract.Usage` is one."""
+    """The usage of a model call; `hub.models.contract.Usage` is one."""
 
     @property
     def input_tokens(self) -> int: ...
@@ -86,7 +86,7 @@ class HistoryStore:
         """How many entries were not recorded."""
 
     async def open(self) -> None:
-        """Open the database; a damaged or newer one is set aside and begun anew; failing, it leaves history off."""
+        """Open the database; a damaged or newer one is replaced; on failure history stays off."""
         try:
             await self._db.open()
         except (HubError, OSError, sqlite3.Error) as error:
@@ -212,7 +212,7 @@ class HistoryStore:
         ]
 
     async def states_at(self, when: float) -> list[dict[str, Any]]:
-        """Return what each entity was at a time (seconds since the epoch), as far as it is recorded."""
+        """Return the recorded state of each entity at a time (seconds since the epoch)."""
         query = (
             "SELECT entity_id, time_ms, state, attributes FROM states WHERE id IN "
             "(SELECT MAX(id) FROM states WHERE time_ms < ? GROUP BY entity_id) AND state IS NOT NULL ORDER BY entity_id"
@@ -273,7 +273,7 @@ class HistoryStore:
 
         Args:
             days: How many days back, today included.
-            zone: Whose midnights part the days.
+            zone: The time zone of the days.
 
         Returns:
             Mappings with `day` (ISO date), `agent_id`, `model`, `calls`, the four token counts, and `cost_usd` (None

@@ -11,7 +11,7 @@ PRIVATE = 0o077
 
 
 def restrict_umask() -> int:
-    """Make every file this process creates private to its user; return the umask that was in force."""
+    """Make every file this process creates private to its user; return the previous umask."""
     return os.umask(PRIVATE)
 
 
@@ -92,7 +92,7 @@ class Home:
         return self.storage / "agents"
 
     def agent(self, agent_id: str) -> Path:
-        """What is kept for one agent."""
+        """The files of one agent."""
         return self.agents / agent_id
 
     def sessions(self, agent_id: str) -> Path:

@@ -45,7 +45,7 @@ def _integrity(connection: sqlite3.Connection) -> list[str]:
         found = [str(row[0]).strip() for row in connection.execute(f"PRAGMA integrity_check({LOOKED_AT})")]
     except sqlite3.OperationalError as problem:
         if getattr(problem, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
-            return []  # so much of it as could be looked at in a minute is whole
+            return []  # the part that could be checked in a minute is intact
         raise
     return [] if found == ["ok"] else found
 

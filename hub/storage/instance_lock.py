@@ -107,7 +107,7 @@ class InstanceLock:
         raise AlreadyRunning(self.home, None)
 
     def update(self, host: str, port: int, *, tls: bool = False) -> Running:
-        """Tell where the gateway listens.
+        """Record where the gateway listens.
 
         Raises:
             RuntimeError: The lock is not held.
@@ -138,7 +138,7 @@ class InstanceLock:
             raise
         if _is_same_file(descriptor, self._path):
             return descriptor
-        os.close(descriptor)  # the file was deleted and made anew meanwhile: this lock excludes nobody
+        os.close(descriptor)  # the file was deleted and recreated meanwhile: this lock excludes no one
         return None
 
     def _write(self, descriptor: int, running: Running) -> Running:
@@ -152,7 +152,7 @@ class InstanceLock:
 def read_running(home: Path | os.PathLike[str] | str) -> Running | None:
     """Return the hub that runs on `home`, or None when none does or it has only just begun.
 
-    A file that a killed hub left behind counts for nothing: what tells is whether the lock is held.
+    A file left by a killed hub means nothing; only a held lock counts.
     """
     try:
         descriptor = os.open(_lock_path(Path(home)), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)

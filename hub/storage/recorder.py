@@ -71,13 +71,13 @@ class Recorder:
         self._unlisten: list[Callable[[], None]] = []
 
     def start(self) -> None:
-        """Begin to record."""
+        """Start recording."""
         self._unlisten = [self._bus.listen(type, self._event) for type in KEPT]
         self._unlisten.append(self._bus.listen(EVENT_CUSTOM, self._custom))
         self._unlisten.append(self._bus.listen(EVENT_STATE_CHANGED, self._state))
 
     def stop(self) -> None:
-        """Record no more."""
+        """Stop recording."""
         for unlisten in self._unlisten:
             unlisten()
         self._unlisten = []

@@ -33,7 +33,7 @@ class TraceRow(Struct, frozen=True):
     Attributes:
         outcome: How the run ended; each has its own bucket.
         kept: How many the bucket keeps.
-        imported: Whether it came from a file; those have buckets of their own.
+        imported: Whether it came from a file; those have separate buckets.
         data: JSON.
     """
 

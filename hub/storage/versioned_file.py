@@ -67,7 +67,7 @@ class VersionedFile:
         if version == self.version:
             return data
         if self._upgrade is None:
-            return self._put_aside(f"nothing can read its version {version} any more")
+            return self._put_aside(f"its version {version} can no longer be read")
         try:
             return self._upgrade(version, data)
         except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:

@@ -49,7 +49,7 @@ class Writer:
     Args:
         path: Named in errors and logs.
         open_connection: Called in the thread; what it raises is raised by `start`.
-        post_delay_s: How long work that nobody waits for may wait for company, seconds.
+        post_delay_s: How long posted work may wait for company, seconds.
         on_damage: Told, in the thread, of each error that means the file is damaged.
         statement_limit_s: How long the statements of one piece of work may take, seconds.
     """
@@ -119,7 +119,7 @@ class Writer:
         """
         loop = self._loop
         if not self._accepts or loop is None:
-            raise Unavailable(f"{self._path.name} is closed; nothing is written to it any more")
+            raise Unavailable(f"{self._path.name} is closed and accepts no more writes")
         if self.waiting() >= WAITING_LIMIT:
             self.rejected += 1
             raise LimitExceeded(
@@ -133,7 +133,7 @@ class Writer:
         return future
 
     def post(self, work: Work) -> bool:
-        """Queue work that nobody waits for; return False when it was refused (and counted) instead.
+        """Queue work without waiting; return False when it was refused (and counted) instead.
 
         It waits for company here, so that the thread wakes once for all of it.
         """
@@ -169,7 +169,7 @@ class Writer:
     def _run(self, opened: asyncio.Future[None]) -> None:
         try:
             connection = self._open_connection()
-        except BaseException as error:  # whoever waits for the opening is told of any failure
+        except BaseException as error:  # passed to the waiter of the opening
             self._tell(_fail, opened, error)
             self._tell(_succeed, self._ended, None)
             return
@@ -320,7 +320,7 @@ def _answer(outcomes: list[_Outcome]) -> None:
     for job, result, error in outcomes:
         if job.future is None:
             if error is not None:
-                _log.error("a write that nobody waits for (%s) failed: %s", _name(job.work), error, exc_info=error)
+                _log.error("a posted write (%s) failed: %s", _name(job.work), error, exc_info=error)
         elif job.future.done():
             continue
         elif error is not None:

@@ -1,4 +1,4 @@
-"""What an approval is: what is asked, what becomes of it, and how exactly what will run is shown to people."""
+"""Approvals: the question, its outcome, and how the exact action is shown to people."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ class ApprovalDecision(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """Something that was asked, as it is kept and shown.
+    """An approval request, as stored and shown.
 
     Attributes:
         code: Short enough to be typed; it grants nothing by itself.
         details: What will run, without secrets.
         binding: SHA-256 of what will run, as it really is, and of who asks.
-        chain: Contexts that led to it; whatever belongs to them cannot answer it. Not kept over a restart.
+        chain: Contexts that led to it and cannot answer it. Not kept over a restart.
     """
 
     id: str
@@ -99,7 +99,7 @@ class Approval:
 
     @property
     def decision(self) -> ApprovalDecision:
-        """What became of it, as the one who asked is told."""
+        """The outcome, as returned to the asker."""
         return ApprovalDecision(self.state is ApprovalState.APPROVED, self.state, self.decided_by, self.reason)
 
     def as_dict(self) -> dict[str, Any]:

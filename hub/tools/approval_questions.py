@@ -1,4 +1,4 @@
-"""What is asked of the owner about tools and services: in which words, with which details, and for how long."""
+"""Approval questions about tools and services: wording, details and time limit."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def ask_about_services(ask: AskOwner) -> AskAboutService:
             Ask(
                 kind="service",
                 title=question.service,
-                text="The assistant wants to call this service, and it takes your word each time.",
+                text="The assistant wants to call this service, which needs your approval each time.",
                 details={"service": question.service, "data": _plain(question.data)},
                 context=question.context,
                 session_key=question.session_key,

@@ -1,4 +1,4 @@
-"""Who may answer an approval: pure rules over the authority and the chain of reasons of the one who answers."""
+"""Rights to answer an approval: pure rules over the authority and the context chain of the answerer."""
 
 from __future__ import annotations
 

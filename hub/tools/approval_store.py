@@ -22,7 +22,7 @@ _COLUMNS = (
     "id, code, kind, title, text, details, binding, requested_by, session_key, run_id, context_id, state, created_ms,"
     " expires_ms, survives, decided_ms, decided_by, reason"
 )
-RESTARTED = "the hub was restarted before anybody answered"
+RESTARTED = "the hub was restarted before anyone answered"
 
 
 class ApprovalStore:
@@ -67,7 +67,7 @@ class ApprovalStore:
         await self._db.write(write)
 
     async def settle(self, approval: Approval) -> bool:
-        """Write how a pending approval ended; False when it was not pending any more, and nothing was changed."""
+        """Store the end of a pending approval; return False, changing nothing, when it is no longer pending."""
         return await self._db.write(lambda connection: _settle(connection, approval))
 
     def post_settled(self, approval: Approval) -> None:
@@ -80,7 +80,7 @@ class ApprovalStore:
         return found[0] if found else None
 
     async def latest(self, limit: int) -> list[Approval]:
-        """Return the latest approvals, whatever became of them, newest first; at most 200."""
+        """Return the latest approvals in any state, newest first; at most 200."""
         wanted = max(0, min(limit, LISTED_LIMIT))
         return await self._db.read(
             lambda connection: _select(connection, "1 = 1 ORDER BY created_ms DESC, position DESC LIMIT ?", wanted)

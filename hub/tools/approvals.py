@@ -40,8 +40,8 @@ DETAILS_LIMIT_BYTES = 32_768
 """More than that cannot be shown whole in a chat, and what is not shown is not approved."""
 TIMEOUT_LIMIT_S = 30 * 86_400.0
 WRONG_CODES = 10
-CHANGED = "what was to run is not what was asked any more"
-NOT_ANSWERED = "nobody answered in time"
+CHANGED = "the action is no longer the one that was asked about"
+NOT_ANSWERED = "no one answered in time"
 ABANDONED = "what asked for it was stopped"
 
 _KIND = re.compile(r"[a-z][a-z_]{0,31}")
@@ -59,7 +59,7 @@ class _Waiting:
         self.ends_monotonic_s = ends_monotonic_s
         self.answer: asyncio.Future[ApprovalDecision] = asyncio.get_running_loop().create_future()
         self.answered = False
-        """Whether somebody answered; from then on nobody else can, also while the answer is on its way to the disk."""
+        """Whether it was answered; from then on no one else can, even before the answer is on disk."""
         self.timer: asyncio.Task[None] | None = None
         self.waiters = 0
 
@@ -115,14 +115,14 @@ class Approvals:
         for something else than the first, or as somebody else, both mean no.
 
         Raises:
-            InvalidRequest: What is asked is malformed, or too large to be shown.
+            InvalidRequest: The question is malformed, or too large to be shown.
             LimitExceeded: Too much waits already.
             Unavailable: The hub is starting or stopping.
 
-        Cancelling it takes the question back, unless somebody else waits for it too or it survives.
+        Cancelling it withdraws the question, unless another caller waits for it too or it survives.
         """
         if not self._is_open:
-            raise Unavailable("nobody can be asked while the hub starts or stops")
+            raise Unavailable("no one can be asked while the hub starts or stops")
         details, binding = self._checked(ask)
         waiting = self._waiting.get(ask.id or "")
         if waiting is None and ask.id is not None:
@@ -151,7 +151,7 @@ class Approvals:
         return await self._store.get(id) if _ID.fullmatch(id) else None
 
     async def latest(self, limit: int = 50) -> list[Approval]:
-        """Return the latest approvals, whatever became of them, newest first."""
+        """Return the latest approvals in any state, newest first."""
         return [self._decided.get(each.id, each) for each in await self._store.latest(limit)]
 
     async def resolve(self, id_or_code: str, approved: bool, context: Context) -> Approval:
@@ -160,7 +160,7 @@ class Approvals:
         Args:
             id_or_code: Its id, or the short code (case, spaces and hyphens do not matter).
             approved: Yes or no.
-            context: Who answers: a person's own act, with `operator.approvals`.
+            context: The answerer: a person's own act, with `operator.approvals`.
 
         Raises:
             Forbidden: This authority cannot answer it.
@@ -189,7 +189,7 @@ class Approvals:
             self._end_at_once(waiting, ApprovalState.EXPIRED, NOT_ANSWERED)
             raise Conflict(f"{waiting.approval.title} has expired", details={"state": ApprovalState.EXPIRED.value})
         if waiting.answered:
-            raise Conflict(f"{waiting.approval.title} is being answered by somebody else")
+            raise Conflict(f"{waiting.approval.title} is being answered by someone else")
         waiting.answered = True
         state = ApprovalState.APPROVED if approved else ApprovalState.DENIED
         answered = settled(waiting.approval, state, self._now_ms(), principal, "")

@@ -12,7 +12,7 @@ from hub.models.contract import Image
 
 
 class Annotations(Struct, frozen=True):
-    """What a tool does to the world; the defaults are the least safe.
+    """The effects of a tool; the defaults are the least safe.
 
     Attributes:
         read_only: It changes nothing.
@@ -68,7 +68,7 @@ class ToolCall(Struct, frozen=True):
 
 
 class ToolResult(Struct, frozen=True):
-    """What a tool gives back: `output` for the model, `details` for people, `media` for both.
+    """The result of a tool: `output` for the model, `details` for people, `media` for both.
 
     `trusted` is False when the output holds words from outside this home; it then taints the session.
     """
@@ -81,7 +81,7 @@ class ToolResult(Struct, frozen=True):
 
 
 class Parameters(Struct, frozen=True):
-    """What a tool takes: JSON Schema for models and people, and the check itself.
+    """The parameters of a tool: JSON Schema for models and people, and the check itself.
 
     `validate` returns the valid arguments or raises `hub.core.errors.InvalidRequest`. `hub.tools.parameters` makes
     one from a voluptuous schema or from a JSON Schema as it comes.
@@ -101,7 +101,7 @@ class Tool(Struct, frozen=True):
         run: Does it. Errors a model should read are raised as `HubError` or returned with `is_error`.
         group: For policies: files, memory, home, session, web, …
         annotations: How risky it is.
-        approval: Why the owner has to approve a call with these arguments, None when nobody has to; instead of the rule
+        approval: Why the owner has to approve a call with these arguments, or None; instead of the rule
             that in a session with words from outside all is asked about but reading what cannot carry data out.
         timeout_s: Bound on one call.
         output_limit: Characters of `output` given to the model; the rest is cut with a mark.

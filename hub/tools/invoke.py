@@ -148,7 +148,7 @@ async def _attempt(registry: ToolRegistry, request: ToolCallRequest, redact: Red
         result = await _run(tool, call, _least(tool.timeout_s, registry.rules.timeout_s))
     except HubError as error:
         result = ToolResult(f"error: {error.message}", details=error.as_dict(), is_error=True)
-    except Exception:  # a tool's defect must not end the run; the model is told that it failed, the log why
+    except Exception:  # a tool's defect must not end the run; the model learns that it failed, the log says why
         reference = new_id()
         _log.exception("tool %s failed (reference %s, run %s)", tool.name, reference, request.run_id)
         result = _failed("INTERNAL", f"{tool.name} failed inside; the hub's log has the reason under {reference}")
@@ -165,7 +165,7 @@ async def _be_approved(
     """
     if registry.ask is None or not belongs_here(call.context.authority):
         raise Forbidden(
-            f"{tool.name} needs the owner's approval, and there is nobody to ask: {reason}. Tell the owner what you "
+            f"{tool.name} needs the owner's approval, and there is no one to ask: {reason}. Tell the owner what you "
             "wanted to do; they can do it in a new conversation (/new), or allow it here (/trust)."
         )
     question = tool_question(call, reason)
@@ -206,7 +206,7 @@ def _bounded(tool: Tool, result: ToolResult, limit: int, redact: Redact | None) 
     media, dropped = _fitting(result.media)
     if dropped:
         output += f"\n[{dropped} of {len(result.media)} images were left out: over {MEDIA_LIMIT_BYTES} bytes together]"
-    # What reaches beyond this home brings back words from there, whatever it says of them.
+    # A tool that reaches beyond this home returns outside words, even if it does not say so.
     trusted = result.trusted and (not tool.annotations.open_world or result.is_error)
     if not trusted:
         output = quote_untrusted(output, source=tool.name)

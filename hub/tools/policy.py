@@ -1,4 +1,4 @@
-"""Who may use which tool: pure rules over configuration, authority and what a tool says of itself."""
+"""Tool policy: pure rules over configuration, authority and the annotations of a tool."""
 
 from __future__ import annotations
 
@@ -67,20 +67,20 @@ def policies_from_config(section: Mapping[str, Any] | None) -> tuple[ToolPolicy,
 
 
 def belongs_here(authority: Authority) -> bool:
-    """Whether somebody is of this home: an owner, a person of `people:`, or the holder of a token that may write."""
+    """Return whether the caller belongs to this home: an owner, a person, or the holder of a token that may write."""
     return authority.owner or authority.person is not None or authority.has("operator.write")
 
 
 def listed(tool: Tool, authority: Authority, policies: Iterable[ToolPolicy], rules: ToolRules) -> bool:
     """Whether a tool is shown to an authority at all.
 
-    Taint does not count: it comes and goes within a session, and the list stands in the prompt's stable head.
+    Taint does not count: it changes within a session, and the list is in the stable head of the prompt.
     """
     return _hidden(tool, authority, policies, rules) is None
 
 
 def refusal(tool: Tool, authority: Authority, policies: Iterable[ToolPolicy], rules: ToolRules) -> str | None:
-    """Return why an authority may not use a tool now, whatever anybody approves; None when it may, or may ask."""
+    """Return why an authority may not use a tool, even with approval; None when it may, or may ask."""
     why_not = _hidden(tool, authority, policies, rules)
     if why_not is None and authority.tainted and not rules.tainted.permits(tool.name, tool.group):
         return f"{tool.name} is switched off while words from outside are in this conversation (tools.tainted)"
@@ -88,7 +88,7 @@ def refusal(tool: Tool, authority: Authority, policies: Iterable[ToolPolicy], ru
 
 
 def needs_approval(tool: Tool, arguments: Mapping[str, Any], authority: Authority) -> str | None:
-    """Return why the owner has to approve a call; None when nobody has to.
+    """Return why the owner has to approve a call, or None.
 
     An allow-list: in a session with words from outside, only what reads and cannot carry data out is not asked about,
     and what the tool itself lets through.

@@ -1,4 +1,4 @@
-"""Words from outside, quoted: between markers nobody can guess, with whatever looks like one made harmless."""
+"""Quotes words from outside between unguessable markers and defuses anything that looks like one."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _LOOK_ALIKE = re.compile(rf"[{_ANGLES}{_DOUBLE}](?:{_GAP}[{_ANGLES}{_DOUBLE}]){{
 
 
 def new_marker() -> str:
-    """Return a marker that nobody can guess."""
+    """Return an unguessable marker."""
     return secrets.token_hex(MARKER_BYTES)
 
 
 def quote_untrusted(text: str, *, source: str, marker: str | None = None) -> str:
-    """Return `text` between markers that name its source, with whatever looks like a marker made harmless.
+    """Return `text` between markers that name its source, with anything that looks like a marker defused.
 
     Args:
         text: What came from outside.
         source: Where it came from; a name of ours, never one that the outside chose.
-        marker: What nobody outside could have guessed; for what must be shown the same each time. None makes one.
+        marker: An unguessable marker for text that must be the same each time; None creates one.
     """
     marker = marker or new_marker()
     return f"<<<outside {marker} from {source}: {NOTE}\n{harmless(text)}\n>>>outside {marker}"

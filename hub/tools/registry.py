@@ -1,4 +1,4 @@
-"""The registry of tools: what there is, and what somebody may see of it."""
+"""The registry of tools and their visibility."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ToolRegistry:
     """Knows every tool; fires `tools_changed` with `name` and `registered` when one comes or goes.
 
     Attributes:
-        bus: Where invocations are told too.
+        bus: Invocations are published here too.
         rules: What the configuration says of tools.
         ask: Asks the owner about a call that needs their word; without it such calls are refused.
     """
@@ -82,7 +82,7 @@ class ToolRegistry:
         """Return the tools that an authority may be shown, by group and name, so that the order never changes.
 
         Args:
-            authority: Whose rights count.
+            authority: The authority whose rights count.
             policy: Further policies, all of which must permit a tool.
         """
         policies = (policy,) if isinstance(policy, ToolPolicy) else tuple(policy)

@@ -1,4 +1,4 @@
-"""Which rules on tools are in force: those of the configuration, or next to none while it cannot be read."""
+"""The present tool rules: those of the configuration, or the minimal profile while it cannot be read."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def rules_in_force(config: Config, repairs: Repairs) -> ToolRules:
     """Return what is allowed now; while the section `tools` is broken, the profile minimal, and a repair says so.
 
     Args:
-        config: The configuration in force.
-        repairs: Where a broken section is told.
+        config: The current configuration.
+        repairs: A broken section opens a repair.
     """
     if "tools" not in config.broken:
         repairs.clear("tools", "broken")

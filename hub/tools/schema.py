@@ -23,7 +23,7 @@ TOOLS_SCHEMA = Schema(
         Optional(
             "tainted",
             default=dict,
-            description="What is narrower while words from outside are in a session, beside the built-in rules.",
+            description="Narrower rules while words from outside are in a session, beside the built-in ones.",
         ): {
             Optional("allow", description="Only these: names, or group:<group>."): ensure_list(_name),
             Optional("deny", default=list, description="Not these: names, or group:<group>."): ensure_list(_name),

@@ -243,8 +243,8 @@ def test_the_doctor_makes_the_check(hub: HubProcess) -> None:
     found = hub.cli("doctor", "--json")
     (hub.home / "soil.txt").write_text("moist")
 
-    assert "Nobody has looked at the soil." in found.stdout
-    assert "Nobody has looked at the soil." not in hub.cli("doctor", "--json").stdout
+    assert "The soil has not been checked." in found.stdout
+    assert "The soil has not been checked." not in hub.cli("doctor", "--json").stdout
 
 
 def test_the_command_runs(hub: HubProcess) -> None:

@@ -118,7 +118,7 @@ async def test_no_answer_means_no(office: Office) -> None:
 
     await office.clock.advance(301)
 
-    assert await task == ApprovalDecision(False, ApprovalState.EXPIRED, None, "nobody answered in time")
+    assert await task == ApprovalDecision(False, ApprovalState.EXPIRED, None, "no one answered in time")
     with pytest.raises((Conflict, NotFound)):
         await office.approvals.resolve(pending.id, True, Context(OWNER))
 
@@ -158,7 +158,7 @@ async def test_a_restart_means_no(office: Office) -> None:
     assert stored is not None
     assert stored.state is ApprovalState.EXPIRED
     assert await office.approvals.ask(office.ask(id="run-1-call-1")) == ApprovalDecision(
-        False, ApprovalState.EXPIRED, None, "the hub was restarted before anybody answered"
+        False, ApprovalState.EXPIRED, None, "the hub was restarted before anyone answered"
     )
 
 

@@ -79,7 +79,7 @@ async def test_a_tainted_turn_asks_about_exactly_what_will_run_and_does_it_after
     "decision",
     [
         NO,
-        ApprovalDecision(False, ApprovalState.EXPIRED, None, "nobody answered in time"),
+        ApprovalDecision(False, ApprovalState.EXPIRED, None, "no one answered in time"),
         ApprovalDecision(False, ApprovalState.PENDING),
     ],
 )

@@ -1,4 +1,4 @@
-"""A blueprint as a form: its inputs in their sections, and what somebody filled in."""
+"""A blueprint as a form: its inputs in sections, with the values filled in."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ class BlueprintForm(Struct):
         return any(control.error for control in self.controls())
 
     def take(self, fields: Fields, words: Catalogue) -> dict[str, Any]:
-        """Return the inputs that were filled in; what is wrong is told at its field, which shows what was typed.
+        """Return the inputs that were filled in; errors are shown at their fields, with the text as typed.
 
-        What says the same as the default is left out.
+        Values equal to the default are left out.
         """
         found: dict[str, Any] = {}
 

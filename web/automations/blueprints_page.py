@@ -1,4 +1,4 @@
-"""Blueprints: what there is, bringing one in, keeping it up to date, and making an automation or a script of one."""
+"""Blueprints: list, import, update, remove, and make an automation or a script from one."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class BlueprintsPage:
     # --- bringing in ---
 
     async def import_(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /blueprints/import`: show what a URL, a file or a text is; with `wish=write` put it on the shelf."""
+        """`POST /blueprints/import`: preview a blueprint from a URL, a file or a text; with `wish=write` save it."""
         fields = read_lists(call)
         url, path = _one(fields, "url").strip(), _one(fields, "path").strip()
         text = _one(fields, "text") if _one(fields, "text").strip() else _one(fields, "file")
@@ -113,7 +113,7 @@ class BlueprintsPage:
         return await self._renderer.respond(call, RenderedPage("blueprint_update", "Update a blueprint", data, PATH))
 
     async def remove(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /blueprints/remove`: take one off the shelf; refused while something uses it."""
+        """`POST /blueprints/remove`: remove one; refused while it is in use."""
         fields = read_fields(call, ONE)
         try:
             removed = await self._client.ask(call, "blueprint.remove", fields)
@@ -255,7 +255,7 @@ def _one(fields: Fields, name: str) -> str:
 
 
 def _about(shown: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a list tells of a blueprint."""
+    """Return a blueprint as a list shows it."""
     path, domain = str(shown["path"]), str(shown["domain"])
     users = [
         {**user, "place": script_place(user["id"]) if domain == SCRIPT else automation_path(user["id"])}

@@ -1,4 +1,4 @@
-"""One automation: in plain words, run now, tried out and tested against the past; its runs and their traces."""
+"""One automation: explained in plain words, run, tried out, and tested against the past; its runs and traces."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class AutomationPage:
         self._view = TraceView(renderer)
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /automations/{id}[?test=TRIGGER&variables=JSON][?since=7d]`: also tried out, or against the past."""
+        """`GET /automations/{id}[?test=TRIGGER&variables=JSON][?since=7d]`: with a trial run or a backtest."""
         id = self._id(call)
         rights = rights_of(call)
         data = await self._data(id, self._renderer.preferences(call).language) | rights
@@ -93,7 +93,7 @@ class AutomationPage:
         )
 
     async def traces(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /automations/{id}/traces[?run=ID]`: its runs, one of them in all its steps, and what did not run."""
+        """`GET /automations/{id}/traces[?run=ID]`: its runs, one of them in detail, and firings without a run."""
         status = self._automations.status(self._id(call))
         runs = [self._view.run(each) for each in await self._traces.list(status.id, RUNS_LIMIT)]
         wanted = call.request.query.get("run") or (runs[0]["run_id"] if runs else None)
@@ -121,7 +121,7 @@ class AutomationPage:
         return response
 
     async def import_trace(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /automations/import-trace`: take a trace that was downloaded, here or elsewhere."""
+        """`POST /automations/import-trace`: import a downloaded trace."""
         fields = read_lists(call)
         text, id = (fields.get(name, [""])[-1] for name in ("trace", "id"))
         if not text.strip() or len(text) > TRACE_LIMIT:
@@ -137,7 +137,7 @@ class AutomationPage:
         return json_response({"run_id": run_id, "path": path}) if wants_json(call.request) else see_other(path)
 
     async def run(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /automations/run`: set it off now; its conditions count only when asked for."""
+        """`POST /automations/run`: run it now; its conditions are checked only on request."""
         fields = read_fields(call, RUN)
         automation = self._automations.get(fields["id"])
         begun = await automation.trigger(
@@ -153,13 +153,13 @@ class AutomationPage:
         return see_other(back_to(fields.get("back"), automation.id))
 
     async def duplicate(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /automations/duplicate`: write a copy, turned off, and go on with it."""
+        """`POST /automations/duplicate`: save a copy, turned off, and open it."""
         id = await self._duplicate(read_fields(call, ONE)["id"])
         path = automation_path(id, "/edit")
         return json_response({"id": id}) if wants_json(call.request) else see_other(path)
 
     async def delete(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /automations/delete`: take it out of its file; the page asked before."""
+        """`POST /automations/delete`: delete it from its file, after the page's confirmation."""
         id = read_fields(call, ONE)["id"]
         await self._delete(self._automations.status(id).id)
         return json_response({"deleted": id}) if wants_json(call.request) else see_other(PATH)

@@ -25,7 +25,7 @@ SEQUENCE_LIMIT = 200
 
 
 class AutomationDraft(Struct):
-    """What a form posted, put into the text it was made from.
+    """Merge posted form fields into the text the form was made from.
 
     Attributes:
         text: The automation as YAML, with what was posted.

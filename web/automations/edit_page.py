@@ -58,10 +58,10 @@ class _Desk(Struct, frozen=True):
 
 
 class _Told(Struct, frozen=True):
-    """What is said about it.
+    """Messages about the draft.
 
     Attributes:
-        problems: What is wrong with the text; None when that has to be found out.
+        problems: Problems of the text; None when it is not checked yet.
         changed: Whether the draft differs from the file.
     """
 

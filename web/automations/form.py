@@ -1,4 +1,4 @@
-"""An automation as a form: cards with fields, in order, nested as it is; built from its plain data and the grammar.
+"""An automation as a form: nested cards with fields, built from its plain data and the grammar.
 
 Every field and card is named by the path of what it shows, so that what is posted can be put back where it came from.
 """
@@ -69,7 +69,7 @@ class Card(Struct):
         kind: None when the form cannot show it: then it is YAML.
         off: Whether it is disabled.
         more: Fields that are seldom needed.
-        movable: Whether it stands in a list.
+        movable: Whether it is an item of a list.
     """
 
     path: str
@@ -137,7 +137,7 @@ class Form(Struct):
 
 
 def form_of(item: Mapping[str, Any]) -> Form:
-    """Return the form of an automation as it is written.
+    """Return the form of an automation as written.
 
     Args:
         item: Its plain data; tags such as `!secret` are `Tagged`.

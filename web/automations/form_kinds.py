@@ -28,7 +28,7 @@ LISTS: Mapping[str, tuple[str, str]] = {
     CONDITION: ("conditions", "condition"),
     ACTION: ("actions", "action"),
 }
-"""What stands in an automation: today's key and the old word."""
+"""Lists of an automation, by their current and old keys."""
 COMMON: Mapping[str, tuple[str, ...]] = {
     TRIGGER: ("alias", "id", "enabled", "variables"),
     CONDITION: ("alias", "enabled"),
@@ -68,7 +68,7 @@ NESTED: Mapping[tuple[str, str], tuple[Nested, ...]] = {
     (ACTION, "wait_for_trigger"): (Nested(("wait_for_trigger",), TRIGGER),),
 }
 OPTION: tuple[Nested, ...] = (Nested(("conditions",), CONDITION), Nested(("sequence",), ACTION))
-"""What stands in an option of `choose`."""
+"""Lists of an option of `choose`."""
 
 _FRESH_ACTION: Mapping[str, Any] = {
     "delay": "00:00:05",
@@ -84,7 +84,7 @@ _FRESH_ACTION: Mapping[str, Any] = {
 
 
 def kind_of(what: str, item: Any) -> str | None:
-    """Return the kind of a trigger, condition or step as it is written; None when the form cannot show it."""
+    """Return the kind of a trigger, condition or step as written; None when the form cannot show it."""
     if isinstance(item, str):
         return "template" if what != TRIGGER and is_template(item) else None
     if not isinstance(item, dict):

@@ -1,4 +1,4 @@
-"""What is wrong with the text of one automation or script: where in it, and at which key; nothing is written."""
+"""Problems in the text of one automation or script, with their places and keys; nothing is written."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def problems_of(text: str, check: Callable[[Any], object] = automation, what: st
 
     Args:
         check: Takes plain data; raises `Invalid`.
-        what: What is told when it is no mapping at all.
+        what: The message when the text is not a mapping.
     """
     try:
         root = read_spans(text)
@@ -69,7 +69,7 @@ def problems_of(text: str, check: Callable[[Any], object] = automation, what: st
 
 
 def problems_in_file(errors: Sequence[ConfigError], text: str) -> list[Problem]:
-    """Return errors of the whole configuration as problems of an automation's text, as far as they are about one."""
+    """Return those errors of the configuration that concern one automation, as problems of its text."""
     try:
         root = read_spans(text)
     except InvalidRequest as error:

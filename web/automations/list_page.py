@@ -24,12 +24,12 @@ from web.core.texts import AUTOMATION_FILTERS, AUTOMATION_STATES, NOT_RUN_REASON
 PATH = "/automations"
 PAGE_SIZE = 50
 RECENT_LIMIT = 200
-"""Traces looked at for the last outcomes."""
+"""The number of traces read for the last outcomes."""
 OUTCOMES_LIMIT = 10_000
 QUERY_LIMIT = 100
 DAY_S = 86_400.0
 LEAST_TOLD_USD = 0.005
-"""What costs less is told of heartbeats alone."""
+"""A smaller cost is shown only for heartbeats."""
 TONES = {"on": "good", "off": "", "unavailable": "bad"}
 
 ID = All(string, Length(min=1, max=200))
@@ -75,7 +75,7 @@ class AutomationsPage:
     """The list and the history.
 
     Args:
-        automations: The automations in force.
+        automations: The loaded automations.
         traces: What ran, and what did not.
         spending: What runs cost.
         redact: Takes secrets out of a text.

@@ -31,7 +31,7 @@ from web.core.urls import script_place
 PATH = "/scripts"
 RUNS_LIMIT = 20
 RECENT_LIMIT = 200
-"""Traces looked at for the last outcomes."""
+"""The number of traces read for the last outcomes."""
 ANSWER_LIMIT_S = 20.0
 """How long a page waits for a script to end; it goes on behind it."""
 TONES = {"on": "good", "off": "", "unavailable": "bad"}
@@ -143,7 +143,7 @@ class ScriptsPage:
         return json_response({"problems": await asyncio.to_thread(self._problems, call, fields["text"])})
 
     async def save(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /scripts/save`: write it, if nobody changed it since it was read."""
+        """`POST /scripts/save`: save it unless it changed since it was read."""
         draft = read_fields(call, SAVE)
         draft["text"] = draft["text"].replace("\r\n", "\n")
         try:

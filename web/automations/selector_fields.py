@@ -47,7 +47,7 @@ _KINDS = {
 }
 """Kinds of fields by kind of selector; the others are YAML."""
 _MANY = {"choice": "choices", "suggest": "many", "text": "many"}
-"""What a kind becomes where several values may stand."""
+"""The kind of a control that takes several values."""
 
 
 class InputControl(Struct, frozen=True):
@@ -56,12 +56,12 @@ class InputControl(Struct, frozen=True):
     Attributes:
         name: Under which it is posted.
         key: What it is called in YAML.
-        label: What people call it.
+        label: Its name for people.
         kind: text, long, number, boolean, constant, choice, choices, suggest, many, time, date, datetime, duration,
             colour or yaml.
         shown: Its texts; one, but for `choices` and `many`.
         options: What can be chosen, or is suggested.
-        default: The value that stands when none is given; MISSING when one must be.
+        default: The value used when none is given; MISSING when one is required.
         low, high, step, unit: Of numbers.
         slider: Whether a number is also a slider.
         constant: The value of a `constant` that is on.
@@ -205,7 +205,7 @@ def _step(kind: str, selector: Mapping[str, Any]) -> str:
 
 
 def _with_those_chosen(options: tuple[Option, ...], value: Any) -> tuple[Option, ...]:
-    """A value that is no option (any more) must stay what it is until somebody changes it."""
+    """A value that is not an option stays until someone changes it."""
     chosen = value if isinstance(value, list) else [value]
     known = {each for each, _ in options}
     more = [(each, each) for each in chosen if isinstance(each, str) and each and each not in known]

@@ -27,7 +27,7 @@ class ServiceForm(Struct):
     """The form of a service.
 
     Attributes:
-        service: As `service.list` tells it.
+        service: As `service.list` returns it.
         form: Its fields; None when its data is shown as YAML, which `text` is.
     """
 

@@ -1,4 +1,4 @@
-"""What a template gives now, what it looked at, and where it fails."""
+"""Preview of a template: its result, the entities it reads, and its errors."""
 
 from __future__ import annotations
 

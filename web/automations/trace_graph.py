@@ -23,7 +23,7 @@ NODES_LIMIT = 1_000
 """Boxes of one graph; what comes behind is left to the list of steps."""
 
 DONE, RUNNING, FAILED, REFUSED, UNREACHED = "done", "running", "failed", "refused", "unreached"
-"""A box was reached and went well, is being run, went wrong, did not hold (a condition), or was not reached."""
+"""States of a box: done, running, failed, condition not met, not reached."""
 
 Steps = Mapping[str, Sequence[Mapping[str, Any]]]
 
@@ -125,17 +125,17 @@ def graph_of(config: Mapping[str, Any], steps: Steps, fired: str | None) -> Grap
 
 
 def step_id(path: str) -> str:
-    """Return the id of the element that tells of a step."""
+    """Return the id of the element that describes a step."""
     return "step-" + path.replace("/", "-")
 
 
 def state_of(entries: Sequence[Mapping[str, Any]]) -> str:
-    """Return whether a step that did not go wrong is done or still running: then its last entry has no duration yet."""
+    """Return whether a step that has not failed is done or running: then its last entry has no duration yet."""
     return RUNNING if entries and entries[-1].get("duration_ms", 0) is None else DONE
 
 
 def verdict_of(entries: Sequence[Mapping[str, Any]]) -> bool | None:
-    """Return whether the last entry of a condition held; None when it says nothing of it."""
+    """Return whether a condition was met in its last entry; None when unknown."""
     for entry in reversed(entries):
         result = entry.get("result")
         if isinstance(result, Mapping) and isinstance(result.get("holds"), bool):

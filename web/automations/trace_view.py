@@ -1,4 +1,4 @@
-"""Runs, firings that set nothing off, and single traces as pages show them, in words, with times and links."""
+"""Runs, firings without a run, and traces as pages show them."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class TraceView:
         }
 
     def not_run(self, entry: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a firing that set nothing off as a row of a list."""
+        """Return a firing without a run as a row of a list."""
         id, reason = str(entry.get("automation_id") or ""), str(entry.get("reason") or "")
         return {
             "automation_id": id,

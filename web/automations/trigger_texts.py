@@ -1,4 +1,4 @@
-"""What set a run off, in words: a phrase for each kind of trigger, filled from what it told."""
+"""Names of fired triggers: a phrase for each kind, filled in from the trigger's data."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TRIGGER_TEXTS: Mapping[str, str] = {
 
 
 def trigger_text(trigger: Any) -> str:
-    """Return what a trigger that fired is called; its alias or description when its kind is unknown here."""
+    """Return the name of a fired trigger; its description or alias when its kind is unknown here."""
     if not isinstance(trigger, Mapping):
         return str(trigger or "")
     plain = str(trigger.get("description") or trigger.get("alias") or trigger.get("platform") or "")

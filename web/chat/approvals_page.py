@@ -1,6 +1,6 @@
 """The inbox of what waits for the owner's word: exactly what will run, and the answer as a form.
 
-What was answered a moment ago stays where it stood, without buttons: nothing else may move under a finger.
+A question that was just answered keeps its place, without buttons, so that nothing moves under a finger.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ApprovalsPage:
 
     Args:
         pending: Returns what waits, oldest first.
-        latest: Returns the latest, whatever became of them.
+        latest: Returns the latest ones, answered or not.
         resolve: Answers one.
     """
 

@@ -1,4 +1,4 @@
-"""A conversation as it is shown: transcript entries and live events become turns made of parts.
+"""A conversation as shown: transcript entries and live events become turns made of parts.
 
 Pure functions and plain data; the ids of parts are the same while a run is live and after it was stored, so that a
 morph leaves alone what the reader opened.
@@ -24,7 +24,7 @@ BRIEF_LIMIT = 80
 TITLE_LIMIT = 60
 
 RUN_ENDED = "run_ended"
-"""Name of the transcript's event that tells how a run ended that gave no answer."""
+"""The transcript's event for the end of a run without an answer."""
 
 Render = Callable[[str], str]
 
@@ -209,7 +209,7 @@ class LiveRun:
     def changes(self) -> list[tuple[str, str, ShownPart | str]]:
         """Return what changed since the last call: (element id, parent element id, part or finished HTML).
 
-        A long text is sent by blocks: only those that changed, because the blocks before can change no more.
+        A long text is sent by blocks: only those that changed, because earlier blocks no longer change.
         """
         items: list[tuple[str, str, ShownPart | str]] = []
         changed, self._changed = self._changed, {}

@@ -1,4 +1,4 @@
-"""Runs as they happen: events of the bus become parts of turns, told to those who watch the conversation."""
+"""Live runs: events of the bus become parts of turns, sent to the tabs that watch the conversation."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class LiveChat:
         self._send_turn(session_key, turn)
 
     async def prepare(self, turns: Iterable[ShownTurn]) -> bool:
-        """Render the texts of turns without holding the loop; return whether that took time: then ask for them anew."""
+        """Render the texts of turns without holding the loop; return whether that took time; if so, read them again."""
         return await self._markdown.prepare(texts_of(turns))
 
     def shown(self, turn: ShownTurn, session_key: str) -> dict[str, Any]:
@@ -227,7 +227,7 @@ class LiveChat:
         if event.data.get("what") in {"reset", "deleted"}:
             self._live.changed(_topic(event.data["key"]))
 
-    # -- what tabs are told --------------------------------------------------------------------------------------------
+    # -- frames for tabs ----------------------------------------------------------------------------------------------
 
     def _soon(self, run: LiveRun) -> None:
         run_id = run.turn.run_id or ""

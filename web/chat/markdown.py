@@ -1,4 +1,4 @@
-"""Markdown of chats as safe HTML: no raw HTML, no outside pictures, links that tell nobody where they came from."""
+"""Markdown of chats as safe HTML: no raw HTML, no outside pictures, links without a referrer."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 TEXT_LIMIT = 100_000
-"""Characters of one text that are rendered; a longer one is shown as it is written."""
+"""Characters of one text that are rendered; a longer one is shown as plain text."""
 
 BLOCK_FREE = 5_000
 COST_LIMIT = 100_000_000
-"""Marks times characters of long blocks; about a tenth of a second. What is beyond is shown as it is written."""
+"""Marks times characters of long blocks; about a tenth of a second. The rest is shown as plain text."""
 
 HEADING_BELOW = 2
 """Level of the heading above a message; those inside it begin one below."""
@@ -138,7 +138,7 @@ def _is_costly(text: str) -> bool:
 
 
 def split_blocks(text: str) -> list[str]:
-    """Cut a text that is still being written where what stands before can no longer change.
+    """Cut a streamed text at places before which it can no longer change.
 
     Cuts are at blank lines outside fences, before a line that begins a block of its own. Joining the parts with one
     blank line between them gives a text that renders the same.

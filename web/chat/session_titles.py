@@ -1,4 +1,4 @@
-"""What a conversation is called on pages."""
+"""Titles of conversations on pages."""
 
 from __future__ import annotations
 

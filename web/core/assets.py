@@ -1,4 +1,4 @@
-"""Static files, served under the hash of all of them: a URL never changes what it stands for."""
+"""Static files, served under a common hash, so that the content of a URL never changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a form or a script posts, validated."""
+"""Validated fields posted by forms and scripts."""
 
 from __future__ import annotations
 

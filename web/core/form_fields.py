@@ -1,6 +1,6 @@
 """Form controls from JSON Schema: what kind of field a value gets, how it is shown as text, and what the text means.
 
-Whatever is too free for a field of its own is YAML.
+Values too free for a field are edited as YAML.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Control(Struct, frozen=True):
         kind: text, service, lines, long, number, choice, choices, entity or yaml.
         shown: The value as text; for `choices` one per line.
         choices: What can be chosen.
-        error: What is wrong with it.
+        error: Its error message.
         many: Whether several values may stand in it.
         types: JSON types that one value may have.
         default: What counts when there is no value, as text.
@@ -75,7 +75,7 @@ class Control(Struct, frozen=True):
 
 
 def field_id(name: str) -> str:
-    """Return the id of an element that stands for a path."""
+    """Return the id of the element of a path."""
     return "f-" + "".join(each if each.isalnum() or each in "-_" else "-" for each in name)
 
 

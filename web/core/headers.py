@@ -1,4 +1,4 @@
-"""Headers that bound what a page of the dashboard can do, whatever gets into it."""
+"""Headers that limit what a page of the dashboard can do, even with injected content."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Catalogue(Struct, frozen=True):
         return Catalogue(self.language, ChainMap(dict(self.messages), dict(messages))) if messages else self
 
     def ngettext(self, singular: str, plural: str, count: int, **values: object) -> str:
-        """Return the form for `count` things, which `{count}` in the text stands for."""
+        """Return the form for `count` things, with `{count}` filled in."""
         forms = self.messages.get(singular) or (singular, plural)
         text = forms[0] if count == 1 else forms[-1]
         return text.format(count=count, **values)

@@ -30,6 +30,6 @@ class MethodClient:
         return await self._dispatcher.run(found, prepared)
 
     async def read(self, method: str) -> Any:
-        """Return what a method tells, for a live page; who may watch that was judged before."""
+        """Return the result of a method for a live page whose access was already checked."""
         found, prepared = self._dispatcher.prepare(method, {}, Caller(SYSTEM, "dashboard", "", local=True))
         return await self._dispatcher.run(found, prepared)

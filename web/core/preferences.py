@@ -1,4 +1,4 @@
-"""What a reader chose for this browser: language, theme, shortcuts. Kept in cookies, never in the hub."""
+"""Preferences of a browser: language, theme, shortcuts. Kept in cookies, never in the hub."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class RenderedPage(Struct, frozen=True):
 
 
 class Renderer:
-    """Turns pages into responses; what one takes is loaded in a thread when it is first shown.
+    """Turns pages into responses; the template of a page is loaded in a thread when it is first shown.
 
     Args:
         app: The application of the requests.
@@ -79,13 +79,13 @@ class Renderer:
         self._loading = asyncio.Lock()
 
     def preferences(self, call: HttpCall) -> Preferences:
-        """Return what the browser that asks prefers."""
+        """Return the preferences of the requesting browser."""
         return read_preferences(call.request, self._hub_language())
 
     async def prepare(self, language: str, template: str = FRAME) -> None:
-        """Load the texts of a language, the static files' names and a template, without holding the loop.
+        """Load the texts of a language, the names of static files and a template, without blocking the loop.
 
-        Cancelling it loses nothing: the thread ends its work, and the next call waits for what is left.
+        Cancelling it loses nothing: the thread finishes, and the next call waits for it.
         """
         if (language, template) in self._loaded:
             return
@@ -119,7 +119,7 @@ class Renderer:
             raise HubError(f"{page.template.name} cannot be rendered: {error}") from error
 
     async def unknown(self, request: web.Request) -> web.Response:
-        """Answer a browser that asks for an address that does not exist; nobody needs to be signed in."""
+        """Answer a browser's request for an unknown address, signed in or not."""
         return await self._respond(request, RenderedPage("unknown", "Page not found", status=404))
 
     async def _respond(self, request: web.Request, page: RenderedPage, **more: Any) -> web.Response:
@@ -157,7 +157,7 @@ class Renderer:
         return dt.datetime.fromtimestamp(ts_ms / 1000, self._zone()).isoformat(timespec="seconds")
 
     async def _frame(self, request: web.Request) -> dict[str, Any]:
-        """Return what every page shows to the browser that asks: the context processor of the pages."""
+        """Return what every page shows: the context processor of the pages."""
         preferences = read_preferences(request, self._hub_language())
         translate = catalogue(preferences.language).gettext
         return {
@@ -200,5 +200,5 @@ def json_response(data: Any, *, status: int = 200) -> web.Response:
 
 
 def see_other(path: str) -> web.Response:
-    """Answer a form with the page to look at next."""
+    """Redirect a posted form to the next page."""
     return web.Response(status=303, headers={"Location": path, "Cache-Control": "no-store"})

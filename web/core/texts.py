@@ -1,4 +1,4 @@
-"""Texts that stand in Python data or in scripts; those of templates stand in the templates."""
+"""Texts of Python data and scripts; those of templates are in the templates."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ REMOVE = Schema({Required("entity_id"): _NAME})
 FIRE = Schema({Required("type"): _NAME, Optional("data", default=""): _DATA})
 RENDER = Schema({Required("template"): _DATA, Optional("variables", default=""): _DATA})
 EXAMPLE = """\
-{# What stands here is filled in as you type. #}
+{# The result is updated as you type. #}
 It is {{ now().strftime("%H:%M") }}.
 {% for automation in states.automation %}
 {{ automation.name }} is {{ automation.state }}.

@@ -1,4 +1,4 @@
-"""What happens, while somebody looks: the latest events, bounded, each shown once and without secrets."""
+"""A live log of events while someone watches: bounded, and without secrets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOPIC = "events"
 
 
 class EventLog:
-    """Listens from the first look on until nobody looked for ten minutes.
+    """Listens from the first visit until ten minutes after the last.
 
     Args:
         bus: Where events are.
@@ -54,7 +54,7 @@ class EventLog:
             self._stop = self._bus.listen(ANY, self._heard)
 
     def close(self) -> None:
-        """Listen no more, and forget what was heard."""
+        """Stop listening and clear the log."""
         if self._stop is not None:
             self._stop()
             self._stop = None
@@ -104,7 +104,7 @@ class EventLog:
 
 
 class _Kept:
-    """An event, and what is shown of it once somebody saw it."""
+    """An event and its rendering, made on first use."""
 
     __slots__ = ("event", "number", "shown")
 

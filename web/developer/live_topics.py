@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def serve_topics(bus: EventBus, live: LiveUpdates, pages: LazyPages[DeveloperPage]) -> list[Unsubscribe]:
-    """Serve the topics and keep them up to date; the event log tells of events by itself.
+    """Serve the topics and keep them up to date; the event log sends events by itself.
 
     Returns:
         Functions that stop listening.

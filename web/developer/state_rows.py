@@ -25,7 +25,7 @@ class StateFilter(Struct, frozen=True):
 
     @classmethod
     def of_query(cls, query: str) -> StateFilter:
-        """Return what somebody asks for."""
+        """Return the filter of a query."""
         return cls(" ".join(query[:QUERY_LIMIT].lower().split()))
 
     @classmethod

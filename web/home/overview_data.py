@@ -1,4 +1,4 @@
-"""What the overview tells, gathered from the hub's parts as plain data; it works in recovery mode too."""
+"""The data of the overview, collected from the hub; works in recovery mode too."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class OverviewData:
         }
 
     def _bare(self, repair: Repair) -> Repair:
-        """Return a repair without secrets: what is wrong in a file is quoted from it."""
+        """Return a repair without secrets, which errors may quote from files."""
         redact = self._hub.redactor.redact
         return replace(repair, title=rewritten(repair.title, redact), text=rewritten(repair.text, redact))
 
@@ -87,7 +87,7 @@ class OverviewData:
 
 
 def _models(status: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
-    """Return the default model, and the providers that a person set up or that can be used."""
+    """Return the default model and the configured or usable providers."""
     shown = []
     resolved = status.get("resolved") or {}
     if resolved.get("ref"):

@@ -1,4 +1,4 @@
-"""The overview: what is wrong, what runs, and what happened lately."""
+"""The overview: open repairs, running parts, and recent activity."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class OverviewPage:
     """The overview.
 
     Args:
-        facts: What is known of the hub now.
-        approvals: Returns what waits for the owner's word, to those who may answer.
+        facts: Returns the data of the overview.
+        approvals: Returns open approvals to those who may answer them.
     """
 
     def __init__(self, renderer: Renderer, facts: Facts, approvals: Approvals) -> None:

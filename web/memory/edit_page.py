@@ -32,7 +32,7 @@ NO_TEXT = "\ufffd"
 CRLF = "crlf"
 """How the lines of a file end that another system made; a browser sends all of them alike."""
 COMPARED_LINES = 5_000
-"""Lines of a file that is still compared with a draft; of a longer one only that it changed is told."""
+"""Maximum number of lines compared with a draft; of a longer file, only the fact of a change is shown."""
 
 _AGENT = All(string, Length(max=64))
 _PATH = All(string, Length(max=512))
@@ -108,7 +108,7 @@ class MemoryEditPage:
         return await self._draft(call, asked, draft)
 
     async def save(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /memory/save`: write a file, if nobody changed it since it was read."""
+        """`POST /memory/save`: save a file unless it changed since it was read."""
         fields = read_fields(call, SAVE)
         ends = "\r\n" if fields["newline"] == CRLF else "\n"
         fields["text"] = fields["text"].replace("\r\n", "\n").replace("\n", ends)
@@ -144,7 +144,7 @@ class MemoryEditPage:
     # --- entries ---
 
     async def remember(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /memory/remember`: write an entry, and show where it stands."""
+        """`POST /memory/remember`: add an entry and show its place."""
         fields = read_fields(call, REMEMBER)
         agent = self._tools.agent(fields["agent"])
         params = {
@@ -238,7 +238,7 @@ class MemoryEditPage:
         return read
 
     async def _conflict(self, call: HttpCall, asked: str, draft: Mapping[str, str]) -> web.Response:
-        """Show the draft beside what stands there by now; saving it again is saving over that."""
+        """Show the draft beside the present text; saving again overwrites it."""
         try:
             read = await self._read(call, draft["path"], asked)
         except NotFound:
@@ -301,7 +301,7 @@ class MemoryEditPage:
 
 
 def _no_place(error: HubError, draft: Mapping[str, str]) -> HubError:
-    """Return why a new file cannot be where it was wanted; of what went wrong otherwise, what is told anyway."""
+    """Return why a new file cannot have this path; None for other errors, which have their own message."""
     if not (isinstance(error, NotFound) and draft["new"]) or audience_of(draft["path"]) in ("private", "shared"):
         return error
     return InvalidRequest(
@@ -311,7 +311,7 @@ def _no_place(error: HubError, draft: Mapping[str, str]) -> HubError:
 
 
 def _told_of_added(added: Mapping[str, Any], replaced: str) -> str:
-    """Return what is told of something remembered: that it was known, and whether anything was struck for it."""
+    """Return the message about a new entry: known already, or replacing an old one."""
     if replaced:
         return "replaced" if added["struck"] else "not_replaced"
     return "known" if added["known"] else "added"

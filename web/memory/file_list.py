@@ -24,7 +24,7 @@ File = Mapping[str, Any]
 
 
 def section_of(file: File) -> str:
-    """Return where on the shelf a file stands."""
+    """Return the section of a file."""
     path, area = str(file["path"]), str(file["area"])
     if path.startswith("extra/"):
         return EXTRA

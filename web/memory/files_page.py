@@ -78,7 +78,7 @@ class MemoryPageTools(Struct, frozen=True):
         return {"agent": self.names.agent(asked)}
 
     def choice(self, asked: str, page: str = "", **query: object) -> dict[str, Any]:
-        """Return what every page tells: whose memory it shows, and who else has one.
+        """Return what every page shows: the agent of this memory and the other agents.
 
         Raises:
             NotFound: There is no such agent.
@@ -181,12 +181,12 @@ class MemoryPage:
     # --- below ---
 
     async def _unsettled(self, call: HttpCall, files: Sequence[File], asked: str) -> dict[str, Any] | None:
-        """Return how many questions of the tidy-up wait for an answer, and where the first one stands."""
+        """Return the number of open questions of the tidy-up and the place of the first."""
         if not any(file["path"] == CURATED for file in files):
             return None
         try:
             read = await self._tools.client.ask(call, "memory.read", {"path": CURATED, **self._tools.whose(asked)})
-        except HubError:  # it went meanwhile, or is too large: whoever opens it is told
+        except HubError:  # gone or too large; the page of the file says so
             return None
         waiting = [mark for mark in marks_in(read["text"]) if not mark.both_hold]
         if not waiting:

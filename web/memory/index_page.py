@@ -1,4 +1,4 @@
-"""The index over memory: how it stands, what it costs, and bringing it up to date."""
+"""The memory index: status, cost, update and rebuild."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class MemoryIndexPage:
 
     Args:
         tools: What all pages about memory are made with.
-        status: Reads what the memory tells of itself.
+        status: Reads the status of the memory.
         tasks: Owner of the work that goes on behind a page.
     """
 
@@ -64,7 +64,7 @@ class MemoryIndexPage:
         return await self._tools.renderer.respond(call, RenderedPage("memory_index", "Index of the memory", data, PATH))
 
     async def act(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /memory/index`: bring it up to date, build it anew, or compare it with the files."""
+        """`POST /memory/index`: update it, rebuild it, or compare it with the files."""
         fields = read_fields(call, WISH)
         agent, wish = self._tools.names.agent(fields["agent"]), fields["wish"]
         method, params = METHODS[wish]

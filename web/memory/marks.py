@@ -22,7 +22,7 @@ class Marker:
         self._words = frozenset(words_asked(query))
 
     def mark(self, html: str) -> str:
-        """Return rendered Markdown in which the words stand in `<mark>`; tags and references stay as they are."""
+        """Return rendered Markdown with the words in `<mark>`; tags and references are unchanged."""
         if not self._words:
             return html
         parts = _MARKUP.split(html)

@@ -1,4 +1,4 @@
-"""Who and where in memory: what people call persons, conversations and agents."""
+"""Display names of persons, conversations and agents in memory."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class MemoryNames:
     """Knows what to call what memory files name by id.
 
     Args:
-        people: Returns the persons of this home, as they are now.
+        people: Returns the persons of this home.
         sessions: The conversations there are.
-        agents: Who has a memory.
+        agents: The agents that have a memory.
     """
 
     def __init__(self, people: Callable[[], People], sessions: SessionStore, agents: Agents) -> None:
@@ -33,7 +33,7 @@ class MemoryNames:
         self._agents = agents
 
     def person(self, id: str | None) -> str | None:
-        """Return the name of a person; the id of one who is not known here, None for nobody."""
+        """Return the name of a person, or the id of an unknown one; None for None."""
         if not id or id == NOBODY_NAMED:
             return None
         found = self._people().by_id(id)
@@ -44,7 +44,7 @@ class MemoryNames:
         return [{"id": person.id, "name": person.name or person.id} for person in self._people().all()]
 
     def agents(self) -> list[dict[str, str]]:
-        """Return the agents, each with a memory of its own, the default one first."""
+        """Return the agents with a memory, the default one first."""
         default = self._agents.default().id
         every = sorted(self._agents.all(), key=lambda agent: agent.id != default)
         return [{"id": agent.id, "name": agent.name or agent.id} for agent in every]
@@ -71,7 +71,7 @@ class MemoryNames:
         ]
 
     def conversation(self, key: str | None) -> dict[str, Any] | None:
-        """Return what a page tells of a conversation: `key`, `title`, `main`, `by_hand` and, when it is
+        """Return what a page shows of a conversation: `key`, `title`, `main`, `by_hand` and, when it is
         still there, `path`.
         """
         if not key:

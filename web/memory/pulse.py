@@ -1,4 +1,4 @@
-"""How often memory changed: open pages are told the number, and ask for what changed in their reader's own name."""
+"""A counter of memory changes, sent to open pages, which then reload their content."""
 
 from __future__ import annotations
 

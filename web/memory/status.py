@@ -1,4 +1,4 @@
-"""What the memory tells of itself, for people: files, index, engines, who makes vectors, and what that cost."""
+"""The status of the memory for people: files, index, engines, embedding provider and cost."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _skipped(status: Mapping[str, Any], index: Mapping[str, Any]) -> list[dict[s
 
 
 def _problems(told: Sequence[str | None], skipped: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return what is amiss, each once; files that cannot be found are told where they are listed."""
+    """Return the problems, each once; missing files are shown where they are listed."""
     found = dict.fromkeys(each for each in told if each)
     for file in skipped:
         found = dict.fromkeys(each.replace(f"{file['path']} is left out: {file['problem']}.", "") for each in found)

@@ -1,4 +1,4 @@
-"""What is remembered as pages show it: a file in parts, each entry with where it came from, and what a search found."""
+"""Memory as pages show it: a file in parts, each entry with its source, and search results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class FilePage(Struct, frozen=True):
     """One page of a file.
 
     Attributes:
-        parts: What stands there, in order.
+        parts: Its content, in order.
         origin: Where all of it came from, as the file says; None when it says nothing.
         number, count: Which page it is, from 1, and of how many.
     """
@@ -50,7 +50,7 @@ class MemoryView:
     async def file(self, text: str, *, line: int | None = None, number: int = 1) -> FilePage:
         """Return one page of a file: the one that has the line if one is named.
 
-        Entries of ours are parts of their own, with their source; what stands between them is one part each.
+        Each entry is a part with its source; the text between two entries is one part.
         """
         cuts = cuts_of(text)
         count = max(1, -(-len(cuts) // PARTS_LIMIT))

@@ -52,7 +52,7 @@ class ConfigurationPage:
 
     Args:
         config: The files, their checks and their history.
-        put_into_force: Reads what was saved and applies it; None is returned when the hub is told not to while it runs.
+        put_into_force: Reads and applies the saved files; returns None when the hub does not reload by itself.
     """
 
     def __init__(self, renderer: Renderer, config: ConfigStore, put_into_force: PutIntoForce) -> None:
@@ -98,7 +98,7 @@ class ConfigurationPage:
         return json_response({"options": await asyncio.to_thread(self._config.completions, *place)})
 
     async def save(self, call: HttpCall) -> web.StreamResponse:
-        """`POST /config/save`: write one file, if nobody changed it since it was read."""
+        """`POST /config/save`: save a file unless it changed since it was read."""
         fields = read_fields(call, SAVE)
         return await self._write(call, fields["file"], fields["text"].replace("\r\n", "\n"), fields["base_hash"])
 

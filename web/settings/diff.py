@@ -64,7 +64,7 @@ def file_diffs(unified: str) -> list[FileDiff]:
 
 
 def _starts(lines: Sequence[str]) -> list[int]:
-    """Return where the differences of files begin; what stands in a hunk is counted, whatever it looks like."""
+    """Return where the diffs of files begin; lines inside hunks are counted, so that they cannot look like headers."""
     starts: list[int] = []
     old = new = 0
     for number, line in enumerate(lines):

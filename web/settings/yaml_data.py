@@ -1,4 +1,4 @@
-"""What somebody typed as YAML or JSON, as a mapping."""
+"""Read typed YAML or JSON as a mapping."""
 
 from __future__ import annotations
 

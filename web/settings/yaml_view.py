@@ -1,4 +1,4 @@
-"""Plain data as YAML that is pleasant to read: text of several lines stands on lines of its own."""
+"""Plain data as readable YAML: multi-line text becomes block text."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The digest of a conversation: what of it is worth keeping, in a model's words, or without one the last that was said.
 
-The model has no tools; what it is shown is data, and what it gives back is checked before anybody keeps it.
+The model has no tools; its input is data, and its output is checked before it is stored.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _NOT_PLAIN = re.compile(r"[^a-z0-9]+")
 
 
 class Digest(Struct, frozen=True):
-    """What is worth keeping; without points there is nothing. `model` is None when none had a part in it."""
+    """The points worth keeping, possibly none. `model` is None when no model was used."""
 
     slug: str
     title: str
@@ -92,7 +92,7 @@ class Digester:
 
         Args:
             lines: What was said.
-            agent: Whose conversation it is.
+            agent: The agent of the conversation.
             session_key: Which.
             model: The one that was chosen for the conversation.
         """
@@ -171,7 +171,7 @@ def slug_of(text: str) -> str:
 
 
 def _shown(lines: Sequence[SaidLine]) -> str:
-    # Further lines are set in, so that nobody writes a line that looks like somebody else's.
+    # Further lines are indented, so that no one can fake a line of another speaker.
     said = ((line.speaker or "Assistant", "\n  ".join(line.text[:LINE_LIMIT].splitlines())) for line in lines)
     text = "\n".join(f"{speaker}: {words}" for speaker, words in said)
     return text if len(text) <= TEXT_LIMIT else f"[…]\n{text[-TEXT_LIMIT:]}"

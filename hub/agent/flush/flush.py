@@ -1,4 +1,4 @@
-"""Flush: what matters of a conversation goes into memory before the conversation is begun anew or made shorter.
+"""Flush: saves what matters in a conversation to memory before the conversation is reset or shortened.
 
 Each part of a conversation is written once: how far it was written is kept with its transcript's id.
 """
@@ -47,7 +47,7 @@ MEMORY_WAIT_S = 1.0
 
 
 class FlushNeeds(Struct, frozen=True):
-    """What flushing stands on.
+    """The dependencies of flushing.
 
     Attributes:
         people: The people of this home, as configured now.
@@ -86,7 +86,7 @@ class Flush:
             self._needs.tasks.spawn(self._write_behind(session), name=f"keep what was said in {session.key}")
 
     def before_reset(self, session: Session) -> None:
-        """Have a conversation that is about to begin anew written, without waiting; also behind a stop of the hub."""
+        """Schedule the flush of a conversation that is about to be reset; it survives a stop of the hub."""
         needs = self._needs
         if needs.memory.current is None or SessionKey.parse(session.key).kind not in KINDS or needs.tasks.closed:
             return
@@ -103,11 +103,11 @@ class Flush:
 
         Args:
             session_key: The conversation.
-            authority: Who asks; whoever is no owner may ask for conversations of their own. None for the hub itself.
+            authority: Who asks; non-owners may flush only their own conversations. None for the hub itself.
 
         Raises:
             NotFound: There is no such conversation.
-            Forbidden: It is somebody else's.
+            Forbidden: It belongs to someone else.
             HubError: It cannot be read or written; nothing is lost, the next time takes it up.
         """
         session = self._needs.sessions.get(session_key)
@@ -116,7 +116,7 @@ class Flush:
         if authority is not None and not authority.owner:
             whose = await self._whose(session)
             if authority.person is None or whose.person != authority.person:
-                raise Forbidden(f"the conversation {session_key} is somebody else's")
+                raise Forbidden(f"the conversation {session_key} belongs to someone else")
         return await self._write(session)
 
     async def _write_behind(self, session: Session) -> None:
@@ -216,7 +216,7 @@ class Flush:
     async def _whose(self, session: Session) -> _Whose:
         """Return whose memory a conversation goes to.
 
-        Where several owners spoke it is the home's; where others spoke with somebody, and it is no room, nobody's.
+        If several owners spoke, it is the home's; if others took part outside a group, it is no one's.
         """
         key = SessionKey.parse(session.key)
         people = self._needs.people()

@@ -1,6 +1,6 @@
 """What was said in a conversation: the words of people and of the agent, without tools, notes of the hub, automations.
 
-Read from the file alone: a transcript that nobody holds any more, or that somebody is writing, is the same here.
+Reads only the file, whether the transcript is open or not.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def said_since(
     Args:
         branch: The conversation.
         entry_id: The last entry that is not wanted; None for none.
-        entry_ms: When that was, in milliseconds since the epoch, for when the branch does not have it any more.
-        forgotten_ms: When something was forgotten last elsewhere, in milliseconds since the epoch; here a run tells.
+        entry_ms: The time of that entry in milliseconds since the epoch, in case the branch no longer has it.
+        forgotten_ms: The last time anything was forgotten elsewhere, in milliseconds since the epoch.
         left_out: Entries that were forgotten, each with its run and all before it; None for all of the conversation.
     """
     begin = 0

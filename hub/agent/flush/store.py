@@ -19,7 +19,7 @@ WANTED_LIMIT = 500
 
 
 class FlushPlan(Struct, frozen=True):
-    """What is about to be written, so that a crash in between neither loses nor doubles it."""
+    """A planned write, kept so that a crash neither loses nor repeats it."""
 
     slug: str
     title: str

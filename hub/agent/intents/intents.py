@@ -27,7 +27,7 @@ from hub.sessions.privacy import scope_of
 from hub.storage.database import Database
 
 EVENT_FIRED = "standing_intent_fired"
-"""Fired when a reminder was put before a message: `intent_id`, `agent_id`, `session_key`, `run_id`."""
+"""Fired when a reminder was added to a message: `intent_id`, `agent_id`, `session_key`, `run_id`."""
 EVENT_CHANGED = "standing_intents_changed"
 """Fired when one was added or removed: `intent_id`, `agent_id`, `what`."""
 
@@ -47,13 +47,13 @@ _HEAD = "Standing reminders for the message below, in the words of those who ask
 
 
 class NewIntent(Struct, frozen=True):
-    """What somebody wants.
+    """A requested reminder.
 
     Attributes:
         topics: Alternatives; all words of one must stand in a message.
         text: What to say then.
-        days: How long it stands.
-        every_hours: How long it is silent after it was told.
+        days: The number of days it is kept.
+        every_hours: The minimum number of hours between two reminders.
     """
 
     topics: Sequence[str]
@@ -63,7 +63,7 @@ class NewIntent(Struct, frozen=True):
 
 
 class StandingIntents:
-    """Keeps them, and tells them when their topic comes up.
+    """Stores reminders and returns them when their topic comes up.
 
     Args:
         people: The people of this home, as configured now.
@@ -90,7 +90,7 @@ class StandingIntents:
         self._indexes: dict[tuple[str, str], IntentIndex] = {}
 
     async def open(self) -> None:
-        """Load what stands."""
+        """Load the reminders."""
         self._intents.clear()
         self._indexes.clear()
         for intent in await self._store.load(self._now_ms()):
@@ -104,15 +104,15 @@ class StandingIntents:
         """Add one; the same topics and text again only make it stand longer. It is on disk when this returns.
 
         Args:
-            new: What is wanted.
+            new: The requested reminder.
             source: By whom, and in which conversation.
             context: Why.
-            agent_id: Who is to remind.
+            agent_id: The agent that reminds.
             scope: In whose conversations: those of the person, or the group it is made in.
 
         Raises:
             InvalidRequest: Something of it cannot be.
-            Forbidden: The conversation belongs to nobody.
+            Forbidden: The conversation belongs to no one.
             LimitExceeded: There are too many.
         """
         area = _area(scope)
@@ -120,7 +120,7 @@ class StandingIntents:
         if not text or len(text) > TEXT_LIMIT:
             raise InvalidRequest(f"what to be reminded of has 1 to {TEXT_LIMIT} characters")
         if not 1 <= new.days <= EXPIRES_DAYS_LIMIT:
-            raise InvalidRequest(f"it stands for 1 to {EXPIRES_DAYS_LIMIT} days")
+            raise InvalidRequest(f"it can be kept for 1 to {EXPIRES_DAYS_LIMIT} days")
         if not 0 <= new.every_hours <= COOLDOWN_HOURS_LIMIT:
             raise InvalidRequest(f"it is silent for 0 to {COOLDOWN_HOURS_LIMIT:g} hours in between")
         topics = checked_topics(new.topics)
@@ -175,7 +175,7 @@ class StandingIntents:
         scope = scope_of(request.session_key, request.context.authority, people)
         if scope == NOBODY:
             return
-        # Where others take part, only what was asked for there is told.
+        # In a group, only reminders requested there are shown.
         is_shared = common_scope(request.session_key, scope, people, self._dm_scope()) != scope
         now = self._now_ms()
         touched = [
@@ -216,7 +216,7 @@ class StandingIntents:
 
     def _said(self, intent: StandingIntent) -> str:
         person = self._people().by_id(intent.person) if intent.person is not None else None
-        name = person.name if person is not None else "somebody here"
+        name = person.name if person is not None else "someone here"
         day = datetime.fromtimestamp(intent.created_ms / 1_000, self._zone())
         return f"{name}, {day:%Y-%m-%d}, for when {' or '.join(intent.topics)} comes up:\n{quoted_lines(intent.text)}"
 

@@ -9,7 +9,7 @@ from hub.core.errors import InvalidRequest
 from hub.memory.words import words_asked, words_of
 
 MESSAGE_LIMIT = 4_000
-"""Characters of a message that are looked at."""
+"""The number of characters of a message that are searched."""
 TOPICS_LIMIT = 12
 TOPIC_LIMIT = 200
 WORDS_LIMIT = 12

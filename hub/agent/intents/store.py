@@ -21,21 +21,21 @@ _PUT = upsert("standing_intents", _COLUMNS)
 
 
 class StandingIntent(Struct, frozen=True):
-    """What somebody wants to be reminded of when a topic comes up.
+    """A standing reminder, shown when its topic comes up.
 
     Attributes:
         id: By which it is named.
-        agent_id: Who reminds.
+        agent_id: The agent that reminds.
         area: In whose conversations: `person-<id>` or `group-<id>`.
         topics: Alternatives; all words of one must stand in a message.
-        text: What is to be said then.
+        text: The reminder.
         created_ms, expires_ms: Milliseconds since the epoch.
-        cooldown_s: How long it is silent after it was told.
+        cooldown_s: The minimum time between two reminders.
         session_key: The conversation it was asked for in.
-        person: Who asked for it.
+        person: The person who asked for it.
         trusted: Whether the words came from this home alone.
-        last_fired_ms: When it was told last.
-        fired: How often it was told.
+        last_fired_ms: When it was last shown.
+        fired: How many times it was shown.
     """
 
     id: str
@@ -112,7 +112,7 @@ class IntentStore:
         await self._db.write(lambda connection: connection.execute(_PUT, row).rowcount)
 
     async def note_fired(self, ids: list[str], now_ms: int) -> None:
-        """Note that intents were told; it is on disk when this returns."""
+        """Record that reminders were shown; on disk when this returns."""
         rows = [(now_ms, id) for id in ids]
         statement = "UPDATE standing_intents SET last_fired_ms = ?, fired = fired + 1 WHERE id = ?"
         await self._db.write(lambda connection: connection.executemany(statement, rows).rowcount)

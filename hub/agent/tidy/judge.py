@@ -59,7 +59,7 @@ class Purse(Struct):
 
     Attributes:
         pairs: Pairs that may be judged.
-        cost_usd: Dollars that are left; None where nobody set a bound.
+        cost_usd: The remaining dollars; None without a limit.
         until: When it has to be over, on the monotonic clock.
     """
 
@@ -101,7 +101,7 @@ class NotesJudge:
 
         Args:
             questions: The pairs, those first that matter most.
-            agent: Whose notes they are.
+            agent: The agent of the notes.
             context: Why it is asked.
             purse: What may be spent; what is spent is taken out of it.
         """

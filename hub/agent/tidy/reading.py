@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 REASON = "tidy"
 PAIRS_LIMIT = 1_000
-"""Pairs that are alike by meaning that are looked at."""
+"""The number of pairs similar in meaning that are compared."""
 FILES_LIMIT = 1_000
 """Files of an area that are read: the curated one, and the newest days."""
 CUT = 600
@@ -43,7 +43,7 @@ class TidyInput(Struct):
 
 
 async def read_areas(memory: Memory, agent_id: str, scope: MemoryScope, today: date) -> list[TidyInput]:
-    """Return what is tidied up in a scope, each area by itself: the curated files, and the days that are looked at.
+    """Return the files to tidy in a scope, by area: the curated files and the days in question.
 
     A file that cannot be read is left out; when that is one that is written, its whole area is.
     """

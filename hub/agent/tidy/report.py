@@ -112,7 +112,7 @@ def diff_of(before: Mapping[str, str], after: Mapping[str, str | None]) -> str:
     Of files that hold words from outside only the lines that change are shown: those never are from outside.
 
     Args:
-        before: The files as they are; a new one is not there.
+        before: The present files, without new ones.
         after: Those that change; None for one that goes.
     """
     lines: list[str] = []

@@ -1,7 +1,7 @@
 """Tidying up: what `hub/memory/tidy/plan.py` decides, done in the files of a memory, each area by itself.
 
 For whoever asks, all of it is one change of the notebook, which can be undone. When an owner asks, the memories of
-other people and of groups are tidied up too, each in a change of its own that they alone see.
+other people and of groups are tidied too, each in a separate change that only they see.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ VERDICTS = "tidy.json"
 
 
 class TidyNeeds(Struct, frozen=True):
-    """What tidying up stands on.
+    """The dependencies of tidying.
 
     Attributes:
         people: The people of this home, as configured now.
@@ -58,12 +58,12 @@ class TidyNeeds(Struct, frozen=True):
 
 
 class TidyRequest(Struct, frozen=True):
-    """What is to be tidied up.
+    """A request to tidy.
 
     Attributes:
-        agent: Whose memory.
+        agent: The agent of the memory.
         context: Why, and with whose authority.
-        dry_run: Tell what would change, and leave it.
+        dry_run: Report what would change without changing it.
         cost_usd: Dollars that judging may cost; None sets no bound but that on pairs.
     """
 
@@ -83,10 +83,10 @@ class Tidy:
     async def tidy(self, wish: TidyRequest) -> Tidied:
         """Tidy up what whoever asks may write, and for an owner the memories of others.
 
-        What is decided is written at the very end, all of it or nothing; cancelling it before leaves all as it is.
+        All changes are written at the end, or none; cancelling it before changes nothing.
 
         Raises:
-            Forbidden: Words from outside are in what asks, or it stands for nobody who has a memory.
+            Forbidden: The request is tainted, or made for someone without a memory.
             Conflict: A file was changed meanwhile; nothing of the caller's was written, and the next run does it.
             Unavailable: There is no memory, or the disk cannot be written.
         """
@@ -95,7 +95,7 @@ class Tidy:
             raise Forbidden("memory.tidy: words from outside are in this run; they do not choose what lasts")
         own = own_scope(authority)
         if own == NOBODY:
-            raise Forbidden("memory.tidy: this is done for nobody of this home, so there is no memory to tidy up")
+            raise Forbidden("memory.tidy: the caller is not a person of this home, so there is no memory to tidy")
         async with self._lock:
             run = _Run(self._needs, self._needs.memory.require(), wish)
             mine = await run.tidy(own)
@@ -114,7 +114,7 @@ class Tidy:
 
 
 class _Outcome(Struct, frozen=True):
-    """What came of one scope."""
+    """The result for one scope."""
 
     plans: tuple[TidyPlan, ...] = ()
     diff: str = ""
@@ -135,7 +135,7 @@ class _Run:
         self._verdicts = Verdicts(needs.home.agent(self._agent_id) / VERDICTS)
 
     async def tidy_quietly(self, scope: MemoryScope) -> _Outcome:
-        """Tidy up somebody else's; what is in the way there does not keep the others' from being done."""
+        """Tidy another person's memory; a failure there does not stop the others."""
         try:
             return await self.tidy(scope)
         except HubError as error:
@@ -156,7 +156,7 @@ class _Run:
         if not after or self._wish.dry_run:
             return _Outcome(tuple(plans), diff)
         hashes = {path: each.hash for path, each in before.items()}
-        # What is copied or asked about must still stand where it was read: somebody may have had it forgotten since.
+        # Copied entries must still be where they were read: they may have been forgotten since.
         stands = {path: before[path].text for each in plans for path in each.sources & before.keys()}
         change_id = await self._write(scope, stands | after, hashes, summary_of(plans))
         return _Outcome(tuple(plans), diff, change_id)

@@ -55,5 +55,5 @@ class Verdicts:
 
 
 def _name(area: str, pair: Pair) -> str:
-    # Notes beside a pair may sway what is said of it: it decides nothing in somebody else's memory.
+    # Notes next to a pair may influence its verdict, so it decides nothing in another person's memory.
     return sha256("\x00".join((area, *pair)).encode("utf-8", "surrogatepass")).hexdigest()

@@ -88,11 +88,11 @@ class _Waiting:
         if not enabled:
             self.arrived.set_exception(Unavailable("wait_for_trigger: none of its triggers is enabled"))
         for config in enabled:
-            site = site_of(config)
+            host = site_of(config)
             try:
-                self._armed.append(trigger_kind(config["trigger"]).arm(config, site))
+                self._armed.append(trigger_kind(config["trigger"]).arm(config, host))
             except (HubError, SchemaError) as error:
-                site.fail(error_text(error))
+                host.fail(error_text(error))
 
     def fired(self, trigger: Mapping[str, Any], *, tainted: bool) -> None:
         """One of them fired; the first counts."""

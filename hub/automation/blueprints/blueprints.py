@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from hub.automation.blueprints.document import Blueprint
-from hub.automation.blueprints.expanding import FOLDER, expand, shelf_of
+from hub.automation.blueprints.expanding import FOLDER, expand, store_of
 from hub.automation.blueprints.filling import USE
 from hub.automation.blueprints.foreign import ForeignBlueprint, blueprint_of_answer, blueprint_of_text
 from hub.automation.blueprints.metadata import DOMAINS
@@ -90,7 +90,7 @@ class Blueprints:
         bundled: Path | None = None,
         further: Callable[[], Iterable[Path]] = tuple,
     ) -> None:
-        self._shelf = shelf_of(home, bundled, further)
+        self._store = store_of(home, bundled, further)
         self._home = home
         self._egress = egress
         self._keep = keep
@@ -104,7 +104,7 @@ class Blueprints:
             NotFound: There is no such file; the message names the nearest.
             BlueprintInvalid: It has mistakes.
         """
-        found = self._shelf.find(_domain(domain), path)
+        found = self._store.find(_domain(domain), path)
         if found.error is not None:
             raise found.error
         if found.blueprint is None:
@@ -117,7 +117,7 @@ class Blueprints:
         Raises:
             Invalid: With the path in the item; what is wrong in the blueprint is told with its file and line.
         """
-        return expand(item, _domain(domain), self._shelf)
+        return expand(item, _domain(domain), self._store)
 
     def list(self, config: Mapping[str, Any] | None = None) -> Listed:
         """Return all blueprints as the dashboard shows them.
@@ -130,11 +130,11 @@ class Blueprints:
             description, author, icon, source_url, hash, sections (`[{"key", "name", …, "inputs": […]}]`).
         """
         used = self.in_use(config or {})
-        return [self._shown(found, used) for domain in DOMAINS for found in self._shelf.all(domain)]
+        return [self._shown(found, used) for domain in DOMAINS for found in self._store.all(domain)]
 
     def show(self, path: str, domain: str = AUTOMATION, config: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return one blueprint as `list` does, with its `text`."""
-        found = self._shelf.find(_domain(domain), path)
+        found = self._store.find(_domain(domain), path)
         shown = self._shown(found, self.in_use(config or {}))
         return {**shown, "text": found.blueprint.text if found.blueprint else self._text(found)}
 
@@ -191,7 +191,7 @@ class Blueprints:
             InvalidRequest: It does not say where it came from, or comes with the program.
             Conflict: What is fetched is not what was confirmed.
         """
-        found = await asyncio.to_thread(self._shelf.find, _domain(domain), path)
+        found = await asyncio.to_thread(self._store.find, _domain(domain), path)
         url = found.blueprint.metadata.source_url if found.blueprint else None
         if found.bundled:
             raise InvalidRequest(f"{path} comes with the program and is kept up to date with it")
@@ -208,21 +208,21 @@ class Blueprints:
         return Update(path, diff, draft.about["hash"], confirm is not None and bool(diff))
 
     def remove(self, path: str, config: Mapping[str, Any], domain: str = AUTOMATION) -> None:
-        """Take a blueprint of the home off the shelf.
+        """Take a blueprint of the home from the store.
 
         Raises:
             Conflict: Something uses it; the message names what.
             InvalidRequest: It comes with the program.
         """
-        found = self._shelf.find(_domain(domain), path)
+        found = self._store.find(_domain(domain), path)
         if found.bundled:
             raise InvalidRequest(f"{path} comes with the program and cannot be removed")
         users = self.in_use(config).get((domain, found.path), [])
-        if users and not self._shelf.is_bundled(domain, found.path):
+        if users and not self._store.is_bundled(domain, found.path):
             names = ", ".join(each["alias"] for each in users[:5])
             told = f"{path} is used by {names}" + (f" and {len(users) - 5} more" if len(users) > 5 else "")
             raise Conflict(told, details={"path": path, "in_use": users})
-        root = self._shelf.root(domain)
+        root = self._store.root(domain)
         self._keep_old(domain, found.path)
         root.unlink(found.path)
 
@@ -251,22 +251,22 @@ class Blueprints:
     def _text(self, found: BlueprintFile) -> str:
         if found.bundled:
             return ""
-        return self._shelf.root(found.domain).read_text(found.path, errors="replace")
+        return self._store.root(found.domain).read_text(found.path, errors="replace")
 
     def _exists(self, domain: str, path: str) -> bool:
         try:
-            return self._shelf.root(domain).exists(path)
+            return self._store.root(domain).exists(path)
         except (FileNotFoundError, NotADirectoryError):
             return False
 
     def _write(self, domain: str, path: str, text: str) -> None:
         (self._home / FOLDER / domain).mkdir(mode=0o700, parents=True, exist_ok=True)
         self._keep_old(domain, path)
-        self._shelf.root(domain).write_text(path, text, parents=True)
+        self._store.root(domain).write_text(path, text, parents=True)
 
     def _keep_old(self, domain: str, path: str) -> None:
         if self._keep is not None and self._exists(domain, path):
-            self._keep(f"{FOLDER}/{domain}/{path}", self._shelf.root(domain).read_bytes(path))
+            self._keep(f"{FOLDER}/{domain}/{path}", self._store.root(domain).read_bytes(path))
 
 
 def _users(config: Mapping[str, Any]) -> list[tuple[str | None, Mapping[str, Any]]]:

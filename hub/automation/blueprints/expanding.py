@@ -16,7 +16,7 @@ from hub.security.jail_path import PathRefused
 FOLDER = "blueprints"
 
 
-def shelf_of(home: Path, bundled: Path | None = None, further: Callable[[], Iterable[Path]] = tuple) -> BlueprintStore:
+def store_of(home: Path, bundled: Path | None = None, further: Callable[[], Iterable[Path]] = tuple) -> BlueprintStore:
     """Return the blueprints of a home.
 
     Args:
@@ -27,14 +27,14 @@ def shelf_of(home: Path, bundled: Path | None = None, further: Callable[[], Iter
     return BlueprintStore(home / FOLDER, bundled or bundled_folder(), further)
 
 
-def expand(item: Mapping[str, Any], domain: str, shelf: BlueprintStore) -> dict[str, Any]:
+def expand(item: Mapping[str, Any], domain: str, store: BlueprintStore) -> dict[str, Any]:
     """Return what an item with `use_blueprint: {path, input}` stands for, accepted by the grammar.
 
     Raises:
         Invalid: With the path in the item; what is wrong in the blueprint is told with its file and line.
     """
     try:
-        found = shelf.find(domain, item[USE]["path"])
+        found = store.find(domain, item[USE]["path"])
     except (NotFound, PathRefused, BlueprintInvalid) as error:
         raise Invalid(error.message, path=[USE, "path"]) from error
     if found.blueprint is None:

@@ -69,12 +69,12 @@ def blueprints_fit(folders: Callable[[Config], Iterable[Path]]) -> CrossCheck:
         used = [each for each in _items(config) if "use_blueprint" in each[2]]
         if home is None or not used:
             return
-        from hub.automation.blueprints.expanding import expand, shelf_of
+        from hub.automation.blueprints.expanding import expand, store_of
 
-        shelf = shelf_of(home, further=lambda: folders(config))
+        store = store_of(home, further=lambda: folders(config))
         for section, place, item in used:
             try:
-                expand(item, section, shelf)
+                expand(item, section, store)
             except SchemaError as error:
                 for each in each_error(error):
                     report.error((section, place, *keys_of(each)), str(each.msg))

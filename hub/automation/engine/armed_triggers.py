@@ -28,7 +28,7 @@ class ArmedTriggers:
         on_firing: Told each firing.
     """
 
-    __slots__ = ("_alias", "_config", "_id", "_kept", "_on_firing", "_parts", "_sites", "_states", "_unarm", "problems")
+    __slots__ = ("_alias", "_config", "_hosts", "_id", "_kept", "_on_firing", "_parts", "_states", "_unarm", "problems")
 
     def __init__(
         self, config: Mapping[str, Any], parts: AutomationParts, states: KeptStates, on_firing: Callable[[Firing], Any]
@@ -41,7 +41,7 @@ class ArmedTriggers:
         self._kept = states.of(self._id)
         self._on_firing = on_firing
         self._unarm: list[Callable[[], None]] = []
-        self._sites: list[tuple[Mapping[str, Any], ArmedTriggerHost]] = []
+        self._hosts: list[tuple[Mapping[str, Any], ArmedTriggerHost]] = []
         self.problems: dict[str, str] = {}
         """Why a trigger cannot watch, by its index."""
 
@@ -55,15 +55,15 @@ class ArmedTriggers:
     def next_due(self) -> float | None:
         """Return when one of its schedules fires next, seconds since the epoch."""
         found: list[float] = []
-        for config, site in self._sites:
+        for config, host in self._hosts:
             kind = trigger_kind(config["trigger"])
-            if kind.next_due is not None and (due := kind.next_due(config, site)) is not None:
+            if kind.next_due is not None and (due := kind.next_due(config, host)) is not None:
                 found.append(due)
         return min(found, default=None)
 
     def arm(self) -> None:
-        """Begin to watch; what cannot watch is told as a repair, and the other triggers go on."""
-        if self._sites:
+        """Arm all triggers; one that fails opens a repair, and the others continue."""
+        if self._hosts:
             return
         variables: Mapping[str, Any] = {}
         try:
@@ -77,11 +77,11 @@ class ArmedTriggers:
             self._arm(config, variables, keys.get(config["index"], ""))
 
     def disarm(self) -> None:
-        """Watch no more."""
+        """Disarm all triggers."""
         for unarm in self._unarm:
             unarm()
         self._unarm.clear()
-        self._sites.clear()
+        self._hosts.clear()
         if self.problems:
             self.problems.clear()
             self._parts.repairs.clear(REPAIRS, f"{self._id}:trigger")
@@ -105,7 +105,7 @@ class ArmedTriggers:
 
     def _arm(self, config: Mapping[str, Any], variables: Mapping[str, Any], key: str) -> None:
         kind = trigger_kind(config["trigger"])
-        site = ArmedTriggerHost(
+        host = ArmedTriggerHost(
             self._parts,
             self._config,
             config,
@@ -117,11 +117,11 @@ class ArmedTriggers:
         try:
             if not self._is_enabled(config, variables):
                 return
-            self._unarm.append(kind.arm(config, site))
+            self._unarm.append(kind.arm(config, host))
         except (HubError, SchemaError) as error:
-            self._fail(site.index, error_text(error))
+            self._fail(host.index, error_text(error))
         else:
-            self._sites.append((config, site))
+            self._hosts.append((config, host))
 
     def _is_enabled(self, config: Mapping[str, Any], variables: Mapping[str, Any]) -> bool:
         enabled = config.get("enabled", True)

@@ -1,4 +1,4 @@
-"""One automation: armed, set off, running. What fired becomes a run, or a reason why there is none."""
+"""One automation: armed, triggered, running. A firing becomes a run, or a reason for none."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Automation:
     # --- on and off ---
 
     def begin(self) -> None:
-        """At a start of the hub: `initial_state` counts, whatever a person said before; what was due is not made up."""
+        """Start with the hub: `initial_state` overrides the saved state; missed runs are not made up."""
         initial = self.config.get("initial_state")
         if initial is None or self._kept.enabled in (None, initial):
             return
@@ -112,13 +112,13 @@ class Automation:
         self._env.kept.changed(self.id)
 
     def arm(self) -> None:
-        """Begin to watch, if it is on; one that paused itself goes on to watch, and tells why it does not run."""
+        """Arm it if it is on; one that paused itself stays armed and reports why it does not run."""
         if self._wanted_on():
             self._watches = True
             self._armed.arm()
 
     def disarm(self) -> None:
-        """Watch no more; runs go on."""
+        """Disarm it; its runs continue."""
         self._watches = False
         self._armed.disarm()
 
@@ -137,7 +137,7 @@ class Automation:
         await self._env.kept.write(self.id)
 
     async def turn_off(self, *, stop_runs: bool = True) -> None:
-        """Watch no more; what runs is ended unless `stop_runs` is False."""
+        """Disarm it and stop its runs, unless `stop_runs` is False."""
         self._kept.enabled = False
         await self._env.kept.write(self.id)
         self.disarm()
@@ -194,8 +194,8 @@ class Automation:
         """Set it off as a person does; also when it is off.
 
         Args:
-            variables: Over its own; as they are, never templates.
-            trigger: What `trigger` is in templates; without it, that nothing but a person set it off.
+            variables: Override its own; plain values, never templates.
+            trigger: The value of `trigger` in templates; without it, "run by hand".
         """
         told = {"platform": None, "id": None, "idx": None, "alias": None, "description": "run by hand"}
         firing = Firing({**told, **(trigger or {})}, context, context.authority.tainted, given=variables)

@@ -21,7 +21,7 @@ from hub.core.repairs import Severity
 EVENT_TRIGGERED = "automation_triggered"
 EVENT_FINISHED = "automation_finished"
 LOOP_LIMIT = 10
-"""How often an automation may occur in the chain of causes of its own run."""
+"""How often an automation may occur among the causes of its own run."""
 OWN_CONTEXTS_KEPT = 64
 BAD_OUTCOMES = frozenset({StepOutcome.FAILED, StepOutcome.TIMED_OUT})
 
@@ -82,7 +82,7 @@ class AutomationRuns:
         return len(self._queued)
 
     def go(self, run: Run, firing: Firing | None = None, replaced: Sequence[asyncio.Task[Ended]] = ()) -> Begun:
-        """Begin a run.
+        """Start a run.
 
         Args:
             firing: What set it off; None for one that is taken up again.
@@ -169,7 +169,7 @@ class AutomationRuns:
             return Ended(StepOutcome.CANCELLED, reason=run.cancelled)
         await self._keep(run, firing)
         if self._config["approval"] == "required" and not await self._env.approve(run):
-            return Ended(StepOutcome.DENIED, "nobody approved it")
+            return Ended(StepOutcome.DENIED, "it was not approved")
         return await execute(run)
 
     async def _keep(self, run: Run, firing: Firing | None) -> None:

@@ -44,15 +44,17 @@ class Automations:
     """Holds every automation.
 
     Args:
-        desk: What automations work with; its parts' task owner is stopped by `close`.
+        environment: What automations work with; its parts' task owner is stopped by `close`.
         db: Where the authority of those that an agent wrote is kept.
         expand: Makes an automation of one that uses a blueprint; raises `Invalid`.
         owner: Returns the person whose automations those in the files are.
     """
 
-    def __init__(self, desk: EngineEnvironment, db: Database, expand: Expand, owner: Callable[[], str | None]) -> None:
-        self._desk = desk
-        self._parts = desk.parts
+    def __init__(
+        self, environment: EngineEnvironment, db: Database, expand: Expand, owner: Callable[[], str | None]
+    ) -> None:
+        self._environment = environment
+        self._parts = environment.parts
         self._db = db
         self._expand = expand
         self._owner = owner
@@ -69,28 +71,28 @@ class Automations:
 
     async def open(self, config: Config) -> None:
         """Make and arm the automations, then go on with the runs that a stop or a crash cut off."""
-        await self._desk.kept.open()
+        await self._environment.kept.open()
         # Looked up before anything is armed: what begins from then on was not cut off.
-        cut_off = await self._desk.waiting.load() if self._desk.waiting is not None else []
+        cut_off = await self._environment.waiting.load() if self._environment.waiting is not None else []
         self._starting = True
         try:
             await self.apply(config)
         finally:
             self._starting = False
-        self._desk.kept.stopped = None
+        self._environment.kept.stopped = None
         for waiting in cut_off:
             if waiting.owner_kind == SECTION:
-                await waiting.go_on(self._automations.get(waiting.owner_id), self._parts, self._desk.traces)
+                await waiting.go_on(self._automations.get(waiting.owner_id), self._parts, self._environment.traces)
         for automation in [each for each in self._automations.values() if each.is_used_up]:
-            if self._desk.delete is not None:
-                self._parts.tasks.spawn(self._desk.delete(automation.id), name=f"remove {automation.id}")
+            if self._environment.delete is not None:
+                self._parts.tasks.spawn(self._environment.delete(automation.id), name=f"remove {automation.id}")
 
     async def close(self) -> None:
-        """Watch no more and end all runs; those that are kept go on at the next start."""
+        """Disarm all automations and stop their runs; saved runs continue at the next start."""
         for automation in self._automations.values():
             automation.disarm()
         await self._parts.tasks.cancel_all()
-        await self._desk.kept.close()
+        await self._environment.kept.close()
 
     async def apply(self, config: Config, *, again: bool = False, kinds: frozenset[str] = frozenset()) -> list[str]:
         """Put the section into force; only what changed is touched.
@@ -122,7 +124,7 @@ class Automations:
             if same and before is not None and not renewed and not (again and "use_blueprint" in item):
                 sources[id] = before
                 continue
-            self._sources[id] = (item, None)  # it can be asked for as soon as it is there
+            self._sources[id] = (item, None)  # visible to look-ups from now on
             expanded = await self._put(id, item, authorities)
             self._sources[id] = sources[id] = (item, expanded)
             changed.append(id)
@@ -135,10 +137,10 @@ class Automations:
             await self._drop(id)
             changed.append(id)
         if is_first:
-            await self._desk.kept.forget(self._desk.kept.known() - sources.keys() - self._broken.keys())
+            await self._environment.kept.forget(self._environment.kept.known() - sources.keys() - self._broken.keys())
         self._sources = sources
         self._places = {id: place for id, place in self._places.items() if id in sources or id in self._broken}
-        await self._desk.kept.flush()
+        await self._environment.kept.flush()
         if changed:
             self._parts.bus.fire(EVENT_RELOADED, {"changed": changed})
         return changed
@@ -174,7 +176,7 @@ class Automations:
         raise Unavailable(f"the automation {broken.alias} is unavailable: {broken.error}")
 
     def status(self, name: str) -> AutomationStatus:
-        """Return how an automation is; see `get`, but one that is broken is told too."""
+        """Return the status of an automation, a broken one included; otherwise like `get`."""
         id = self._find(name)
         if id in self._automations:
             return self._status(self._automations[id])
@@ -196,8 +198,8 @@ class Automations:
 
     async def keep_off(self, id: str) -> None:
         """Have an automation that is about to be written begin turned off."""
-        self._desk.kept.of(id).enabled = False
-        await self._desk.kept.write(id)
+        self._environment.kept.of(id).enabled = False
+        await self._environment.kept.write(id)
 
     def place(self, name: str) -> int | None:
         """Return the index of an automation in the section, as the files have it."""
@@ -259,7 +261,9 @@ class Automations:
         except (HubError, SchemaError) as error:
             self._break(id, item.get("alias") or id, error_text(error), self._location(self._places.get(id)), item)
             return None
-        automation = Automation(config, self._entities.claim(id, config.get("alias") or id), authority, self._desk)
+        automation = Automation(
+            config, self._entities.claim(id, config.get("alias") or id), authority, self._environment
+        )
         self._automations[id] = automation
         if self._starting:
             automation.begin()
@@ -307,7 +311,7 @@ class Automations:
             )
 
     async def _drop(self, id: str) -> None:
-        """Take an automation out of force, whatever it was."""
+        """Remove an automation, working or broken."""
         self._broken.pop(id, None)
         self._parts.repairs.clear(REPAIRS, f"{id}:broken")
         automation = self._automations.pop(id, None)
@@ -345,7 +349,7 @@ class Automations:
             return connection.execute("SELECT id, authority, made_by, created_ms FROM automation_authority").fetchall()
 
         rows = await self._db.read(read)
-        self._desk.kept.asked = {id: created_ms / 1000 for id, _, _, created_ms in rows}
+        self._environment.kept.asked = {id: created_ms / 1000 for id, _, _, created_ms in rows}
         return {id: (Authority.from_dict(json.loads(text)), made_by) for id, text, made_by, _ in rows}
 
     def _location(self, index: int | None) -> Mapping[str, Any] | None:

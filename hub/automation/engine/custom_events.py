@@ -1,4 +1,4 @@
-"""Events that people and automations make up: fired like any other, and told to history for a backtest."""
+"""Custom events of people and automations: fired like any other, and recorded for backtests."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from hub.storage.recorder import EVENT_CUSTOM
 
 
 def fire_custom(bus: EventBus, event_type: str, data: dict[str, Any], context: Context) -> None:
-    """Fire an event that no part of the hub fires of its own accord.
+    """Fire a custom event.
 
     Args:
         data: Plain data; not to be changed afterwards.
-        context: Who made it up.
+        context: Who fires it.
     """
     bus.fire(event_type, data, context)
     bus.fire(EVENT_CUSTOM, {"event_type": event_type, "event_data": data}, context)

@@ -1,4 +1,4 @@
-"""What all automations work with, and what they tell: the desk, what became of a firing, what became of a run."""
+"""The environment of automations: shared dependencies, outcomes of firings, and results of runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hub.automation.tracing.trace_store import TraceStore
 
 
 class StartOutcome(Struct, frozen=True):
-    """How a run ended, for those who are told."""
+    """How a run ended, for the callbacks that are notified."""
 
     automation_id: str
     alias: str
@@ -38,7 +38,7 @@ async def _approve_nothing(run: Run) -> bool:
 
 
 async def _nothing(result: StartOutcome) -> None:
-    """Nobody wants to be told."""
+    """Default callback: discard the result."""
 
 
 class EngineEnvironment(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Firings in their order: a few are handled at once, the rest in slices, so that runs begin as they are decided."""
+"""Firings in order: a few are handled at once, the rest in slices, so that each run starts once it is decided."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a firing while earlier runs of the same automation or script have not ended."""
+"""Run modes: how a firing is handled while earlier runs of the automation or script are active."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def decide(mode: Mode | str, maximum: int, running: int, queued: int = 0) -> Mod
 
 
 def refusal(mode: Mode | str, maximum: int) -> str:
-    """Return why a firing was refused, for people."""
+    """Return the reason for a refused firing, for people."""
     if mode == Mode.QUEUED:
         return phrase("{count} of its runs are already running or waiting (mode queued)", count=maximum)
     if mode == Mode.PARALLEL:

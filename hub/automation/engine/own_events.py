@@ -1,4 +1,4 @@
-"""The events that the hub itself fires, which nobody else may: a made-up one would be a lie that something believes.
+"""The hub's own events, which nothing else may fire: listeners trust them.
 
 A test reads the sources and finds every event type of the hub in one of these lists.
 """
@@ -69,16 +69,16 @@ TRIED_EVENTS = frozenset(
 
 
 def is_own(event_type: str) -> bool:
-    """Whether an event is the hub's, which nobody else fires."""
+    """Return whether an event type is reserved for the hub."""
     return event_type in OWN_EVENTS or event_type.startswith(OWN_PREFIXES)
 
 
 def refuse_own(event_type: str, authority: Authority) -> None:
-    """Refuse an event that would be taken for the hub's own.
+    """Refuse an event whose type is reserved for the hub.
 
     Args:
-        event_type: What somebody wants to fire.
-        authority: Who they are.
+        event_type: The type to be fired.
+        authority: Who fires it.
 
     Raises:
         InvalidRequest: It is the hub's, or only an owner may try it.

@@ -40,7 +40,7 @@ _WANTED: Mapping[str, frozenset[StepOutcome]] = {
 
 
 class _Failure(Struct, frozen=True):
-    """Why a notice was not taken, and whether trying again would not mend it."""
+    """Why a notice was refused, and whether a retry is pointless."""
 
     why: str
     for_good: bool = False
@@ -80,12 +80,12 @@ class ResultNotices:
         self._waiting = 0
 
     async def __call__(self, result: StartOutcome) -> None:
-        """Send what its automation asks to be told, without waiting for it."""
+        """Send the notice that its automation asks for, in the background."""
         wanted = result.config.get("notify")
         if not wanted or result.outcome not in _WANTED[wanted.get("on", "all")]:
             return
         if self._waiting >= WAITING_LIMIT:
-            _log.warning("the result of %s is told to nobody: %d notices wait already", result.alias, self._waiting)
+            _log.warning("the result of %s is not sent: %d notices are already waiting", result.alias, self._waiting)
             return
         self._waiting += 1
         self._tasks.spawn(self._send(result, wanted), name=f"tell the result of {result.alias}")

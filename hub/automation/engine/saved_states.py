@@ -1,4 +1,4 @@
-"""What is kept of each automation over a restart: whether it is on, when it ran, what its schedules have handled."""
+"""The saved state of each automation: whether it is on, when it ran, which occurrences it has handled."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ Write = Callable[[SqlConnection], None]
 
 
 class SavedStates(Struct):
-    """What is kept of one automation.
+    """The saved state of one automation.
 
     Attributes:
-        enabled: What a person last said; None when nobody did.
+        enabled: What a person chose last; None without a choice.
         last_triggered: Seconds since the epoch.
         failures: How many runs failed since the last that did not.
         paused_reason: Why it paused itself.
@@ -123,7 +123,7 @@ class KeptStates:
         await self._db.write(both)
 
     async def forget(self, ids: Iterable[str]) -> None:
-        """Forget automations that are no more."""
+        """Delete the states of automations that no longer exist."""
         gone = [id for id in ids if self._states.pop(id, None) is not None]
         self._dirty.difference_update(gone)
         if gone:

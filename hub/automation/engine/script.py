@@ -30,7 +30,7 @@ DEPTH_LIMIT = 10
 EVENT_STARTED = "script_started"
 
 
-class ScriptDesk(Struct, frozen=True):
+class ScriptEnvironment(Struct, frozen=True):
     """What all scripts work with.
 
     Attributes:
@@ -59,17 +59,17 @@ class Script:
     Args:
         key: Its name; the service is `script.<key>`.
         config: Validated and, when made from a blueprint, expanded.
-        desk: What all scripts work with.
+        environment: What all scripts work with.
     """
 
-    def __init__(self, key: str, config: Mapping[str, Any], desk: ScriptDesk) -> None:
+    def __init__(self, key: str, config: Mapping[str, Any], environment: ScriptEnvironment) -> None:
         self.key = key
         self.entity_id = f"script.{key}"
         self.config = config
         self.plan = RunPlan.of_script(key, config)
         self.last_triggered: float | None = None
-        self._desk = desk
-        self._parts = desk.parts
+        self._environment = environment
+        self._parts = environment.parts
         self._going: list[Going] = []
         self._turn = asyncio.Lock()
 
@@ -92,7 +92,7 @@ class Script:
         return Schema(fields, extra=ALLOW_EXTRA)
 
     def begin(self, variables: Mapping[str, Any], context: Context) -> Going | None:
-        """Begin a run, as the mode says; None when the mode refuses it.
+        """Start a run as the mode allows; return None when it does not.
 
         Raises:
             LimitExceeded: Scripts call each other too deeply.
@@ -107,14 +107,14 @@ class Script:
                 before = self.cancel("it was called again")
             case _:
                 before = []
-        # An exposed script may be called for anybody: its templates see conversations and memory for the owner only.
+        # An exposed script may be called for anyone: its templates see conversations and memory only for the owner.
         hidden = {} if context.authority.owner else dict.fromkeys(HUB_FUNCTIONS)
         run = Run(
             self.plan,
             self._parts,
             context.child(),
             variables={**hidden, "this": self._parts.states.get(self.entity_id), **variables},
-            keeper=self._desk.waiting if self.plan.persist else None,
+            keeper=self._environment.waiting if self.plan.persist else None,
         )
         return self._go(run, before)
 
@@ -156,7 +156,9 @@ class Script:
     # --- inside ---
 
     def _refuse_recursion(self, context: Context) -> None:
-        callers = [self._desk.active[id] for id in (*context.chain, context.id) if id in self._desk.active]
+        callers = [
+            self._environment.active[id] for id in (*context.chain, context.id) if id in self._environment.active
+        ]
         if len(callers) >= DEPTH_LIMIT:
             shown = " → ".join((*callers, self.key))
             raise LimitExceeded(f"scripts call each other more than {DEPTH_LIMIT} deep: {shown}")
@@ -171,18 +173,18 @@ class Script:
         level = self.config["max_exceeded"]
         if level != "silent":
             _log.log(logging.getLevelName(level.upper()), "script %s was called and did not run: %s", self.key, text)
-        if self._desk.traces is not None:
+        if self._environment.traces is not None:
             trigger = {"platform": None, "description": "called"}
-            self._desk.traces.add_not_run(self.plan.trace_id, self.plan.alias, trigger, NotRun.MODE, text, {})
+            self._environment.traces.add_not_run(self.plan.trace_id, self.plan.alias, trigger, NotRun.MODE, text, {})
 
     def _go(self, run: Run, before: list[asyncio.Task[Ended]]) -> Going:
         task = self._parts.tasks.spawn(self._perform(run, before), name=f"run of {self.entity_id}")
         going = Going(run, task)
         self._going.append(going)
-        self._desk.active[run.context.id] = self.key
+        self._environment.active[run.context.id] = self.key
         self.last_triggered = self._parts.clock.time()
-        if self._desk.traces is not None:
-            self._desk.traces.begin(run.trace)
+        if self._environment.traces is not None:
+            self._environment.traces.begin(run.trace)
         task.add_done_callback(lambda _: self._over(going))
         self._parts.bus.fire(
             EVENT_STARTED, {"name": self.plan.alias, "entity_id": self.entity_id, "run_id": run.id}, run.context
@@ -202,14 +204,14 @@ class Script:
         """A run has ended, however it did."""
         run = going.run
         self._going.remove(going)
-        self._desk.active.pop(run.context.id, None)
+        self._environment.active.pop(run.context.id, None)
         cut_off = going.task.cancelled() and run.cancelled is None
         if going.task.cancelled() and not run.trace.finished:
             run.trace.end(StepOutcome.INTERRUPTED, "the hub stopped")
-        if self._desk.traces is not None:
+        if self._environment.traces is not None:
             if cut_off and run.keeper is not None:
-                self._desk.traces.forget(run.id)
+                self._environment.traces.forget(run.id)
             else:
-                self._desk.traces.add(run.trace, self.config["trace"].get("stored_traces", 5))
+                self._environment.traces.add(run.trace, self.config["trace"].get("stored_traces", 5))
         if not self._parts.tasks.closed:
             self.show(run.context)

@@ -10,7 +10,7 @@ from typing import Any
 from hub.automation.contract import StepOutcome
 from hub.automation.definition.fields import variables
 from hub.automation.definition.values import some_or_all
-from hub.automation.engine.script import Script, ScriptDesk
+from hub.automation.engine.script import Script, ScriptEnvironment
 from hub.automation.running.execute import Ended
 from hub.automation.running.signals import ScriptStopped, error_text
 from hub.config.checked import Config
@@ -41,13 +41,13 @@ class Scripts:
     """Holds every script.
 
     Args:
-        desk: What scripts work with.
+        environment: What scripts work with.
         expand: Makes a script of one that uses a blueprint; raises `Invalid`.
     """
 
-    def __init__(self, desk: ScriptDesk, expand: Expand) -> None:
-        self._desk = desk
-        self._parts = desk.parts
+    def __init__(self, environment: ScriptEnvironment, expand: Expand) -> None:
+        self._environment = environment
+        self._parts = environment.parts
         self._expand = expand
         self._scripts: dict[str, Script] = {}
         self._sources: dict[str, Mapping[str, Any]] = {}
@@ -60,13 +60,13 @@ class Scripts:
 
     async def open(self, config: Config) -> None:
         """Register the scripts, then go on with the runs that a stop or a crash cut off."""
-        # Looked up before anybody can call one: what begins from then on was not cut off.
-        cut_off = await self._desk.waiting.load() if self._desk.waiting is not None else []
+        # Looked up before any script can be called, since a run started later was not interrupted.
+        cut_off = await self._environment.waiting.load() if self._environment.waiting is not None else []
         self._register_common()
         await self.apply(config)
         for waiting in cut_off:
             if waiting.owner_kind == SECTION:
-                await waiting.go_on(self._scripts.get(waiting.owner_id), self._parts, self._desk.traces)
+                await waiting.go_on(self._scripts.get(waiting.owner_id), self._parts, self._environment.traces)
 
     async def close(self) -> None:
         """Take all services away; what runs is cut off with the tasks of the parts."""
@@ -79,7 +79,7 @@ class Scripts:
         """Put the section into force; only what changed is touched.
 
         Args:
-            again: Expand blueprints anew, though the section says the same.
+            again: Expand blueprints again even if the section has not changed.
 
         Returns:
             Keys of those that are new, different or gone.
@@ -106,7 +106,7 @@ class Scripts:
     # --- asking ---
 
     def all(self) -> list[Script]:
-        """Return every script that is in force, by key."""
+        """Return the loaded scripts by key."""
         return [self._scripts[key] for key in sorted(self._scripts)]
 
     def broken(self) -> Mapping[str, str]:
@@ -158,7 +158,7 @@ class Scripts:
         try:
             if key in RESERVED:
                 raise Conflict(f"script.{key} is a service of its own; give the script another name")
-            script = Script(key, self._expand(item) if "use_blueprint" in item else item, self._desk)
+            script = Script(key, self._expand(item) if "use_blueprint" in item else item, self._environment)
         except (HubError, SchemaError) as error:
             text = error_text(error)
             self._break(key, text)
@@ -200,7 +200,7 @@ class Scripts:
         self._parts.states.set(f"{SECTION}.{key}", "unavailable", {"friendly_name": key, "error": text[:500]})
 
     async def _drop(self, key: str) -> None:
-        """Take a script out of force, whatever it was."""
+        """Remove a script, working or broken."""
         if self._broken.pop(key, None) is not None:
             self._parts.repairs.clear(REPAIRS, key)
         remove = self._services.pop(key, None)

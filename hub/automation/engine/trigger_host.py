@@ -24,12 +24,12 @@ def trigger_key(config: Mapping[str, Any]) -> str:
 
 
 class Schedules(Struct, frozen=True):
-    """What a trigger of time is told of the past.
+    """The past of a schedule trigger.
 
     Attributes:
-        kept: What is kept of the automation.
+        kept: The saved state of the automation.
         key: What this trigger's times are kept under; empty for triggers that are no schedules.
-        catch_up: What becomes of missed occurrences: mode and within.
+        catch_up: How missed occurrences are handled: mode and within.
         stopped: When the hub was stopped in good order, while it starts.
     """
 
@@ -49,10 +49,10 @@ class ArmedTriggerHost:
 
     Args:
         parts: What the engine was handed.
-        automation: Whose trigger it is, validated.
+        automation: The automation of the trigger, validated.
         config: The trigger.
         variables: `trigger_variables`, rendered.
-        schedules: What it is told of the past.
+        schedules: The past of its schedules.
         on_firing: Told each firing.
         on_problem: Told the trigger's index and why it cannot watch.
     """
@@ -99,7 +99,7 @@ class ArmedTriggerHost:
         }
 
     def armed(self) -> float | None:
-        """Return since when it is armed as it stands in the file, or None when just now."""
+        """Return when it was first armed in its present form, or None for just now."""
         return self._schedules.kept.armed.get(self._schedules.key)
 
     def handled(self) -> float | None:
@@ -107,7 +107,7 @@ class ArmedTriggerHost:
         armed, schedules = self.armed(), self._schedules
         if schedules.makes_up:
             return schedules.kept.handled.get(schedules.key, armed)
-        # What was due while the hub was down is not made up, but told; behind a crash nobody knows since when.
+        # Occurrences missed while the hub was down are reported, not made up; after a crash the time is unknown.
         return None if armed is None or schedules.stopped is None else max(armed, schedules.stopped)
 
     def fire(
@@ -130,5 +130,5 @@ class ArmedTriggerHost:
             _log.exception("automation %s: its trigger %s fired and was not handled", self.automation_id, self.index)
 
     def fail(self, message: str) -> None:
-        """Tell that it cannot watch."""
+        """Report that it does not work."""
         self._on_problem(self.index, message)

@@ -34,21 +34,21 @@ class HubControl(Struct, frozen=True):
     stop: Callable[[], None]
 
 
-def register_hub(services: ServiceRegistry, door: HubControl) -> Unsubscribe:
+def register_hub(services: ServiceRegistry, control: HubControl) -> Unsubscribe:
     """Register `hub.*`; returns what removes them."""
 
     async def check(call: ServiceCall) -> Mapping[str, Any]:
-        errors = await door.check()
+        errors = await control.check()
         return {"valid": not errors, "errors": errors}
 
     async def reload(call: ServiceCall) -> Mapping[str, Any]:
-        return await door.reload()
+        return await control.reload()
 
     async def restart(call: ServiceCall) -> None:
-        door.restart()
+        control.restart()
 
     async def stop(call: ServiceCall) -> None:
-        door.stop()
+        control.stop()
 
     optional = ResponseMode.OPTIONAL
     removers = [

@@ -163,12 +163,12 @@ class _Backtest:
                 self._unknown(index, f"what the trigger {name} watches is not recorded")
                 continue
             schedules = Schedules(SavedStates(armed={"": self._since}))
-            site = ArmedTriggerHost(
+            host = ArmedTriggerHost(
                 parts, self._config, config, variables, schedules, self._fired.append, self._unknown
             )
             before = parts.bus.listener_counts()
             try:
-                trigger_kind(name).arm(config, site)
+                trigger_kind(name).arm(config, host)
             except (HubError, SchemaError) as error:
                 self._unknown(index, error_text(error))
                 continue

@@ -51,7 +51,7 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
     return config
 
 
-def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
     on: str = config["on"]
     where = {_KEYS[key]: config[key] for key in _KEYS if key in config}
     agents: frozenset[str] | None = None
@@ -64,9 +64,9 @@ def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
         facts = {key: event.data[key] for key in _TOLD[on] if key in event.data}
         # What a run answers and what it asks may come from words that it read.
         tainted = event.context.authority.tainted
-        site.fire({"on": on, "agent": facts, "description": _words(on, facts)}, event.context, tainted=tainted)
+        host.fire({"on": on, "agent": facts, "description": _words(on, facts)}, event.context, tainted=tainted)
 
-    return site.parts.bus.listen(EVENTS[on], happened, where or None)
+    return host.parts.bus.listen(EVENTS[on], happened, where or None)
 
 
 def _agent_of(session_key: str | None) -> str | None:

@@ -17,11 +17,11 @@ from hub.core.schema import SchemaError
 def told(arm: Arm) -> Arm:
     """Make of an error while arming a word to the owner; the trigger is then not watched, and others go on."""
 
-    def tell(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
+    def tell(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
         try:
-            return arm(config, site)
+            return arm(config, host)
         except (HubError, SchemaError) as error:
-            site.fail(error_text(error))
+            host.fail(error_text(error))
             return nothing
 
     return tell
@@ -31,26 +31,26 @@ def nothing() -> None:
     """End a watch that never began."""
 
 
-def limited(value: Any, site: TriggerHost) -> Any:
+def limited(value: Any, host: TriggerHost) -> Any:
     """Return a value with its templates rendered over `trigger_variables`; once, when the trigger is armed.
 
     Raises:
         HubError: A template cannot be rendered.
     """
-    if not has_template(value) or not site.templates:
+    if not has_template(value) or not host.templates:
         return value
-    return site.parts.templates.render_value(value, site.variables)
+    return host.parts.templates.render_value(value, host.variables)
 
 
-def rendered(value: Any, site: TriggerHost, **more: Any) -> Any:
+def rendered(value: Any, host: TriggerHost, **more: Any) -> Any:
     """Return a value with its templates rendered over `trigger_variables` and more, while the trigger watches.
 
     Raises:
         HubError: A template cannot be rendered.
     """
-    if not has_template(value) or not site.templates:
+    if not has_template(value) or not host.templates:
         return value
-    return site.parts.templates.render_value(value, {**site.variables, **more})
+    return host.parts.templates.render_value(value, {**host.variables, **more})
 
 
 def has_template(value: Any) -> bool:
@@ -64,6 +64,6 @@ def has_template(value: Any) -> bool:
     return False
 
 
-def local_time(site: TriggerHost, when: float) -> datetime:
+def local_time(host: TriggerHost, when: float) -> datetime:
     """Return an instant (seconds since the epoch) as the home's clock shows it."""
-    return datetime.fromtimestamp(when, UTC).astimezone(site.parts.zone())
+    return datetime.fromtimestamp(when, UTC).astimezone(host.parts.zone())

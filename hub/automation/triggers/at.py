@@ -17,24 +17,24 @@ from hub.core.phrases import phrase
 from hub.core.schema import Optional, Required, time_zone
 
 
-def _schedule(config: Mapping[str, Any], site: TriggerHost) -> At:
+def _schedule(config: Mapping[str, Any], host: TriggerHost) -> At:
     """What is relative ("20m", "18:00") is counted from when the trigger was first armed, whatever restarts between."""
-    base = site.armed()
-    zone: tzinfo = ZoneInfo(config["time_zone"]) if "time_zone" in config else site.parts.zone()
-    return At(parse_at(config["at"], site.parts.clock.time() if base is None else base, zone))
+    base = host.armed()
+    zone: tzinfo = ZoneInfo(config["time_zone"]) if "time_zone" in config else host.parts.zone()
+    return At(parse_at(config["at"], host.parts.clock.time() if base is None else base, zone))
 
 
-def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
-    handled = site.handled()
-    armed = site.armed()
+def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
+    handled = host.handled()
+    armed = host.armed()
     after = handled if handled is not None else armed
-    return watch(site, _schedule(config, site), {"at": config["at"], "description": "time"}, after=after)
+    return watch(host, _schedule(config, host), {"at": config["at"], "description": "time"}, after=after)
 
 
-def _next_due(config: Mapping[str, Any], site: TriggerHost) -> float | None:
-    handled = site.handled()
-    now = site.parts.clock.time()
-    return _schedule(config, site).next_after(now if handled is None else max(now, handled))
+def _next_due(config: Mapping[str, Any], host: TriggerHost) -> float | None:
+    handled = host.handled()
+    now = host.parts.clock.time()
+    return _schedule(config, host).next_after(now if handled is None else max(now, handled))
 
 
 def _explain(config: Mapping[str, Any]) -> str:

@@ -65,7 +65,7 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
     return config
 
 
-def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
     on: str = config["on"]
     search = search_for(config["regex"]) if "regex" in config else None
     codes: list[int] | None = config.get("code")
@@ -83,23 +83,23 @@ def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
         }
         if match is not None:
             trigger["match"] = found(match)
-        site.fire(trigger, tainted=True)
+        host.fire(trigger, tainted=True)
 
     def ended(code: int | None, lasted_s: float) -> None:
         if on != "exit" or code is None or (codes is not None and code not in codes):
             return
         trigger = {"command": argv, "code": code, "duration_s": lasted_s, "description": f"{argv[0]} ended with {code}"}
-        site.fire(trigger)
+        host.fire(trigger)
 
     command = CommandLine(
         argv=tuple(argv),
-        folder=site.parts.home.joinpath(config["folder"]),
+        folder=host.parts.home.joinpath(config["folder"]),
         environment=config["environment"],
         restart=config["restart"],
         errors_too=config.get("errors", False),
     )
-    process = CommandProcess(command, site.parts.clock, wrote if on == "line" else None, ended, site.fail)
-    task = site.parts.tasks.spawn(process.run(), name=f"command {argv[0]} of {site.automation_id}")
+    process = CommandProcess(command, host.parts.clock, wrote if on == "line" else None, ended, host.fail)
+    task = host.parts.tasks.spawn(process.run(), name=f"command {argv[0]} of {host.automation_id}")
 
     def end() -> None:
         task.cancel()

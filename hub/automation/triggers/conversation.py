@@ -44,8 +44,8 @@ def _sentences(value: Any) -> list[str]:
     return found
 
 
-def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
-    if site.parts.sentences is None:
+def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
+    if host.parts.sentences is None:
         raise Unavailable("nobody speaks here")
     language: str = config["language"]
 
@@ -60,9 +60,9 @@ def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
             "description": f"sentence '{match.text}'",
         }
         authority = context.authority
-        site.fire(trigger, context, tainted=authority.tainted or not authority.owner)
+        host.fire(trigger, context, tainted=authority.tainted or not authority.owner)
 
-    return site.parts.sentences.register(config["command"], said, language=language, fail=site.fail)
+    return host.parts.sentences.register(config["command"], said, language=language, fail=host.fail)
 
 
 def _explain(config: Mapping[str, Any]) -> str:

@@ -17,14 +17,14 @@ from hub.core.phrases import phrase
 from hub.core.schema import All, Optional, Required, string, time_zone
 
 
-def _schedule(config: Mapping[str, Any], site: TriggerHost) -> Cron:
-    zone = ZoneInfo(config["time_zone"]) if "time_zone" in config else site.parts.zone()
-    return Cron(config["expression"], zone, config.get("stagger", 0.0), site.automation_id)
+def _schedule(config: Mapping[str, Any], host: TriggerHost) -> Cron:
+    zone = ZoneInfo(config["time_zone"]) if "time_zone" in config else host.parts.zone()
+    return Cron(config["expression"], zone, config.get("stagger", 0.0), host.automation_id)
 
 
-def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
     facts = {"expression": config["expression"], "description": "time"}
-    return watch(site, _schedule(config, site), facts, after=site.handled())
+    return watch(host, _schedule(config, host), facts, after=host.handled())
 
 
 def _explain(config: Mapping[str, Any]) -> str:
@@ -53,5 +53,5 @@ KIND = TriggerKind(
     arm=told(_arm),
     explain=_explain,
     description="A cron expression.",
-    next_due=lambda config, site: _schedule(config, site).next_after(site.parts.clock.time()),
+    next_due=lambda config, host: _schedule(config, host).next_after(host.parts.clock.time()),
 )

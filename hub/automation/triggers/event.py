@@ -71,13 +71,13 @@ def _who(context: Context, key: str) -> tuple[Any, ...]:
             return (authority.person, authority.principal)
 
 
-def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
-    data: Mapping[str, Any] = limited(config.get("event_data") or {}, site)
-    context: Mapping[str, Any] = limited(config.get("context") or {}, site)
+def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
+    data: Mapping[str, Any] = limited(config.get("event_data") or {}, host)
+    context: Mapping[str, Any] = limited(config.get("context") or {}, host)
     where = {key: value for key, value in data.items() if isinstance(value, _SCALARS)}
     nested = {key: value for key, value in data.items() if key not in where}
     persons = {key: tuple(as_list(value)) for key, value in context.items() if as_list(value)}
-    fire = site.fire
+    fire = host.fire
 
     def happened(event: Event) -> None:
         if nested and not matches(nested, event.data):
@@ -91,8 +91,8 @@ def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
             tainted=is_tainted(event),
         )
 
-    bus = site.parts.bus
-    types: list[str] = list(dict.fromkeys(as_list(limited(config["event_type"], site))))
+    bus = host.parts.bus
+    types: list[str] = list(dict.fromkeys(as_list(limited(config["event_type"], host))))
     if len(types) == 1 and types[0] != ANY:
         return bus.listen(types[0], happened, where or None)
     if ANY in types:

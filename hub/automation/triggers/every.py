@@ -18,15 +18,15 @@ from hub.core.phrases import phrase
 from hub.core.schema import All, Optional, Range, Required
 
 
-def _schedule(config: Mapping[str, Any], site: TriggerHost) -> Every:
+def _schedule(config: Mapping[str, Any], host: TriggerHost) -> Every:
     if "anchor" not in config:
         return Every(config["every"])
-    return Every(config["every"], parse_at(config["anchor"], 0.0, site.parts.zone()))
+    return Every(config["every"], parse_at(config["anchor"], 0.0, host.parts.zone()))
 
 
-def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
     facts = {"every": config["every"], "description": "time"}
-    return watch(site, _schedule(config, site), facts, after=site.handled())
+    return watch(host, _schedule(config, host), facts, after=host.handled())
 
 
 def _explain(config: Mapping[str, Any]) -> str:
@@ -49,5 +49,5 @@ KIND = TriggerKind(
     arm=told(_arm),
     explain=_explain,
     description="An interval, in real time.",
-    next_due=lambda config, site: _schedule(config, site).next_after(site.parts.clock.time()),
+    next_due=lambda config, host: _schedule(config, host).next_after(host.parts.clock.time()),
 )

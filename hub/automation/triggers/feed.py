@@ -31,11 +31,11 @@ FAILURES_TOLD = 3
 class _Watcher:
     """Looks at one feed whenever it is due."""
 
-    def __init__(self, address: str, egress: Egress, site: TriggerHost) -> None:
+    def __init__(self, address: str, egress: Egress, host: TriggerHost) -> None:
         self._address = address
         self._egress = egress
-        self._site = site
-        self._file = SeenFile(site.parts.home, f"{site.automation_id}\n{address}")
+        self._host = host
+        self._file = SeenFile(host.parts.home, f"{host.automation_id}\n{address}")
         self._seen: Seen | None = None
         self._task: asyncio.Task[None] | None = None
         self._failures = 0
@@ -43,7 +43,7 @@ class _Watcher:
     def due(self, _: Due | None = None) -> None:
         """Begin to look, unless it looks still."""
         if self._task is None or self._task.done():
-            self._task = self._site.parts.tasks.spawn(self._look(), name=f"feed of {self._site.automation_id}")
+            self._task = self._host.parts.tasks.spawn(self._look(), name=f"feed of {self._host.automation_id}")
 
     def close(self) -> None:
         """Look no more."""
@@ -61,7 +61,7 @@ class _Watcher:
         except HubError as error:
             self._failures += 1
             if self._failures == FAILURES_TOLD:
-                self._site.fail(f"the feed {self._address} cannot be read: {error.message}")
+                self._host.fail(f"the feed {self._address} cannot be read: {error.message}")
             return
         self._failures = 0
         if feed is not None:
@@ -73,16 +73,16 @@ class _Watcher:
         about = {"title": feed.title, "link": feed.link, "url": self._address}
         for item in new[let_go:]:
             words = f"new in {feed.title or self._address}"
-            self._site.fire({"feed": about, "item": item, "let_go": let_go, "description": words}, tainted=True)
+            self._host.fire({"feed": about, "item": item, "let_go": let_go, "description": words}, tainted=True)
             let_go = 0
 
 
-def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
-    if site.parts.egress is None:
+def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
+    if host.parts.egress is None:
         raise Unavailable("nothing outside may be fetched here")
-    watcher = _Watcher(config["url"], site.parts.egress, site)
+    watcher = _Watcher(config["url"], host.parts.egress, host)
     spread = int.from_bytes(sha256(config["url"].encode()).digest()[:8]) % int(config["every"])
-    entry = site.parts.timetable.add(Every(config["every"], anchor=float(spread)), watcher.due)
+    entry = host.parts.timetable.add(Every(config["every"], anchor=float(spread)), watcher.due)
     watcher.due()
 
     def end() -> None:

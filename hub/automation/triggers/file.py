@@ -32,8 +32,8 @@ def _path(value: Any) -> str:
     return "/".join(names)
 
 
-def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
-    if site.parts.files is None:
+def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
+    if host.parts.files is None:
         raise Unavailable("files are not watched here")
     wanted = frozenset(config["on"])
     patterns: list[str] = config.get("pattern", [])
@@ -47,9 +47,9 @@ def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
             return
         trigger = {"path": path, "name": name, "change": what, "description": f"{path} was {what}"}
         # Whoever made the file chose its name, unless it stands in the configuration.
-        site.fire(trigger, tainted=path != named)
+        host.fire(trigger, tainted=path != named)
 
-    return site.parts.files.watch(config["path"], changed, is_recursive=config["recursive"])
+    return host.parts.files.watch(config["path"], changed, is_recursive=config["recursive"])
 
 
 def _explain(config: Mapping[str, Any]) -> str:

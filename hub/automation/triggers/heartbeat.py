@@ -66,38 +66,38 @@ class WithinHours(Struct, frozen=True):
         return None
 
 
-def _schedule(config: Mapping[str, Any], site: TriggerHost) -> Schedule:
+def _schedule(config: Mapping[str, Any], host: TriggerHost) -> Schedule:
     interval_s: float = config["every"]
-    seed = sha256((config.get("agent") or site.automation_id).encode()).digest()
+    seed = sha256((config.get("agent") or host.automation_id).encode()).digest()
     every = Every(interval_s, anchor=float(int.from_bytes(seed[:8]) % max(1, int(interval_s))))
     hours = config.get("active_hours")
     if hours is None:
         return every
-    zone = ZoneInfo(hours["time_zone"]) if "time_zone" in hours else site.parts.zone()
+    zone = ZoneInfo(hours["time_zone"]) if "time_zone" in hours else host.parts.zone()
     return WithinHours(every, parse_active_hours(hours["start"], hours["end"], zone, hours.get("weekday")))
 
 
-def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
     """Begin with the next one: what was due while the hub was down is not made up."""
     agent: str | None = config.get("agent")
     facts = {"agent": agent, "reason": "interval", "description": "heartbeat"}
-    entry = watch(site, _schedule(config, site), facts, after=None)
+    entry = watch(host, _schedule(config, host), facts, after=None)
 
     def woken(event: Event) -> None:
-        now = site.parts.clock.time()
+        now = host.parts.clock.time()
         trigger = {
             "agent": event.data.get("agent_id"),
             "reason": "wake",
             "wake_reason": event.data.get("reason"),
-            "now": local_time(site, now),
-            "planned": local_time(site, now),
+            "now": local_time(host, now),
+            "planned": local_time(host, now),
             "missed": 0,
             "caught_up": False,
             "description": "heartbeat, woken",
         }
-        site.fire(trigger, event.context, tainted=event.context.authority.tainted)
+        host.fire(trigger, event.context, tainted=event.context.authority.tainted)
 
-    unlisten = site.parts.bus.listen(EVENT_WAKE, woken, {"agent_id": agent} if agent is not None else None)
+    unlisten = host.parts.bus.listen(EVENT_WAKE, woken, {"agent_id": agent} if agent is not None else None)
 
     def end() -> None:
         entry()
@@ -130,5 +130,5 @@ KIND = TriggerKind(
     arm=told(_arm),
     explain=_explain,
     description="An agent looks after things.",
-    next_due=lambda config, site: _schedule(config, site).next_after(site.parts.clock.time()),
+    next_due=lambda config, host: _schedule(config, host).next_after(host.parts.clock.time()),
 )

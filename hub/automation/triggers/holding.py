@@ -27,8 +27,8 @@ class Holding:
         duration: A validated `dynamic_duration`, or None when nothing has to be held.
     """
 
-    def __init__(self, site: TriggerHost, duration: Any) -> None:
-        self._site = site
+    def __init__(self, host: TriggerHost, duration: Any) -> None:
+        self._host = host
         self._duration = duration
         self._waits: dict[str, asyncio.Task[None]] = {}
         self.needed = duration is not None
@@ -53,16 +53,16 @@ class Holding:
             return
         try:
             seconds = resolve_duration(
-                self._duration, lambda value: rendered(value, self._site, trigger={**trigger, "for": None})
+                self._duration, lambda value: rendered(value, self._host, trigger={**trigger, "for": None})
             )
         except (HubError, SchemaError) as error:
-            self._site.fail(f"for: {error_text(error)}")
+            self._host.fail(f"for: {error_text(error)}")
             return
         if seconds <= 0:
             self._fire(trigger, context, timedelta(0))
             return
-        self._waits[key] = self._site.parts.tasks.spawn(
-            self._wait(key, seconds, trigger, context), name=f"hold {key} for {self._site.automation_id}"
+        self._waits[key] = self._host.parts.tasks.spawn(
+            self._wait(key, seconds, trigger, context), name=f"hold {key} for {self._host.automation_id}"
         )
 
     def end(self, key: str) -> None:
@@ -77,13 +77,13 @@ class Holding:
             self.end(key)
 
     async def _wait(self, key: str, seconds: float, trigger: Mapping[str, Any], context: Context | None) -> None:
-        await self._site.parts.clock.sleep(seconds)
+        await self._host.parts.clock.sleep(seconds)
         self._waits.pop(key, None)
         self._fire(trigger, context, timedelta(seconds=seconds))
 
     def _fire(self, trigger: Mapping[str, Any], context: Context | None, length: timedelta | None) -> None:
         tainted = context is not None and context.authority.tainted
-        self._site.fire({**trigger, "for": length}, context, tainted=tainted)
+        self._host.fire({**trigger, "for": length}, context, tainted=tainted)
 
 
 def explain_for(said: str, duration: Any) -> str:

@@ -14,15 +14,15 @@ from hub.core.schema import In, Required
 EVENTS = {"start": "hub_started", "shutdown": "hub_stopping"}
 
 
-def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
     """Watch for it; a trigger that is armed after the start does not fire for it."""
     name: str = config["event"]
 
     def happened(event: Event) -> None:
         said = "starting" if name == "start" else "stopping"
-        site.fire({"event": name, "description": f"the hub is {said}"}, event.context)
+        host.fire({"event": name, "description": f"the hub is {said}"}, event.context)
 
-    return site.parts.bus.listen(EVENTS[name], happened)
+    return host.parts.bus.listen(EVENTS[name], happened)
 
 
 KIND = TriggerKind(

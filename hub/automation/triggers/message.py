@@ -71,7 +71,7 @@ def _says(wanted: Mapping[str, list[str]]) -> Callable[[str], bool]:
     return judge
 
 
-def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
     where = {key: config[key] for key in _INDEXED if key in config}
     says = _says(config["text"]) if "text" in config else None
     search = search_for(config["regex"]) if "regex" in config else None
@@ -87,9 +87,9 @@ def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
         trigger: dict[str, Any] = {"message": message, "description": f"message on {message['channel']}"}
         if match is not None:
             trigger["match"] = found(match)
-        site.fire(trigger, event.context, tainted=is_tainted(event))
+        host.fire(trigger, event.context, tainted=is_tainted(event))
 
-    return site.parts.bus.listen(EVENT, received, where or None)
+    return host.parts.bus.listen(EVENT, received, where or None)
 
 
 def _explain(config: Mapping[str, Any]) -> str:

@@ -60,16 +60,16 @@ def _encoding(value: Any) -> str:
 class _Reader:
     """Reads payloads as one trigger wants them."""
 
-    def __init__(self, config: Mapping[str, Any], site: TriggerHost) -> None:
+    def __init__(self, config: Mapping[str, Any], host: TriggerHost) -> None:
         self._encoding: str = config["encoding"]
         self._wanted: str | None = None
         if "payload" in config:
-            self._wanted = str(limited(config["payload"], site))
+            self._wanted = str(limited(config["payload"], host))
         text = config.get("value_template")
         self._template = None
-        if text is not None and site.templates:
-            self._template = site.parts.templates.compile(text, f"automation {site.automation_id}")
-        self._variables = site.variables
+        if text is not None and host.templates:
+            self._template = host.parts.templates.compile(text, f"automation {host.automation_id}")
+        self._variables = host.variables
 
     def read(self, payload: bytes | str) -> Any:
         """Return the payload decoded; bytes as they are without an encoding.
@@ -108,11 +108,11 @@ def _as_json(payload: Any) -> Any:
         return None
 
 
-def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
-    topic = str(limited(config["topic"], site))
+def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
+    topic = str(limited(config["topic"], host))
     if (problem := problem_of(topic)) is not None:
         raise InvalidRequest(f"{problem}, got {show(topic)}")
-    reader, bus, wild = _Reader(config, site), site.parts.bus, is_wild(topic)
+    reader, bus, wild = _Reader(config, host), host.parts.bus, is_wild(topic)
     failed = False
 
     def came(event: Event) -> None:
@@ -127,7 +127,7 @@ def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
         except (HubError, UnicodeError) as error:
             if not failed:
                 failed = True
-                site.fail(f"a message on {shown(data['topic'])} cannot be read: {error}")
+                host.fail(f"a message on {shown(data['topic'])} cannot be read: {error}")
             return
         failed = False
         if not wanted:
@@ -140,7 +140,7 @@ def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
             "retain": bool(data.get("retain", False)),
             "description": f"mqtt topic {data['topic']}",
         }
-        site.fire(trigger, event.context, tainted=True)
+        host.fire(trigger, event.context, tainted=True)
 
     def want(wanted: bool) -> None:
         bus.fire(EVENT_WANTED, {"topic": topic, "qos": config["qos"], "wanted": wanted})

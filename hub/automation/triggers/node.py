@@ -28,7 +28,7 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
     return config
 
 
-def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
     where = {
         **({"node_id": config["node_id"]} if "node_id" in config else {}),
         **({"event": config["event"]} if "event" in config else {}),
@@ -38,9 +38,9 @@ def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
     def happened(event: Event) -> None:
         node = {key: event.data[key] for key in _TOLD if key in event.data}
         words = f"node {event.data.get('name') or event.data.get('node_id')}: {on}"
-        site.fire({"on": on, "node": node, "description": words}, event.context, tainted=is_tainted(event))
+        host.fire({"on": on, "node": node, "description": words}, event.context, tainted=is_tainted(event))
 
-    return site.parts.bus.listen(EVENTS[on], happened, where or None)
+    return host.parts.bus.listen(EVENTS[on], happened, where or None)
 
 
 def _explain(config: Mapping[str, Any]) -> str:

@@ -36,9 +36,9 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
 class _Range:
     """Judges the states of the entities of one trigger."""
 
-    def __init__(self, config: Mapping[str, Any], site: TriggerHost) -> None:
+    def __init__(self, config: Mapping[str, Any], host: TriggerHost) -> None:
         self._config = config
-        self._site = site
+        self._host = host
         self._above: float | str | None = config.get("above")
         self._below: float | str | None = config.get("below")
         self._attribute: str | None = config.get("attribute")
@@ -64,7 +64,7 @@ class _Range:
 
     def _value(self, state: EntityState) -> Any:
         if self._template is not None:
-            value = rendered(self._template, self._site, state=state, trigger=self.facts(state.entity_id))
+            value = rendered(self._template, self._host, state=state, trigger=self.facts(state.entity_id))
         elif self._attribute is None:
             value = state.state
         elif self._attribute in state.attributes:
@@ -76,7 +76,7 @@ class _Range:
     def _limit(self, limit: float | str) -> float:
         if isinstance(limit, float):
             return limit
-        state = self._site.parts.states.get(limit)
+        state = self._host.parts.states.get(limit)
         if state is None:
             raise InvalidRequest(f"there is no entity {limit}, which says where the range begins or ends")
         return _number(state.state, f"the value of {limit}")
@@ -93,8 +93,8 @@ def _number(value: Any, what: str) -> float:
     raise InvalidRequest(f"{what} is no number: {show(value)}")
 
 
-def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
-    span, holding = _Range(config, site), Holding(site, config.get("for"))
+def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
+    span, holding = _Range(config, host), Holding(host, config.get("for"))
     armed: set[str] = set()
     failed: set[str] = set()
 
@@ -105,13 +105,13 @@ def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
         except HubError as error:
             if state.entity_id not in failed:
                 failed.add(state.entity_id)
-                site.fail(error.message)
+                host.fail(error.message)
             return None
         failed.discard(state.entity_id)
         return holds
 
     for entity_id in config["entity_id"]:
-        state = site.parts.states.get(entity_id)
+        state = host.parts.states.get(entity_id)
         if state is not None and judge(state) is False:
             armed.add(entity_id)
 
@@ -134,7 +134,7 @@ def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
         }
         holding.begin(entity_id, trigger, event.context)
 
-    unlisten = listen_to_states(site.parts.bus, config["entity_id"], changed)
+    unlisten = listen_to_states(host.parts.bus, config["entity_id"], changed)
 
     def end() -> None:
         unlisten()

@@ -38,7 +38,7 @@ def shifted(schedule: Schedule, offset_s: float) -> Schedule:
 
 
 def watch(
-    site: TriggerHost,
+    host: TriggerHost,
     schedule: Schedule,
     facts: Mapping[str, Any],
     *,
@@ -61,19 +61,19 @@ def watch(
             return
         trigger = {
             **facts,
-            "now": local_time(site, due.now),
-            "planned": local_time(site, due.planned),
+            "now": local_time(host, due.now),
+            "planned": local_time(host, due.planned),
             "missed": due.missed,
             "caught_up": due.caught_up,
         }
-        site.fire(trigger, planned=due.planned, missed=due.missed, skipped=skipped)
+        host.fire(trigger, planned=due.planned, missed=due.missed, skipped=skipped)
 
-    return site.parts.timetable.add(
+    return host.parts.timetable.add(
         schedule,
         lambda due: told(due, False),
         after=after,
-        catch_up=CatchUp(site.catch_up.get("mode", CatchUp.NONE)),
-        within_s=site.catch_up.get("within"),
+        catch_up=CatchUp(host.catch_up.get("mode", CatchUp.NONE)),
+        within_s=host.catch_up.get("within"),
         on_skipped=lambda due: told(due, True),
     )
 

@@ -86,9 +86,9 @@ def _matcher(config: Mapping[str, Any], key: str) -> Callable[[Any], bool] | Non
     return None
 
 
-def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
     attribute: str | None = config.get("attribute")
-    holding = Holding(site, config.get("for"))
+    holding = Holding(host, config.get("for"))
     leaves, arrives = _matcher(config, "from"), _matcher(config, "to")
     any_change = attribute is None and not holding.needed and not any(key in config for key in _KEYS)
     only_from = config.get("from") is not None and config.get("to") is None and config.get("not_to") is None
@@ -128,7 +128,7 @@ def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
             return True
         return bool(value == kept) if only_from else bool(value != kept)
 
-    unlisten = listen_to_states(site.parts.bus, config["entity_id"], changed)
+    unlisten = listen_to_states(host.parts.bus, config["entity_id"], changed)
 
     def end() -> None:
         unlisten()

@@ -19,16 +19,16 @@ from hub.core.schema import In, Optional, Required
 NO_LOCATION = phrase("the location of the home is not configured; set `latitude` and `longitude` under `hub:`")
 
 
-def _schedule(config: Mapping[str, Any], site: TriggerHost) -> Sun | None:
-    location = site.parts.location()
+def _schedule(config: Mapping[str, Any], host: TriggerHost) -> Sun | None:
+    location = host.parts.location()
     if location is None:
         return None
     place = GeoPosition(location.latitude, location.longitude, location.elevation_m)
     return Sun(SunEvent(config["event"]), place, config.get("offset", 0.0))
 
 
-def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
-    schedule = _schedule(config, site)
+def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
+    schedule = _schedule(config, host)
     if schedule is None:
         raise InvalidRequest(NO_LOCATION)
     facts = {
@@ -36,12 +36,12 @@ def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
         "offset": timedelta(seconds=config.get("offset", 0.0)),
         "description": config["event"] + (" with offset" if config.get("offset") else ""),
     }
-    return watch(site, schedule, facts, after=site.handled())
+    return watch(host, schedule, facts, after=host.handled())
 
 
-def _next_due(config: Mapping[str, Any], site: TriggerHost) -> float | None:
-    schedule = _schedule(config, site)
-    return None if schedule is None else schedule.next_after(site.parts.clock.time())
+def _next_due(config: Mapping[str, Any], host: TriggerHost) -> float | None:
+    schedule = _schedule(config, host)
+    return None if schedule is None else schedule.next_after(host.parts.clock.time())
 
 
 def _explain(config: Mapping[str, Any]) -> str:

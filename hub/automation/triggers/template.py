@@ -42,9 +42,9 @@ class _Watch:
         holding: Waits when it has to stay true for a while.
     """
 
-    def __init__(self, text: str, site: TriggerHost, holding: Holding) -> None:
-        self._site = site
-        self._template = site.parts.templates.compile(text, f"automation {site.automation_id}, trigger {site.index}")
+    def __init__(self, text: str, host: TriggerHost, holding: Holding) -> None:
+        self._host = host
+        self._template = host.parts.templates.compile(text, f"automation {host.automation_id}, trigger {host.index}")
         self._holding = holding
         self._info: RenderInfo | None = None
         self._ends: list[Unsubscribe] = []
@@ -63,13 +63,13 @@ class _Watch:
 
     def _render(self) -> bool | None:
         """Return what it says now, None when it cannot be rendered, and listen to what it looked at."""
-        parts = self._site.parts
+        parts = self._host.parts
         try:
-            value, info = self._template.render_info(self._site.variables)
+            value, info = self._template.render_info(self._host.variables)
         except HubError as error:
             if not self._failed:
                 self._failed = True
-                self._site.fail(error.message)
+                self._host.fail(error.message)
             self._depend_on(self._info or NOTHING_SEEN)
             return None
         self._failed = False
@@ -81,7 +81,7 @@ class _Watch:
             return
         self._unlisten()
         self._info = info
-        parts = self._site.parts
+        parts = self._host.parts
         if info.entities:
             self._ends.append(listen_to_states(parts.bus, sorted(info.entities), self._seen_changed))
         if info.domains or info.all_states:
@@ -109,21 +109,21 @@ class _Watch:
         if not info.all_states and entity_id.partition(".")[0] not in info.domains:
             return
         pace_s = ALL_STATES_PACE_S if info.all_states else DOMAIN_PACE_S
-        wait_s = self._rendered_at + pace_s - self._site.parts.clock.monotonic()
+        wait_s = self._rendered_at + pace_s - self._host.parts.clock.monotonic()
         if wait_s <= 0:
             self._judge(event)
             return
-        self._later = self._site.parts.tasks.spawn(
-            self._judge_later(wait_s, event), name=f"template of {self._site.automation_id}"
+        self._later = self._host.parts.tasks.spawn(
+            self._judge_later(wait_s, event), name=f"template of {self._host.automation_id}"
         )
 
     async def _judge_later(self, wait_s: float, event: Event) -> None:
-        await self._site.parts.clock.sleep(wait_s)
+        await self._host.parts.clock.sleep(wait_s)
         self._later = None
         self._judge(event)
 
     def _judge(self, event: Event | None) -> None:
-        self._rendered_at = self._site.parts.clock.monotonic()
+        self._rendered_at = self._host.parts.clock.monotonic()
         holds = self._render()
         if holds is None:
             return
@@ -145,11 +145,11 @@ class _Watch:
         self._holding.begin(_KEY, trigger, event.context if event is not None else None)
 
 
-def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
     text: str = config["value_template"]
-    if not site.templates or not is_template(text):
+    if not host.templates or not is_template(text):
         return nothing  # what never changes never becomes true
-    return _Watch(text, site, Holding(site, config.get("for"))).close
+    return _Watch(text, host, Holding(host, config.get("for"))).close
 
 
 def _explain(config: Mapping[str, Any]) -> str:

@@ -67,7 +67,7 @@ def _at(value: Any) -> list[Any]:
 _AT_JSON = {"anyOf": [{"type": ["string", "object"]}, {"type": "array", "items": {"type": ["string", "object"]}}]}
 
 
-def _schedule(said: str, on: frozenset[int], site: TriggerHost) -> Schedule | None:
+def _schedule(said: str, on: frozenset[int], host: TriggerHost) -> Schedule | None:
     """Return the schedule of what was written or what an entity says; None when it says nothing.
 
     Raises:
@@ -76,27 +76,27 @@ def _schedule(said: str, on: frozenset[int], site: TriggerHost) -> Schedule | No
     text = said.strip()
     if text in _NO_VALUE:
         return None
-    zone = site.parts.zone()
+    zone = host.parts.zone()
     if _TIME.fullmatch(text):
         return Daily(parse_time_of_day(text.partition(".")[0]), zone, on)
     if _DATE.fullmatch(text):
         text += " 00:00:00"
-    return At(parse_at(text, site.parts.clock.time(), zone))
+    return At(parse_at(text, host.parts.clock.time(), zone))
 
 
 class _Watched:
     """One entity that says when; its entry in the timetable follows its state."""
 
-    def __init__(self, entity: str, offset_s: float, on: frozenset[int], site: TriggerHost) -> None:
+    def __init__(self, entity: str, offset_s: float, on: frozenset[int], host: TriggerHost) -> None:
         self._entity = entity
         self._offset_s = offset_s
         self._on = on
-        self._site = site
+        self._host = host
         self._entry: ScheduledEntry | None = None
-        state = site.parts.states.get(entity)
+        state = host.parts.states.get(entity)
         if state is not None:
-            self._follow(state.state, site.handled())
-        self._unlisten = listen_to_states(site.parts.bus, [entity], self._changed)
+            self._follow(state.state, host.handled())
+        self._unlisten = listen_to_states(host.parts.bus, [entity], self._changed)
 
     def close(self) -> None:
         """Follow it no longer."""
@@ -115,35 +115,35 @@ class _Watched:
             self._entry()
             self._entry = None
         try:
-            schedule = _schedule(said, EVERY_DAY, self._site)
+            schedule = _schedule(said, EVERY_DAY, self._host)
         except InvalidRequest:
-            self._site.fail(f"{self._entity} says neither a time of day nor a date: {shown(said)}")
+            self._host.fail(f"{self._entity} says neither a time of day nor a date: {shown(said)}")
             return
         if schedule is None:
             return
         facts = {"entity_id": self._entity, "description": f"time set in {self._entity}"}
         self._entry = watch(
-            self._site, shifted(schedule, self._offset_s), facts, after=after, wanted=_on_days(self._on, self._site)
+            self._host, shifted(schedule, self._offset_s), facts, after=after, wanted=_on_days(self._on, self._host)
         )
 
 
-def _on_days(on: frozenset[int], site: TriggerHost) -> Callable[[Due], bool] | None:
+def _on_days(on: frozenset[int], host: TriggerHost) -> Callable[[Due], bool] | None:
     """Judge occurrences by their day: with an offset it is not that of the time the entity says."""
     if on == EVERY_DAY:
         return None
-    return lambda due: local_time(site, due.planned).weekday() in on
+    return lambda due: local_time(host, due.planned).weekday() in on
 
 
-def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
+def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
     on = parse_weekdays(config.get("weekday"))
     ends: list[Unsubscribe] = []
     for each in config["at"]:
-        one = _one(limited(each, site)) if is_template(each) and site.templates else each
+        one = _one(limited(each, host)) if is_template(each) and host.templates else each
         if isinstance(one, dict):
-            ends.append(_Watched(one["entity_id"], one["offset"], on, site).close)
+            ends.append(_Watched(one["entity_id"], one["offset"], on, host).close)
             continue
-        schedule = Daily(parse_time_of_day(one), site.parts.zone(), on)
-        ends.append(watch(site, schedule, {"entity_id": None, "description": "time"}, after=site.handled()))
+        schedule = Daily(parse_time_of_day(one), host.parts.zone(), on)
+        ends.append(watch(host, schedule, {"entity_id": None, "description": "time"}, after=host.handled()))
 
     def end() -> None:
         for each in ends:
@@ -152,31 +152,31 @@ def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
     return end
 
 
-def _next_due(config: Mapping[str, Any], site: TriggerHost) -> float | None:
+def _next_due(config: Mapping[str, Any], host: TriggerHost) -> float | None:
     on = parse_weekdays(config.get("weekday"))
     found: list[float] = []
     for each in config["at"]:
-        one = _one(limited(each, site)) if is_template(each) and site.templates else each
+        one = _one(limited(each, host)) if is_template(each) and host.templates else each
         said, offset_s = one, 0.0
         if isinstance(one, dict):
-            state = site.parts.states.get(one["entity_id"])
+            state = host.parts.states.get(one["entity_id"])
             said, offset_s = (state.state if state is not None else ""), one["offset"]
         try:
-            schedule = _schedule(said, EVERY_DAY, site)
+            schedule = _schedule(said, EVERY_DAY, host)
         except InvalidRequest:
             continue
-        if schedule is not None and (due := _first_on(on, shifted(schedule, offset_s), site)) is not None:
+        if schedule is not None and (due := _first_on(on, shifted(schedule, offset_s), host)) is not None:
             found.append(due)
     return min(found, default=None)
 
 
-def _first_on(on: frozenset[int], schedule: Schedule, site: TriggerHost) -> float | None:
+def _first_on(on: frozenset[int], schedule: Schedule, host: TriggerHost) -> float | None:
     """Return the next due time on one of these days; a week has no more than seven to look at."""
-    due: float | None = site.parts.clock.time()
+    due: float | None = host.parts.clock.time()
     for _ in range(len(EVERY_DAY) + 1):
         if due is None or (due := schedule.next_after(due)) is None:
             return None
-        if local_time(site, due).weekday() in on:
+        if local_time(host, due).weekday() in on:
             return due
     return None
 

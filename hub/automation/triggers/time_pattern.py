@@ -36,13 +36,13 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
     return config
 
 
-def _schedule(config: Mapping[str, Any], site: TriggerHost) -> TimePattern:
+def _schedule(config: Mapping[str, Any], host: TriggerHost) -> TimePattern:
     units = {unit: config[unit] for unit in _UNITS if config.get(unit) is not None}
-    return parse_time_pattern(site.parts.zone(), **units)
+    return parse_time_pattern(host.parts.zone(), **units)
 
 
-def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
-    return watch(site, _schedule(config, site), {"description": "time pattern"}, after=site.handled())
+def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
+    return watch(host, _schedule(config, host), {"description": "time pattern"}, after=host.handled())
 
 
 def _explain(config: Mapping[str, Any]) -> str:
@@ -64,6 +64,6 @@ KIND = TriggerKind(
     arm=told(_arm),
     explain=_explain,
     description="The clock shows a matching time.",
-    next_due=lambda config, site: _schedule(config, site).next_after(site.parts.clock.time()),
+    next_due=lambda config, host: _schedule(config, host).next_after(host.parts.clock.time()),
     rule=_rule,
 )

@@ -106,12 +106,12 @@ def _rule(config: dict[str, Any]) -> dict[str, Any]:
     return config
 
 
-def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
-    if site.parts.webhooks is None:
+def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
+    if host.parts.webhooks is None:
         raise Unavailable("no webhooks can come in here")
     hook = Webhook(
-        id=str(limited(config["webhook_id"], site)),
-        owner=site.automation_id,
+        id=str(limited(config["webhook_id"], host)),
+        owner=host.automation_id,
         methods=tuple(config["allowed_methods"]),
         local_only=config["local_only"],
         secret=config.get("secret"),
@@ -120,9 +120,9 @@ def _arm(config: Mapping[str, Any], site: TriggerHost) -> Unsubscribe:
     )
 
     def called(data: dict[str, Any]) -> None:
-        site.fire({**data, "description": "webhook"}, tainted=True)
+        host.fire({**data, "description": "webhook"}, tainted=True)
 
-    return site.parts.webhooks.register(hook, called)
+    return host.parts.webhooks.register(hook, called)
 
 
 def _explain(config: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Who may call: the ingress rules, Host names, credentials and device identities.
+"""Access to the gateway: ingress rules, Host names, credentials and device identities.
 
 Not here: what is called (`calls/`).
 """

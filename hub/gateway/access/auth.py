@@ -1,7 +1,7 @@
-"""Who is calling: hub token, scoped tokens, device tokens, passwords, dashboard cookies, trusted proxies.
+"""Authentication of callers: hub token, scoped tokens, device tokens, passwords, dashboard cookies, trusted proxies.
 
 Every way in is judged here and nowhere else: HTTP requests through `authenticate`, the first frame of a WebSocket
-through `check_secret` and `check_password`. An attempt is reserved before the credential is looked at.
+through `check_secret` and `check_password`. An attempt is reserved before the credential is checked.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class CallClient(Struct, frozen=True):
 
     @property
     def limiter_key(self) -> str:
-        """Whose attempts are counted together."""
+        """The key under which attempts are counted together."""
         return self.address
 
 
@@ -95,8 +95,8 @@ class Authenticator:
     """Knows every kind of credential.
 
     Args:
-        settings: Which mode is in force.
-        people: Who the owner is.
+        settings: The present auth mode.
+        people: The people, with the owner.
         hub_token: The token that has every right on loopback.
         limiter: Counts failures per client.
         passwords: Counts guesses at the password over all clients.
@@ -126,7 +126,7 @@ class Authenticator:
         return self._settings.mode
 
     def attach(self, tokens: TokenStore, web_sessions: WebSessions, devices: Devices | None = None) -> None:
-        """Take in what stands only once the hub database is open."""
+        """Load what needs the open hub database."""
         self._tokens = tokens
         self._web_sessions = web_sessions
         self._devices = devices or self._devices
@@ -145,7 +145,7 @@ class Authenticator:
         return Presented(bearer or None, cookie or None, user or None, proxy_secret)
 
     def judge_rate(self, client: CallClient, presented: Presented) -> None:
-        """Refuse a locked client that shows a secret, before anything else is looked at.
+        """Refuse a locked client that presents a secret, before anything else is checked.
 
         The hub token itself is never locked out on its own machine: 256 bits are not guessed.
 
@@ -182,7 +182,7 @@ class Authenticator:
         raise Unauthorized("this needs a credential: sign in, or send a token as `Authorization: Bearer TOKEN`")
 
     async def try_authenticate(self, client: CallClient, presented: Presented) -> Caller | None:
-        """Return who is calling a public route, or None; a secret in the headers is not looked at there."""
+        """Return the caller of a public route, or None; secrets in the headers are not checked there."""
         try:
             return await self.authenticate(client, replace(presented, bearer=None))
         except (Unauthorized, LimitExceeded):
@@ -269,7 +269,7 @@ class Authenticator:
         return grant.generation if grant is not None else None
 
     def reserve(self, client: CallClient) -> None:
-        """Count an attempt, before what is guessed is looked at.
+        """Count an attempt before the guess is checked.
 
         Raises:
             LimitExceeded: Too many failures.
@@ -295,7 +295,7 @@ class Authenticator:
         return replace(caller, credential_id=grant.credential_id, came_from=grant.made_by)
 
     def _check_cookie(self, plain: str, client: CallClient) -> Caller:
-        """Return who a cookie stands for.
+        """Return the caller of a cookie.
 
         A tab that was signed out asks again and again; its old cookie locks neither the way in nor a new cookie.
         """

@@ -24,7 +24,7 @@ class DeviceAuthFailed(HubError):
 
 
 class DeviceProof(Struct, frozen=True):
-    """What a device shows: its id, raw public key and signature (base64url), when it signed (ms), and the nonce."""
+    """The proof of a device: its id, raw public key and signature (base64url), when it signed (ms), and the nonce."""
 
     id: str
     public_key: str

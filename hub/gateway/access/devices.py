@@ -65,7 +65,7 @@ class Grant:
 
     @property
     def credential_id(self) -> str:
-        """What listeners to revocation are told."""
+        """The data passed to revocation listeners."""
         return f"device:{self.row_id}"
 
     @property
@@ -281,7 +281,7 @@ class Devices:
         """
         request = self._request(request_id)
         if set(map(credential_of, request.brought_by)) & set(map(credential_of, made_by)):
-            raise Forbidden("this device asked with your own credential; somebody else must approve it")
+            raise Forbidden("this device asked with your own credential; someone else must approve it")
         missing = sorted(set(request.scopes) - by.scopes)
         if missing:
             raise Forbidden(
@@ -323,7 +323,7 @@ class Devices:
         """Grant a device a role and exactly these scopes; a grant it had is replaced.
 
         Args:
-            owner: Whether an owner lets it in; nobody else makes it act for the owner.
+            owner: Whether an owner approves it; only an owner can let it act for the owner.
             made_by: The credentials with which it was let in.
         """
         old = self._grants.get((device_id, role))

@@ -136,7 +136,7 @@ class Socket(RequestHandler):
     def handle_error(
         self, request: BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
-        """Answer what is not HTTP; anybody can send that, so it costs the log one quiet line."""
+        """Answer a request that is not HTTP; anyone can send those, so only one debug line is logged."""
         _log.debug("from %s: %d %s", self.group, status, message or exc)
         code, text = ("INVALID_REQUEST", "this is not a valid HTTP request") if status < 500 else ("INTERNAL", "failed")
         response = web.Response(

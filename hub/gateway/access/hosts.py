@@ -64,7 +64,7 @@ def same_origin(origin: str, scheme: str, host: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def plain_address(address: str) -> str:
-    """Return an IP address in its plain form: no zone, IPv4-mapped as IPv4; what is no address comes back as it is."""
+    """Return an IP address in its plain form: no zone, IPv4-mapped as IPv4; anything else is returned unchanged."""
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

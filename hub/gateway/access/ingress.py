@@ -83,7 +83,7 @@ class Ingress:
         self.configure(settings)
 
     def configure(self, settings: HttpSettings) -> None:
-        """Put changed settings in force."""
+        """Apply changed settings."""
         self._settings = settings
         self._names = self._own_names | settings.allowed_hosts
 
@@ -197,7 +197,7 @@ class Ingress:
         if not request.body_exists:
             return parse_body(b"", route.body) if route.body is not None else b""
         if request.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
-            raise InvalidRequest("compressed bodies are not taken; send it as it is")
+            raise InvalidRequest("compressed bodies are not accepted; send it uncompressed")
         if request.headers.get("Expect", "").strip().lower() == "100-continue":
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             request.writer.output_size = 0

@@ -27,5 +27,5 @@ class GatewayRequest(web.Request):
 
     @property
     def config_dict(self) -> ChainMapProxy:
-        """What is kept in the application."""
+        """The keys of the application's storage."""
         return ChainMapProxy([self._app])

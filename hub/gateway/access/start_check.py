@@ -149,7 +149,7 @@ def _may_start(config: Mapping[str, Any], report: CheckReport) -> None:
 
 
 def _address_problem(host: str, port: int) -> StartRefusal | None:
-    """Return what is wrong with an address now: it may be there later, so that it is told and nothing else."""
+    """Return a problem with an address, as a warning only: the address may exist later."""
     family = socket.AF_INET6 if ipaddress.ip_address(host).version == 6 else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         try:

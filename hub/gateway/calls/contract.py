@@ -36,7 +36,7 @@ class TooLarge(HubError):
 
 
 class Open(StrEnum):
-    """Who may call a route without a scope; anything else names an operator scope."""
+    """Access to a route without a scope; any other value names an operator scope."""
 
     PUBLIC = "public"
     """Anybody the ingress lets in: health, sign-in page, static files."""
@@ -47,7 +47,7 @@ class Open(StrEnum):
 
 
 class Caller(Struct, frozen=True):
-    """Who is calling, as authenticated.
+    """The authenticated caller.
 
     Attributes:
         authority: The rights.
@@ -168,7 +168,7 @@ class Method(Struct, frozen=True):
         repeatable: Whether, after a crash in between, the handler may be called again with the same key: it finds out
             itself what was done.
         answers: How many responses it gives; 2 for `agent`.
-        quick: Whether the handler never waits, so that it is answered without a task of its own.
+        quick: Whether the handler never waits and needs no separate task.
         kept: Returns what of an answer is kept for a repetition with the same key; all of it by default.
         frame_limit: The most bytes of parameters it takes.
     """
@@ -192,7 +192,7 @@ class Push(Struct, frozen=True):
     Attributes:
         event: Name on the wire.
         payload: Plain data.
-        scope: Who gets it; None means every connection.
+        scope: The scope of its receivers; None means every connection.
         droppable: Whether a slow consumer may miss it.
         connection_ids: Only these connections, when given.
     """

@@ -1,7 +1,7 @@
 """Acting once: a request with a key that was seen gets the first answer, and nothing is done twice.
 
 Keys count per principal and method for 24 hours, together with a hash of the parameters. The row is committed before
-anything is done; a duplicate that comes meanwhile attaches to the first. What a crash left half done is done again only
+anything is done; a duplicate that arrives meanwhile attaches to the first. A call cut off by a crash is repeated only
 by methods that find out themselves what was done (`Method.repeatable`); for the others the client is told.
 """
 
@@ -59,7 +59,7 @@ class Idempotency:
 
         Raises:
             InvalidRequest: The key was used with other parameters.
-            Conflict: A crash cut the first off, and nobody can tell how far it came.
+            Conflict: A crash cut the first one off, and it is not known how far it got.
             HubError: What the method raised; the key may then be used again.
 
         Cancelling it does not stop the method.
@@ -130,7 +130,7 @@ class Idempotency:
         except asyncio.CancelledError:
             _fail(flight, Unavailable("the hub is stopping", retry_after_s=5))
             raise
-        except Exception as error:  # told to whoever waits, and to the owner of the task
+        except Exception as error:  # passed to the waiters and to the owner of the task
             _fail(flight, HubError(f"{method.name} failed: {type(error).__name__}"))
             raise
         finally:
@@ -206,7 +206,7 @@ def _judge_same(first: str, second: str, key: str) -> None:
 def _fail(flight: _Flight, error: HubError) -> None:
     if not flight.first.done():
         flight.first.set_exception(error)
-        flight.first.exception()  # whoever waits is told; nobody waiting is no mistake
+        flight.first.exception()  # waiters get it; no waiters are fine
 
 
 async def _tell(later: Later, payload: Mapping[str, Any]) -> None:

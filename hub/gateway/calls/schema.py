@@ -31,7 +31,7 @@ def bind_address(value: Any) -> str:
 
 
 def host_name(value: Any) -> str:
-    """Accept a host name or IP address as it stands in an address bar, without scheme and port."""
+    """Accept a host name or IP address as in an address bar, without scheme and port."""
     if isinstance(value, str):
         bare = value.strip("[]")
         if _HOST_NAME.match(bare):

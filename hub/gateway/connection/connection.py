@@ -30,7 +30,7 @@ from hub.gateway.connection.protocol import (
 _log = logging.getLogger(__name__)
 
 ENVELOPE_BYTES = 4_096
-"""What a frame may have around its parameters."""
+"""The allowance for a frame beyond its parameters."""
 IN_FLIGHT_LIMIT = 256
 """Requests of one client under way at once."""
 FAIR_AFTER = 128
@@ -40,7 +40,7 @@ CLOSE_LIMIT_S = 2.0
 
 
 class ClientInfo(Struct, frozen=True):
-    """What a client says of itself; it describes, it never grants."""
+    """A client's description of itself; it grants nothing."""
 
     id: str = ""
     version: str = ""

@@ -177,7 +177,7 @@ class Handshake:
         self._devices: Devices | None = None
 
     def attach(self, devices: Devices) -> None:
-        """Take in what stands only once the hub database is open."""
+        """Load what needs the open hub database."""
         self._devices = devices
 
     async def shake(self, connection: Connection, client: CallClient, presented: Presented) -> Welcome | None:

@@ -15,7 +15,7 @@ from hub.gateway.connection.protocol import text_frame, with_sequence
 
 BATCH_BYTES = 262_144
 DROP_AT_FRACTION = 0.5
-"""Above this share of the bound, droppable frames are not queued any more."""
+"""Above this share of the bound, droppable frames are no longer queued."""
 
 _ANSWER, _EVENT, _DROPPABLE = 0, 1, 2
 

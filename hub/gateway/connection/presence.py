@@ -1,4 +1,4 @@
-"""Who is connected: one entry per client, and the hub itself."""
+"""Presence: one entry per connected client, and one for the hub itself."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ PRUNE_EVERY_S = 3_600.0
 PRESENCE_COALESCE_S = 0.1
 LOGIN_PATH = "/login"
 MODEL_PATHS = "/v1/"
-"""What programs call again later when they are told 503, and never when they are told 404."""
+"""Paths that programs retry after a 503, and never after a 404."""
 SECURITY_HEADERS = (
     ("X-Content-Type-Options", "nosniff"),
     ("Referrer-Policy", "no-referrer"),
@@ -89,12 +89,12 @@ class Gateway:
 
     Args:
         settings: The `http` section.
-        people: Who the owner is.
+        people: The people, with the owner.
         hub_token: The token that works on loopback.
         clock: The clock.
         bus: The event bus.
         tasks: Owner of the gateway's tasks.
-        repairs: Where an unsafe bind is told.
+        repairs: An unsafe bind opens a repair.
         version: Of the hub.
     """
 
@@ -165,7 +165,7 @@ class Gateway:
         return self._connections
 
     async def start(self) -> None:
-        """Begin to listen.
+        """Start listening.
 
         Raises:
             StartRefused: The settings are unsafe, or the port is taken.
@@ -188,7 +188,7 @@ class Gateway:
         self._tasks.spawn(self._close_expired(), name="close expired connections")
 
     def attach(self, tokens: TokenStore, web_sessions: WebSessions, devices: Devices, idempotency: Idempotency) -> None:
-        """Take in what stands only once the hub database is open; revocations close connections from here on."""
+        """Load what needs the open hub database; from then on revocations close connections."""
         self.devices = devices
         self.authenticator.attach(tokens, web_sessions, devices)
         self.dispatcher.attach(idempotency)
@@ -204,12 +204,12 @@ class Gateway:
         self.dispatcher.recovering = state is GatewayState.RECOVERY
 
     def configure(self, settings: HttpSettings, people: People) -> None:
-        """Put in force what may change while the hub runs: people, allowed hosts and trusted proxies."""
+        """Apply settings that may change while the hub runs: people, allowed hosts and trusted proxies."""
         self.ingress.configure(settings)
         self.authenticator.people = people
 
     async def stop(self, reason: str = "stopping", restart_expected_ms: int | None = None) -> None:
-        """Tell clients, close connections and stop listening."""
+        """Notify clients, close connections and stop listening."""
         self.state = GatewayState.STOPPING
         payload: dict[str, Any] = {"reason": reason}
         if restart_expected_ms is not None:
@@ -407,7 +407,7 @@ class Gateway:
             self._tell_presence()
 
     def _tell_presence(self) -> None:
-        """Tell who is connected, soon: a hundred that come at once are told of once."""
+        """Publish the presence soon: a hundred changes at once are published once."""
         if self._presence_timer is None:
             self._presence_timer = asyncio.get_running_loop().call_later(PRESENCE_COALESCE_S, self._push_presence)
 
@@ -464,7 +464,7 @@ class Gateway:
 
 
 def json_response(data: Any, *, status: int = 200) -> web.Response:
-    """Return a JSON answer that is not kept by anybody."""
+    """Return a JSON answer that is never cached."""
     return web.Response(
         body=orjson.dumps(data), status=status, content_type="application/json", headers={"Cache-Control": "no-store"}
     )

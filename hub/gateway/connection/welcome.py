@@ -1,4 +1,4 @@
-"""hello-ok: what a client is told when its handshake succeeded."""
+"""hello-ok: the answer to a successful handshake."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Welcomer:
         self.health_version = 0
 
     def attach(self, health: Facts, session_defaults: Facts, about: Mapping[str, Any]) -> None:
-        """Take in what the snapshot tells once the hub runs.
+        """Connect the sources of the snapshot once the hub runs.
 
         Args:
             health: The payload of `health`.

@@ -26,12 +26,12 @@ class AutomationTrials:
     """The methods that try an automation.
 
     Args:
-        house: The engine.
+        engine: The engine.
         redactor: Takes secrets out of what is shown.
     """
 
-    def __init__(self, house: AutomationEngine, redactor: Redactor) -> None:
-        self._house = house
+    def __init__(self, engine: AutomationEngine, redactor: Redactor) -> None:
+        self._engine = engine
         self._redactor = redactor
 
     def methods(self) -> list[Method]:
@@ -65,28 +65,28 @@ class AutomationTrials:
         if isinstance(trigger, dict):
             trigger, variables = None, {**variables, "trigger": trigger}
         when = None if at is None else self._moment(at, "at")
-        told = await self._house.simulate(params["id"], trigger=trigger, at=when, variables=variables)
+        told = await self._engine.simulate(params["id"], trigger=trigger, at=when, variables=variables)
         return self._shown(told)
 
     async def _backtest(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
         since = self._moment(params["since"] or "7d", "since")
         until = (
-            self._house.parts.clock.time() if params.get("until") is None else self._moment(params["until"], "until")
+            self._engine.parts.clock.time() if params.get("until") is None else self._moment(params["until"], "until")
         )
         if since >= until:
             raise InvalidRequest("since: it lies behind until")
         if until - since > BACKTEST_LIMIT_S:
             raise InvalidRequest(f"since: at most {BACKTEST_LIMIT_S / 86_400:g} days are looked at")
-        return self._shown(await self._house.backtest(params["id"], since, until))
+        return self._shown(await self._engine.backtest(params["id"], since, until))
 
     async def _explain(self, call: MethodCall) -> Mapping[str, Any]:
         name = call.params["id"]
-        text = self._redactor.redact(self._house.explain(name))
-        return {"id": name if name.startswith("script.") else self._house.automations.status(name).id, "text": text}
+        text = self._redactor.redact(self._engine.explain(name))
+        return {"id": name if name.startswith("script.") else self._engine.automations.status(name).id, "text": text}
 
     def _moment(self, text: str, key: str) -> float:
-        return moment(text, self._house.parts.clock.time(), self._house.parts.zone(), key)
+        return moment(text, self._engine.parts.clock.time(), self._engine.parts.zone(), key)
 
     def _shown(self, told: Mapping[str, Any]) -> Mapping[str, Any]:
         shown: dict[str, Any] = as_json(self._redactor.redact_data(told))

@@ -30,12 +30,12 @@ class AutomationMethods:
     """The methods about automations and their traces.
 
     Args:
-        house: The engine.
+        engine: The engine.
         redactor: Takes secrets out of what is shown.
     """
 
-    def __init__(self, house: AutomationEngine, redactor: Redactor) -> None:
-        self._house = house
+    def __init__(self, engine: AutomationEngine, redactor: Redactor) -> None:
+        self._engine = engine
         self._redactor = redactor
 
     def methods(self) -> list[Method]:
@@ -71,14 +71,14 @@ class AutomationMethods:
 
     async def _list(self, call: MethodCall) -> Mapping[str, Any]:
         listed: list[Mapping[str, Any]] = []
-        for count, each in enumerate(self._house.automations.all(), 1):
+        for count, each in enumerate(self._engine.automations.all(), 1):
             listed.append(self._clean(each.as_dict()))
             if count % BATCH == 0:
                 await asyncio.sleep(0)
         return {"automations": listed}
 
     async def _get(self, call: MethodCall) -> Mapping[str, Any]:
-        automations, name = self._house.automations, call.params["id"]
+        automations, name = self._engine.automations, call.params["id"]
         status = automations.status(name)
         config = None if status.state == "unavailable" else automations.get(name).config
         source = automations.source(name)
@@ -86,59 +86,59 @@ class AutomationMethods:
 
     async def _trigger(self, call: MethodCall) -> Mapping[str, Any]:
         name = call.params["id"]
-        begun = await self._house.automations.trigger(
+        begun = await self._engine.automations.trigger(
             name, call.params["variables"], acting(call), skip_conditions=call.params["skip_conditions"]
         )
         return {
-            "id": self._house.automations.status(name).id,
+            "id": self._engine.automations.status(name).id,
             "run_id": begun.run_id,
             "reason": None if begun.not_run is None else begun.not_run.value,
             "text": begun.text,
         }
 
     async def _on(self, call: MethodCall) -> Mapping[str, Any]:
-        await self._house.automations.get(call.params["id"]).turn_on()
+        await self._engine.automations.get(call.params["id"]).turn_on()
         return self._status(call)
 
     async def _off(self, call: MethodCall) -> Mapping[str, Any]:
-        await self._house.automations.get(call.params["id"]).turn_off(stop_runs=call.params["stop_runs"])
+        await self._engine.automations.get(call.params["id"]).turn_off(stop_runs=call.params["stop_runs"])
         return self._status(call)
 
     async def _resume(self, call: MethodCall) -> Mapping[str, Any]:
-        automation = self._house.automations.get(call.params["id"])
+        automation = self._engine.automations.get(call.params["id"])
         if automation.paused_reason is None:
             raise Conflict(f"the automation {automation.alias} has not paused itself")
         await automation.turn_on()
         return self._status(call)
 
     async def _traces(self, call: MethodCall) -> Mapping[str, Any]:
-        return {"traces": await self._house.traces.list(self._id(call.params["id"]), call.params["limit"])}
+        return {"traces": await self._engine.traces.list(self._id(call.params["id"]), call.params["limit"])}
 
     async def _trace(self, call: MethodCall) -> Mapping[str, Any]:
-        return await self._house.traces.get(call.params["run_id"])
+        return await self._engine.traces.get(call.params["run_id"])
 
     async def _export(self, call: MethodCall) -> Mapping[str, Any]:
-        return await self._house.traces.export(call.params["run_id"])
+        return await self._engine.traces.export(call.params["run_id"])
 
     async def _import(self, call: MethodCall) -> Mapping[str, Any]:
-        return {"run_id": await asyncio.to_thread(self._house.traces.import_, call.params["trace"])}
+        return {"run_id": await asyncio.to_thread(self._engine.traces.import_, call.params["trace"])}
 
     async def _not_run(self, call: MethodCall) -> Mapping[str, Any]:
         name = call.params.get("id")
         id = None if name is None else self._id(name)
-        return {"entries": await self._house.traces.not_run(id, call.params["limit"])}
+        return {"entries": await self._engine.traces.not_run(id, call.params["limit"])}
 
     async def _history(self, call: MethodCall) -> Mapping[str, Any]:
-        return {"runs": await self._house.traces.recent(call.params["limit"])}
+        return {"runs": await self._engine.traces.recent(call.params["limit"])}
 
     # --- below ---
 
     def _status(self, call: MethodCall) -> Mapping[str, Any]:
-        return self._clean(self._house.automations.status(call.params["id"]).as_dict())
+        return self._clean(self._engine.automations.status(call.params["id"]).as_dict())
 
     def _id(self, name: str) -> str:
         """Return under what the traces of an automation or a script are kept."""
-        return name if name.startswith("script.") else self._house.automations.status(name).id
+        return name if name.startswith("script.") else self._engine.automations.status(name).id
 
     def _clean(self, data: Mapping[str, Any]) -> dict[str, Any]:
         clean: dict[str, Any] = as_json(self._redactor.redact_data(data))

@@ -26,13 +26,13 @@ class BlueprintMethods:
     """The methods about blueprints.
 
     Args:
-        house: The engine.
+        engine: The engine.
         config: Tells who uses which.
         redactor: Takes secrets out of what is shown.
     """
 
-    def __init__(self, house: AutomationEngine, config: ConfigStore, redactor: Redactor) -> None:
-        self._house = house
+    def __init__(self, engine: AutomationEngine, config: ConfigStore, redactor: Redactor) -> None:
+        self._engine = engine
         self._config = config
         self._redactor = redactor
 
@@ -75,17 +75,17 @@ class BlueprintMethods:
         ]
 
     async def _list(self, call: MethodCall) -> Mapping[str, Any]:
-        found = await asyncio.to_thread(self._house.blueprints.list, self._config.current)
+        found = await asyncio.to_thread(self._engine.blueprints.list, self._config.current)
         return {"blueprints": self._clean(found)}
 
     async def _get(self, call: MethodCall) -> Mapping[str, Any]:
         path, domain = call.params["path"], call.params["domain"]
-        shown = await asyncio.to_thread(self._house.blueprints.show, path, domain, self._config.current)
+        shown = await asyncio.to_thread(self._engine.blueprints.show, path, domain, self._config.current)
         found: Mapping[str, Any] = self._clean(shown)
         return found
 
     async def _import(self, call: MethodCall) -> Mapping[str, Any]:
-        params, blueprints = call.params, self._house.blueprints
+        params, blueprints = call.params, self._engine.blueprints
         url, text, path = params.get("url"), params.get("text"), params.get("path")
         overwrite, preview = params["overwrite"], params["preview"]
         match url, text:
@@ -100,30 +100,30 @@ class BlueprintMethods:
             case _:
                 raise InvalidRequest("blueprint.import: give either url or text")
         if draft.exists:
-            await self._house.reload()
+            await self._engine.reload()
         return self._drafted(draft)
 
     async def _update(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
-        update = await self._house.blueprints.update(params["path"], params["domain"], confirm=params.get("confirm"))
+        update = await self._engine.blueprints.update(params["path"], params["domain"], confirm=params.get("confirm"))
         if update.written:
-            await self._house.reload()
+            await self._engine.reload()
         found: Mapping[str, Any] = self._clean(update.as_dict())
         return found
 
     async def _remove(self, call: MethodCall) -> Mapping[str, Any]:
         path, domain = call.params["path"], call.params["domain"]
-        await asyncio.to_thread(self._house.blueprints.remove, path, self._config.current, domain)
+        await asyncio.to_thread(self._engine.blueprints.remove, path, self._config.current, domain)
         return {"path": path, "removed": True}
 
     async def _use(self, call: MethodCall) -> Mapping[str, Any]:
         path, alias = call.params["path"], call.params.get("alias")
-        blueprint = await asyncio.to_thread(self._house.blueprints.find, path)
+        blueprint = await asyncio.to_thread(self._engine.blueprints.find, path)
         item = {
             "alias": alias or blueprint.metadata.name,
             "use_blueprint": {"path": path, "input": dict(call.params["input"])},
         }
-        saved = await self._house.editor.save(None, item)
+        saved = await self._engine.editor.save(None, item)
         return saved.as_dict()
 
     def _drafted(self, draft: Any) -> Mapping[str, Any]:

@@ -29,12 +29,12 @@ class ScriptMethods:
     """The methods about scripts.
 
     Args:
-        house: The engine.
+        engine: The engine.
         redactor: Takes secrets out of what is shown.
     """
 
-    def __init__(self, house: AutomationEngine, redactor: Redactor) -> None:
-        self._house = house
+    def __init__(self, engine: AutomationEngine, redactor: Redactor) -> None:
+        self._engine = engine
         self._redactor = redactor
 
     def methods(self) -> list[Method]:
@@ -54,18 +54,18 @@ class ScriptMethods:
         ]
 
     async def _list(self, call: MethodCall) -> Mapping[str, Any]:
-        scripts = self._house.scripts
+        scripts = self._engine.scripts
         shown = [_shown(script) for script in scripts.all()]
         shown += [_broken(key, error) for key, error in scripts.broken().items()]
         return {"scripts": self._clean(shown)}
 
     async def _get(self, call: MethodCall) -> Mapping[str, Any]:
-        script = self._house.scripts.get(call.params["id"])
+        script = self._engine.scripts.get(call.params["id"])
         found: Mapping[str, Any] = self._clean({**_shown(script), "config": script.config})
         return found
 
     async def _run(self, call: MethodCall) -> Mapping[str, Any]:
-        script, services = self._house.scripts.get(call.params["id"]), self._house.parts.services
+        script, services = self._engine.scripts.get(call.params["id"]), self._engine.parts.services
         data = call.params["data"]
         if not call.params["wait"]:
             begin = {"entity_id": [script.entity_id], "variables": data}
@@ -77,7 +77,7 @@ class ScriptMethods:
         return {"id": script.key, "response": self._clean(dict(answer or {}))}
 
     async def _stop(self, call: MethodCall) -> Mapping[str, Any]:
-        script = self._house.scripts.get(call.params["id"])
+        script = self._engine.scripts.get(call.params["id"])
         await script.stop("it was turned off")
         return _shown(script)
 

@@ -21,12 +21,12 @@ class TemplateMethods:
     """The methods about templates. They need the scope of an administrator: templates see the owner's memory.
 
     Args:
-        house: Renders.
+        engine: Renders.
         redactor: Takes secrets out of the result.
     """
 
-    def __init__(self, house: AutomationEngine, redactor: Redactor) -> None:
-        self._house = house
+    def __init__(self, engine: AutomationEngine, redactor: Redactor) -> None:
+        self._engine = engine
         self._redactor = redactor
 
     def methods(self) -> list[Method]:
@@ -40,6 +40,6 @@ class TemplateMethods:
         return [Method("template.render", self._render, OWNER, render, ADMIN)]
 
     async def _render(self, call: MethodCall) -> Mapping[str, Any]:
-        result = await self._house.render(call.params["template"], call.params["variables"])
+        result = await self._engine.render(call.params["template"], call.params["variables"])
         kind = "none" if result is None else type(result).__name__
         return {"result": as_json(self._redactor.redact_data(result)), "type": kind}

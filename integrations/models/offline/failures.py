@@ -8,7 +8,7 @@ from integrations.models.offline.recognizer import ENGLISH
 from integrations.models.offline.replies import reply
 
 _KNOWN = (
-    (re.compile(r"needs the owner's approval, and there is nobody to ask"), "nobody_to_ask"),
+    (re.compile(r"needs the owner's approval, and there is no one to ask"), "nobody_to_ask"),
     (re.compile(r"needs the owner's approval"), "not_approved"),
     (re.compile(r"(?P<count>\d+) entries match, and nothing was forgotten"), "too_many_to_forget"),
     (re.compile(r"(?P<count>\d+) entries match what is replaced"), "too_many_to_replace"),

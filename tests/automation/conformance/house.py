@@ -15,7 +15,7 @@ from hub.automation.contract import Location
 from hub.automation.engine.automations import Automations
 from hub.automation.engine.environment import EngineEnvironment
 from hub.automation.engine.saved_states import KeptStates
-from hub.automation.engine.script import ScriptDesk
+from hub.automation.engine.script import ScriptEnvironment
 from hub.automation.engine.scripts import Scripts
 from hub.automation.running.waiting import WaitingRuns
 from hub.automation.services.automations import register_automation_services
@@ -112,7 +112,7 @@ class ConformanceHouse(Engine):
         )
         config = self.read()
         assert [str(each) for each in config.errors] == []
-        self.scripts = Scripts(ScriptDesk(parts, {}, self.traces, waiting), lambda item: expand(item, "script"))
+        self.scripts = Scripts(ScriptEnvironment(parts, {}, self.traces, waiting), lambda item: expand(item, "script"))
         await self.scripts.open(config)
         self.automations = Automations(desk, self.db, expand, lambda: "anna")
         register_automation_services(parts.services, self.automations, self.automations_again)

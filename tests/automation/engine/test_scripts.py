@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from hub.automation.definition.grammar import script as script_form
-from hub.automation.engine.script import DEPTH_LIMIT, ScriptDesk
+from hub.automation.engine.script import DEPTH_LIMIT, ScriptEnvironment
 from hub.automation.engine.scripts import ScriptFailed, Scripts
 from hub.automation.running.waiting import WaitingRuns
 from hub.automation.tracing.trace_store import TraceStore
@@ -38,7 +38,7 @@ class Home:
         self.bench = bench or Bench()
         parts = self.bench.parts
         self.traces = TraceStore(None, Redactor(), parts.clock.time, lambda: BERLIN)
-        self.scripts = Scripts(ScriptDesk(parts, {}, self.traces, waiting), lambda item: script_form(dict(item)))
+        self.scripts = Scripts(ScriptEnvironment(parts, {}, self.traces, waiting), lambda item: script_form(dict(item)))
 
     def config(self, **scripts: Any) -> Config:
         (self.home / "configuration.yaml").write_bytes(orjson.dumps({"script": scripts}))
