@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct, field
 
+from hub.automation.engine.firing_queue import FiringQueue
 from hub.core.clock import Clock
 from hub.core.context import Context
 from hub.core.events import EventBus, Unsubscribe
@@ -141,6 +142,7 @@ class AutomationParts(Struct, frozen=True):
         sentences: The sentences that triggers answer; None where there are none.
         egress: Fetches from outside; None where nothing may be fetched.
         files: Watches files; None where there are none.
+        firings: Orders what triggers fire.
     """
 
     bus: EventBus
@@ -162,6 +164,7 @@ class AutomationParts(Struct, frozen=True):
     sentences: Sentences | None = None
     egress: Egress | None = None
     files: FileWatch | None = None
+    firings: FiringQueue = field(default_factory=FiringQueue)
 
 
 # --- triggers ---

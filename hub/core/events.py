@@ -11,7 +11,7 @@ import inspect
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -26,6 +26,8 @@ QUEUE_LIMIT = 10_000
 EXPANSION_LIMIT = 1_000
 
 Listener = Callable[["Event"], Any]
+PutOff = Callable[[Callable[[Any], None], Sequence[Any]], object]
+"""Takes a function and what it is to be called with, one after the other, soon."""
 Unsubscribe = Callable[[], None]
 
 
@@ -45,11 +47,12 @@ class Event:
 
 
 class _Subscription:
-    __slots__ = ("active", "callback", "is_coroutine", "name", "order")
+    __slots__ = ("active", "callback", "is_coroutine", "name", "order", "put_off")
 
-    def __init__(self, callback: Listener, order: int) -> None:
+    def __init__(self, callback: Listener, order: int, put_off: PutOff | None) -> None:
         self.callback = callback
         self.order = order
+        self.put_off = put_off
         self.active = True
         self.is_coroutine = inspect.iscoroutinefunction(callback) or inspect.iscoroutinefunction(
             getattr(callback, "__call__", None)  # noqa: B004  an object with an async __call__ is a coroutine listener
@@ -152,13 +155,16 @@ class EventBus:
         finally:
             self._draining = False
 
-    def listen(self, type: str, callback: Listener, where: Mapping[str, Any] | None = None) -> Unsubscribe:
+    def listen(
+        self, type: str, callback: Listener, where: Mapping[str, Any] | None = None, *, put_off: PutOff | None = None
+    ) -> Unsubscribe:
         """Call `callback(event)` for each event of `type` whose data matches `where`.
 
         Args:
             type: Event type, or `*` for all.
             callback: A function, run inline, or a coroutine function, run as an owned task.
             where: Keys and the values they must have; a list means any of its values.
+            put_off: Decides when listeners that need not hear of it at once are called; those of one bus share it.
 
         Returns:
             A function that unsubscribes; calling it twice does no harm.
@@ -166,7 +172,7 @@ class EventBus:
         if type == ANY and where:
             raise InvalidRequest("a listener to every event type cannot have a `where`")
         self._count += 1
-        subscription = _Subscription(callback, self._count)
+        subscription = _Subscription(callback, self._count, put_off)
         topic = self._topics.setdefault(type, _Topic())
         entries = _index_entries(where) if where else None
         if entries is not None:
@@ -242,28 +248,29 @@ class EventBus:
     def _dispatch(self, event: Event) -> None:
         topic = self._topics.get(event.type)
         if topic is not None:
-            if topic.indexed or topic.rest:
-                for subscription in topic.matching(event.data):
-                    self._call(subscription, event)
-            else:
-                for subscription in topic.plain:
-                    self._call(subscription, event)
+            self._call(topic.matching(event.data) if topic.indexed or topic.rest else topic.plain, event)
         every = self._topics.get(ANY)
         if every is not None:
-            for subscription in every.plain:
-                self._call(subscription, event)
+            self._call(every.plain, event)
 
-    def _call(self, subscription: _Subscription, event: Event) -> None:
-        if not subscription.active:
-            return
-        try:
-            if subscription.is_coroutine:
-                coroutine: Coroutine[Any, Any, Any] = subscription.callback(event)
-                self._tasks.spawn(coroutine, name=subscription.name)
-                return
-            subscription.callback(event)
-        except Exception:  # a failing listener is logged with its origin and never stops another
-            _log.exception("listener %s failed on event %r", subscription.name, event.type)
+    def _call(self, subscriptions: Iterable[_Subscription], event: Event, *, at_once: bool = False) -> None:
+        later: list[_Subscription] = []
+        for subscription in subscriptions:
+            if not subscription.active:
+                continue
+            if subscription.put_off is not None and not at_once:
+                later.append(subscription)
+                continue
+            try:
+                if subscription.is_coroutine:
+                    coroutine: Coroutine[Any, Any, Any] = subscription.callback(event)
+                    self._tasks.spawn(coroutine, name=subscription.name)
+                else:
+                    subscription.callback(event)
+            except Exception:  # a failing listener is logged with its origin and never stops another
+                _log.exception("listener %s failed on event %r", subscription.name, event.type)
+        if later and (put_off := later[0].put_off) is not None:
+            put_off(lambda each: self._call((each,), event, at_once=True), later)
 
     def _remove(
         self,

@@ -43,6 +43,15 @@ MESSAGE = """\
   actions:
     - action: bench.act
 """
+SHARED = """\
+- id: rule_{n}
+  triggers:
+    - trigger: event
+      event_type: bench_shared
+  actions:
+    - action: bench.act
+"""
+SHARED_FIRINGS = 10
 Event = tuple[str, dict[str, Any]]
 
 
@@ -56,6 +65,9 @@ def measure() -> list[Row]:
         for count in COUNTS:
             taken = asyncio.run(_measure(form, count, event))
             rows.append(row(f"trigger → first action, {what}, {count:,} automations", "ms", taken, goal))
+    for count, firings, goal in ((1, FIRINGS, ""), (1_000, SHARED_FIRINGS, "< 10 × one")):
+        taken = asyncio.run(_measure_shared(count, firings))
+        rows.append(row(f"one event that sets off {count:,} automations → first action", "ms", taken, goal))
     return rows
 
 
@@ -112,6 +124,38 @@ async def _fire(hub: Hub, count: int, event: Callable[[int], Event]) -> list[flo
         # What comes behind an action belongs to no firing: the next one begins when it is done.
         await _done(hub, f"rule_{firing * 7 % count}")
     return taken
+
+
+async def _measure_shared(count: int, firings: int) -> list[float]:
+    """Return how long the first of all automations took to act, each time all of them had ended."""
+    with TemporaryDirectory(prefix="homarus-bench-") as folder:
+        home = Path(folder) / "home"
+        write_home(home, SHARED, count)
+        hub = Hub(Home(home), host="127.0.0.1", port=0)
+        await hub.start()
+        acted: list[int] = []
+
+        all_acted = asyncio.Event()
+
+        async def act(call: ServiceCall) -> None:
+            acted.append(time.perf_counter_ns())
+            if len(acted) == count:
+                all_acted.set()
+
+        hub.services.register("bench", "act", act)
+        taken = []
+        try:
+            for _ in range(firings):
+                acted.clear()
+                all_acted.clear()
+                begun = time.perf_counter_ns()
+                hub.bus.fire("bench_shared", {}, system_context())
+                await all_acted.wait()
+                taken.append((acted[0] - begun) / 1e6)
+                await _done(hub, f"rule_{count - 1}")
+            return taken
+        finally:
+            await hub.stop()
 
 
 async def _done(hub: Hub, id: str) -> None:

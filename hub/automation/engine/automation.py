@@ -152,7 +152,7 @@ class Automation:
     # --- firing ---
 
     def _fired(self, firing: Firing) -> None:
-        self._env.firings.add(self._handle_queued, firing)
+        self._parts.firings.add(self._handle_queued, firing)
 
     def _handle_queued(self, firing: Firing) -> None:
         if self._watches:

@@ -7,11 +7,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from hub.automation.contract import AutomationParts, NotRun, StepOutcome
-from hub.automation.engine.firing_queue import FiringQueue
 from hub.automation.engine.saved_states import KeptStates
 from hub.automation.running.execute import Ended
 from hub.automation.running.run import Run
@@ -49,7 +47,6 @@ class EngineEnvironment(Struct, frozen=True):
         waiting: Where runs that survive a restart are kept; None in a simulation.
         approve: Asks the owner whether a run may begin; asked again with the same run after a restart.
         delete: Removes an automation from its file, once it ran and said so.
-        firings: Orders what triggers fire.
         tell: Told each result.
     """
 
@@ -60,7 +57,6 @@ class EngineEnvironment(Struct, frozen=True):
     approve: Callable[[Run], Awaitable[bool]] = _approve_nothing
     delete: Callable[[str], Coroutine[Any, Any, None]] | None = None
     tell: Callable[[StartOutcome], Awaitable[None]] = _nothing
-    firings: FiringQueue = msgspec.field(default_factory=FiringQueue)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from itertools import count
 from typing import Any, TypeVar
@@ -11,6 +12,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from hub.automation.contract import AutomationParts, RunSpending
+from hub.automation.engine.firing_queue import FiringQueue
 from hub.automation.schedule.timetable import ScheduledEntry, Timetable
 from hub.automation.sources.webhooks import Webhook, Webhooks
 from hub.core.clock import Clock
@@ -162,6 +164,7 @@ class Replay:
             webhooks=_RecordedWebhooks(self.clock, bus),
             sentences=None,
             egress=None,
+            firings=FiringQueue(sys.maxsize),
         )
 
     async def until(self, when: float, drain: Callable[[], Awaitable[bool]]) -> None:

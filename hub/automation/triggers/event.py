@@ -91,13 +91,13 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
             tainted=is_tainted(event),
         )
 
-    bus = host.parts.bus
+    bus, put_off = host.parts.bus, host.parts.firings.decide
     types: list[str] = list(dict.fromkeys(as_list(limited(config["event_type"], host))))
     if len(types) == 1 and types[0] != ANY:
-        return bus.listen(types[0], happened, where or None)
+        return bus.listen(types[0], happened, where or None, put_off=put_off)
     if ANY in types:
         raise InvalidRequest(NOT_ANY)
-    listening = [bus.listen(type, happened, where or None) for type in types]
+    listening = [bus.listen(type, happened, where or None, put_off=put_off) for type in types]
 
     def end() -> None:
         for each in listening:

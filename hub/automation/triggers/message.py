@@ -89,7 +89,7 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
             trigger["match"] = found(match)
         host.fire(trigger, event.context, tainted=is_tainted(event))
 
-    return host.parts.bus.listen(EVENT, received, where or None)
+    return host.parts.bus.listen(EVENT, received, where or None, put_off=host.parts.firings.decide)
 
 
 def _explain(config: Mapping[str, Any]) -> str:

@@ -53,3 +53,23 @@ async def test_one_that_cannot_be_handled_does_not_stop_the_others() -> None:
     await asyncio.sleep(0)
 
     assert handled == [*range(SLICE), SLICE]
+
+
+async def test_what_many_events_would_set_off_is_decided_in_its_turn_and_handled_with_it() -> None:
+    told: list[tuple[str, int]] = []
+    queue = FiringQueue()
+
+    def decide(number: int) -> None:
+        told.append(("decided", number))
+        if number % 2:
+            queue.add(lambda each: told.append(("handled", each)), number)
+
+    queue.decide(decide, range(MANY))
+    queue.add(lambda _: told.append(("handled", MANY)), Firing({}))
+    at_once = [number for what, number in told if what == "decided"]
+    for _ in range(MANY):
+        await asyncio.sleep(0)
+
+    whole = [(what, n) for n in range(MANY) for what in ("decided", "handled") if what == "decided" or n % 2]
+    assert at_once == list(range(SLICE))
+    assert told == [*whole, ("handled", MANY)]

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from hub.automation.contract import AutomationParts, Location
 from hub.automation.definition.fields import triggers
 from hub.automation.definition.kinds import trigger_kind
+from hub.automation.engine.firing_queue import FiringQueue
 from hub.automation.schedule.timetable import Timetable
 from hub.core.clock import ManualClock
 from hub.core.context import SYSTEM, Authority, Context
@@ -120,6 +121,7 @@ class Bench:
             zone=lambda: self.zone,
             location=lambda: self.location,
             people=lambda: people,
+            firings=FiringQueue(sys.maxsize),
         )
 
     def site(self, **changes: Any) -> BenchSite:
