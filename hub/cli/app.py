@@ -1,4 +1,4 @@
-"""The top of the command line: which module holds which command, and how every failure is told."""
+"""The top of the command line: which module holds which command, and how failures are shown."""
 
 from __future__ import annotations
 

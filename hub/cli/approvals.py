@@ -16,7 +16,7 @@ from hub.cli.options import home_option, json_option, print_json
 
 @click.group("approvals", cls=Group)
 def command() -> None:
-    """List, approve and deny what waits for the owner's word.
+    """List, approve and deny actions that wait for the owner.
 
     Example:
       homarus approvals list
@@ -29,7 +29,7 @@ def command() -> None:
 @home_option
 @json_option
 def list_(everything: bool, home: Path, as_json: bool) -> None:
-    """List what waits, with exactly what will run.
+    """List pending approvals with the exact actions.
 
     Example:
       homarus approvals list --all
@@ -49,7 +49,7 @@ def list_(everything: bool, home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def approve(code: str, home: Path, as_json: bool) -> None:
-    """Approve what waits under CODE (or its id).
+    """Approve the action with CODE (or its id).
 
     Example:
       homarus approvals approve K7WQX2
@@ -62,7 +62,7 @@ def approve(code: str, home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def deny(code: str, home: Path, as_json: bool) -> None:
-    """Deny what waits under CODE (or its id).
+    """Deny the action with CODE (or its id).
 
     Example:
       homarus approvals deny K7WQX2

@@ -18,7 +18,7 @@ from hub.cli.traces import print_backtest, print_not_run, print_test, print_trac
 BACKTEST_LIMIT_S = 180.0
 FILE_LIMIT_BYTES = 4 * 1024 * 1024
 LISTED = ("id", "alias", "state", "mode", "current", "last_triggered", "next_run", "error")
-"""What programs that read `list --json` rely on; `show` tells the rest."""
+"""The keys of `list --json`; `show` prints all of them."""
 
 
 @click.group("automation", cls=Group)
@@ -64,7 +64,7 @@ def list_(home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def show(name: str, home: Path, as_json: bool) -> None:
-    """Show all about the automation ID: how it is, where it stands, and how it is written.
+    """Show the automation ID: its state, its place and its YAML.
 
     Example:
       homarus automation show morning
@@ -90,7 +90,7 @@ def show(name: str, home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def trigger(name: str, variables: str, check_conditions: bool, home: Path, as_json: bool) -> None:
-    """Run the automation ID now, whatever its triggers and conditions say.
+    """Run the automation ID now, regardless of its triggers and conditions.
 
     Example:
       homarus automation trigger morning --variables '{"who": "Anna"}'
@@ -132,7 +132,9 @@ def trace(name: str, not_run: bool, run_id: str | None, limit: int, home: Path, 
 
 @command.command("test")
 @click.argument("name", metavar="ID")
-@click.option("--trigger", "trigger_", metavar="WHICH", help="As if this fired: its id, its place, or JSON it tells.")
+@click.option(
+    "--trigger", "trigger_", metavar="WHICH", help="The trigger that fires: its id, its index, or its data as JSON."
+)
 @click.option("--at", metavar="TIME", help="As if it were then, for example 2026-05-01T07:00 or 07:00.")
 @click.option("--variables", metavar="JSON", default="{}", help="Variables over its own, a JSON object.")
 @home_option
@@ -159,7 +161,7 @@ def test(name: str, trigger_: str | None, at: str | None, variables: str, home: 
 @home_option
 @json_option
 def backtest(name: str, since: str, until: str | None, home: Path, as_json: bool) -> None:
-    """Tell from what was recorded when the automation ID would have run, and what it would have done.
+    """Show from recorded history when the automation ID would have run, and what it would have done.
 
     Example:
       homarus automation backtest morning --since 7d
@@ -174,7 +176,7 @@ def backtest(name: str, since: str, until: str | None, home: Path, as_json: bool
 @home_option
 @json_option
 def explain(name: str, home: Path, as_json: bool) -> None:
-    """Say in plain words what the automation ID does; a script is `script.NAME`.
+    """Explain the automation ID in plain words; a script is `script.NAME`.
 
     Example:
       homarus automation explain morning
@@ -202,7 +204,7 @@ def on(name: str, home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def off(name: str, keep_runs: bool, home: Path, as_json: bool) -> None:
-    """Let the automation ID run by itself no more; what runs is ended.
+    """Turn off the automation ID and stop its runs.
 
     Example:
       homarus automation off morning
@@ -228,7 +230,7 @@ def resume(name: str, home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def export(run_id: str, home: Path, as_json: bool) -> None:
-    """Print the trace of a run as JSON, to be kept or shown to somebody.
+    """Print the trace of a run as JSON, to keep or share it.
 
     Example:
       homarus automation export 019aa5c1f2d0b7c1 > trace.json
@@ -241,7 +243,7 @@ def export(run_id: str, home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def import_(file: Any, home: Path, as_json: bool) -> None:
-    """Take in a trace that was exported, here or elsewhere; `-` reads standard input.
+    """Import an exported trace; `-` reads standard input.
 
     Example:
       homarus automation import trace.json

@@ -19,7 +19,7 @@ _DOMAIN = click.option(
     type=click.Choice(["automation", "script"]),
     default="automation",
     show_default=True,
-    help="What it is a blueprint for.",
+    help="Kind of the blueprint.",
 )
 
 
@@ -81,7 +81,7 @@ def import_(source: str, path: str | None, overwrite: bool, home: Path, as_json:
 @home_option
 @json_option
 def update(path: str, domain: str, yes: bool, home: Path, as_json: bool) -> None:
-    """Fetch the blueprint PATH anew from where it came from; what changes is shown before it is put in place.
+    """Update the blueprint PATH from its source; the changes are shown before they are saved.
 
     Example:
       homarus blueprint update community/motion_light.yaml
@@ -114,7 +114,7 @@ def remove(path: str, domain: str, home: Path, as_json: bool) -> None:
 
 
 def _agreed(diff: str, *, as_json: bool) -> bool:
-    """Show what changes and ask; nobody to ask is a no."""
+    """Show the changes and ask; without a terminal the answer is no."""
     if as_json or not sys.stdin.isatty():
         if not as_json:
             click.echo(f"{diff}\n\nTo put it in place: --yes", err=True)

@@ -26,7 +26,7 @@ _SECRETS = "secrets.yaml"
 @json_option
 @click.pass_context
 def command(ctx: click.Context, home: Path, as_json: bool) -> None:
-    """Check the configuration and tell every mistake in it. Exits 3 when there is one.
+    """Check the configuration and print all errors. Exits 3 when there are any.
 
     Example:
       homarus check --config ~/.homarus

@@ -43,7 +43,7 @@ def command() -> None:
 @home_option
 @json_option
 def get(path: str, home: Path, as_json: bool) -> None:
-    """Print the value at PATH, or all of it; what is not written has its default. Secrets are shown by name.
+    """Print the value at PATH, or everything, with defaults. Secrets are shown by name.
 
     Example:
       homarus config get agents[0].model
@@ -71,7 +71,7 @@ def get(path: str, home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def set_(path: str, value: str, home: Path, as_json: bool) -> None:
-    """Set the value at PATH to VALUE, written as in YAML; comments stay, and what was before is kept.
+    """Set the value at PATH to VALUE, written as in YAML; comments stay, and the old version is saved.
 
     A value with which the configuration would not be valid is refused (exit 3).
 
@@ -143,7 +143,7 @@ def reference(home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def history(file: str, diff: str | None, restore: str | None, home: Path, as_json: bool) -> None:
-    """List what FILE was before the hub changed it, the newest first; compare or restore a version.
+    """List earlier versions of FILE, the newest first; compare or restore one.
 
     Example:
       homarus config history
@@ -182,7 +182,7 @@ def history(file: str, diff: str | None, restore: str | None, home: Path, as_jso
 
 
 class _Texts:
-    """The configuration files as they are now."""
+    """The present configuration files."""
 
     def __init__(self, home: Path) -> None:
         from hub.config.files import HomeFiles

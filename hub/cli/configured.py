@@ -19,7 +19,7 @@ from hub.security.root import Root
 
 
 def sections_of(home: Path) -> Sections:
-    """Return every section that may stand in the configuration of a home, its own integrations' included."""
+    """Return all sections of a home's configuration, with those of its own integrations."""
     return all_sections(schemas(find(home)))
 
 

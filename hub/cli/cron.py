@@ -23,8 +23,8 @@ _WHEN = (
     click.option("--tz", metavar="ZONE", help="The time zone of --at or --cron; the home's without it."),
 )
 _WHAT = (
-    click.option("--message", metavar="TEXT", help="Tell the agent this; its answer is sent."),
-    click.option("--text", metavar="TEXT", help="Send this as it is: a reminder."),
+    click.option("--message", metavar="TEXT", help="Message to the agent, whose answer is sent."),
+    click.option("--text", metavar="TEXT", help="Text that is sent unchanged, as a reminder."),
     click.option("--system-event", metavar="TEXT", help="Let the agent see this at its next heartbeat."),
     click.option("--agent", metavar="ID", help="Which agent."),
     click.option("--session", metavar="NAME", help="isolated, main, or session:KEY."),
@@ -65,7 +65,7 @@ def command() -> None:
 @command.command("add")
 @click.option("--name", metavar="NAME", help="Name shown in lists and traces.")
 @_options(_WHEN, _WHAT)
-@click.option("--disabled", is_flag=True, help="Write it, but do not put it in force.")
+@click.option("--disabled", is_flag=True, help="Save it turned off.")
 @home_option
 @json_option
 def add(home: Path, as_json: bool, disabled: bool, **given: Any) -> None:
@@ -89,7 +89,7 @@ def add(home: Path, as_json: bool, disabled: bool, **given: Any) -> None:
 @home_option
 @json_option
 def list_(everything: bool, home: Path, as_json: bool) -> None:
-    """List what is scheduled.
+    """List the schedules.
 
     Example:
       homarus cron list --json
@@ -105,7 +105,7 @@ def list_(everything: bool, home: Path, as_json: bool) -> None:
         print_json(jobs)
         return
     if not jobs:
-        click.echo('Nothing is scheduled. Begin with: homarus cron add --at 20m --text "Take the cake out"')
+        click.echo('Nothing is scheduled. Try: homarus cron add --at 20m --text "Take the cake out"')
         return
     print_table(
         [(job["id"], job["name"], _when(job["state"].get("nextRunAtMs")), _what(job), _state(job)) for job in jobs],
@@ -117,11 +117,11 @@ def list_(everything: bool, home: Path, as_json: bool) -> None:
 @click.argument("id")
 @click.option("--name", metavar="NAME", help="Name shown in lists and traces.")
 @_options(_WHEN, _WHAT)
-@click.option("--enable/--disable", "enabled", default=None, help="Put it in force, or out of it.")
+@click.option("--enable/--disable", "enabled", default=None, help="Turn it on or off.")
 @home_option
 @json_option
 def edit(id: str, home: Path, as_json: bool, enabled: bool | None, **given: Any) -> None:
-    """Change the schedule ID; what is not given stays.
+    """Change the schedule ID; omitted options keep their value.
 
     Example:
       homarus cron edit morning_1a2b3c4d --cron "0 8 * * *"
@@ -177,7 +177,7 @@ def run(id: str, due: bool, home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def runs(id: str | None, limit: int, home: Path, as_json: bool) -> None:
-    """Show what ran, the latest first: of the schedule ID, or of all automations.
+    """Show recent runs of the schedule ID, or of all automations.
 
     Example:
       homarus cron runs morning_1a2b3c4d --limit 5
@@ -269,7 +269,7 @@ def _delivery(given: dict[str, Any]) -> dict[str, Any] | None:
 
 def _next(job: dict[str, Any]) -> str:
     due = _when(job["state"].get("nextRunAtMs"))
-    return f"next on {due}" if due else "it is not due any more" if job["enabled"] else "it is switched off"
+    return f"next on {due}" if due else "it is no longer due" if job["enabled"] else "it is switched off"
 
 
 def _what(job: dict[str, Any]) -> str:

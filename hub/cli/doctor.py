@@ -1,4 +1,4 @@
-"""`homarus doctor`: look at everything a person can mend, whether or not the hub runs."""
+"""`homarus doctor`: check everything a person can fix, whether or not the hub runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @json_option
 @click.pass_context
 def command(ctx: click.Context, fix: bool, home: Path, as_json: bool) -> None:
-    """Check the home, its configuration and the machine, and say how to mend what is wrong. Exits 1 on findings.
+    """Check the home, its configuration and the machine, and say how to fix problems. Exits 1 on findings.
 
     Example:
       homarus doctor
@@ -76,7 +76,7 @@ def _tell(home: Path, report: DoctorReport, *, fix: bool) -> None:
         if finding.where:
             click.echo(f"  at    {finding.where}")
         if finding.command:
-            click.echo(f"  mend  {finding.command}")
+            click.echo(f"  fix  {finding.command}")
     if report.healthy:
         click.echo(f"\nNothing is wrong with {home}.")
     elif not fix and any(finding.mend for _, finding in report.findings):

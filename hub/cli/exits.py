@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Exit(IntEnum):
-    """What a command's exit code says."""
+    """Exit codes of commands."""
 
     OK = 0
     FINDINGS = 1

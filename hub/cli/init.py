@@ -40,7 +40,7 @@ class Choices(Struct, frozen=True):
 
 
 @click.command("init", cls=CliCommand)
-@click.option("--name", help="The name of the home.  [default: Home]")
+@click.option("--name", help="Name of the home.  [default: Home]")
 @click.option("--time-zone", metavar="ZONE", help="IANA time zone.  [default: this machine's]")
 @click.option("--language", help="Such as en or zh-CN.  [default: en]")
 @click.option("--yes", is_flag=True, help="Ask nothing; take the defaults for what is not given.")

@@ -146,7 +146,7 @@ def forget(
 @home_option
 @json_option
 def status(agent: str | None, home: Path, as_json: bool) -> None:
-    """Tell how much is remembered, which engines search it, and what embedding it has cost.
+    """Show the size of the memory, its search engines, and the cost of embedding.
 
     Example:
       homarus memory status
@@ -161,7 +161,7 @@ def status(agent: str | None, home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def index(force: bool, agent: str | None, home: Path, as_json: bool) -> None:
-    """Bring the index up to date with the files, and say what that took.
+    """Update the index from the files, and print the result.
 
     Example:
       homarus memory index --force
@@ -177,7 +177,7 @@ def index(force: bool, agent: str | None, home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def verify(agent: str | None, home: Path, as_json: bool) -> None:
-    """Compare the files with the index; what does not agree is repaired, and told (exit 1).
+    """Compare the files with the index; differences are repaired and printed (exit 1).
 
     Example:
       homarus memory verify --json

@@ -20,7 +20,7 @@ from hub.memory.places import GROUP_AREA, PERSON_AREA, PRIVATE_AREA, SHARED_AREA
 @home_option
 @json_option
 def list_(agent: str | None, home: Path, as_json: bool) -> None:
-    """List the files of the memory: who sees each, and when it changed.
+    """List the files of the memory, with their readers and last changes.
 
     Example:
       homarus memory list
@@ -60,7 +60,7 @@ def show(path: str, agent: str | None, home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def changes(limit: int, diff: bool, agent: str | None, home: Path, as_json: bool) -> None:
-    """List what was changed in the memory, the newest first.
+    """List the changes of the memory, the newest first.
 
     Example:
       homarus memory changes --diff
@@ -86,7 +86,7 @@ def changes(limit: int, diff: bool, agent: str | None, home: Path, as_json: bool
 @home_option
 @json_option
 def undo(change: str, agent: str | None, home: Path, as_json: bool) -> None:
-    """Take back the change ID; `homarus memory changes` lists them. What was forgotten does not come back.
+    """Undo the change ID; `homarus memory changes` lists them. Forgotten entries do not come back.
 
     Example:
       homarus memory undo 1794405600000-3f9c01ab

@@ -27,7 +27,7 @@ def intents() -> None:
 @home_option
 @json_option
 def list_(agent: str | None, home: Path, as_json: bool) -> None:
-    """List the reminders that stand, the newest first.
+    """List the standing reminders, the newest first.
 
     Example:
       homarus memory intents list
@@ -47,7 +47,9 @@ def list_(agent: str | None, home: Path, as_json: bool) -> None:
 @click.argument("topic")
 @click.argument("remind")
 @click.option("--days", type=click.IntRange(min=1), metavar="N", help="How long it is kept.")
-@click.option("--every-hours", type=click.FloatRange(min=0), metavar="N", help="How long it is silent in between.")
+@click.option(
+    "--every-hours", type=click.FloatRange(min=0), metavar="N", help="The minimum time between two reminders."
+)
 @agent_option
 @home_option
 @json_option

@@ -16,7 +16,7 @@ _MB = 1_000_000
 
 
 def where(hit: Mapping[str, Any]) -> str:
-    """Return where a passage stands, as editors take it."""
+    """Return the place of a passage in the form that editors accept."""
     return f"{hit['path']}:{hit['start_line']}"
 
 
@@ -76,7 +76,7 @@ def print_synced(answer: Mapping[str, Any]) -> None:
 
 
 def print_status(answer: Mapping[str, Any]) -> None:
-    """Print facts on files, index, engines and embeddings, whatever they are called."""
+    """Print facts about files, index, engines and embeddings."""
     click.echo(f"Memory of the agent {answer['agent']}")
     for line in _lines({key: value for key, value in answer.items() if key not in _NOT_TOLD}, ""):
         click.echo(line)

@@ -23,7 +23,7 @@ TIDY_LIMIT_S = 600.0
 @home_option
 @json_option
 def tidy(dry_run: bool, cost: float | None, agent: str | None, home: Path, as_json: bool) -> None:
-    """Tidy up: keep what recurs, merge what is double, mark what does not agree. It can be undone.
+    """Tidy the memory: keep what recurs, merge duplicates, mark contradictions. It can be undone.
 
     Example:
       homarus memory tidy --dry-run

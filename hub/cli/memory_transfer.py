@@ -35,13 +35,13 @@ class _Named(click.Path):
 
 @click.command("import", cls=CliCommand)
 @click.argument("source", metavar="FOLDER|FILE", type=_Named(path_type=Path))
-@click.option("--from", "origin", type=click.Choice(ORIGINS), required=True, help="Whose memory it is.")
+@click.option("--from", "origin", type=click.Choice(ORIGINS), required=True, help="The assistant it comes from.")
 @click.option("--trusted", is_flag=True, help="You vouch for every word in it; without this it is quoted.")
 @agent_option
 @home_option
 @json_option
 def import_(source: Path, origin: str, trusted: bool, agent: str | None, home: Path, as_json: bool) -> None:
-    """Bring in the memory of another assistant, or a folder of Markdown; the originals stay as they are.
+    """Import the memory of another assistant, or a folder of Markdown; the originals stay unchanged.
 
     From openclaw: its workspace or state directory. From claude: a folder with CLAUDE.md files, or the data export.
 

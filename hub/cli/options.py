@@ -48,7 +48,7 @@ def print_table(rows: Sequence[tuple[str, ...]], header: tuple[str, ...]) -> Non
 
 
 def command_on(home: Path, command: str) -> str:
-    """Return a command as it is typed for a home directory, which is named unless it is the usual one."""
+    """Return a command line for a home directory, which is omitted if it is the default."""
     usual = home == DEFAULT_HOME.expanduser().absolute()
     return command if usual else f"{command} --config {shlex.quote(str(home))}"
 

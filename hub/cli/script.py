@@ -30,7 +30,7 @@ def command() -> None:
 @home_option
 @json_option
 def list_(home: Path, as_json: bool) -> None:
-    """List the scripts, what they take and when they ran.
+    """List the scripts, their fields and last runs.
 
     Example:
       homarus script list
@@ -59,7 +59,7 @@ def list_(home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def run(name: str, data: str, no_wait: bool, home: Path, as_json: bool) -> None:
-    """Run the script ID and print what it answers.
+    """Run the script ID and print its response.
 
     Example:
       homarus script run good_night --data '{"room": "kitchen"}'

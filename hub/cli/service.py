@@ -29,7 +29,7 @@ def command() -> None:
 @home_option
 @json_option
 def list_(home: Path, as_json: bool) -> None:
-    """List the services and what each takes.
+    """List the services and their data.
 
     Example:
       homarus service list
@@ -44,7 +44,7 @@ def list_(home: Path, as_json: bool) -> None:
 
 @command.command("call")
 @click.argument("name", metavar="DOMAIN.NAME")
-@click.option("--data", metavar="JSON", default="{}", help="What it is told, a JSON object.")
+@click.option("--data", metavar="JSON", default="{}", help="Its data, a JSON object.")
 @click.option("--timeout", "timeout_s", type=float, default=CALL_LIMIT_S, show_default=True, help="Seconds to wait.")
 @home_option
 @json_option

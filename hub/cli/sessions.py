@@ -40,7 +40,7 @@ def list_(agent: str | None, home: Path, as_json: bool) -> None:
         print_json(sessions)
         return
     if not sessions:
-        click.echo('No conversations yet. Begin one: homarus chat "hello"')
+        click.echo('No conversations yet. Start one: homarus chat "hello"')
         return
     print_table(
         [(each["key"], _when(each.get("updatedAt")), each.get("title") or "") for each in sessions],
@@ -75,13 +75,13 @@ def show(key: str, home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def reset(key: str, home: Path, as_json: bool) -> None:
-    """Begin the session KEY anew; the old transcript is kept.
+    """Reset the session KEY; the old transcript is kept.
 
     Example:
       homarus sessions reset main
     """
     answer = HubClient(home).call("sessions.reset", {"key": key})
-    print_json(answer) if as_json else click.echo(f"{key} begins anew.")
+    print_json(answer) if as_json else click.echo(f"{key} was reset.")
 
 
 @command.command("delete")

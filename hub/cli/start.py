@@ -20,7 +20,7 @@ from hub.cli.options import home_option
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to serve, over http.port; 0 lets the system choose.")
 @click.option("--verbose", "-v", is_flag=True, help="Log more.")
 @home_option
-@click.option("--json", "as_json", is_flag=True, help="Tell address and sign-in link in a line of JSON on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print address and sign-in link as a line of JSON.")
 @click.pass_context
 def command(ctx: click.Context, host: str | None, port: int | None, verbose: bool, home: Path, as_json: bool) -> None:
     """Run the hub on a home directory, which is made when it is not there; stop it with Ctrl+C.
@@ -29,7 +29,7 @@ def command(ctx: click.Context, host: str | None, port: int | None, verbose: boo
       homarus start
       homarus start --config /srv/home --host 0.0.0.0 --port 18789
     """
-    gc.disable()  # what is imported stays; the hub enables it once it stands
+    gc.disable()  # imports stay in memory; the hub enables it once it runs
     from hub.bootstrap import StartOptions, run
 
     host = None if host is None else _checked_host(host)

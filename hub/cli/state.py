@@ -69,7 +69,7 @@ def get(entity: str, home: Path, as_json: bool) -> None:
 @home_option
 @json_option
 def set_(entity: str, state: str, attributes: str | None, home: Path, as_json: bool) -> None:
-    """Set the state of ENTITY to STATE; what it stands for in the home is not touched.
+    """Set the state of ENTITY to STATE in the hub; the device itself is not switched.
 
     Example:
       homarus state set sensor.outside 21.5 --attributes '{"unit": "C"}'

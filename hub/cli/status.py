@@ -15,7 +15,7 @@ from hub.cli.options import home_option, json_option, print_json, print_table
 @home_option
 @json_option
 def command(home: Path, as_json: bool) -> None:
-    """Show the running hub: integrations, agents, models, and what wants mending.
+    """Show the running hub: integrations, agents, models and open repairs.
 
     Example:
       homarus status --json
@@ -36,7 +36,7 @@ def command(home: Path, as_json: bool) -> None:
     for repair in status.get("repairs", []):
         click.echo(f"\n{repair['severity']}: {repair['title']}\n  {repair['text']}")
         if repair.get("command"):
-            click.echo(f"  mend  {repair['command']}")
+            click.echo(f"  fix  {repair['command']}")
 
 
 def _duration(seconds: float) -> str:

@@ -19,7 +19,7 @@ from hub.cli.options import home_option, json_option, print_json
 @home_option
 @json_option
 def command(text: str, variables: str, home: Path, as_json: bool) -> None:
-    """Render the template TEXT and print what it gives.
+    """Render the template TEXT and print the result.
 
     Example:
       homarus template '{{ states("person.anna") }}'

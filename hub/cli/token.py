@@ -36,7 +36,7 @@ def command(ctx: click.Context, home: Path, as_json: bool) -> None:
 
 
 @command.command("create")
-@click.option("--name", required=True, help="What it is for.")
+@click.option("--name", required=True, help="Name of the token, shown in lists.")
 @click.option("--scopes", required=True, help="Comma-separated, for example operator.read,operator.write.")
 @click.option("--expires", "expires", metavar="DURATION", help="When it ends, for example 90d; never without it.")
 @home_option

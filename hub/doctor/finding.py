@@ -16,7 +16,7 @@ Mend = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that wants mending.
+    """A problem to fix.
 
     Attributes:
         severity: How bad it is.

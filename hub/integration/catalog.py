@@ -26,7 +26,7 @@ class CatalogEntry(Struct, frozen=True):
         manifest: What it says of itself; None when that is broken.
         error: Why the manifest is broken.
         custom: Whether it is in `custom_integrations/`.
-        overrides: Whether it stands in for one that comes with the hub.
+        overrides: Whether it replaces a bundled one.
     """
 
     domain: str

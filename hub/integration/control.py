@@ -1,4 +1,4 @@
-"""What a person does with integrations while the hub runs: list, reload, enable and disable them."""
+"""Control of integrations while the hub runs: list, reload, enable and disable."""
 
 from __future__ import annotations
 

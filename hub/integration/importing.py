@@ -28,7 +28,7 @@ def import_integration(found: CatalogEntry) -> ModuleType:
         if found.manifest is not None and name and name not in {"hub", "integrations", CUSTOM_FOLDER}:
             raise missing_requirement(found.manifest, name) from error
         raise SetupFailed(f"{found.domain} cannot be imported: {error}") from error
-    except (Exception, SystemExit) as error:  # whatever the code of an integration does, the others are set up
+    except (Exception, SystemExit) as error:  # a failing integration must not stop the others
         raise SetupFailed(f"{found.domain} cannot be imported: {type(error).__name__}: {error}") from error
     if not inspect.iscoroutinefunction(getattr(module, "setup", None)):
         raise SetupFailed(f"{found.domain}/__init__.py has no `async def setup`")

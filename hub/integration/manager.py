@@ -218,7 +218,7 @@ class IntegrationManager:
         await self._set_up(self._statuses[domain])
 
     async def _set_up(self, status: Status) -> None:
-        """Set one up and keep what came of it; raises only when it is cancelled."""
+        """Set one up and record the result; raises only when cancelled."""
         domain = status.found.domain
         async with status.lock:
             try:
@@ -234,7 +234,7 @@ class IntegrationManager:
                 assert status.found.manifest is not None  # noqa: S101  it was imported, so it has one
                 missing = missing_requirement(status.found.manifest, error.name or str(error))
                 self._fail(status, missing.message, missing.command)
-            except Exception as error:  # whatever an integration raises, the others go on
+            except Exception as error:  # a failing integration must not stop the others
                 _log.exception("%s could not be set up", domain)
                 self._fail(status, f"{type(error).__name__}: {error}")
             else:
@@ -352,7 +352,7 @@ class IntegrationManager:
                 status.retry = self._tasks.spawn(self._retry(status, 0.0), name=name)
 
     async def _unload(self, status: Status, reason: str) -> None:
-        """Take an integration down; a failure is logged and told, and it counts as unloaded."""
+        """Unload an integration; a failure is logged and opens a repair, and it counts as unloaded."""
         if status.retry is not None:
             status.retry.cancel()
             status.retry = None

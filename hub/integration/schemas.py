@@ -137,7 +137,7 @@ def read_module(domain: str, path: Path) -> ModuleType:
     sys.modules[name] = module  # dataclasses and the like look their module up
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # whatever a schema of somebody else does, the others are still checked
+    except (Exception, SystemExit) as error:  # a failing schema must not stop the checks of the others
         raise SchemaProblem(f"{domain}/{path.name}{_line_of(error, path)}: {type(error).__name__}: {error}") from error
     finally:
         sys.modules.pop(name, None)

@@ -1,4 +1,4 @@
-"""Who may talk to the assistant: a pure decision over a message, its sender and the account's policy."""
+"""Access to the assistant: a pure decision over a message, its sender and the account's policy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hub.security.people import People
 
 
 class DmPolicy(StrEnum):
-    """Who may write directly."""
+    """Policies for direct messages."""
 
     OWNER = "owner"
     PEOPLE = "people"
@@ -31,7 +31,7 @@ class AccessPolicy(Struct, frozen=True):
     """The policy of one account of a channel; the defaults let in the owner alone.
 
     Attributes:
-        dm: Who may write directly.
+        dm: The policy for direct messages.
         allow_from: Further identities that may, typed (`telegram:user:123`).
         group: Which groups are answered.
         groups: Peers of the groups on the allow-list.
@@ -83,7 +83,7 @@ def _authorize_group(inbound: Inbound, policy: AccessPolicy, authority: Authorit
         return AccessVerdict(None, "groups are not answered (group_policy: disabled)")
     if inbound.address.peer not in policy.groups:
         return AccessVerdict(None, f"the group {inbound.address.peer} is not on the list (groups)")
-    # Reactions, edits and joins address nobody and are not answered.
+    # Reactions, edits and joins are not addressed to anyone and get no answer.
     if policy.require_mention and isinstance(inbound, InboundMessage) and not inbound.mentioned:
         return AccessVerdict(None, "the assistant was not addressed (require_mention)")
     # In a group others read and write too: an owner keeps the name there, not the rights.

@@ -1,6 +1,6 @@
 """Asking for approvals in chat: the question goes to the owner's conversation it came from, else where they last wrote.
 
-Never into a group, and never to anybody else: what is asked may hold what only the owner should see.
+Never into a group or to anyone else: a question may contain what only the owner should see.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class ApprovalMessages:
         self._unlisten = bus.listen(EVENT_APPROVAL_REQUESTED, self._requested)
 
     def close(self) -> None:
-        """Tell nothing more."""
+        """Stop sending messages."""
         self._unlisten()
 
     async def _requested(self, event: Event) -> None:

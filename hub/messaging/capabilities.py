@@ -1,4 +1,4 @@
-"""What a channel can do beyond sending text: derived from the methods it has and from its limits."""
+"""Capabilities of channels beyond sending text, derived from their methods and limits."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class CanPoll(Protocol):
 
 @runtime_checkable
 class CanType(Protocol):
-    """A channel that shows that somebody is typing."""
+    """A channel that shows a typing indicator."""
 
     async def typing(self, address: Address) -> None:
         """Show it for as long as the platform does."""
@@ -64,7 +64,7 @@ class CanDraft(Protocol):
 
 
 class Capability(StrEnum):
-    """What a channel can do beyond sending text."""
+    """The capabilities of a channel beyond sending text."""
 
     EDIT = "edit"
     DELETE = "delete"

@@ -65,7 +65,7 @@ class ChannelRegistry:
 
         Args:
             channel: The channel.
-            access: Who may talk through it; the owner alone by default.
+            access: The access rules; by default only the owner may talk through it.
             home: Whether the hub's own conversations are held on it, whose callers the gateway authenticates.
 
         Raises:
@@ -114,7 +114,7 @@ class ChannelRegistry:
 
 
 def _entrance(channel: Channel, receive: ReceiveAs) -> Receive:
-    """Return the way in for one channel: it speaks for its own account and senders, with no rights of its own."""
+    """Return the way in for one channel: it receives messages of its own account and senders and has no rights."""
     name, account, senders = channel.name, channel.account, f"{channel.name}:"
 
     async def enter(inbound: Inbound) -> Receipt:

@@ -23,7 +23,7 @@ _COMMAND = re.compile(r"^/([a-z][a-z_]{0,31})(?:@\S+)?(?:\s+(.*))?$", re.DOTALL)
 
 
 class CommandCall(Struct, frozen=True):
-    """One command as somebody wrote it."""
+    """One command as written."""
 
     name: str
     arguments: str

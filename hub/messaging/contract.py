@@ -54,7 +54,7 @@ class Media(Struct, frozen=True):
 
 
 class SharedLocation(Struct, frozen=True):
-    """A place somebody shared."""
+    """A shared location."""
 
     latitude: float
     longitude: float
@@ -62,7 +62,7 @@ class SharedLocation(Struct, frozen=True):
 
 
 class Contact(Struct, frozen=True):
-    """A contact card somebody shared."""
+    """A shared contact card."""
 
     name: str
     phone: str | None = None
@@ -123,7 +123,7 @@ class ClientMessage(InboundMessage, frozen=True):
 
 
 class InboundEvent(Struct, frozen=True):
-    """Something other than a message that somebody did in a conversation; the tag is its event type on the bus.
+    """An event other than a message in a conversation; the tag is its event type on the bus.
 
     Attributes:
         address: The conversation.
@@ -240,7 +240,7 @@ class OutboundMessage(Struct, frozen=True):
         id: The outbox row's, and the idempotency key.
         reply_to: Platform's id of the message it answers; a channel without replies ignores it.
         media: Only kinds that the channel's limits name.
-        buttons: Rows of buttons, no more than the channel's limits allow.
+        buttons: Rows of buttons, within the channel's limits.
     """
 
     id: str
@@ -273,7 +273,7 @@ class DeliveryState(StrEnum):
 
 
 class Delivery(Struct, frozen=True):
-    """What a channel says about one attempt to send."""
+    """The result of one attempt to send."""
 
     state: DeliveryState
     platform_ids: tuple[str, ...] = ()
@@ -285,7 +285,7 @@ class Delivery(Struct, frozen=True):
 
 
 class TextUnit(StrEnum):
-    """What a platform counts the length of a text in."""
+    """The unit in which a platform counts the length of a text."""
 
     CHARACTERS = "characters"
     UTF16 = "utf16"
@@ -319,7 +319,7 @@ class Channel(Protocol):
     limits: ChannelLimits
 
     async def start(self, receive: Receive) -> None:
-        """Begin to listen; a message is acknowledged to the platform only after `receive` returned."""
+        """Start listening; a message is acknowledged to the platform only after `receive` returned."""
         ...
 
     async def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""What is done with a message or event: one pure decision over it, its caller and what is configured now."""
+"""The decision about a message or event: a pure function of it, its caller and the configuration."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class MessagingSettings(Struct, frozen=True):
 
 
 class Facts(Struct, frozen=True):
-    """What a decision depends on besides the message: all of it as it is now."""
+    """The facts that a decision depends on besides the message."""
 
     policy: AccessPolicy
     people: People
@@ -61,7 +61,7 @@ class Accept(Struct, frozen=True):
 
 
 class Notice(Struct, frozen=True):
-    """The event is told to the hub; `context` carries the sender's authority."""
+    """The event is published in the hub; `context` carries the sender's authority."""
 
     context: Context
 

@@ -82,7 +82,7 @@ class Inbox:
     async def receive(self, inbound: Inbound, context: Context) -> Receipt:
         """Take one message or event; when this returns it is on disk and may be acknowledged to the platform.
 
-        For the registry of channels, which hands each channel an entrance of its own without authority.
+        For the registry of channels, which gives each channel its own entrance without authority.
 
         Returns:
             What was decided. What was seen before gets the first one's receipt, marked as a duplicate.
@@ -135,7 +135,7 @@ class Inbox:
         return Receipt(inbox_id, accepted=True, session_key=session_key, reply=reply)
 
     async def _note(self, inbound: Inbound, context: Context) -> Receipt:
-        """Tell the hub of an event, at least once: what a crash kept from being told is told after the start."""
+        """Publish an event at least once: after a crash, it is published at the next start."""
         inbox_id = new_id()
         known = await self._insert(InboxRow(inbox_id, inbound, context, "event"))
         if known is not None:

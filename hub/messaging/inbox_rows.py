@@ -94,7 +94,7 @@ def queued(connection: SqlConnection) -> list[InboxRow]:
 
 
 def unheard_events(connection: SqlConnection) -> list[tuple[str, str, Context]]:
-    """Return id, JSON and context of the events that the hub was not told of yet."""
+    """Return id, JSON and context of the events that are not published yet."""
     return [(id, stored, context) for id, _, _, context, stored in _open(connection, "event")]
 
 
@@ -109,7 +109,7 @@ def interrupted(connection: SqlConnection, *, run_id: str | None = None) -> list
 
 
 def clear_rejected(connection: SqlConnection) -> None:
-    """Forget the oldest refused messages: anybody can send those, and no disk holds them all."""
+    """Delete the oldest refused messages, which anyone can send in any number."""
     connection.execute(
         "DELETE FROM inbox WHERE state = 'rejected' AND position <="
         " (SELECT position FROM inbox WHERE state = 'rejected' ORDER BY position DESC LIMIT 1 OFFSET ?)",

@@ -1,7 +1,7 @@
 """The outbox: replies are written ahead, sent in order within a chat, and done only when the platform said so.
 
 A row goes pending → sending → delivered. What was `sending` when the hub died is `unknown`: it is sent again only on
-channels that show the same id once; elsewhere the operator is told. A permanent refusal is kept as a dead letter.
+channels that show the same id once; elsewhere there is a repair. A permanent refusal is kept as a dead letter.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Outbox:
         return ids
 
     def notify(self, address: Address) -> None:
-        """Begin to send what is pending for a chat."""
+        """Start sending pending messages of a chat."""
         self._wake((address.channel, address.account, address.peer))
 
     async def counts(self) -> dict[str, int]:
@@ -257,7 +257,7 @@ class Outbox:
             state = DeliveryState.TRANSIENT
         if state is DeliveryState.DELIVERED:
             if idempotent:
-                # Losing this to a crash sends the message again, on a channel that shows it once: nobody waits for it.
+                # Losing this to a crash sends it again, on a channel that shows it once, so nothing waits for it.
                 self._settling.add(row["id"])
                 self._tasks.spawn(self._mark_delivered(row["id"], delivery), name="outbox mark delivered")
             else:

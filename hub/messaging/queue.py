@@ -30,7 +30,7 @@ class MessageQueue:
     """Runs agents for accepted messages, and hands their replies to the outbox.
 
     Args:
-        router: Has the settings in force.
+        router: Has the current settings.
         tasks: Owner of the runs.
     """
 
@@ -84,7 +84,7 @@ class MessageQueue:
         return known or Receipt(inbox_id, accepted=True, session_key=session_key, run_id=run_id)
 
     async def recover(self) -> int:
-        """Take up what a stop or a crash left: queued messages are answered, senders of interrupted ones are told.
+        """Resume after a stop or a crash: queued messages are answered, senders of interrupted ones are notified.
 
         Returns:
             How many messages are answered again.

@@ -16,7 +16,7 @@ def prune(connection: SqlConnection, before_ms: int) -> None:
     """Take out what is older; runs in the writer thread.
 
     A message that was handled keeps its row without its words, so that it is handled once, ever. Refused messages and
-    what was sent, or could not be, go, and so do runs that nobody waits for; the transcripts keep what was said.
+    what was sent, or could not be, go, and so do finished runs; the transcripts keep the conversations.
 
     Args:
         connection: Inside a transaction.

@@ -19,7 +19,7 @@ class Router:
 
     Args:
         people: The people of this home as configured now.
-        settings: The settings in force now.
+        settings: The current settings.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Router:
 
     @property
     def settings(self) -> MessagingSettings:
-        """The settings in force now."""
+        """The current settings."""
         return self._settings()
 
     def decide(self, inbound: Inbound, context: Context) -> Accept | CommandCall | Notice | Refuse:

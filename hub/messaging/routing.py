@@ -14,7 +14,7 @@ from hub.sessions.keys import channel_key, direct_key, group_key, main_key
 
 
 class DmScope(StrEnum):
-    """How direct conversations are told apart."""
+    """How direct conversations are separated."""
 
     AUTO = "auto"
     MAIN = "main"

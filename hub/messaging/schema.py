@@ -69,7 +69,7 @@ SECTIONS = (
 def _bound_agents_exist(config: Mapping[str, Any], report: CheckReport) -> None:
     stated = config.get("agents")
     if stated is None:
-        return  # they are broken, and told of by themselves
+        return  # they are broken and have their own errors
     agents = [agent["id"] for agent in stated] or [DEFAULT_AGENT]
     for index, binding in enumerate(config.get("bindings") or ()):
         if binding["agent"] not in agents:
@@ -84,9 +84,9 @@ def _bound_agents_exist(config: Mapping[str, Any], report: CheckReport) -> None:
 CROSS_CHECKS: Mapping[str, CrossCheck] = {"bindings": _bound_agents_exist}
 
 ACCESS_KEYS: Mapping[Any, Any] = {
-    Optional("dm_policy", default="owner", description="Who may write directly: owner, people, allowlist or open."): In(
-        [each.value for each in DmPolicy]
-    ),
+    Optional(
+        "dm_policy", default="owner", description="Direct messages are accepted from: owner, people, allowlist or open."
+    ): In([each.value for each in DmPolicy]),
     Optional("allow_from", default=list, description="Further identities that may, such as telegram:user:123."): (
         ensure_list(string)
     ),

@@ -62,5 +62,5 @@ class ReplyOutbox(Protocol):
         ...
 
     def notify(self, address: Address) -> None:
-        """Begin to send what is pending for a chat."""
+        """Start sending pending messages of a chat."""
         ...

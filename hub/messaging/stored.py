@@ -31,7 +31,7 @@ def dump_inbound(inbound: Inbound) -> str:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, str):  # a kind of its own, such as the text of a secret
+    if isinstance(value, str):  # a subclass, such as a secret or a phrase
         return str(value)
     raise TypeError(f"{type(value).__name__} is not JSON")
 

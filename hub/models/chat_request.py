@@ -32,7 +32,7 @@ def chat_messages(request: ModelRequest, *, reasoning: bool = False, signatures:
 class ChatHistory:
     """The conversations that were sent last: of each, only what was added since is put into the format.
 
-    What is kept of one holds as long as its messages are the first of those to be sent.
+    A prepared request stays valid as long as its messages come first in the next one.
     """
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class ChatHistory:
 
 
 class _Sent(Struct, frozen=True):
-    """Messages, in the format, and the images of results behind which no message stands yet."""
+    """Messages in the format, and images of results that are not attached to a message yet."""
 
     messages: tuple[Message, ...] = ()
     said: tuple[dict[str, Any], ...] = ()
@@ -107,7 +107,7 @@ def chat_tools(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
 
 
 def known_call_ids(messages: Sequence[Message]) -> set[str]:
-    """Return the ids of all tool calls so far, so that a new one can be told from them."""
+    """Return the ids of all tool calls so far, so that a new one differs from them."""
     return {call.id for message in messages for call in message.content if type(call) is ToolCallBlock}
 
 

@@ -128,7 +128,7 @@ def clean_message(text: str, secrets: Iterable[Secret] = ()) -> str:
 _SENTENCES: dict[type[ModelError], str] = {
     AuthError: "{provider} refuses its key",
     BillingError: "{provider} needs payment",
-    RateLimited: "{provider} takes no more calls for now",
+    RateLimited: "{provider} accepts no more calls for now",
     ContextOverflow: "The conversation is longer than the window of {provider}/{model}",
     Overloaded: "{provider} is failing",
     ModelTimeout: "{provider} did not answer in time",
@@ -150,7 +150,7 @@ def make_error(
     """Return the typed error of a failed call, in words for people and free of keys.
 
     Args:
-        provider, model: Who failed.
+        provider, model: The provider and model that failed.
         status: HTTP status, if any.
         message: What the server says.
         code: Its `code` and `type`.

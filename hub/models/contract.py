@@ -20,7 +20,7 @@ DEFAULT_TIMEOUT_S = 120.0
 
 
 class Role(StrEnum):
-    """Who says a message."""
+    """The role of a message."""
 
     USER = "user"
     ASSISTANT = "assistant"
@@ -44,7 +44,7 @@ class TextBlock(Struct, frozen=True):
 
 
 class Thinking(Struct, frozen=True):
-    """What a model thought aloud; `signature` is the provider's, to be sent back unchanged."""
+    """The visible thinking of a model; `signature` is the provider's, to be sent back unchanged."""
 
     text: str
     signature: str | None = None
@@ -77,7 +77,7 @@ class Message(Struct, frozen=True):
     """One message of a conversation.
 
     Attributes:
-        role: Who says it.
+        role: The speaker.
         content: Its blocks, in order.
         tool_call_id: For a tool result: the call it answers.
         tool_name: For a tool result: the tool.
@@ -138,7 +138,7 @@ def tool_result(call: ToolCallBlock, output: str, *, is_error: bool = False) -> 
 
 
 class ToolSpec(Struct, frozen=True):
-    """What a model is told about a tool; `parameters` is JSON Schema of an object."""
+    """A tool as described to a model; `parameters` is JSON Schema of an object."""
 
     name: str
     description: str
@@ -247,7 +247,7 @@ ModelEvent = TextDelta | ThinkingDelta | ToolCallEvent | UsageEvent | StopEvent
 
 
 class ModelInfo(Struct, frozen=True):
-    """What is known of a model.
+    """The properties of a model.
 
     Attributes:
         id: As the provider knows it.
@@ -329,13 +329,13 @@ class AuthError(ModelError):
 
 
 class BillingError(ModelError):
-    """The provider wants to be paid."""
+    """The provider needs payment."""
 
     code = "MODEL_BILLING"
 
 
 class RateLimited(ModelError):
-    """Too many calls; `retry_after_s` says when to come back, when the provider told."""
+    """Too many calls; `retry_after_s` says when to come back, if the provider says so."""
 
     code = "MODEL_RATE_LIMITED"
     http_status = 429
@@ -363,7 +363,7 @@ class ModelTimeout(ModelError):
 
 
 class FormatError(ModelError):
-    """The provider refused the request's form, or answered in a form nobody understands."""
+    """The provider refused the request's form, or answered in an unknown form."""
 
     code = "MODEL_FORMAT"
 

@@ -51,7 +51,7 @@ Step = Again | Next | GiveUp
 
 
 class Attempt(Struct, frozen=True):
-    """What `on_attempt` is told before each call.
+    """The data passed to `on_attempt` before each call.
 
     Attributes:
         candidate: The model that is called now.

@@ -1,4 +1,4 @@
-"""The health of a provider: what failed last, whether it is set aside for a while, and the repair that tells people."""
+"""The health of a provider: its last error, whether it is set aside for a while, and its repair."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of models: from the configuration, the provider's own list, and the catalog, in this order of trust."""
+"""Properties of models: from the configuration, the provider's own list, and the catalog, in this order of trust."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ModelInfos:
     def info(
         self, config: ProviderConfig, model_id: str, known: Callable[[str], ModelInfo | None] | None = None
     ) -> ModelInfo:
-        """Return what is known of one model without asking anybody.
+        """Return the known properties of a model without a request.
 
         Args:
             config: Its provider.

@@ -30,15 +30,15 @@ from hub.models.health import Health
 _log = logging.getLogger(__name__)
 
 ARGUMENTS_DEPTH_LIMIT = 64
-"""Arguments of tools that are nested deeper are not looked at: encoders and walks further on are recursive."""
+"""Tool arguments nested deeper are refused, since encoders and later walks are recursive."""
 
 
 class ManagedProvider:
     """Wraps a provider; is one itself.
 
     Args:
-        inner: Who does the work.
-        info_of: What is known of a model of this provider.
+        inner: The wrapped provider.
+        info_of: Returns the properties of a model of this provider.
         health: Told how each call ended.
         idle: Called when the last call ends after `retire`, to close it.
     """
@@ -87,7 +87,7 @@ class ManagedProvider:
         except Exception as error:  # an integration's mistake must reach people as an error of that provider
             _log.exception("provider %s failed on model %s", self.name, request.model)
             raise FormatError(
-                f"The provider {self.name} failed in an unexpected way ({type(error).__name__}); the log tells more."
+                f"The provider {self.name} failed in an unexpected way ({type(error).__name__}); see the log."
             ) from error
         finally:
             if isinstance(events, AsyncGenerator):
@@ -130,7 +130,7 @@ def bounded_call(call: ToolCallBlock) -> ToolCallBlock:
 
 
 def priced(usage: Usage, info: ModelInfo) -> Usage:
-    """Return the usage with its cost: by the prices that are known here, else as the provider told it."""
+    """Return the usage with its cost: by known prices, else as reported by the provider."""
     cost_usd = info.cost_usd(usage)
     return usage if cost_usd is None else replace(usage, cost_usd=cost_usd)
 

@@ -68,7 +68,7 @@ class OllamaProbe:
 
 
 async def probe_ollama(tags_url: str) -> OllamaState:
-    """Ask an Ollama for its models; whatever else answers, or nothing, is no Ollama."""
+    """Ask an Ollama for its models; any other answer means there is none."""
     import aiohttp
 
     timeout = aiohttp.ClientTimeout(total=PROBE_TIMEOUT_S)

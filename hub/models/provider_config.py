@@ -1,4 +1,4 @@
-"""What a provider is made from: its part of the configuration, or what the environment tells, as data."""
+"""The configuration of a provider, from its section or from the environment, as data."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class ModelRegistry:
         config: The validated `models:` section; None is an empty one.
         bus: Told when other models may be meant.
         clock: Time.
-        repairs: Where refused keys are told.
+        repairs: A refused key opens a repair.
         environment: Where keys are looked for; the process's own without it.
         speakers: The integration that speaks each API, to name it when it is not set up.
     """
@@ -77,7 +77,7 @@ class ModelRegistry:
     # -- life ---------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Begin to look for an Ollama, and load the default model's provider; call it when integrations are set up."""
+        """Start looking for an Ollama, and load the default model's provider; call it when integrations are set up."""
         self._start_probe()
         self._tasks.spawn(self._warm_up(), name="load the default model's provider")
 
@@ -156,7 +156,7 @@ class ModelRegistry:
 
         Raises:
             NotFound: Nothing has that name.
-            Unavailable: Its integration is not set up, or nobody can tell what its default model is.
+            Unavailable: Its integration is not set up, or its default model is unknown.
             AuthError: It has no key.
         """
         key = ref or "default"
@@ -201,13 +201,13 @@ class ModelRegistry:
         return sorted(found.values(), key=self._is_aside)
 
     async def list(self) -> Infos:
-        """Return all models that can be told: of the configuration, the catalog and the providers' own lists."""
+        """Return all known models: of the configuration, the catalog and the providers' own lists."""
         usable = [config for config in self._providers.values() if self._obstacle(config) is None]
         lists = await asyncio.gather(*(self._models_of(config) for config in usable))
         return [info for infos in lists for info in infos]
 
     def describe(self, ref: str | None = None) -> dict[str, Any]:
-        """Return the model that `ref` means now as plain data, `ref` and `reason`; asks nobody, see `resolve`."""
+        """Return the model that `ref` means now as plain data, `ref` and `reason`, without a request; see `resolve`."""
         try:
             choice = self._named(ref) or self._auto()
         except HubError as error:
@@ -219,7 +219,7 @@ class ModelRegistry:
         return {"ref": f"{choice.provider}/{model_id}" if model_id else choice.provider, "reason": choice.reason}
 
     def status(self) -> dict[str, Any]:
-        """Return the state of models as plain data; asks nobody."""
+        """Return the state of models as plain data, without a request."""
         return {
             "default": self._section["default"],
             "resolved": self.describe(),
@@ -238,7 +238,7 @@ class ModelRegistry:
         return choose_auto([Option(config, self._auto_obstacle(config)) for config in self._providers.values()])
 
     def _auto_obstacle(self, config: ProviderConfig) -> str | None:
-        # A provider that a person configured is never passed over because its packages are missing: they are told.
+        # A provider that a person configured is never skipped because its packages are missing: an error says so.
         if config.origin is KeyOrigin.CONFIGURATION:
             return "it has no key" if config.lacks_key else None
         return self._obstacle(config)

@@ -14,8 +14,8 @@ class Resolved(Struct, frozen=True):
     """A model ready to be called.
 
     Attributes:
-        provider: Who runs it; fits, prices and notes each call.
-        info: What is known of it; `info.id` is the request's `model`.
+        provider: Its provider, which fits, prices and records each call.
+        info: Its properties; `info.id` is the request's `model`.
         ref: `provider/id`.
         reason: Why it was picked, for status and people.
         timeout_s: For the request.

@@ -97,7 +97,7 @@ MODEL_SCHEMA = {
     Optional("tools", description="Whether it can call tools"): boolean,
     Optional("images", description="Whether it sees images"): boolean,
     Optional("thinking", description="Whether it can think before it answers"): boolean,
-    Optional("params", description="Further parameters, sent as they are"): {string: object},
+    Optional("params", description="Further parameters, sent unchanged"): {string: object},
 }
 
 PROVIDER_SCHEMA = {
@@ -114,7 +114,7 @@ PROVIDER_SCHEMA = {
         "timeout_s", default=DEFAULT_TIMEOUT_S, description="Seconds until the first event, then between two"
     ): All(positive_seconds, Range(max=3_600)),
     Optional("proxy", description="HTTP proxy to reach it through; the environment's proxies are not used"): url,
-    Optional("params", description="Further parameters of every call, sent as they are"): {string: object},
+    Optional("params", description="Further parameters of every call, sent unchanged"): {string: object},
 }
 
 MODELS_SCHEMA = Schema(

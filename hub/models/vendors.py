@@ -1,4 +1,4 @@
-"""What is known of those who run models: how they are spoken to, where they listen, which variable holds their key."""
+"""Vendors of models: their API, address, and the variable of their key."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Vendor(Struct, frozen=True):
         base_url: Where it listens, for those spoken to by our own client.
         key_variables: Environment variables that may hold its key, the first that is set counts.
         base_url_variable: Environment variable that may hold another address.
-        default_model: What is used when nobody chose a model.
+        default_model: The model used when none is chosen.
         needs_key: Whether it answers only with a key.
     """
 

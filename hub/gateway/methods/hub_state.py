@@ -49,7 +49,7 @@ class HubState:
 
     Args:
         gateway: Whose state it is.
-        repairs: What wants mending.
+        repairs: The open repairs.
         codes: Makes sign-in codes.
         log: The latest lines.
         facts: Of the parts.

@@ -145,8 +145,8 @@ async def test_words_from_outside_do_not_choose_what_lasts(house: TidyHouse) -> 
     assert await house.changes() == []
 
 
-async def test_who_stands_for_nobody_has_no_memory_to_tidy_up(house: TidyHouse) -> None:
-    with pytest.raises(Forbidden, match="nobody of this home"):
+async def test_a_token_of_no_person_has_no_memory_to_tidy(house: TidyHouse) -> None:
+    with pytest.raises(Forbidden, match="not a person of this home"):
         await house.tidy(Authority("token:1"))
 
 
