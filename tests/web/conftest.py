@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 import pytest_asyncio
@@ -81,10 +82,7 @@ async def signed_in(chromium: Chromium, cookies: StorageState) -> BrowserContext
 async def page(signed_in: BrowserContext) -> Page:
     """A signed-in page on a fresh conversation."""
     page = await signed_in.new_page()
-    await page.goto("/chat")
-    await is_ready(page)
-    await page.get_by_role("button", name="New conversation").click()
-    await page.wait_for_url("**/chat?session=*")
+    await page.goto(f"/chat?session=agent:main:webchat:direct:{uuid4().hex}")
     await is_ready(page)
     return page
 

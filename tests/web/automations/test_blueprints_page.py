@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import pytest
@@ -119,21 +118,6 @@ async def test_the_inputs_of_an_automation_can_be_filled_in_again(signed_in: Bro
     assert found["use_blueprint"]["input"] == {"what": "two", "loud": 2}
 
 
-async def test_a_pasted_blueprint_is_shown_before_it_is_written(signed_in: BrowserContext, hub: HubProcess) -> None:
-    page = await opened(signed_in, "/blueprints")
-    await page.get_by_text("Import a blueprint").click()
-
-    await page.get_by_label("Or its text").fill(BLUEPRINT.replace("Tell when it rings", "Pasted"))
-    await page.get_by_role("button", name="Look at it first").click()
-    await expect(page.get_by_role("heading", name="Pasted")).to_be_visible()
-    await expect(page.get_by_text("Which event, How loud")).to_be_visible()
-    assert not list(hub.home.glob("blueprints/automation/imported/pasted.yaml"))
-    await page.get_by_role("button", name="Import it").click()
-
-    await page.wait_for_url("**/blueprints/use?**")
-    assert "name: Pasted" in (hub.home / "blueprints/automation/imported/pasted.yaml").read_text()
-
-
 async def test_a_file_can_be_chosen(signed_in: BrowserContext) -> None:
     page = await opened(signed_in, "/blueprints")
     await page.get_by_text("Import a blueprint").click()
@@ -145,20 +129,6 @@ async def test_a_file_can_be_chosen(signed_in: BrowserContext) -> None:
     await page.get_by_role("button", name="Look at it first").click()
 
     await expect(page.get_by_role("heading", name="Aus der Datei, für später")).to_be_visible()
-
-
-async def test_a_text_that_is_no_blueprint_is_refused_with_its_line(
-    signed_in: BrowserContext, chromium: Chromium
-) -> None:
-    chromium.allowed.append("status of 422")
-    page = await opened(signed_in, "/blueprints")
-    await page.get_by_text("Import a blueprint").click()
-
-    await page.get_by_label("Or its text").fill(BLUEPRINT.replace("!input what", "!input waht"))
-    await page.get_by_role("button", name="Look at it first").click()
-
-    await expect(page.get_by_role("alert")).to_contain_text(re.compile(r"Line \d+: there is no input waht.*what"))
-    await expect(page.get_by_label("Or its text")).to_have_value(re.compile("waht"))
 
 
 async def test_one_from_a_url_is_kept_up_to_date_and_removed(
@@ -189,19 +159,6 @@ async def test_one_from_a_url_is_kept_up_to_date_and_removed(
 
     await expect(card(page, "From afar")).to_have_count(0)
     assert not file.exists()
-
-
-async def test_one_that_is_used_is_not_removed(signed_in: BrowserContext, hub: HubProcess, chromium: Chromium) -> None:
-    chromium.allowed.append("status of 409")
-    path = shelved(hub, "Needed")
-    hub.rpc("blueprint.use", {"path": path, "input": {"what": "x"}, "alias": "It needs it"})
-    page = await opened(signed_in, "/blueprints")
-    await expect(card(page, "Needed").get_by_role("link", name="It needs it")).to_be_visible()
-
-    await card(page, "Needed").locator("summary").click()
-    await page.get_by_role("button", name="Remove it").click()
-
-    await expect(page.get_by_role("alert")).to_contain_text("is used by It needs it")
 
 
 async def test_the_pages_are_accessible_and_fit(signed_in: BrowserContext, hub: HubProcess) -> None:

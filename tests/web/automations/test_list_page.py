@@ -121,19 +121,6 @@ async def test_the_list_tells_what_each_automation_is_about(signed_in: BrowserCo
     await expect(page.locator(".cm-activeLine")).to_contain_text("evnt")
 
 
-async def test_the_list_is_searched_and_filtered(signed_in: BrowserContext) -> None:
-    page = await opened(signed_in, "/automations")
-
-    await page.get_by_role("searchbox", name="Find an automation").fill("door")
-    await page.get_by_role("button", name="Find").click()
-    await expect(page.locator(".automation-card")).to_have_count(1)
-    await page.get_by_role("link", name="Unavailable").click()
-
-    await expect(page.get_by_text("No automations match.")).to_be_visible()
-    await page.get_by_role("link", name="Show all").click()
-    await expect(page.locator(".automation-card")).to_have_count(3)
-
-
 async def test_an_automation_is_made_with_the_form(signed_in: BrowserContext, hub: HubProcess) -> None:
     page = await opened(signed_in, "/automations/new")
 
@@ -272,37 +259,6 @@ async def test_a_trace_is_downloaded_and_looked_at_again(signed_in: BrowserConte
 
     await expect(page.get_by_text("imported").first).to_be_visible()
     await expect(page.get_by_role("link", name="event: tick ×3: done")).to_be_visible()
-
-
-async def test_why_another_did_not_run_is_told(signed_in: BrowserContext, hub: HubProcess) -> None:
-    hub.rpc("event.fire", {"type": "door"})
-
-    page = await opened(signed_in, "/automations/never")
-    await expect(page.get_by_text("Triggered, but did not run:")).to_be_visible()
-    await page.get_by_role("link", name="Why it did not run").click()
-    section = page.get_by_role("region", name="Did not run")
-    await expect(section).to_contain_text("a condition was not met")
-    await expect(section).to_contain_text("automation.lamp")
-    await page.goto("/automations/history?outcome=conditions")
-    await expect(page.get_by_role("region", name="Did not run").get_by_role("link", name="Never").first).to_be_visible()
-
-
-async def test_trying_out_tells_what_would_happen_and_does_nothing(signed_in: BrowserContext) -> None:
-    page = await opened(signed_in, "/automations/lamp")
-    await page.get_by_label("Which trigger fires").select_option("0")
-    await page.get_by_role("button", name="Try it out").click()
-
-    await expect(page.get_by_text("It would run.")).to_be_visible()
-    await page.goto("/automations/never?test=0")
-    await expect(page.get_by_text("It would not run:")).to_be_visible()
-
-
-async def test_the_past_tells_when_it_would_have_run(signed_in: BrowserContext) -> None:
-    page = await opened(signed_in, "/automations/lamp")
-
-    await page.get_by_role("button", name="One day").click()
-
-    await expect(page.get_by_text("It would have run")).to_be_visible()
 
 
 async def test_the_list_changes_while_one_looks(signed_in: BrowserContext, hub: HubProcess) -> None:

@@ -1,7 +1,8 @@
-"""Automations, blueprints, scripts and the developer's pages in a browser without scripts."""
+"""Automations, blueprints and scripts in a browser without scripts."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -82,26 +83,37 @@ async def test_a_script_is_written_and_run(plain: PlainBrowser, hub: HubProcess)
     assert "It ran." in plain.text()
 
 
-async def test_states_events_services_and_templates_are_forms(plain: PlainBrowser) -> None:
-    await plain.goto("/developer/events")
-    plain.fill("Its type", "doorbell_rang")
-    await plain.press("Fire event")
-    assert "doorbell_rang" in plain.text("#events")
+async def test_a_pasted_blueprint_is_shown_before_it_is_written(plain: PlainBrowser, hub: HubProcess) -> None:
+    await plain.goto("/blueprints")
 
-    await plain.goto("/developer")
-    plain.fill("Entity", "sensor.plain")
-    plain.fill("State", "7")
-    await plain.press("Set it")
-    plain.fill("Words", "plain")
-    await plain.press("Filter")
-    assert "7" in plain.text("#s-sensor-plain")
+    plain.fill("Or its text", BLUEPRINT.replace("Tell when it rings", "Pasted"))
+    await plain.press("Look at it first")
+    assert "Pasted" in plain.texts("h1, h2, h3")
+    assert "Which event, How loud" in plain.text()
+    assert not list(hub.home.glob("blueprints/automation/imported/pasted.yaml"))
+    await plain.press("Import it")
 
-    await plain.goto("/developer/services?service=script.greet")
-    plain.fill("Whom", "all")
-    await plain.press("Call service")
-    assert "Hello all" in plain.text()
+    assert plain.url.startswith(f"{hub.url}/blueprints/use?")
+    assert "name: Pasted" in (hub.home / "blueprints/automation/imported/pasted.yaml").read_text()
 
-    await plain.goto("/developer/templates")
-    plain.fill("Template", "{{ states('sensor.plain') }}")
-    await plain.press("Preview")
-    assert plain.text("#preview pre") == "7"
+
+async def test_a_text_that_is_no_blueprint_is_refused_with_its_line(plain: PlainBrowser) -> None:
+    await plain.goto("/blueprints")
+
+    plain.fill("Or its text", BLUEPRINT.replace("!input what", "!input waht"))
+    await plain.press("Look at it first")
+
+    assert re.search(r"Line \d+: there is no input waht.*what", plain.text("[role=alert]"))
+    assert "waht" in plain.value("Or its text")
+
+
+async def test_a_blueprint_that_is_used_is_not_removed(plain: PlainBrowser, hub: HubProcess) -> None:
+    text = BLUEPRINT.replace("Tell when it rings", "Needed")
+    hub.rpc("blueprint.import", {"text": text, "path": "tests/Needed.yaml"})
+    hub.rpc("blueprint.use", {"path": "tests/Needed.yaml", "input": {"what": "x"}, "alias": "It needs it"})
+    await plain.goto("/blueprints")
+    assert "It needs it" in plain.links("Needed")
+
+    await plain.press("Remove it", within=f"[aria-labelledby='{plain.region('Needed')['aria-labelledby']}']")
+
+    assert "is used by It needs it" in plain.text("[role=alert]")

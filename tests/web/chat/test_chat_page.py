@@ -59,16 +59,13 @@ async def test_a_tool_call_is_a_card_that_opens_and_stays_open(page: Page, model
     await expect(card.get_by_text("AGENTS.md")).to_be_visible()
 
 
-@pytest.mark.parametrize("how", ["button", "escape"])
-async def test_a_run_can_be_stopped(page: Page, model_server: OpenAIServer, how: str) -> None:
+@pytest.mark.parametrize(("where", "key"), [("button.stop", "Enter"), ("#message", "Escape")], ids=["button", "escape"])
+async def test_a_run_can_be_stopped(page: Page, model_server: OpenAIServer, where: str, key: str) -> None:
     model_server.queue([{"text": "I begin to"}, {"hold": "never"}])
     await say(page, "write a book")
     await expect(page.get_by_role("log").get_by_text("I begin to")).to_be_visible()
 
-    if how == "button":
-        await page.get_by_role("button", name="Stop").click()
-    else:
-        await page.keyboard.press("Escape")
+    await page.locator(where).press(key)
 
     await expect(page.get_by_role("log").get_by_text("Stopped")).to_be_visible()
     await expect(page.get_by_role("button", name="Stop")).to_be_hidden()
@@ -209,7 +206,12 @@ async def test_two_tabs_recover_by_themselves_when_the_hub_restarts(
     await expect(second.get_by_role("textbox", name="Message")).to_have_value("a draft")
 
 
-async def test_a_conversation_has_an_address(page: Page) -> None:
+async def test_a_new_conversation_has_an_address(page: Page) -> None:
+    before = page.url
+
+    await page.get_by_role("button", name="New conversation").click()
+
+    await page.wait_for_url(lambda url: url != before)
     key = parse_qs(urlsplit(page.url).query)["session"][0]
 
     assert key.startswith("agent:main:webchat:direct:")
