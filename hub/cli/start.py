@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
+import logging
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -21,8 +24,7 @@ from hub.cli.options import home_option
 @click.option("--verbose", "-v", is_flag=True, help="Log more.")
 @home_option
 @click.option("--json", "as_json", is_flag=True, help="Print address and sign-in link as a line of JSON.")
-@click.pass_context
-def command(ctx: click.Context, host: str | None, port: int | None, verbose: bool, home: Path, as_json: bool) -> None:
+def command(host: str | None, port: int | None, verbose: bool, home: Path, as_json: bool) -> None:
     """Run the hub on a home directory, which is made when it is not there; stop it with Ctrl+C.
 
     Example:
@@ -34,7 +36,7 @@ def command(ctx: click.Context, host: str | None, port: int | None, verbose: boo
 
     host = None if host is None else _checked_host(host)
     on_ready = _print_line if as_json else None
-    ctx.exit(run(StartOptions(home=home, host=host, port=port, verbose=verbose, on_ready=on_ready)))
+    _end(run(StartOptions(home=home, host=host, port=port, verbose=verbose, on_ready=on_ready)))
 
 
 def _checked_host(host: str) -> str:
@@ -45,6 +47,18 @@ def _checked_host(host: str) -> str:
         return bind_address(host)
     except SchemaError as error:
         raise click.BadParameter(str(error.msg), param_hint="--host") from error
+
+
+def _end(code: int) -> NoReturn:
+    """End the process without waiting for the threads that watch files: they look up to 200 ms later.
+
+    Everything that is to be kept has been written and closed.
+    """
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            stream.flush()
+    os._exit(code)
 
 
 def _print_line(told: Mapping[str, Any]) -> None:
