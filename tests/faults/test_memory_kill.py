@@ -13,6 +13,7 @@ import pytest
 
 from tests.e2e.memories import Memories, at_server, corpus, is_worker
 from tests.e2e.talk import until
+from tests.lengths import rounds
 from tests.servers.embedding_server import EmbeddingServer
 from tests.servers.hub_process import HubProcess
 
@@ -109,7 +110,7 @@ def test_a_worker_killed_under_searches_fails_none_of_them(home: Memories) -> No
         return home.search(QUESTION)
 
     with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(ask, range(60)))
+        answers = list(pool.map(ask, range(rounds(60, 40))))
 
     assert all(answer["hits"][0]["path"] == PLACE for answer in answers)
     assert any(answer["engines"] == GREP for answer in answers)

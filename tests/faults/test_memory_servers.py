@@ -64,6 +64,7 @@ def test_a_server_that_is_away_at_the_start_and_comes_later_is_used_then(home: M
     server.start(port)
     try:
         back = home.until_found(QUESTION, PLACE, by="vectors:exact")
+        home.write("memory/2026-01-02.md", "# A day\n")  # whatever changes is looked at sooner than after a failure
         until(lambda: home.repairs() == [], 60)
     finally:
         server.stop()
@@ -162,6 +163,7 @@ def test_a_chroma_server_that_goes_and_comes_is_done_without_meanwhile(
         chroma.start()
 
         back = home.until_found(QUESTION, PLACE, by="vectors:chroma")
+        home.write("memory/2026-01-02.md", "# A day\n")  # whatever changes is looked at sooner than after a failure
         until(lambda: home.repairs() == [], 60)
     finally:
         chroma.stop()

@@ -18,6 +18,7 @@ from hub.memory.own_scope import own_scope
 from hub.memory.scope import MemoryProvenance
 from hub.models.contract import user_message
 from hub.sessions.entry import message_entry
+from tests.lengths import LONG
 from tests.security_review.besieged import SESSION, Besieged, besieged
 from tests.security_review.canaries import house_memory
 from tests.security_review.test_laundering import tool_call
@@ -70,7 +71,12 @@ def configuration(keywords: str, vectors: str, url: str) -> str:
     )
 
 
-@pytest.fixture(params=["fts5-exact", "whoosh-chroma"])
+OURS, OTHERS = "fts5-exact", "whoosh-chroma"
+with_ours = pytest.mark.parametrize("house", [OURS, OTHERS] if LONG else [OURS], indirect=True)
+"""What the other engines do with it is tried in a long run; in each one they forget words, a file, and while away."""
+
+
+@pytest.fixture(params=[OURS, OTHERS])
 async def house(request: pytest.FixtureRequest, tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[Besieged]:
     keywords, vectors = request.param.split("-")
     if vectors == "chroma":
@@ -133,6 +139,7 @@ async def test_what_is_forgotten_while_there_is_no_worker_is_in_no_file(house: B
     assert await left(house, SECRET_WORD) == []
 
 
+@with_ours
 @pytest.mark.parametrize("what", [{"query": SECRET_WORD}, {"session": SESSION}, {"person": "me"}])
 async def test_what_is_forgotten_of_a_conversation_is_in_its_transcript_alone(
     house: Besieged, what: dict[str, str]
@@ -169,6 +176,7 @@ async def test_a_whole_file_and_what_was_told_of_it_goes(house: Besieged) -> Non
     assert await left(house, SECRET_WORD) == []
 
 
+@with_ours
 async def test_what_was_edited_and_undone_and_imported_goes_too(house: Besieged) -> None:
     await furnish(house)
     read = await house.rpc("memory.read", {"path": "MEMORY.md"})
@@ -238,6 +246,7 @@ async def test_what_was_forgotten_elsewhere_stands_in_no_note_of_a_conversation_
         assert SECRET_WORD not in str(openai_server.requests()[-1]["body"])
 
 
+@with_ours
 async def test_no_answer_that_is_kept_for_repeats_holds_words_of_memory(house: Besieged) -> None:
     """A retry is told that it was done, and where; the words stand in memory, as long as they do."""
     added = await add(house, with_word(0))

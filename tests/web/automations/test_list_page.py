@@ -56,11 +56,9 @@ READY = "html[data-ready][data-live=on]"
 EDITOR = "#yaml-editor[data-ready]"
 PAGES = {
     "/automations": READY,
-    "/automations?state=unavailable": READY,
     "/automations?q=nothing+like+that": READY,
     "/automations/history": READY,
     "/automations/new": READY,
-    "/automations/new?as=yaml": EDITOR,
     "/automations/lamp": READY,
     "/automations/lamp?test=0": READY,
     "/automations/lamp?since=1d": READY,
