@@ -32,13 +32,13 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 class Chunk(Struct, frozen=True):
-    """A passage as it is indexed.
+    """A passage of the index.
 
     Attributes:
         start_line, end_line: From 1, inclusive; of an entry with the line that tells its source.
         text: What it says, line for line as in the file; of an entry without list mark and source.
         title: The file's.
-        headings: Those it stands under, the outermost first, without the title.
+        headings: Its headings, the outermost first, without the title.
         kind, person, session: As its source line or the file's front matter says.
         day: `YYYY-MM-DD` on which it was said, or that the file or a heading is about.
         trusted: Whether it came from this home's people.
@@ -66,7 +66,7 @@ class Chunk(Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """Hash of all that is indexed of it; where in the file it stands is not."""
+        """Hash of its indexed content, without its place in the file."""
         parts = (
             *(self.text, self.title, "\x1f".join(self.headings), "\x1f".join(self.marks)),
             *(self.kind or "", self.person or "", self.session or "", self.day or "", str(self.trusted)),

@@ -18,7 +18,7 @@ EVENT_CHANGED = "memory_changed"
 """Fired after the files or the index of an agent's memory changed, whoever changed them; data: `agent`."""
 
 BY_HAND = "by hand"
-"""The session key of an entry that nobody said in a conversation."""
+"""The session key of an entry from outside any conversation."""
 
 ENTRY_LIMIT = 4_000
 """Characters of an entry."""
@@ -63,10 +63,10 @@ class MemoryEntry(Struct, frozen=True):
 
 
 class Filters(Struct, frozen=True):
-    """What a passage must be to be looked at, decided before anything is ranked; None asks for nothing.
+    """Conditions on passages, applied before ranking; None sets no condition.
 
     Attributes:
-        person: Who said it.
+        person: The speaker.
         session: Key of the session it was said in.
         kind: What sort of thing it is.
         trusted: Whether it came from this home's people.
@@ -113,7 +113,7 @@ class Hit(Struct, frozen=True):
 
 
 class SearchAnswer(Struct, frozen=True):
-    """What a search found.
+    """A search result.
 
     Attributes:
         hits: Best first.
@@ -137,7 +137,7 @@ class Added(Struct, frozen=True):
 
 
 class Forget(Struct, frozen=True):
-    """What is to be forgotten, of files and of conversations that are searched.
+    """A request to forget, in files and searched conversations.
 
     At least one is given, and all that are given must hold.
 
@@ -208,11 +208,11 @@ class Memory(Protocol):
         It does not fail because of an engine: it asks what is left, at last the files themselves.
 
         Args:
-            query: What is looked for; one that names nothing gives the latest entries.
-            agent_id: Whose memory.
+            query: The search words; an empty query returns the latest entries.
+            agent_id: The agent of the memory.
             scope: What may be seen.
             limit: How many at most; as configured without it.
-            filters: What a passage must be.
+            filters: Conditions on passages.
             within_s: For who cannot wait: an engine that takes longer counts as one that cannot be asked.
 
         Raises:
@@ -225,7 +225,7 @@ class Memory(Protocol):
         ...
 
     async def get(self, path: str, *, agent_id: str, scope: MemoryScope, start: int = 1, lines: int = 200) -> str:
-        """Return lines of a memory file, an entry never without the line that tells its source.
+        """Return lines of a memory file, an entry always with its source line.
 
         What came from outside as a whole says so in a line of its own at the end; see
         `hub.memory.front_matter.holds_outside_words`.
@@ -268,7 +268,7 @@ class Memory(Protocol):
         ...
 
     async def sync(self, *, agent_id: str, force: bool = False) -> Synced:
-        """Bring the index up to date with the files; `force` builds it anew beside the old one."""
+        """Update the index from the files; `force` rebuilds it beside the old one."""
         ...
 
     async def verify(self, *, agent_id: str) -> Verified:

@@ -53,7 +53,7 @@ class KeywordDocument(msgspec.Struct, frozen=True):
 
     Attributes:
         id: Number of the passage, never used again.
-        area: Who sees it.
+        area: The area it is visible in.
         title: The file's title; `headings` those it is under; `text` the passage.
         marks: Dates that belong to it, such as `@2026-05-12` (`hub.memory.dates`).
     """
@@ -86,7 +86,7 @@ class KeywordIndex(Protocol):
         """Return ids and scores (the engine's own, higher is better), best first.
 
         Args:
-            query: What somebody asks, as they wrote it; no character of it is syntax.
+            query: The question as written; no character of it is syntax.
             areas: Only passages of these.
             limit: How many at most.
             allowed: Only these ids, when it is given.

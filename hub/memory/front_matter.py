@@ -24,7 +24,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029\x85\ud800-\udfff]+")
 
 
 class FrontMatter(Struct, frozen=True):
-    """What a file says of all that is in it.
+    """The front matter of a file, which applies to all its entries.
 
     Attributes:
         trusted: False when it came from outside; a file can take trust away and never give it.

@@ -19,7 +19,7 @@ from hub.security.root import Root
 
 FILES_LIMIT = 5_000
 ENTRIES_LIMIT = 50_000
-"""Files and directories that are looked at."""
+"""The number of files and directories that are read."""
 DEPTH_LIMIT = 8
 FILE_LIMIT_BYTES = 1_000_000
 """Of one file; memory keeps little more, with what is written above it."""

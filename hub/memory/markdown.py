@@ -1,4 +1,4 @@
-"""Memory files: Markdown that people write and read, taken apart into passages; entries of ours in a form of their own.
+"""Memory files: Markdown that people write and read, parsed into passages; entries have their own form.
 
 An entry is a list item whose last line says where it came from; one that holds no longer is struck and says since when:
 
@@ -51,7 +51,7 @@ class Passage(Struct, frozen=True):
     Attributes:
         start_line, end_line: From 1, inclusive; the line that tells the source is counted.
         text: What it says, without list mark and source.
-        heading: The heading it stands under.
+        heading: Its heading.
         is_item: Whether it is a list item, which can be forgotten on its own.
         kind: What sort of thing it is, for entries of ours.
         day: `YYYY-MM-DD` of its source.
@@ -118,7 +118,7 @@ def whole_items(text: str) -> list[Passage]:
 
 
 def format_entry(entry: MemoryEntry, zone: tzinfo) -> str:
-    """Return an entry as Markdown; whatever its text holds, it is one item and its source is ours."""
+    """Return an entry as Markdown: always one item, with a source line that its text cannot fake."""
     lines = [on_one_line(line).strip() for line in entry.text.split("\n")]
     lines = [_harmless(line) for line in lines if line] or ["(nothing)"]
     quote = "" if entry.provenance.trusted else "> "

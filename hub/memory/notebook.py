@@ -15,7 +15,7 @@ class MemoryFile(Struct, frozen=True):
 
     Attributes:
         path: As in `Hit.path`.
-        area: Who sees it: `private`, `shared`, `person-<id>`, `group-<id>`.
+        area: Its area: `private`, `shared`, `person-<id>`, `group-<id>`.
         size_bytes, changed_ms: Facts of the file; milliseconds since the epoch.
         day: `YYYY-MM-DD` when it is a day's.
         writable: Whether it can be edited here (not files of extra paths, nor conversations).
@@ -52,7 +52,7 @@ class Change(Struct, frozen=True):
         id: By which it is named.
         time_ms: When, milliseconds since the epoch.
         reason: `add`, `edit`, `tidy`, `import`, `undo`, `note`, `forget`.
-        who: Who did it, for people.
+        who: The author, for people.
         summary: One line.
         diff: Unified diff of all files; empty for what was forgotten.
         undone: Whether it was taken back.
@@ -98,7 +98,7 @@ class Notebook(Protocol):
     async def note(
         self, slug: str, title: str, text: str, provenance: MemoryProvenance, *, agent_id: str, scope: MemoryScope
     ) -> str:
-        """Write what came of a conversation into a file of its own, and return its path.
+        """Write the summary of a conversation into a separate file, and return its path.
 
         An owner's goes to `memory/YYYY-MM-DD-<slug>.md`, another person's below `memory/people/<id>/`, a group's below
         `memory/groups/<id>/`; a name that is taken gets a number.

@@ -1,4 +1,4 @@
-"""The outline of a Markdown file: runs of prose with the headings they stand under. Linear, whatever the text holds."""
+"""The outline of a Markdown file: runs of prose with their headings. Linear for any text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class OutlineRun(Struct):
     """Prose without a heading or an entry in it.
 
     Attributes:
-        headings: Those it stands under, the outermost first.
+        headings: Its headings, the outermost first.
         atoms: The prose.
         line: Where it begins, from 1.
     """

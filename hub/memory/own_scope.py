@@ -1,4 +1,4 @@
-"""Whose memory is meant where no conversation is: by a program at the gateway, the command line, an automation."""
+"""The memory scope outside conversations: of a gateway client, the command line or an automation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hub.memory.scope import NOBODY, MemoryScope
 
 
 def own_scope(authority: Authority) -> MemoryScope:
-    """Return what somebody may see and write of their own accord.
+    """Return the scope of a caller outside conversations.
 
     An owner sees what is private, their own and what is shared; another person of this home their own and what is
     shared; who stands for nobody (a program with a token, a device) sees nothing.

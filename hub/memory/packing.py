@@ -32,10 +32,10 @@ class PackedCut(IntEnum):
 
 
 class Atom(Struct, frozen=True):
-    """What is never cut.
+    """A piece that is never cut.
 
     Attributes:
-        line: Where it stands, from 1.
+        line: Its line, from 1.
         text: With what separates it from the next.
         weight: Its size.
         cut: How much it hurts to cut before it.

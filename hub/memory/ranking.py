@@ -51,7 +51,7 @@ class RankingRules(Struct, frozen=True):
     """The rules, as configured in `memory.search`.
 
     Attributes:
-        limit: How many are returned when nobody says.
+        limit: The default number of results.
         fusion: `weighted` or `rank`.
         vector_weight, text_weight: Shares of the two scores; only their ratio counts.
         min_score: Least cosine of what is not among the first by word.
@@ -102,7 +102,7 @@ class _Scored(Struct):
 
     @property
     def tokens(self) -> frozenset[str]:
-        """Its words; of most candidates nobody asks for them."""
+        """Its words, computed on first use."""
         if self.parted is None:
             tokens = self.candidate.tokens
             self.parted = frozenset(tokens.split()) if isinstance(tokens, str) else tokens
@@ -116,7 +116,7 @@ def rules_for(rules: RankingRules, query: str, model: str | None) -> RankingRule
 
     Args:
         rules: As configured.
-        query: What is asked.
+        query: The question.
         model: Who made the vectors, by the name of the model; None when there are none.
     """
     letters = sum(map(str.isalpha, query))

@@ -1,4 +1,4 @@
-"""Who keeps the memory now."""
+"""The registry of the memory provider."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose memory it is, and where what is in it came from."""
+"""Scopes of memory, and the sources of entries."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class MemoryScope(Struct, frozen=True):
-    """Whose memory may be seen and written.
+    """The memory that may be read and written.
 
     Attributes:
         person: Id of the person the session belongs to; None for a group or a stranger.

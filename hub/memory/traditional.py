@@ -76,7 +76,7 @@ _SIMPLIFIED = (
 )
 
 SIMPLIFIED = str.maketrans(_TRADITIONAL, _SIMPLIFIED)
-"""What a traditional character is in simplified writing, by code point."""
+"""Simplified characters by the code point of the traditional ones."""
 
 
 def simplified(text: str) -> str:

@@ -107,7 +107,7 @@ def words_searched(query: str) -> list[str]:
 
 
 def positions(text: str, words: frozenset[str]) -> Iterator[int]:
-    """Yield where in `text` one of the words stands, roughly: folding may move it by a few characters."""
+    """Yield the approximate places of the words in `text`: folding may move it by a few characters."""
     begin = 0
     for part, is_run in _parts(text):
         if is_run:

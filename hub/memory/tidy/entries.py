@@ -1,4 +1,4 @@
-"""What stands in one area of a memory, read for tidying up. Pure.
+"""The entries of one area of a memory, read for tidying. Pure.
 
 Only what this home's people vouch for is read: untrusted entries are not there for whoever tidies up.
 """
@@ -81,7 +81,7 @@ class Area(Struct, frozen=True):
 
 
 class Standing(Struct, frozen=True):
-    """An entry that stands.
+    """A valid entry.
 
     Attributes:
         path: The file it is in.
@@ -89,7 +89,7 @@ class Standing(Struct, frozen=True):
         key: By what its text is known.
         gist: What of it is compared.
         when: `YYYY-MM-DD HH:MM` as far as it is known; "" for what nobody dated.
-        curated: Whether it stands in the file that lasts.
+        curated: Whether it is in the curated file.
     """
 
     path: str
@@ -106,7 +106,7 @@ class Standing(Struct, frozen=True):
 
     @property
     def by_hand(self) -> bool:
-        """Whether somebody wrote it without a source; such lines are left as they are."""
+        """Whether it was written by hand, without a source; such lines stay unchanged."""
         return self.passage.kind is None
 
     @property
@@ -145,7 +145,7 @@ def standing_in(area: Area, files: Sequence[AreaFile], today: date) -> list[Stan
 
 
 def _is_struck_by_hand(text: str) -> bool:
-    """Whether somebody put strokes through an entry and left its source as it was."""
+    """Whether an entry was struck by hand, with its source unchanged."""
     lines = [line for line in text.split("\n") if line.strip()]
     return bool(lines) and all(_TILDES.fullmatch(line) for line in lines)
 

@@ -1,4 +1,4 @@
-"""The heading "To be settled": pairs of entries that do not agree, put before whoever knows. Pure.
+"""The heading "To be settled": contradicting pairs of entries, for a person to decide. Pure.
 
     ## To be settled
 
@@ -31,7 +31,7 @@ _ANY_HEADING = re.compile(r"(#{1,6})\s+\S")
 
 
 class Side(Struct, frozen=True):
-    """One of two entries that do not agree: its text on one line, and where it stands."""
+    """One of two entries that do not agree: its text on one line, and its place."""
 
     shown: str
     where: str
@@ -41,9 +41,9 @@ class Mark(Struct, frozen=True):
     """A pair that is marked.
 
     Attributes:
-        sides: What the two say, as it is shown.
+        sides: The two texts, as shown.
         start_line, end_line: Where the mark stands, from 1, inclusive.
-        both_hold: Whether somebody struck the question.
+        both_hold: Whether the question was struck.
     """
 
     sides: frozenset[str]

@@ -46,7 +46,7 @@ class Statement(Struct, frozen=True):
 
     @property
     def is_curated(self) -> bool:
-        """Whether it stands in the file that lasts."""
+        """Whether it is in the curated file."""
         return any(each.curated for each in self.entries)
 
     @property
@@ -91,7 +91,7 @@ def relations_by_rule(
 
     Args:
         statements: By key.
-        alike: Likeness of pairs by meaning, as far as it is known.
+        alike: Known similarities of pairs.
     """
     found: dict[Pair, tuple[Relation, float]] = {}
     for pair, share in _candidates(statements, alike):
@@ -147,7 +147,7 @@ def questions_in(
 
 
 def classes_of(statements: Sequence[str], same: Iterable[Pair]) -> dict[str, str]:
-    """Return for each key the key that stands for all that say the same."""
+    """Return for each key the representative of its duplicates."""
     leader = {key: key for key in statements}
 
     def lead(key: str) -> str:

@@ -1,4 +1,4 @@
-"""Copying an entry of a day into the file that lasts: as it stands there, with all days it was noted on. Pure."""
+"""Copies an entry of a day into the curated file, unchanged, with all days it was noted on. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def item_of(entry: Standing, text: str, days: Iterable[str]) -> str | None:
 
     Args:
         entry: The entry; one without a source becomes a fact of its day.
-        text: The file it stands in.
+        text: Its file.
         days: All the days on which the same was noted.
     """
     passage = entry.passage

@@ -1,4 +1,4 @@
-"""One look at the files of an area as they are: what is there twice, what recurs, what does not agree. Pure."""
+"""One pass over the files of an area: duplicates, recurring entries, contradictions. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MARKS_LIMIT = 5
 
 
 class KnownEntries(Struct, frozen=True):
-    """What is known beside the files.
+    """Facts beside the files.
 
     Attributes:
         today: The day in this home.
@@ -47,7 +47,7 @@ class KnownEntries(Struct, frozen=True):
 
 
 class Merged(Struct, frozen=True):
-    """An entry that was struck, and what stands for it."""
+    """A struck entry, and the one kept for it."""
 
     struck: Standing
     kept: Standing
@@ -58,9 +58,9 @@ class TidyPlan(Struct):
 
     Attributes:
         texts: Files that change, whole; None for one that goes.
-        promoted: What is copied into the file that lasts.
-        merged: What is struck there, and what stands for it.
-        contradictions: Pairs that are marked anew.
+        promoted: Entries copied into the curated file.
+        merged: Struck duplicates, and the entries kept for them.
+        contradictions: Newly marked pairs.
         removed: How many struck entries leave.
         unsettled: How many marks stand in the end.
         over_limit: Whether the curated file is, or would have become, larger than it may be.

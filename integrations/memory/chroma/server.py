@@ -36,7 +36,7 @@ class ServerCollections:
 
     Args:
         url: Where it is.
-        token: What it wants to see as a bearer token.
+        token: The expected bearer token.
         timeout_s: After which an answer is not waited for any longer.
 
     Raises:

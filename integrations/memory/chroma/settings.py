@@ -11,7 +11,7 @@ class ChromaSettings:
 
     Attributes:
         url: Address of a Chroma server, such as `http://127.0.0.1:8000`; None keeps the store in the directory.
-        token: What the server wants to see as a bearer token.
+        token: The bearer token of the server.
         prefix: Begins the names of our collections on a server that others use too.
         timeout_s: After which an answer is not waited for any longer; what writes in this process may take longer.
     """

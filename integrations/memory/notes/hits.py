@@ -16,7 +16,7 @@ def hit_of(path: str, passage: Passage | Chunk, text: str, score: float = WHOLE)
     Args:
         path: As in `Hit.path`.
         passage: The passage.
-        text: What is shown of it.
+        text: The shown text.
         score: How good it is, 0 to 1.
     """
     return Hit(

@@ -1,4 +1,4 @@
-"""The hub's side of the index: the process it starts, what that answers, and when the files are looked at again.
+"""The hub's side of the index: its process, its answers, and the schedule of updates.
 
 Not here: the process itself (`notes/worker`); the two share `notes/job.py` and the frames of the pipe.
 """

@@ -1,4 +1,4 @@
-"""What the index worker answered, read with care: whatever it is, the hub gets what was agreed or `Unavailable`."""
+"""Answers of the index worker, validated: malformed ones raise `Unavailable`."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from integrations.memory.notes.job import Job
 
 
 class Worker(Protocol):
-    """The hub's side of the index, as far as it is needed here; see `index_worker.py`."""
+    """The parts of the hub's side of the index needed here; see `index_worker.py`."""
 
     @property
     def running(self) -> bool:
@@ -64,7 +64,7 @@ class Worker(Protocol):
 
 
 class SearchObserver(Protocol):
-    """Who keeps the index up to date; see `upkeep.py`."""
+    """Keeps the index up to date; see `upkeep.py`."""
 
     def searched(self, agent_id: str) -> None:
         """Note that an index was asked."""

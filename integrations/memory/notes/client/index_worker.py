@@ -38,11 +38,11 @@ HANG_S = 10.0
 BACKOFF_FIRST_S = 0.5
 BACKOFF_MOST_S = 60.0
 STEADY_S = 60.0
-"""A worker that lived so long begins the backoff anew."""
+"""The backoff starts over after a worker has lived so long."""
 
 
 class IndexWorker:
-    """Keeps the indexes of all agents, in a process of its own that is started when it is needed.
+    """Maintains the indexes of all agents in a separate process, started on demand.
 
     Every call raises `Unavailable` when the worker cannot be had, ends while it answers, or takes too long; the next
     one starts it again, after a wait that grows with each death. Cancelling a call gives up the wait; what it began
@@ -52,7 +52,7 @@ class IndexWorker:
         cache_dir: Where vectors that were paid for are kept; made when it is missing.
         clock: Time.
         tasks: Owner of what goes on here.
-        idle_s: After which a worker that nobody asked gives way to one that rests.
+        idle_s: The idle time after which a worker is replaced by a small one.
     """
 
     def __init__(self, cache_dir: Path, clock: Clock, tasks: TaskOwner, *, idle_s: float = IDLE_S) -> None:
@@ -103,10 +103,10 @@ class IndexWorker:
         """Return the passages of some areas that answer a query best.
 
         Args:
-            job: Whose memory.
-            query: What is looked for.
-            areas: What may be seen; nothing else is looked at.
-            filters: What a passage must be.
+            job: The memory.
+            query: The search words.
+            areas: The visible areas; nothing else is searched.
+            filters: Conditions on passages.
             limit: How many at most; as configured without it.
             today: The day from which age and words such as `yesterday` are counted.
             within_s: After which it answers by words alone when vectors are late; the process has to be there for that.
@@ -125,7 +125,7 @@ class IndexWorker:
         return answer_of(await self._call(job, "search", args, SEARCH_S))
 
     async def sync(self, job: Job, paths: Sequence[str] | None = None, *, force: bool = False) -> Synced:
-        """Bring the index in line with all files, or with some, named as in results; `force` builds it anew beside.
+        """Update the index from all files, or from some, named as in results; `force` rebuilds it beside the old one.
 
         Returns when what changed can be found by word, and has vectors or a reason why not.
         """
@@ -155,7 +155,7 @@ class IndexWorker:
         await self._call(job, "drop", {"texts": list(texts)}, DROP_S)
 
     async def close(self) -> None:
-        """End the process and wait for its end; nothing is started any more."""
+        """Stop the process and wait for its end; nothing is started afterwards."""
         self._closed = True
         async with self._starting:
             await self._end()
@@ -189,7 +189,7 @@ class IndexWorker:
                 process.kill()
 
     async def _tell(self, process: WorkerProcess, job: Job) -> None:
-        """Tell the worker of a job, once."""
+        """Send a job to the worker, once."""
         async with self._telling.setdefault(job.agent_id, asyncio.Lock()):
             if self._told.get(job.agent_id) == job:
                 return

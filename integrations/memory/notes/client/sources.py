@@ -1,4 +1,4 @@
-"""What is searched, by the configuration: workspaces, further paths, and conversations when that is wanted."""
+"""The configured sources of search: workspaces, further paths, and optionally conversations."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class JobSources:
 
     Attributes:
         home: The home directory.
-        agents: Whose workspaces there are.
+        agents: The agents with their workspaces.
         sessions: The conversations.
-        people: Who lives here.
+        people: The people of this home.
         section: The section `memory`.
         providers: The providers of models that are known, by name.
         environment: Where further keys may be.
-        omissions: What is left out of conversations.
+        omissions: The parts left out of conversations.
         engine_settings: The section of an integration that brings an engine.
     """
 
@@ -110,7 +110,7 @@ def cache_directory(home: Home) -> Path:
 
 
 def extra_sources(home: Path, configured: Iterable[str | Mapping[str, Any]]) -> list[Source]:
-    """Return the further paths, each under a name of its own; relative ones are below the home directory."""
+    """Return the further paths, each under its own name; relative ones are below the home directory."""
     found: list[Source] = []
     for each in configured:
         given = {"path": each} if isinstance(each, str) else dict(each)

@@ -1,4 +1,4 @@
-"""Keeps the indexes in line with the files while the hub runs: watches them, and indexes what somebody else changed."""
+"""Keeps the indexes in line with the files while the hub runs: watches them, and indexes changes made outside."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STEP_MS = 200
 SETTLE_S = 3.0
 """How long after a turn its conversation is indexed, so that a lively one is not indexed at every word."""
 AGAIN_S = 60.0
-"""How old an index may be before a search has it looked over once more: not every file system tells of changes."""
+"""The age of an index after which a search checks it again, since not every file system reports changes."""
 RETRY_S = (2.0, 5.0, 15.0, 30.0, 60.0, 60.0, 60.0, 600.0)
 """After a failure, how long until it is looked over again: the worker decides itself what it tries again how soon."""
 SOURCE = "memory"
@@ -36,7 +36,7 @@ SUFFIX = ".md"
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What is watched.
+    """The watched folders.
 
     Attributes:
         deep: Folders with all below them.

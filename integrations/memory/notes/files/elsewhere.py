@@ -1,4 +1,4 @@
-"""What is read beside the workspace, and never written: files of extra paths, and conversations as text. It blocks."""
+"""Sources outside the workspace, which are only read: files of extra paths, and conversations as text. Blocks."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class GrepResult:
 
 @dataclass(slots=True)
 class Scan:
-    """What a look through the files gave: what was found, in how much, and whether that was all of it."""
+    """The result of a search through the files: hits, amount of text, and whether it was complete."""
 
     found: list[GrepResult] = field(default_factory=list)
     passages: int = 0
@@ -83,8 +83,8 @@ def search(
 
     Args:
         texts: The files, those that are read first first.
-        terms: What is asked for.
-        filters: What a passage must be.
+        terms: The search terms.
+        filters: Conditions on passages.
         today: By which the age is counted.
         limit: How many passages at most.
         limit_s: After which no further file is read.

@@ -24,7 +24,7 @@ def terms_of(query: str, today: date, words: Callable[[str], list[str]] = words_
     """Return what a query asks for.
 
     Args:
-        query: What somebody asks or names.
+        query: The question or name.
         today: The day on which it is asked.
         words: Which words count: `words_asked` to name an entry, `words_searched` to look for some.
 

@@ -131,7 +131,7 @@ class NotesNotebook:
     async def note(
         self, slug: str, title: str, text: str, provenance: MemoryProvenance, *, agent_id: str, scope: MemoryScope
     ) -> str:
-        """Write what came of a conversation into a file of its own, and return its path.
+        """Write the summary of a conversation into a separate file, and return its path.
 
         Raises:
             Forbidden: The session belongs to nobody who could have a memory.

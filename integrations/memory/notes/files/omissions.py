@@ -30,7 +30,7 @@ Ids = Mapping[str, Collection[str] | None]
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """What is left out of one agent's conversations.
+    """The parts left out of one agent's conversations.
 
     Attributes:
         whole: Ids of conversations.

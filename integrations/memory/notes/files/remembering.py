@@ -32,7 +32,7 @@ class Remembering:
 
     Attributes:
         entry: The entry.
-        scope: Whose memory.
+        scope: The scope of the memory.
         replaced: What the words of `entry.replaces` ask for.
         zone: In which days begin.
     """

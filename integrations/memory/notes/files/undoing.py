@@ -1,4 +1,4 @@
-"""Taking a change of memory files back: what each file is without it, and how that is told. Pure."""
+"""Undo of a change of memory files: the files without it, and the record of the undo. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def undone(file: FileChange, now: str | None) -> Draft:
 
 
 def summary_of_undoing(record: Record) -> str:
-    """Return the line that tells of taking a change back; taking that back again brings it back."""
+    """Return the record of an undo; undoing it restores the change."""
     if record.undoes is None:
         return f"{TOOK_BACK}{record.summary}"
     if record.summary.startswith(TOOK_BACK):

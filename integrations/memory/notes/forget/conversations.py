@@ -32,7 +32,7 @@ class Conversations:
 
     @property
     def omissions(self) -> Omissions:
-        """What is left out."""
+        """The omitted parts."""
         return self.ground.omissions
 
     def all(self, agent_id: str) -> Source | None:

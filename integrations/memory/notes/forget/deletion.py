@@ -21,7 +21,7 @@ from integrations.memory.notes.index.settings import IndexSettings
 from integrations.memory.notes.job import Source
 
 PORTION = 4_000_000
-"""Characters of texts that the worker is told of in one go."""
+"""The number of characters sent to the worker at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Spoken:
 
     Attributes:
         source: All of them.
-        omissions: What is left out.
+        omissions: The omitted parts.
         runs: Those in which the person spoke that is to be forgotten.
     """
 
@@ -41,7 +41,7 @@ class Spoken:
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """What is, or would be, forgotten of files and conversations."""
+    """The parts of files and conversations that are, or would be, forgotten."""
 
     files: Sequence[DeletionPlan]
     said: Sequence[Redaction]
@@ -63,9 +63,9 @@ class Deletion:
 
     Attributes:
         agent_id: By whom.
-        what: What is asked for.
+        what: The request.
         terms: What its query asks for.
-        scope: Who asks.
+        scope: The scope of the caller.
         spoken: The conversations; None when they are no part of the memory.
     """
 

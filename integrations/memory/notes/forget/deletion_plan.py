@@ -33,7 +33,7 @@ class DeletionPlan:
         path: The file.
         text: All of it.
         passages: Those that go; None: all of the file.
-        is_seen: Whether the session sees it; if not, only that it is there is told.
+        is_seen: Whether the session sees it; if not, only its existence is reported.
         older: How many of the passages go along as older versions of others.
     """
 
@@ -83,9 +83,9 @@ def deletion_plans(
 
     Args:
         texts: Path and text of the files that are looked through.
-        what: What is asked for.
+        what: The request.
         terms: What its query asks for.
-        scope: Who asks.
+        scope: The scope of the caller.
         replaced: What entries replaced.
     """
     whole: list[DeletionPlan] = []

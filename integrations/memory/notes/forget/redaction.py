@@ -57,9 +57,9 @@ def redactions(source: Source, what: Forget, terms: list[Term], scope: MemorySco
 
     Args:
         source: The conversations.
-        what: What is asked for.
+        what: The request.
         terms: What its query asks for.
-        scope: Who asks.
+        scope: The scope of the caller.
         runs: Those in which the person spoke that is asked for.
     """
     seen = areas_of(scope)

@@ -56,7 +56,7 @@ class Shared:
     Attributes:
         thread: Where the engines are used.
         readers: Where files are read.
-        embedders: Who makes vectors.
+        embedders: The embedding providers.
     """
 
     thread: EngineThread
@@ -118,7 +118,7 @@ class AgentIndex:
 
     @property
     def problems(self) -> dict[str, str]:
-        """What is wrong, by what it concerns."""
+        """The problems, by subject."""
         return self._work.problems
 
     def use(self, job: Job) -> None:
@@ -159,7 +159,7 @@ class AgentIndex:
         return await asyncio.shield(self._work.spawn(self._sync(paths)))
 
     def repair(self) -> bool:
-        """Begin to rebuild the index if it is damaged or outdated; return whether it is being rebuilt."""
+        """Start rebuilding the index if it is damaged or outdated; return whether it is being rebuilt."""
         version = self.version
         why = None if version is None else version.damage or version.outdated
         if why is not None and time.monotonic() - self._rebuilt_at > REST_S and not self.closed:
@@ -167,7 +167,7 @@ class AgentIndex:
         return self._rebuilding is not None and not self._rebuilding.done()
 
     async def close(self) -> None:
-        """Stop what goes on, and let go of the files."""
+        """Stop all work and close the files."""
         await self._work.close()
         version, self.version = self.version, None
         if version is not None:

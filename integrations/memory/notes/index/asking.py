@@ -1,4 +1,4 @@
-"""Answers a search in a index: the query is embedded while the words are looked up; what is missing is told."""
+"""Answers a search in an index: embeds the query while the words are looked up, and reports missing parts."""
 
 from __future__ import annotations
 
