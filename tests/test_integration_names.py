@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 from hub.integration.catalog import find
@@ -22,10 +23,13 @@ OTHER_MEANINGS = frozenset(
 
 def named(root: Path, domains: frozenset[str]) -> set[tuple[str, str]]:
     """Return each file below `root` with a domain that one of its string literals is."""
+    texts = {path: path.read_text(encoding="utf-8") for path in root.rglob("*.py")}
+    a_domain = re.compile("|".join(map(re.escape, domains)))
     return {
         (path.relative_to(root).as_posix(), node.value)
-        for path in root.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for path, text in texts.items()
+        if a_domain.search(text)
+        for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in domains
     }
 

@@ -10,6 +10,8 @@ from itertools import count
 
 RECHECK_S = 30.0
 """A wait for a wall-clock time looks again at least this often: a suspended machine stops monotonic time."""
+QUIET_TURNS = 3
+"""After so many turns in which nobody else ran, nothing is left to run: sockets and threads had their chance."""
 
 
 class Clock:
@@ -86,6 +88,11 @@ class ManualClock(Clock):
 
 
 async def _settle() -> None:
-    """Let woken tasks run: a bounded number of turns of the event loop."""
+    """Let woken tasks run: a bounded number of turns of the event loop, fewer once it is quiet."""
+    ready = getattr(asyncio.get_running_loop(), "_ready", (None,))  # of other loops it is not known
+    quiet = 0
     for _ in range(20):
         await asyncio.sleep(0)
+        quiet = 0 if ready else quiet + 1
+        if quiet == QUIET_TURNS:
+            return

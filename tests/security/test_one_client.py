@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 CHECKOUT = Path(__file__).parents[2]
 
 CLIENTS = {"httpx", "requests", "urllib3", "urllib.request", "http.client"}
+IMPORTS_ONE = re.compile(r"^\s*(import|from) .*\b(httpx|requests|urllib3?|http|aiohttp)\b", re.MULTILINE)
 OF_AIOHTTP = {"ClientSession", "TCPConnector", "UnixConnector", "request"}
 
 # Who calls only what the owner configured, or the hub itself.
@@ -26,7 +28,9 @@ ALLOWED = {
 
 def clients_in(source: str) -> list[str]:
     """What a module has of HTTP clients, as `line: name`."""
-    found = []
+    found: list[str] = []
+    if not IMPORTS_ONE.search(source):
+        return found
     for node in ast.walk(ast.parse(source)):
         names: list[str] = []
         if isinstance(node, ast.Import):

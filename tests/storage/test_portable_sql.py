@@ -20,11 +20,14 @@ NOT_PORTABLE = re.compile(
     r"|\bBEGIN\s+(IMMEDIATE|EXCLUSIVE)\b|\bWITHOUT\s+ROWID\b|(?-i:\bGLOB\b)|\bSELECT\b.*\bWHERE\s+1\s",
     re.IGNORECASE,
 )
+MAY_MATTER = re.compile(r"sqlite3|lastrowid|execute")
 MARKS = re.compile(r"\b(SELECT|INSERT|REPLACE INTO|UPDATE|DELETE|WHERE|ORDER BY|FROM|PRAGMA|json_\w+|rowid)\b")
 
 
 def complaints(path: str, source: str) -> list[str]:
     """Return what of a module only SQLite understands, each as `file:line: what`."""
+    if not MAY_MATTER.search(source) and not MARKS.search(source):
+        return []
     tree = ast.parse(source)
     found = [f"{path}:{line}: imports sqlite3" for node in ast.walk(tree) for line in _imports_of_sqlite(node)]
     found += [
