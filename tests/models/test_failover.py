@@ -66,11 +66,11 @@ def test_no_wait_passes_the_bound_and_no_count_passes_the_attempts(
 
     step = next_step(error, attempt=attempt, others_left=others_left, policy=POLICY, jitter=jitter)
 
-    if isinstance(step, Again):
-        assert attempt < POLICY.attempts
-        assert (retry_after_s or 0) <= step.delay_s <= POLICY.max_wait_s
-    if isinstance(step, Next):
-        assert others_left
+    again, delay_s = isinstance(step, Again), step.delay_s if isinstance(step, Again) else 0.0
+    assert not again or attempt < POLICY.attempts
+    assert not again or (retry_after_s or 0) <= delay_s
+    assert delay_s <= POLICY.max_wait_s
+    assert others_left or not isinstance(step, Next)
 
 
 class Stage:

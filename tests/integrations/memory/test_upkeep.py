@@ -114,7 +114,7 @@ async def test_where_there_is_nothing_no_worker_is_started(rig: Rig) -> None:
     assert rig.told() == []
 
 
-@pytest.mark.parametrize("path", ["MEMORY.md", "memory/2026-05-12.md", "memory/people/anna.md"])
+@pytest.mark.parametrize("path", ["MEMORY.md", "memory/people/anna.md"])
 async def test_a_file_that_is_written_replaced_or_deleted_is_noticed(rig: Rig, path: str) -> None:
     file = rig.workspace / path
     file.parent.mkdir(parents=True, exist_ok=True)
