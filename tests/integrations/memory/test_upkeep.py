@@ -200,7 +200,7 @@ async def test_what_is_in_the_way_is_told_tried_again_and_taken_back(rig: Rig) -
     rig.upkeep.start()
     await until(lambda: bool(rig.told()))
     assert "There is no room." in rig.told()[0]
-    assert "The files are as they were" in rig.told()[0]
+    assert "The files are unchanged" in rig.told()[0]
 
     rig.problems = [Unavailable("the worker ended")] * 100
     rig.upkeep.look(["main"])
