@@ -42,14 +42,6 @@ class AgentRunner:
     Args:
         parts: What its runs work with; their task owner owns the runs.
         db: The hub database.
-    <<<<<<< HEAD
-    =======
-        sessions: Where conversations are kept.
-        agents: The agents that can answer.
-        workspaces: Their files, and the home's time zone.
-        models: The models they ask.
-        tools: The tools they use.
-    >>>>>>> 381e4ca (Write docstrings of core, agent, automation engine and dashboard in plain English)
         lanes: How many run at once.
     """
 
