@@ -239,10 +239,10 @@ def test_a_delay_that_ended_while_the_hub_was_down_ends_at_once(hub: HubProcess)
     assert sent(hub, "late") == 1
 
 
-@pytest.mark.parametrize("persist", ["true", "false"])
-def test_killed_in_wait_for_trigger_it_waits_on_only_when_it_is_kept(hub: HubProcess, persist: str) -> None:
+def write_waiter(home: Path, persist: str) -> None:
+    """Write an automation that waits for an event and says its number."""
     write(
-        hub.home,
+        home,
         f"""
         - id: waiter
           persist: {persist}
@@ -254,26 +254,39 @@ def test_killed_in_wait_for_trigger_it_waits_on_only_when_it_is_kept(hub: HubPro
               data: {{text: "went on {{{{ wait.trigger.event.data.n }}}}", channel: webchat, to: owner}}
         """,
     )
+
+
+def test_killed_in_wait_for_trigger_it_waits_on_when_it_is_kept(hub: HubProcess) -> None:
+    write_waiter(hub.home, persist="true")
     hub.start()
     hub.rpc("event.fire", {"type": "begin"})
-    until(lambda: status(hub, "waiter")["current"] == 1)
-    if persist == "true":
-        until(lambda: kept_runs(hub, "waiter") == 1)
+    until(lambda: kept_runs(hub, "waiter") == 1)
+
     hub.kill()
     hub.start()
     hub.rpc("event.fire", {"type": "go_on", "data": {"n": 1}})
     hub.rpc("event.fire", {"type": "go_on", "data": {"n": 2}})
 
-    if persist == "true":
-        assert traces(hub, "waiter")[0]["outcome"] == "finished"
-        assert (sent(hub, "went on 1"), sent(hub, "went on 2")) == (1, 0)
-    else:
-        assert status(hub, "waiter")["current"] == 0
-        hub.rpc("event.fire", {"type": "begin"})
-        until(lambda: status(hub, "waiter")["current"] == 1)
-        hub.rpc("event.fire", {"type": "go_on", "data": {"n": 3}})
-        traces(hub, "waiter")
-        assert (sent(hub, "went on 1"), sent(hub, "went on 3")) == (0, 1)
+    assert traces(hub, "waiter")[0]["outcome"] == "finished"
+    assert (sent(hub, "went on 1"), sent(hub, "went on 2")) == (1, 0)
+
+
+def test_killed_in_wait_for_trigger_it_waits_no_more_when_it_is_not_kept(hub: HubProcess) -> None:
+    write_waiter(hub.home, persist="false")
+    hub.start()
+    hub.rpc("event.fire", {"type": "begin"})
+    until(lambda: status(hub, "waiter")["current"] == 1)
+
+    hub.kill()
+    hub.start()
+    hub.rpc("event.fire", {"type": "go_on", "data": {"n": 1}})
+
+    assert status(hub, "waiter")["current"] == 0
+    hub.rpc("event.fire", {"type": "begin"})
+    until(lambda: status(hub, "waiter")["current"] == 1)
+    hub.rpc("event.fire", {"type": "go_on", "data": {"n": 3}})
+    traces(hub, "waiter")
+    assert (sent(hub, "went on 1"), sent(hub, "went on 3")) == (0, 1)
 
 
 @pytest.mark.slow

@@ -49,6 +49,8 @@ from tests.servers.forked import run
 from tests.servers.openai_server import OpenAIServer
 
 WORD_FOR_ALL = "boiler"
+INTENTS = {"owner": 2, "anna": 1, "owner in the group": 1}
+"""How many reminders somebody sees at least."""
 LOOKS = ("", "boiler", "plumber", "gardener", "canary", "For the boiler at home", "me", "anna", "*", "today")
 KNOWN = {
     Memory: {
@@ -125,8 +127,7 @@ async def test_each_finds_what_is_theirs_and_nothing_else(told: Canaries) -> Non
         there -= {word(TAINTED, "note")}
         assert searched.is_error or found == there - ({word(SHARED, "said")} & there), viewer.name
         assert seen(listed.output) <= {each for each in viewer.may if each.endswith("intent")}, viewer.name
-        if viewer.name in ("owner", "anna", "owner in the group"):
-            assert len(seen(listed.output)) == (2 if viewer.name == "owner" else 1), viewer.name
+        assert len(seen(listed.output)) >= INTENTS.get(viewer.name, 0), viewer.name
 
 
 async def test_no_tool_shows_anybody_what_is_not_theirs(told: Canaries) -> None:
@@ -207,13 +208,15 @@ async def test_what_is_put_before_a_model_unasked_is_of_the_conversation_and_of_
         ("platform:user:9", None, "agent:main:platform:direct:9", frozenset[str](), False),
     ):
         server.reset()
+        keys: set[str | None] = set()
         await house.platform.say("platform:user:1" if group else says, "/new", group=group)
         for text in ("What about that boiler at home and what to remember?", "The plumber is coming over today"):
             server.queue("I see")
             receipt = await house.platform.say(says, text, group=group)
             if receipt.run_id is not None:
-                assert receipt.session_key == session
+                keys.add(receipt.session_key)
                 await house.heard(receipt)
+        assert keys == {session}
         shown = [each["messages"] for each in told.prompts() if WORD_FOR_ALL in str(each) or "plumber" in str(each)]
 
         assert seen(shown) <= may, (says, group)

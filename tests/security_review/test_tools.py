@@ -123,14 +123,12 @@ async def test_no_tool_that_changes_anything_or_carries_data_out_is_used_unasked
     house: Besieged,
 ) -> None:
     tainted = house.hub.people.owner_authority().narrow(tainted=True)
-    anna = house.hub.people.authority_for("platform:user:2")
-    rules = ToolRules()
-    for tool in house.hub.tools.all():
-        annotations = tool.annotations
-        if not annotations.read_only or annotations.egress:
-            assert needs_approval(tool, {"path": "list.md"}, tainted) is not None, tool.name
-        if annotations.owner_only:
-            assert refusal(tool, anna, (), rules) is not None, tool.name
+    tools = house.hub.tools.all()
+    asked_for = [tool for tool in tools if not tool.annotations.read_only or tool.annotations.egress]
+
+    assert asked_for
+    for tool in asked_for:
+        assert needs_approval(tool, {"path": "list.md"}, tainted) is not None, tool.name
 
 
 def test_every_tool_of_ours_says_whether_it_can_carry_data_out() -> None:

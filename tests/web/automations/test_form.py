@@ -252,7 +252,7 @@ SCHEMAS = strategies.sampled_from(
 def test_any_value_can_be_shown_and_yaml_is_read_back_as_it_was(schema: dict[str, Any], value: Any) -> None:
     control = control_of("x", "x", schema, value)
 
-    if control.kind == "yaml" and control.shown and not control.shown.startswith(("{{", "{%")):
-        assert meant(control, control.shown) == parse_value(control.shown)
-    elif control.shown.strip():
-        assert str(meant(control, control.shown)) not in ("", str(MISSING))
+    is_yaml = control.kind == "yaml" and bool(control.shown) and not control.shown.startswith(("{{", "{%"))
+    assert not is_yaml or meant(control, control.shown) == parse_value(control.shown)
+    is_text = not is_yaml and bool(control.shown.strip())
+    assert not is_text or str(meant(control, control.shown)) not in ("", str(MISSING))
