@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from hub.config.check import check
 from hub.config.errors import ConfigError
+from hub.config.sections import Sections
+from hub.integration.catalog import find
+from hub.integration.schemas import IntegrationSchemas
 from hub.sections import all_sections
 
 ROOT = "automation: !include automations.yaml\nscript: !include scripts.yaml\n"
+
+
+@cache
+def sections() -> Sections:
+    """Return the sections with those of the integrations that come with the hub."""
+    return all_sections(IntegrationSchemas(find(None)))
 
 
 def errors_of(home: Path, case: Mapping[str, Any]) -> list[ConfigError]:
@@ -29,7 +39,7 @@ def errors_of(home: Path, case: Mapping[str, Any]) -> list[ConfigError]:
     for name, text in files.items():
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).write_text(text, encoding="utf-8")
-    return list(check(home, all_sections(), environment={}).errors)
+    return list(check(home, sections(), environment={}).errors)
 
 
 def as_item(text: str) -> str:
