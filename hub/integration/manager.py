@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from hub.config.checked import Config, empty_config
 from hub.core.clock import Clock
-from hub.core.errors import HubError, NotFound, TimedOut
+from hub.core.errors import HubError, NotFound
 from hub.core.events import EventBus
 from hub.core.phrases import phrase
 from hub.core.repairs import Repairs, Severity
@@ -27,6 +27,7 @@ from hub.integration.registrations import Registrations
 from hub.integration.requirements import check_requirements, missing_requirement
 from hub.integration.schemas import IntegrationSchemas
 from hub.integration.status import IntegrationState, Status
+from hub.integration.time_limit import TimeLimit
 
 _log = logging.getLogger(__name__)
 
@@ -34,9 +35,7 @@ EVENT_INTEGRATION_CHANGED = "integration_changed"
 SOURCE = "integration"
 DISABLED = "hub.disabled"
 SETUP_LIMIT_S = 60.0
-SLOW_AFTER_S = 10.0
 UNLOAD_LIMIT_S = 8.0
-CANCEL_LIMIT_S = 2.0
 RETRY_FIRST_S = 5.0
 RETRY_LIMIT_S = 300.0
 
@@ -78,6 +77,7 @@ class IntegrationManager:
         self._tasks = tasks
         self._schemas = schemas or IntegrationSchemas(self._catalog)
         self._setup_limit_s = setup_limit_s
+        self._limit = TimeLimit(clock, tasks)
         self._config: Config = empty_config()
         self._needed: set[str] = set()
         self._statuses: dict[str, Status] = {}
@@ -276,7 +276,7 @@ class IntegrationManager:
         status.host = self._make_host(domain, status.registrations)
         work = status.module.setup(status.host, status.config)
         try:
-            await self._within(work, self._setup_limit_s, f"setting up {domain}")
+            await self._limit.run(work, self._setup_limit_s, f"setting up {domain}")
         except BaseException:  # what it had registered until then must not stay behind
             await status.registrations.undo_all()
             raise
@@ -293,28 +293,6 @@ class IntegrationManager:
             except SchemaError:
                 continue
         raise HubError(f"it must be configured; add {domain}: to the configuration")
-
-    async def _within(self, work: Coroutine[Any, Any, Any], limit_s: float, what: str) -> None:
-        """Run to the end, or cancel it after `limit_s` seconds of the hub's clock and raise `TimedOut`."""
-        task = self._tasks.spawn(_outcome(work), name=what)
-        limit = self._tasks.spawn(self._clock.sleep(limit_s), name=f"limit of {what}")
-        slow = self._tasks.spawn(self._tell_slow(what), name=f"watch of {what}")
-        try:
-            await asyncio.wait({task, limit}, return_when=asyncio.FIRST_COMPLETED)
-            if not task.done():
-                task.cancel()
-                await asyncio.wait({task}, timeout=CANCEL_LIMIT_S)
-                raise TimedOut(f"{what} took longer than {limit_s:g} s and was stopped")
-            error = task.result()
-            if error is not None:
-                raise error
-        finally:
-            for each in (task, limit, slow):
-                each.cancel()
-
-    async def _tell_slow(self, what: str) -> None:
-        await self._clock.sleep(SLOW_AFTER_S)
-        _log.warning("%s is slow: %.0f s and not done", what, SLOW_AFTER_S)
 
     def _retry_later(self, status: Status, reason: str, after_s: float | None) -> None:
         if self._stopped:
@@ -368,7 +346,7 @@ class IntegrationManager:
         unload = getattr(status.module, "unload", None)
         try:
             if unload is not None:
-                await self._within(unload(status.host), UNLOAD_LIMIT_S, f"unloading {domain}")
+                await self._limit.run(unload(status.host), UNLOAD_LIMIT_S, f"unloading {domain}")
         except Exception as error:  # the others must still be unloaded
             _log.exception("%s could not be unloaded", domain)
             text = phrase("{error}. Restart the hub if it misbehaves.", error=error)
@@ -398,12 +376,3 @@ class IntegrationManager:
 
 def _name(status: Status) -> str:
     return status.found.manifest.name if status.found.manifest else status.found.domain
-
-
-async def _outcome(work: Coroutine[Any, Any, Any]) -> Exception | None:
-    """Return what a coroutine raised, so that its task does not die of it."""
-    try:
-        await work
-    except Exception as error:  # handed to whoever waits
-        return error
-    return None

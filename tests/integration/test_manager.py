@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from hub.core.errors import NotFound, Unavailable
-from hub.integration.manager import SLOW_AFTER_S
+from hub.integration.time_limit import SLOW_AFTER_S
 from tests.integration.conftest import PLAIN, Kit
 
 RAISES = """
