@@ -256,3 +256,11 @@ def test_any_value_can_be_shown_and_yaml_is_read_back_as_it_was(schema: dict[str
     assert not is_yaml or meant(control, control.shown) == parse_value(control.shown)
     is_text = not is_yaml and bool(control.shown.strip())
     assert not is_text or str(meant(control, control.shown)) not in ("", str(MISSING))
+
+
+@pytest.mark.parametrize("place", [{}, {"target": {"entity_id": "light.hall"}}, {"entity_id": "light.hall"}])
+def test_an_action_has_one_field_for_its_entities(place: dict[str, Any]) -> None:
+    form = form_of({"triggers": [], "actions": [{"action": "light.turn_on", **place}]})
+
+    (card,) = (card for card in form.cards() if card.what == "action")
+    assert [control.key for control in card.fields].count("entity_id") == 1
