@@ -126,7 +126,7 @@ def test_a_worker_that_may_write_no_more_leaves_what_is_there_in_force(tmp_path:
         meanwhile = home.search(QUESTION)
 
         assert meanwhile["hits"][0]["path"] == PLACE
-        assert "The files are as they were" in told[0]
+        assert "The files are unchanged" in told[0]
         resource.prlimit(worker, resource.RLIMIT_FSIZE, (most, most))
         home.until_found("zebrafish", NEW, by="vectors:exact")
         home.until_whole()
