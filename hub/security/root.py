@@ -12,14 +12,12 @@ import secrets
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
 
-from msgspec import Struct
-
 from hub.core.durable import write_all, write_new
 from hub.core.errors import InvalidRequest, LimitExceeded
+from hub.security.folder_entry import FolderEntry, folder_entry
 from hub.security.jail_path import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, Hidden, PathRefused, components, is_safe_name
 from hub.security.jail_steps import (
     explain,
@@ -36,52 +34,6 @@ LINKS_LOOKED_AT_LIMIT = 10_000
 
 _PLAIN = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_TRUNC | os.O_CREAT
-
-
-class FileKind(StrEnum):
-    """The kind of a file."""
-
-    FILE = "file"
-    DIRECTORY = "directory"
-    SYMLINK = "symlink"
-    OTHER = "other"
-
-
-class FolderEntry(Struct, frozen=True):
-    """A file or directory in a jail.
-
-    Attributes:
-        path: Relative to the jail, with `/`.
-        kind: What it is; symlinks are shown and never followed.
-        size_bytes: Size of a file.
-        mtime_ns: When it was last changed, nanoseconds since the epoch.
-        ctime_ns: When anything about it last changed; cannot be set.
-        device: Number of the device.
-        inode: Number of the file on its device; another one means that the file was replaced.
-    """
-
-    path: str
-    kind: FileKind
-    size_bytes: int
-    mtime_ns: int
-    ctime_ns: int
-    device: int
-    inode: int
-
-    @property
-    def name(self) -> str:
-        """The last component."""
-        return self.path.rpartition("/")[2]
-
-    @property
-    def is_file(self) -> bool:
-        """Whether it is a plain file."""
-        return self.kind is FileKind.FILE
-
-    @property
-    def is_dir(self) -> bool:
-        """Whether it is a directory."""
-        return self.kind is FileKind.DIRECTORY
 
 
 class Root:
@@ -234,7 +186,7 @@ class Root:
         names = self._names(rel)
         with self._directory(names, rel) as descriptor:
             found = ((name, stat_at(descriptor, name)) for name in self._list(descriptor, names, rel, limit))
-            return [_entry((*names, name), each) for name, each in found if each is not None]
+            return [folder_entry((*names, name), each) for name, each in found if each is not None]
 
     def walk(self, rel: str = ".", limit: int = LIST_LIMIT) -> list[FolderEntry]:
         """Return everything below a directory, each directory before what is in it, sorted; at most `limit` entries.
@@ -262,12 +214,12 @@ class Root:
         names = self._names(rel)
         if not names:
             with self._directory(names, rel) as descriptor:
-                return _entry((".",), os.fstat(descriptor))
+                return folder_entry((".",), os.fstat(descriptor))
         with self._parent(names, rel) as (parent, name):
             found = stat_at(parent, name)
             if found is None:
                 raise missing(rel)
-            return _entry(names, found)
+            return folder_entry(names, found)
 
     def exists(self, rel: str) -> bool:
         """Whether there is something at a path; a symlink to nowhere counts."""
@@ -402,16 +354,3 @@ class Root:
                     os.mkdir(names[depth - 1], mode, dir_fd=descriptor)
                 except FileExistsError:
                     continue
-
-
-def _entry(names: tuple[str, ...], found: os.stat_result) -> FolderEntry:
-    if stat.S_ISREG(found.st_mode):
-        kind = FileKind.FILE
-    elif stat.S_ISDIR(found.st_mode):
-        kind = FileKind.DIRECTORY
-    elif stat.S_ISLNK(found.st_mode):
-        kind = FileKind.SYMLINK
-    else:
-        kind = FileKind.OTHER
-    size = found.st_size if kind is FileKind.FILE else 0
-    return FolderEntry("/".join(names), kind, size, found.st_mtime_ns, found.st_ctime_ns, found.st_dev, found.st_ino)

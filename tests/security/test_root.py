@@ -15,8 +15,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from hub.core.errors import HubError, InvalidRequest, LimitExceeded
+from hub.security.folder_entry import FileKind
 from hub.security.jail_path import PathRefused, components
-from hub.security.root import FileKind, Root
+from hub.security.root import Root
 from tests.lengths import examples
 
 SECRET = b"what must never be seen"

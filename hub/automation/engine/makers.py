@@ -10,6 +10,7 @@ from collections.abc import Callable
 from hub.automation.engine.armed_triggers import REPAIRS
 from hub.automation.engine.automations import Automations
 from hub.core.errors import NotFound
+from hub.core.phrases import phrase
 from hub.core.repairs import Repairs, Severity
 from hub.core.sql import upsert
 from hub.storage.database import Database
@@ -71,10 +72,14 @@ class AutomationMakers:
         self._repairs.raise_(
             REPAIRS,
             f"{id}:maker",
-            f"The automation {automation.alias} was turned off",
-            f"It was made or changed with {made_with}, which was revoked or has expired. Look at what it does, and "
-            "turn it on again if you want to keep it.",
+            phrase("The automation {automation} was turned off", automation=automation.alias),
+            phrase(
+                "It was made or changed with {credentials}, which was revoked or has expired. Look at what it "
+                "does, and turn it on again to keep it.",
+                credentials=made_with,
+            ),
             severity=Severity.WARNING,
+            command=f"homarus automation on {id}",
         )
 
     async def _forget(self, id: str) -> None:

@@ -10,12 +10,10 @@ import hmac
 import logging
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from hashlib import sha256
+from dataclasses import replace
 from typing import Any
 
 import orjson
-from msgspec import Struct
 
 from hub.core.clock import Clock
 from hub.core.context import Authority
@@ -24,6 +22,7 @@ from hub.core.events import EventBus
 from hub.core.ids import new_id
 from hub.core.secret import Secret
 from hub.core.sql import SqlConnection
+from hub.gateway.access.device_grants import Grant, PairingRequest, load_devices, store_grant, store_request, token_hash
 from hub.gateway.calls.contract import credential_of
 from hub.storage.database import Database
 
@@ -37,91 +36,6 @@ PENDING_PER_ADDRESS = 5
 TOKEN_PREFIX = "homdev_"  # noqa: S105
 ROLES = ("operator", "node")
 USED_EVERY_MS = 60_000
-
-
-@dataclass(frozen=True, slots=True)
-class Grant:
-    """What one device may do in one role.
-
-    Attributes:
-        scopes: Approved operator scopes as asked for, not expanded.
-        data: What the device said of itself: platform, display name, client.
-        generation: Goes into the token; higher after each rotation.
-        owner: Whether an owner let it in, and it so acts for the owner within its scopes.
-        made_by: The credentials of whoever let it in, as `<id>@<generation>`; the grant ends with the first of them.
-    """
-
-    device_id: str
-    role: str
-    public_key: str
-    scopes: tuple[str, ...]
-    data: Mapping[str, Any]
-    created_ms: int
-    generation: int = 1
-    last_used_ms: int | None = None
-    token_hash: bytes = field(default=b"", repr=False)
-    owner: bool = False
-    made_by: frozenset[str] = frozenset()
-
-    @property
-    def credential_id(self) -> str:
-        """The data passed to revocation listeners."""
-        return f"device:{self.row_id}"
-
-    @property
-    def link(self) -> str:
-        """How what was made with it refers to it."""
-        return f"{self.credential_id}@{self.generation}"
-
-    @property
-    def row_id(self) -> str:
-        """Key of its row."""
-        return f"{self.device_id}/{self.role}"
-
-    def as_dict(self) -> dict[str, Any]:
-        """The grant as the protocol lists it."""
-        return {
-            "deviceId": self.device_id,
-            "role": self.role,
-            "scopes": list(self.scopes),
-            "publicKey": self.public_key,
-            "createdAtMs": self.created_ms,
-            "lastUsedAtMs": self.last_used_ms,
-            **self.data,
-        }
-
-
-class PairingRequest(Struct, frozen=True):
-    """A device that asks to be let in.
-
-    Attributes:
-        brought_by: The credentials beside which it asked: they cannot approve it themselves.
-    """
-
-    id: str
-    device_id: str
-    public_key: str
-    role: str
-    scopes: tuple[str, ...]
-    data: Mapping[str, Any]
-    address: str
-    created_ms: int
-    expires_ms: int
-    brought_by: frozenset[str] = frozenset()
-
-    def as_dict(self) -> dict[str, Any]:
-        """The request as the protocol lists it."""
-        return {
-            "requestId": self.id,
-            "deviceId": self.device_id,
-            "publicKey": self.public_key,
-            "role": self.role,
-            "scopes": list(self.scopes),
-            "remoteIp": self.address,
-            "ts": self.created_ms,
-            "expiresAtMs": self.expires_ms,
-            **self.data,
-        }
 
 
 class Devices:
@@ -141,7 +55,7 @@ class Devices:
 
     async def open(self) -> None:
         """Load what is stored."""
-        grants, requests = await self._db.read(_load)
+        grants, requests = await self._db.read(load_devices)
         for row in grants:
             stored = orjson.loads(row[2])
             device, _, role = row[0].rpartition("/")
@@ -199,13 +113,13 @@ class Devices:
 
     def is_token_of(self, plain: str, grant: Grant) -> bool:
         """Whether this is the token of a grant."""
-        return bool(grant.token_hash) and hmac.compare_digest(_hash(plain), grant.token_hash)
+        return bool(grant.token_hash) and hmac.compare_digest(token_hash(plain), grant.token_hash)
 
     def verify_token(self, plain: str) -> Grant | None:
         """Return the grant of an operator device by its token, or None."""
         if not plain.startswith(TOKEN_PREFIX):
             return None
-        given = _hash(plain)
+        given = token_hash(plain)
         found = None
         for grant in self._grants.values():
             if grant.role == "operator" and grant.token_hash and hmac.compare_digest(given, grant.token_hash):
@@ -265,7 +179,7 @@ class Devices:
         for old in mine:
             del self._requests[old.id]
         self._requests[request.id] = request
-        await self._db.write(lambda conn: _store_request(conn, request, [old.id for old in mine]))
+        await self._db.write(lambda conn: store_request(conn, request, [old.id for old in mine]))
         self._bus.fire(EVENT_PAIR_REQUESTED, request.as_dict())
         return request
 
@@ -376,9 +290,9 @@ class Devices:
         return len(keys)
 
     async def _store(self, grant: Grant) -> Grant:
-        grant = replace(grant, token_hash=_hash(self.token(grant)))
+        grant = replace(grant, token_hash=token_hash(self.token(grant)))
         self._grants[grant.device_id, grant.role] = grant
-        await self._db.write(lambda conn: _store_grant(conn, grant))
+        await self._db.write(lambda conn: store_grant(conn, grant))
         return grant
 
     async def _resolve(self, request: PairingRequest, decision: str) -> None:
@@ -407,59 +321,3 @@ class Devices:
 
     def _now_ms(self) -> int:
         return int(self._clock.time() * 1000)
-
-
-def _hash(plain: str) -> bytes:
-    return sha256(plain.encode("utf-8", "surrogatepass")).digest()
-
-
-def _load(connection: SqlConnection) -> tuple[list[Any], list[Any]]:
-    grants = connection.execute(
-        "SELECT id, public_key, data, token_hash, scopes, created_ms, last_used_ms FROM devices"
-        " WHERE revoked_ms IS NULL"
-    ).fetchall()
-    requests = connection.execute("SELECT id, device_id, data, created_ms, expires_ms FROM device_requests").fetchall()
-    return grants, requests
-
-
-def _store_grant(connection: SqlConnection, grant: Grant) -> None:
-    stored = {
-        "data": dict(grant.data),
-        "generation": grant.generation,
-        "owner": grant.owner,
-        "made_by": sorted(grant.made_by),
-    }
-    data = orjson.dumps(stored).decode()
-    connection.execute(
-        "INSERT INTO devices(id, public_key, data, token_hash, role, scopes, created_ms, last_used_ms)"
-        " VALUES(?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET public_key = excluded.public_key,"
-        " data = excluded.data, token_hash = excluded.token_hash, role = excluded.role, scopes = excluded.scopes,"
-        " created_ms = excluded.created_ms, last_used_ms = excluded.last_used_ms, revoked_ms = NULL",
-        (
-            grant.row_id,
-            grant.public_key,
-            data,
-            grant.token_hash,
-            grant.role,
-            orjson.dumps(list(grant.scopes)).decode(),
-            grant.created_ms,
-            grant.last_used_ms,
-        ),
-    )
-
-
-def _store_request(connection: SqlConnection, request: PairingRequest, replaced: list[str]) -> None:
-    connection.executemany("DELETE FROM device_requests WHERE id = ?", [(id,) for id in replaced])
-    connection.execute("DELETE FROM device_requests WHERE expires_ms <= ?", (request.created_ms,))
-    data = {
-        "public_key": request.public_key,
-        "role": request.role,
-        "scopes": list(request.scopes),
-        "data": dict(request.data),
-        "address": request.address,
-        "brought_by": sorted(request.brought_by),
-    }
-    connection.execute(
-        "INSERT INTO device_requests(id, device_id, data, created_ms, expires_ms) VALUES(?, ?, ?, ?, ?)",
-        (request.id, request.device_id, orjson.dumps(data).decode(), request.created_ms, request.expires_ms),
-    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import socket
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
@@ -129,3 +130,10 @@ def forwarded_scheme(headers: Mapping[str, str], own: str, *, trusted: bool) -> 
         return own
     said = headers.get("X-Forwarded-Proto", "").rpartition(",")[2].strip().lower()
     return said if said in ("http", "https") else own
+
+
+def own_names() -> frozenset[str]:
+    """Return the machine's names, lower case: its host name, and that under `.local`."""
+    name = socket.gethostname().lower().removesuffix(".")
+    short = name.partition(".")[0]
+    return frozenset(each for each in (name, short, f"{short}.local") if each and each != ".local")

@@ -12,7 +12,7 @@ from msgspec import Struct
 from hub.core.errors import Forbidden, HubError, InvalidRequest, NotFound
 from hub.core.schema import Schema, SchemaError, describe_error
 from hub.gateway.access.auth import Authenticator, CallClient, Presented, is_ambient
-from hub.gateway.access.guard import PROXY_GROUP, RAW_LIMIT_BYTES, Socket
+from hub.gateway.access.guarded_socket import PROXY_GROUP, RAW_LIMIT_BYTES, Socket
 from hub.gateway.access.hosts import (
     client_address,
     forwarded_scheme,

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from hub.core.clock import Clock
 from hub.core.context import SCOPES, Authority, expand_scopes
 from hub.core.errors import HubError, InvalidRequest, LimitExceeded, Unauthorized, Unavailable
-from hub.core.schema import REMOVE_EXTRA, All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer
 from hub.gateway.access.auth import (
     HUB_CREDENTIAL,
     NO_CREDENTIAL,
@@ -24,12 +23,14 @@ from hub.gateway.access.auth import (
     CallClient,
     Presented,
 )
-from hub.gateway.access.device_identity import DeviceProof, SignedClient, verify
-from hub.gateway.access.devices import Devices, Grant
-from hub.gateway.access.guard import HANDSHAKE_LIMIT_S
+from hub.gateway.access.device_grants import Grant
+from hub.gateway.access.device_identity import DeviceProof, verify
+from hub.gateway.access.devices import Devices
+from hub.gateway.access.guarded_socket import HANDSHAKE_LIMIT_S
 from hub.gateway.access.ingress import validate
 from hub.gateway.calls.contract import Caller
 from hub.gateway.calls.json_data import read_json
+from hub.gateway.connection.connect_request import CONNECT_SCHEMA, about_client, client_info, signed_client
 from hub.gateway.connection.connection import ClientInfo, Connection
 from hub.gateway.connection.protocol import (
     CLOSE_POLICY,
@@ -43,67 +44,6 @@ from hub.gateway.connection.protocol import (
 
 SHARED = frozenset({HUB_CREDENTIAL, PASSWORD_CREDENTIAL, NO_CREDENTIAL, SOCKET_CREDENTIAL})
 """Credentials that are the owner's own, as opposed to one made for a program."""
-
-
-def _text(limit: int) -> All:
-    return All(str, Length(max=limit))
-
-
-def _maybe(validator: Any) -> AnyOf:
-    return AnyOf(None, validator)
-
-
-CONNECT_SCHEMA = Schema(
-    {
-        Required("minProtocol"): All(integer, Range(min=0)),
-        Required("maxProtocol"): All(integer, Range(min=0)),
-        Required("client"): Schema(
-            {
-                Required("id"): All(str, Length(min=1, max=64)),
-                Required("version"): _text(64),
-                Required("platform"): _text(128),
-                Required("mode"): _text(32),
-                Optional("displayName"): _maybe(_text(128)),
-                Optional("deviceFamily"): _maybe(_text(128)),
-                Optional("modelIdentifier"): _maybe(_text(128)),
-                Optional("instanceId"): _maybe(_text(128)),
-            },
-            extra=REMOVE_EXTRA,
-        ),
-        Optional("role", default="operator"): In(["operator", "node"]),
-        Optional("scopes", default=list): All([_text(64)], Length(max=64)),
-        Optional("caps", default=list): All([_text(64)], Length(max=128)),
-        Optional("commands", default=list): All([_text(128)], Length(max=512)),
-        Optional("permissions", default=dict): {str: boolean},
-        Optional("pathEnv"): _maybe(_text(16_384)),
-        Optional("locale"): _maybe(_text(64)),
-        Optional("userAgent"): _maybe(_text(512)),
-        Optional("auth"): _maybe(
-            Schema(
-                {
-                    Optional("token"): _maybe(_text(512)),
-                    Optional("password"): _maybe(_text(512)),
-                    Optional("deviceToken"): _maybe(_text(512)),
-                    Optional("bootstrapToken"): _maybe(_text(512)),
-                },
-                extra=REMOVE_EXTRA,
-            )
-        ),
-        Optional("device"): _maybe(
-            Schema(
-                {
-                    Required("id"): _text(128),
-                    Required("publicKey"): _text(128),
-                    Required("signature"): _text(256),
-                    Required("signedAt"): integer,
-                    Optional("nonce", default=""): _text(128),
-                },
-                extra=REMOVE_EXTRA,
-            )
-        ),
-    },
-    extra=REMOVE_EXTRA,
-)
 
 
 class NotPaired(HubError):
@@ -214,13 +154,13 @@ class Handshake:
             raise _Refused(InvalidRequest("protocol mismatch", details=details), CLOSE_PROTOCOL, "protocol mismatch")
         auth = params.get("auth") or {}
         device = params.get("device")
-        said = _client_info(params)
+        said = client_info(params)
         asked = _Asked(request, protocol, client, params, said)
         if device is not None:
             proof = DeviceProof(
                 device["id"], device["publicKey"], device["signature"], device["signedAt"], device["nonce"]
             )
-            verify(proof, _signed(params, auth), nonce, self._now_ms())
+            verify(proof, signed_client(params, auth), nonce, self._now_ms())
         if device is not None and auth.get("deviceToken") and not (auth.get("token") or auth.get("password")):
             return await self._known_device(asked)
         paired = device is not None and self._grant_of(asked) is not None
@@ -295,7 +235,7 @@ class Handshake:
             if grant is not None:
                 wanted = tuple({*wanted, *grant.scopes})
             grant = await devices.admit(
-                said.device_id or "", params["device"]["publicKey"], said.role, wanted, _about(said), owner=True
+                said.device_id or "", params["device"]["publicKey"], said.role, wanted, about_client(said), owner=True
             )
         return self._welcome_device(asked, await devices.refresh(grant), caller)
 
@@ -332,7 +272,7 @@ class Handshake:
             asked.params["device"]["publicKey"],
             said.role,
             _known_scopes(asked.params["scopes"]),
-            _about(said),
+            about_client(said),
             asked.client.address,
             brought_by,
         )
@@ -381,45 +321,3 @@ def _covers(grant: Grant, requested: list[str]) -> bool:
 
 def _known_scopes(requested: list[str]) -> tuple[str, ...]:
     return tuple(sorted(SCOPES.intersection(requested)))
-
-
-def _about(said: ClientInfo) -> dict[str, Any]:
-    return {
-        "clientId": said.id,
-        "clientMode": said.mode,
-        "platform": said.platform,
-        "displayName": said.display_name,
-        "deviceFamily": said.device_family,
-    }
-
-
-def _client_info(params: Mapping[str, Any]) -> ClientInfo:
-    client = params["client"]
-    device = params.get("device")
-    return ClientInfo(
-        id=client["id"],
-        version=client["version"],
-        platform=client["platform"],
-        mode=client["mode"],
-        display_name=client.get("displayName"),
-        device_family=client.get("deviceFamily"),
-        model_identifier=client.get("modelIdentifier"),
-        instance_id=client.get("instanceId"),
-        role=params["role"],
-        caps=tuple(params["caps"]),
-        commands=tuple(params["commands"]),
-        device_id=device["id"].lower() if device is not None else None,
-    )
-
-
-def _signed(params: Mapping[str, Any], auth: Mapping[str, Any]) -> SignedClient:
-    client = params["client"]
-    return SignedClient(
-        client_id=client["id"],
-        client_mode=client["mode"],
-        role=params["role"],
-        scopes=params["scopes"],
-        token=auth.get("token") or auth.get("deviceToken") or auth.get("bootstrapToken") or "",
-        platform=client["platform"],
-        device_family=client.get("deviceFamily") or "",
-    )

@@ -10,7 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
-from hub.gateway.access.guard import Socket
+from hub.gateway.access.guarded_socket import Socket
 from hub.gateway.connection.protocol import text_frame, with_sequence
 
 BATCH_BYTES = 262_144

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket as sockets
-import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
 from typing import Any, Literal, cast
@@ -17,25 +15,25 @@ from hub.core.clock import Clock
 from hub.core.errors import HubError, LimitExceeded, NotFound, Unauthorized, Unavailable
 from hub.core.events import EventBus
 from hub.core.ids import new_id
-from hub.core.phrases import phrase
-from hub.core.repairs import Repairs, Severity
+from hub.core.repairs import Repairs
 from hub.core.secret import Secret
 from hub.core.tasks import TaskOwner
-from hub.gateway.access import unix_socket
 from hub.gateway.access.auth import CHALLENGE, Authenticator
 from hub.gateway.access.devices import Devices
-from hub.gateway.access.guard import AUTH_LIMIT_S, Guard, GuardedServer, Socket
+from hub.gateway.access.guard import Guard, GuardedServer
+from hub.gateway.access.guarded_socket import Socket
+from hub.gateway.access.hosts import own_names
 from hub.gateway.access.ingress import Ingress, error_body
-from hub.gateway.access.start_check import StartRefused, refuse_unsafe, tls_context
+from hub.gateway.access.start_check import refuse_unsafe
 from hub.gateway.calls.contract import LARGE_FRAME_BYTES, HttpCall, Open, Push, Route
 from hub.gateway.calls.dispatch import Dispatcher
 from hub.gateway.calls.idempotency import Idempotency
 from hub.gateway.calls.method_table import MethodTable
 from hub.gateway.calls.routes import RouteMatch, RouteTable
-from hub.gateway.calls.schema import DEFAULT_HOST
 from hub.gateway.calls.settings import HttpSettings
 from hub.gateway.connection.connection import ENVELOPE_BYTES, Connection
 from hub.gateway.connection.handshake import Handshake
+from hub.gateway.connection.listeners import Listeners, tell_plain_http
 from hub.gateway.connection.outlet import Outlet
 from hub.gateway.connection.presence import Presence
 from hub.gateway.connection.protocol import CLOSE_POLICY, CLOSE_RESTART, TICK_S, encode_error, encode_result
@@ -50,7 +48,6 @@ from hub.security.web_sessions import WebSessions
 _log = logging.getLogger(__name__)
 
 OWNER = "gateway"
-BACKLOG = 512
 HEARTBEAT_S = 45.0
 STOP_LIMIT_S = 1.0
 """How long a stop waits for requests under way, and once more for them to end when they are cancelled."""
@@ -67,7 +64,6 @@ SECURITY_HEADERS = (
     ("X-Frame-Options", "DENY"),
     ("Cross-Origin-Resource-Policy", "same-origin"),
 )
-
 
 UnknownPage = Callable[[web.Request], Awaitable[web.Response]]
 """Answers a browser that asks for an address that does not exist; other clients get JSON."""
@@ -134,7 +130,7 @@ class Gateway:
         self._connections: dict[str, Connection] = {}
         self._presence_timer: asyncio.TimerHandle | None = None
         self._protocol: GuardedServer | None = None
-        self._servers: list[asyncio.Server] = []
+        self._listeners = Listeners(settings)
         self._address: tuple[str, int] | None = None
         for path in ("/", "/ws"):
             self.routes.add(Route("GET", path, self._websocket, OWNER, scope=Open.SELF, websocket=True))
@@ -173,17 +169,9 @@ class Gateway:
         settings = self.settings
         refuse_unsafe(settings)
         self._protocol = protocol = GuardedServer(self._handle, self.guard, self.app)
-        tls = tls_context(settings)
-        port = await self._listen(protocol, settings.host, settings.port, tls)
-        self._address = (settings.host, port)
-        if settings.lacks_loopback:
-            # The hub token works on loopback only: the command line must find the hub there too.
-            await self._listen(protocol, DEFAULT_HOST, port, tls)
-            self._address = (DEFAULT_HOST, port)
-        self.authenticator.set_port(port)
-        await self._listen_locally(protocol)
-        await self._listen_for_proxy(protocol)
-        self._tell_plain_http()
+        self._address = await self._listeners.open(protocol)
+        self.authenticator.set_port(self._address[1])
+        tell_plain_http(settings, self._repairs, OWNER)
         self._tasks.spawn(self._tick(), name="gateway ticks")
         self._tasks.spawn(self._close_expired(), name="close expired connections")
 
@@ -215,7 +203,8 @@ class Gateway:
         if restart_expected_ms is not None:
             payload["restartExpectedMs"] = restart_expected_ms
         self.push(Push("shutdown", payload, scope=None))
-        self._close_servers()
+        self._listeners.close()
+        self._address = None
         for connection in list(self._connections.values()):
             connection.close(CLOSE_RESTART, reason)
         if self._protocol is not None:
@@ -239,55 +228,6 @@ class Gateway:
         for socket in self.guard.sockets_of(credential_id):
             if socket not in told:
                 socket.abort_soon()
-
-    async def _listen(self, protocol: GuardedServer, host: str, port: int, tls: ssl.SSLContext | None) -> int:
-        loop = asyncio.get_running_loop()
-        try:
-            limit_s = AUTH_LIMIT_S if tls is not None else None
-            server = await loop.create_server(
-                protocol, host, port, ssl=tls, backlog=BACKLOG, ssl_handshake_timeout=limit_s
-            )
-        except OSError as error:
-            self._close_servers()
-            raise StartRefused(
-                f"cannot listen on {host} port {port}: {error.strerror or error}. "
-                "Set `http: port:` or `http: host:` in configuration.yaml, or stop what listens there."
-            ) from error
-        self._servers.append(server)
-        return int(server.sockets[0].getsockname()[1])
-
-    async def _listen_locally(self, protocol: GuardedServer) -> None:
-        """Listen on the Unix socket; where there cannot be one, the hub is reached over TCP alone."""
-        if self.settings.socket_path is None:
-            return
-        try:
-            made = unix_socket.listen(self.settings.socket_path)
-        except OSError as error:
-            _log.warning("no Unix socket at %s: %s", self.settings.socket_path, error.strerror or error)
-            return
-        if made is not None:
-            server = await asyncio.get_running_loop().create_unix_server(protocol, sock=made, backlog=BACKLOG)
-            self._servers.append(server)
-
-    async def _listen_for_proxy(self, protocol: GuardedServer) -> None:
-        if self.settings.proxy_socket is None:
-            return
-        path, group = self.settings.proxy_socket
-        try:
-            made = unix_socket.listen_for_proxy(path, group)
-        except OSError as error:
-            self._close_servers()
-            raise StartRefused(
-                f"cannot listen on {path}: {error.strerror or error} (http.auth.proxy_socket)"
-            ) from error
-        loop = asyncio.get_running_loop()
-        self._servers.append(await loop.create_unix_server(protocol.of_proxy, sock=made, backlog=BACKLOG))
-
-    def _close_servers(self) -> None:
-        for server in self._servers:
-            server.close()
-        self._servers.clear()
-        self._address = None
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         match: RouteMatch | None = None
@@ -443,38 +383,12 @@ class Gateway:
                 _log.warning("old idempotency keys stay a while longer: %s", error.message)
             await self.clock.sleep(PRUNE_EVERY_S)
 
-    def _tell_plain_http(self) -> None:
-        if self.settings.loopback or self.settings.tls:
-            self._repairs.clear(OWNER, "plain_http")
-            return
-        self._repairs.raise_(
-            OWNER,
-            "plain_http",
-            phrase("The hub is served over plain HTTP"),
-            phrase(
-                "It listens on {host} without TLS, so anyone on the network can read tokens and chats. Set "
-                "`{setting}`, or keep `{local}` and put a reverse proxy with TLS in front.",
-                host=self.settings.host,
-                setting="http: tls: {certificate: FILE, key: FILE}",
-                local="http: host: 127.0.0.1",
-            ),
-            severity=Severity.WARNING,
-            location={"path": "http.tls"},
-        )
-
 
 def json_response(data: Any, *, status: int = 200) -> web.Response:
     """Return a JSON answer that is never cached."""
     return web.Response(
         body=orjson.dumps(data), status=status, content_type="application/json", headers={"Cache-Control": "no-store"}
     )
-
-
-def own_names() -> frozenset[str]:
-    """Return the machine's names, lower case: its host name, and that under `.local`."""
-    name = sockets.gethostname().lower().removesuffix(".")
-    short = name.partition(".")[0]
-    return frozenset(each for each in (name, short, f"{short}.local") if each and each != ".local")
 
 
 def _always(match: RouteMatch | None) -> bool:

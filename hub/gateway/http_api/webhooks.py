@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from hub.automation.sources.webhooks import WebhookRequest
-from hub.gateway.access.guard import RAW_LIMIT_BYTES
+from hub.gateway.access.guarded_socket import RAW_LIMIT_BYTES
 from hub.gateway.access.ingress import Ingress
 from hub.gateway.calls.contract import HttpCall, Open, Route
 from hub.gateway.connection.server import json_response

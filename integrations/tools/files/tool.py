@@ -12,8 +12,9 @@ from hub.core.context import Authority
 from hub.core.errors import Conflict, HubError, InvalidRequest
 from hub.core.executors import FILES
 from hub.core.schema import All, Length, Optional, Range, Required, Schema, boolean, integer, string
+from hub.security.folder_entry import FolderEntry
 from hub.security.jail_path import components
-from hub.security.root import FolderEntry, Root
+from hub.security.root import Root
 from hub.tools.contract import READS_HOME, Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
 from integrations.tools.files.editing import difference, replace_once

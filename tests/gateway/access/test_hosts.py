@@ -7,7 +7,7 @@ import ipaddress
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.gateway.access.guard import address_group
+from hub.gateway.access.guarded_socket import address_group
 from hub.gateway.access.hosts import (
     client_address,
     host_allowed,

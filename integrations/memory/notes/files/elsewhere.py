@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from hub.core.errors import HubError
 from hub.memory.notebook import MemoryFile
-from hub.security.root import FolderEntry, Root
+from hub.security.folder_entry import FolderEntry
+from hub.security.root import Root
 from integrations.memory.notes.files.extra_path import ExtraPath
 from integrations.memory.notes.index.transcripts import said_in
 from integrations.memory.notes.job import (

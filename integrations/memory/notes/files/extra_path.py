@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from hub.security.root import FolderEntry, Root
+from hub.security.folder_entry import FolderEntry
+from hub.security.root import Root
 from integrations.memory.notes.job import FILES_LIMIT, Source
 
 

@@ -23,8 +23,9 @@ from hub.memory.places import (
     area_of,
     day_of,
 )
+from hub.security.folder_entry import FolderEntry as FileEntry
 from hub.security.jail_path import PathRefused
-from hub.security.root import FolderEntry as FileEntry, Root
+from hub.security.root import Root
 from integrations.memory.notes.job import FILE_LIMIT_BYTES, FILES_LIMIT
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL

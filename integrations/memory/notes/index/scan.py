@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from hub.core.errors import HubError
 from hub.memory.chunking import chunk
 from hub.memory.places import CURATED, FOLDER, area_of
-from hub.security.root import FolderEntry, Root
+from hub.security.folder_entry import FolderEntry
+from hub.security.root import Root
 from integrations.memory.notes.files.extra_path import ExtraPath
 from integrations.memory.notes.index.passages import Present, ReadFile, Stamp, indexed, told_of
 from integrations.memory.notes.index.settings import IndexSettings

@@ -1,0 +1,154 @@
+"""What devices may do and which wait to be approved, as data and as rows of the hub database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+import orjson
+from msgspec import Struct
+
+from hub.core.sql import SqlConnection
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What one device may do in one role.
+
+    Attributes:
+        scopes: Approved operator scopes as asked for, not expanded.
+        data: What the device said of itself: platform, display name, client.
+        generation: Goes into the token; higher after each rotation.
+        owner: Whether an owner let it in, and it so acts for the owner within its scopes.
+        made_by: The credentials of whoever let it in, as `<id>@<generation>`; the grant ends with the first of them.
+    """
+
+    device_id: str
+    role: str
+    public_key: str
+    scopes: tuple[str, ...]
+    data: Mapping[str, Any]
+    created_ms: int
+    generation: int = 1
+    last_used_ms: int | None = None
+    token_hash: bytes = field(default=b"", repr=False)
+    owner: bool = False
+    made_by: frozenset[str] = frozenset()
+
+    @property
+    def credential_id(self) -> str:
+        """The data passed to revocation listeners."""
+        return f"device:{self.row_id}"
+
+    @property
+    def link(self) -> str:
+        """How what was made with it refers to it."""
+        return f"{self.credential_id}@{self.generation}"
+
+    @property
+    def row_id(self) -> str:
+        """Key of its row."""
+        return f"{self.device_id}/{self.role}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The grant as the protocol lists it."""
+        return {
+            "deviceId": self.device_id,
+            "role": self.role,
+            "scopes": list(self.scopes),
+            "publicKey": self.public_key,
+            "createdAtMs": self.created_ms,
+            "lastUsedAtMs": self.last_used_ms,
+            **self.data,
+        }
+
+
+class PairingRequest(Struct, frozen=True):
+    """A device that asks to be let in.
+
+    Attributes:
+        brought_by: The credentials beside which it asked: they cannot approve it themselves.
+    """
+
+    id: str
+    device_id: str
+    public_key: str
+    role: str
+    scopes: tuple[str, ...]
+    data: Mapping[str, Any]
+    address: str
+    created_ms: int
+    expires_ms: int
+    brought_by: frozenset[str] = frozenset()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The request as the protocol lists it."""
+        return {
+            "requestId": self.id,
+            "deviceId": self.device_id,
+            "publicKey": self.public_key,
+            "role": self.role,
+            "scopes": list(self.scopes),
+            "remoteIp": self.address,
+            "ts": self.created_ms,
+            "expiresAtMs": self.expires_ms,
+            **self.data,
+        }
+
+
+def token_hash(plain: str) -> bytes:
+    return sha256(plain.encode("utf-8", "surrogatepass")).digest()
+
+
+def load_devices(connection: SqlConnection) -> tuple[list[Any], list[Any]]:
+    grants = connection.execute(
+        "SELECT id, public_key, data, token_hash, scopes, created_ms, last_used_ms FROM devices"
+        " WHERE revoked_ms IS NULL"
+    ).fetchall()
+    requests = connection.execute("SELECT id, device_id, data, created_ms, expires_ms FROM device_requests").fetchall()
+    return grants, requests
+
+
+def store_grant(connection: SqlConnection, grant: Grant) -> None:
+    stored = {
+        "data": dict(grant.data),
+        "generation": grant.generation,
+        "owner": grant.owner,
+        "made_by": sorted(grant.made_by),
+    }
+    data = orjson.dumps(stored).decode()
+    connection.execute(
+        "INSERT INTO devices(id, public_key, data, token_hash, role, scopes, created_ms, last_used_ms)"
+        " VALUES(?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET public_key = excluded.public_key,"
+        " data = excluded.data, token_hash = excluded.token_hash, role = excluded.role, scopes = excluded.scopes,"
+        " created_ms = excluded.created_ms, last_used_ms = excluded.last_used_ms, revoked_ms = NULL",
+        (
+            grant.row_id,
+            grant.public_key,
+            data,
+            grant.token_hash,
+            grant.role,
+            orjson.dumps(list(grant.scopes)).decode(),
+            grant.created_ms,
+            grant.last_used_ms,
+        ),
+    )
+
+
+def store_request(connection: SqlConnection, request: PairingRequest, replaced: list[str]) -> None:
+    connection.executemany("DELETE FROM device_requests WHERE id = ?", [(id,) for id in replaced])
+    connection.execute("DELETE FROM device_requests WHERE expires_ms <= ?", (request.created_ms,))
+    data = {
+        "public_key": request.public_key,
+        "role": request.role,
+        "scopes": list(request.scopes),
+        "data": dict(request.data),
+        "address": request.address,
+        "brought_by": sorted(request.brought_by),
+    }
+    connection.execute(
+        "INSERT INTO device_requests(id, device_id, data, created_ms, expires_ms) VALUES(?, ?, ?, ?, ?)",
+        (request.id, request.device_id, orjson.dumps(data).decode(), request.created_ms, request.expires_ms),
+    )
