@@ -15,7 +15,7 @@ from hub.config.schema_walk import expected_at
 from hub.config.sections import Section
 from hub.core.json_schema import JsonSchema, to_json_schema
 from hub.core.schema import SchemaError, each_error
-from hub.core.secret import Secret, SecretText
+from hub.core.secret import Secret, SecretFloat, SecretInt, SecretText, by_origin
 
 _LEAK_LENGTH = 6
 
@@ -113,7 +113,7 @@ class SectionCheck:
             if isinstance(now, Secret):
                 put: Any = SecretText(text)
             elif isinstance(now, SecretText) and not isinstance(number := _number(text), str):
-                put = number
+                put = number if number is None or isinstance(number, bool) else by_origin(text, number)
             else:
                 continue
             revealed[keys] = text
@@ -152,7 +152,7 @@ def _secrets_in(value: Any, found: list[Secret]) -> list[Secret]:
             _secrets_in(each, found)
     elif isinstance(value, Secret):
         found.append(value)
-    elif isinstance(value, SecretText):
+    elif isinstance(value, (SecretText, SecretInt, SecretFloat)):
         found.append(Secret(str(value)))
     return found
 

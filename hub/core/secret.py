@@ -60,6 +60,39 @@ class SecretText(str):
     __slots__ = ()
 
 
+class SecretInt(int):
+    """A secret in a place that takes a whole number, such as a PIN; like `SecretText`.
+
+    It keeps its origin as the value it is. What a template or a calculation makes of it is an ordinary number, which is
+    hidden where it is the same (`SecretMask.hides`).
+    """
+
+    __slots__ = ()
+
+    def __pos__(self) -> SecretInt:
+        return self
+
+
+class SecretFloat(float):
+    """A secret in a place that takes a number; like `SecretInt`."""
+
+    __slots__ = ()
+
+    def __pos__(self) -> SecretFloat:
+        return self
+
+
+SHOWN_AS_MASK = (Secret, SecretText, SecretInt, SecretFloat)
+"""Values that are secrets by their origin."""
+
+
+def by_origin(text: str, number: float | None = None) -> SecretText | SecretInt | SecretFloat:
+    """Return the text of a secret, or the number that it is read as, so that it keeps its origin."""
+    if number is None:
+        return SecretText(text)
+    return SecretInt(number) if isinstance(number, int) else SecretFloat(number)
+
+
 class SecretMask:
     """Hides the secrets that a piece of configuration uses, also where a template has put them into other text.
 
@@ -90,8 +123,8 @@ class SecretMask:
 
 
 def _masked(value: Any, texts: set[str]) -> Any:
-    if isinstance(value, SecretText):
-        texts.add(value)
+    if isinstance(value, (SecretText, SecretInt, SecretFloat)):
+        texts.add(str(value))
         return MASK
     if isinstance(value, Secret):
         texts.add(value.reveal())

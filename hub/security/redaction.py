@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from hub.core.phrases import rewritten
-from hub.core.secret import MASK, Secret, SecretText
+from hub.core.secret import MASK, SHOWN_AS_MASK, Secret
 from hub.security.secret_patterns import SECRET_PATTERNS
 
 SECRET_LENGTH_MIN = 8
@@ -65,7 +65,7 @@ class Redactor:
         return self._redact_data(data, 0)
 
     def _redact_data(self, data: Any, depth: int) -> Any:
-        if isinstance(data, (Secret, SecretText)):
+        if isinstance(data, SHOWN_AS_MASK):
             return MASK
         if isinstance(data, str):
             return rewritten(data, self.redact)

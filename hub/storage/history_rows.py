@@ -9,7 +9,7 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from hub.core.secret import MASK, Secret, SecretText
+from hub.core.secret import MASK, SHOWN_AS_MASK
 
 _OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_SUBCLASS
 _PLAIN_TYPES: tuple[Any, ...] = (str, int, float, dict, list, tuple)
@@ -45,7 +45,7 @@ def to_json(data: Any, redact: Callable[[str], str] | None) -> str:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, (Secret, SecretText)):
+    if isinstance(value, SHOWN_AS_MASK):
         return MASK
     for kind in _PLAIN_TYPES:
         if isinstance(value, kind):

@@ -96,6 +96,20 @@ async def test_a_pin_of_four_digits_is_shown_and_kept_in_no_place_that_shows_aut
     assert not any(holds_pin(orjson.loads(row[0])) for row in rows)
 
 
+async def test_a_secret_that_is_read_as_a_number_is_not_shown(house: Besieged) -> None:
+    secrets = house.hub.home.path / "secrets.yaml"
+    secrets.write_text(f"{secrets.read_text()}\nrounds: {PIN}\n")
+    await add(house, "id: often\ntriggers: []\nactions: [{repeat: {count: !secret rounds, sequence: [{stop: x}]}}]\n")
+
+    await house.rpc("automation.trigger", {"id": "often"})
+    await ended(house, "often")
+
+    for method in ("get", "trace", "explain"):
+        answer = await house.rpc(f"automation.{method}", {"id": "often"})
+        assert "error" not in answer or not isinstance(answer["error"], dict), answer
+        assert not holds_pin(answer), (method, answer)
+
+
 def holds_pin(value: Any) -> bool:
     """Whether any text or number in data shows the PIN; times and ids may hold its digits."""
     if isinstance(value, dict):

@@ -14,6 +14,7 @@ from hub.automation.running.run import Run
 from hub.core.errors import InvalidRequest, LimitExceeded
 from hub.core.phrases import phrase
 from hub.core.schema import All, AnyOf, Invalid, Optional, Range, Required, Schema, integer
+from hub.core.secret import SecretInt, SecretText
 
 ITERATIONS_LIMIT = 10_000
 """A `while` or `until` that has not ended by then never will."""
@@ -127,7 +128,9 @@ _COUNT = Schema(All(integer, Range(min=0, max=COUNT_LIMIT)))
 def _a_count(value: Any) -> Any:
     if is_template(value):
         return dynamic_text(value)
-    return _COUNT(int(value) if str(value).isdigit() else value)
+    if isinstance(value, str) and value.isdigit():
+        value = SecretInt(value) if isinstance(value, SecretText) else int(value)
+    return _COUNT(value)
 
 
 def _one_form(value: dict[str, Any]) -> dict[str, Any]:

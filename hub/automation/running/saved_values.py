@@ -9,7 +9,7 @@ from typing import Any
 
 from hub.core.context import Authority, Context
 from hub.core.events import Event
-from hub.core.secret import SecretText
+from hub.core.secret import SecretFloat, SecretInt, SecretText, by_origin
 from hub.core.states import EntityState
 
 _KIND = "\u0001kind"
@@ -22,12 +22,12 @@ NOBODY = Authority("restored")
 
 def pack(value: Any, depth: int = 0) -> Any:
     """Return any value as JSON can hold it; what nobody could restore becomes its text."""
+    if isinstance(value, (SecretText, SecretInt, SecretFloat)):
+        return {_KIND: "secret", "value": str(value), **({} if isinstance(value, str) else {"number": +value})}
     if value is None or isinstance(value, (bool, float)):
         return value
     if isinstance(value, int):
         return value if -_INTEGER_LIMIT <= value < _INTEGER_LIMIT else str(value)
-    if isinstance(value, SecretText):
-        return {_KIND: "secret", "value": str(value)}
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if depth >= DEPTH_LIMIT:
@@ -89,7 +89,7 @@ def unpack(value: Any) -> Any:
         case "set":
             return {_hashable(unpack(each)) for each in value["items"]}
         case "secret":
-            return SecretText(value["value"])
+            return by_origin(value["value"], value.get("number"))
         case "bytes":
             return b64decode(value["value"])
         case "datetime":

@@ -18,7 +18,7 @@ FORWARDING_PREFIXES = (
 """What the headers begin with, in lower case, by which proxies show themselves."""
 FORWARDED_HOPS_LIMIT = 32
 
-_HOST = re.compile(r"^(?:\[([0-9A-Fa-f:.]{2,45})\]|([A-Za-z0-9._-]{1,255}))(?::(\d{1,5}))?$")
+_HOST = re.compile(r"^(?:\[([0-9A-Fa-f:.]{2,45})\]|([A-Za-z0-9._-]{1,255}))(?::([0-9]{1,5}))?$")
 _ORIGIN = re.compile(r"^(https?)://([^/?#@\s]{1,270})$")
 
 

@@ -146,6 +146,33 @@ def test_a_file_that_changes_all_the_time_is_read_and_looked_at_again(workspace:
     assert all(each is not None and (each.problem is not None or each.present.stamp.racy) for each in found)
 
 
+def test_a_change_of_the_same_size_with_its_time_put_back_is_seen(workspace: Path) -> None:
+    file = workspace / "memory" / "a.md"
+    file.write_text("the code is 1234\n")
+    before, times = only(workspace), (file.stat().st_atime_ns, file.stat().st_mtime_ns)
+
+    time.sleep(0.02)  # the clock of the file system moves on
+    file.write_text("the code is 4321\n")
+    os.utime(file, ns=times)
+
+    after = only(workspace)
+    assert (after.stamp.mtime_ns, after.stamp.size_bytes) == (before.stamp.mtime_ns, before.stamp.size_bytes)
+    assert after.stamp != before.stamp
+
+
+@pytest.mark.parametrize(
+    "data", ["钥匙在抽屉里。".encode("gbk") * 20, "the key".encode("utf-16") * 20, os.urandom(20_000)]
+)
+def test_text_that_is_no_utf_8_is_read_with_a_warning(workspace: Path, data: bytes) -> None:
+    (workspace / "memory" / "a.md").write_bytes(data)
+
+    found = read(only(workspace), sources(workspace), SETTINGS)
+
+    assert found is not None
+    assert found.warning is not None
+    assert "save it as UTF-8" in found.warning
+
+
 def test_conversations_are_found_by_their_id(tmp_path: Path) -> None:
     (tmp_path / "s1.jsonl").write_bytes(b"")
     files = (TranscriptSource("s1", "s1.jsonl", "private"), TranscriptSource("s2", "../s1.jsonl", "private"))
