@@ -220,16 +220,16 @@ async def test_a_page_that_proves_damaged_while_open_is_told_and_mended_at_the_n
 
 
 async def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "hub.db"
+    path, known = tmp_path / "hub.db", len(HUB_MIGRATIONS)
     await make(path)
     with sqlite3.connect(path) as newer:
-        newer.execute("PRAGMA user_version = 7")
-        newer.execute("UPDATE meta SET value = '7' WHERE key = 'schema_version'")
+        newer.execute(f"PRAGMA user_version = {known + 1}")
+        newer.execute("UPDATE meta SET value = ? WHERE key = 'schema_version'", (str(known + 1),))
     newer.close()
     before = path.read_bytes()
     database = Database(path, HUB_MIGRATIONS)
 
-    with pytest.raises(NewerSchema, match=rf"hub\.db has schema version 7, .* knows {len(HUB_MIGRATIONS)} at most"):
+    with pytest.raises(NewerSchema, match=rf"hub\.db has schema version {known + 1}, .* knows {known} at most"):
         await database.open()
     await database.close()
 
