@@ -69,7 +69,7 @@ class AutomationRuns:
         self._going: dict[str, _Going] = {}
         # Lists, which hold nothing while they are empty: most automations of a large home sleep.
         self._queued: list[tuple[Run, Firing | None]] = []
-        self._own: list[str] = []
+        self._own: list[tuple[str, str]] = []
 
     @property
     def current(self) -> int:
@@ -90,7 +90,7 @@ class AutomationRuns:
         """
         task = self._parts.tasks.spawn(self._perform(run, firing, replaced), name=f"run of {self._entity_id}")
         self._going[run.id] = _Going(run, task)
-        self._own.append(run.context.id)
+        self._own.append((run.context.id, _root(run.context)))
         del self._own[:-OWN_CONTEXTS_KEPT]
         self._kept.last_triggered = self._parts.clock.time()
         self._env.kept.changed(self._id)
@@ -136,10 +136,16 @@ class AutomationRuns:
         """Return whether it set itself off again and again, maybe by others."""
         if cause is None or not self._own:
             return False
-        own = set(self._own)
+        own = {id for id, _ in self._own}
         again = sum(1 for id in (*cause.chain, cause.id) if id in own)
-        # A chain keeps so many causes and no more: in a wide ring of automations each stands in it only a few times.
-        return again >= LOOP_LIMIT or (again > 0 and len(cause.chain) >= CHAIN_LIMIT)
+        if again == 0:
+            return False
+        # A chain keeps so many causes and no more: in a wide ring of automations each is in it only a few times.
+        if again >= LOOP_LIMIT or len(cause.chain) >= CHAIN_LIMIT:
+            return True
+        # Where each run sets off several, their number doubles long before any chain is that long.
+        root = _root(cause)
+        return sum(1 for _, each in self._own if each == root) >= OWN_CONTEXTS_KEPT
 
     # --- inside ---
 
@@ -260,3 +266,8 @@ class AutomationRuns:
             },
             run.context,
         )
+
+
+def _root(context: Context) -> str:
+    """Return the id of the first cause that a context knows."""
+    return context.chain[0] if context.chain else context.id
