@@ -16,6 +16,7 @@ from hub.automation.services.web_text import PageText, read_page
 from hub.automation.sources.feeds import read_feed
 from hub.core.errors import InvalidRequest, NotFound, TimedOut
 from hub.security.outside_reader import OutsideReader, ReadLimits
+from hub.security.outside_worker import RETIRE_BYTES
 
 LAG_S = 1.0
 """The event loop is late by less than this, on a machine that is busy with other tests; what is read takes minutes."""
@@ -134,6 +135,14 @@ async def test_an_idle_process_is_used_again_and_what_prints_does_no_harm(reader
     first = await reader.read("it", talk, returns=int)
 
     assert await reader.read("it", talk, returns=int) == first != os.getpid()
+
+
+async def test_a_process_of_a_large_hub_is_used_again_too(reader: OutsideReader) -> None:
+    large = bytearray(RETIRE_BYTES)
+    first = await reader.read("it", pid, returns=int)
+
+    assert await reader.read("it", pid, returns=int) == first
+    assert len(large) == RETIRE_BYTES
 
 
 async def test_too_much_memory_is_told() -> None:
