@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from hub.models.contract import Image, Message, ModelRequest, Role, TextBlock, Thinking, ToolCallBlock, ToolSpec
 
-CONVERSATIONS_KEPT = 256
+CONVERSATIONS_KEPT = 64
 MALFORMED_SHOWN = 2_000
 ERROR_MARK = "Error: "
 
