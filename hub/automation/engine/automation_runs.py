@@ -22,7 +22,9 @@ EVENT_TRIGGERED = "automation_triggered"
 EVENT_FINISHED = "automation_finished"
 LOOP_LIMIT = 10
 """How often an automation may occur among the causes of its own run."""
-OWN_CONTEXTS_KEPT = 64
+FAN_OUT_LIMIT = 64
+"""Runs from one first cause, of an automation that is among its own causes: more are a loop."""
+OWN_CONTEXTS_KEPT = 256
 BAD_OUTCOMES = frozenset({StepOutcome.FAILED, StepOutcome.TIMED_OUT})
 
 
@@ -67,9 +69,9 @@ class AutomationRuns:
         self._kept = env.kept.of(self._id)
         self._show = show
         self._going: dict[str, _Going] = {}
-        # Lists, which hold nothing while they are empty: most automations of a large home sleep.
+        # These hold nothing while they are empty: most automations of a large home sleep.
         self._queued: list[tuple[Run, Firing | None]] = []
-        self._own: list[tuple[str, str]] = []
+        self._own: dict[str, str] = {}  # contexts of its last runs, with their first cause
 
     @property
     def current(self) -> int:
@@ -90,8 +92,9 @@ class AutomationRuns:
         """
         task = self._parts.tasks.spawn(self._perform(run, firing, replaced), name=f"run of {self._entity_id}")
         self._going[run.id] = _Going(run, task)
-        self._own.append((run.context.id, _root(run.context)))
-        del self._own[:-OWN_CONTEXTS_KEPT]
+        self._own[run.context.id] = _root(run.context)
+        if len(self._own) > OWN_CONTEXTS_KEPT:
+            del self._own[next(iter(self._own))]
         self._kept.last_triggered = self._parts.clock.time()
         self._env.kept.changed(self._id)
         self._show(run.context)
@@ -136,8 +139,7 @@ class AutomationRuns:
         """Return whether it set itself off again and again, maybe by others."""
         if cause is None or not self._own:
             return False
-        own = {id for id, _ in self._own}
-        again = sum(1 for id in (*cause.chain, cause.id) if id in own)
+        again = sum(1 for id in (*cause.chain, cause.id) if id in self._own)
         if again == 0:
             return False
         # A chain keeps so many causes and no more: in a wide ring of automations each is in it only a few times.
@@ -145,7 +147,7 @@ class AutomationRuns:
             return True
         # Where each run sets off several, their number doubles long before any chain is that long.
         root = _root(cause)
-        return sum(1 for _, each in self._own if each == root) >= OWN_CONTEXTS_KEPT
+        return sum(1 for each in self._own.values() if each == root) >= FAN_OUT_LIMIT
 
     # --- inside ---
 
