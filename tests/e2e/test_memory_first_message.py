@@ -52,7 +52,7 @@ def test_a_message_to_a_memory_whose_index_is_gone_is_recalled_for_and_brings_th
     worker = home.worker()
     assert worker is not None
     os.kill(worker, signal.SIGKILL)
-    until(lambda: home.worker() != worker)
+    until(lambda: "it is started again when it is needed" in home.hub.log.read_text())
 
     ask(home.hub, ASKED)
 
