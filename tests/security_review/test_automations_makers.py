@@ -148,3 +148,21 @@ async def test_it_is_remembered_over_a_restart(house: Besieged) -> None:
 
     assert [row[0] for row in rows] == [id]
     assert rows[0][1].startswith("token:")
+
+
+async def test_one_that_is_broken_when_the_token_ends_is_off_when_it_works_again(house: Besieged) -> None:
+    token, headers = await house.token(ADMIN)
+    id = await make(house, "automation.save", headers)
+    other = str((await house.rpc("automation.save", {"yaml": YAML.format(id="other")}, headers))["id"])
+    file = house.hub.home.path / "automations.yaml"
+    written = file.read_text()
+    file.write_text(written.replace("triggers: []", "triggers: [{trigger: nosuch}]", 1))
+    await house.rpc("service.call", {"service": "hub.reload"})
+    assert (await house.rpc("automation.get", {"id": id}))["state"] == "unavailable"
+
+    await house.rpc("token.revoke", {"id": token, "idempotencyKey": "end"})
+    await until(lambda: not is_on(house, other))
+    file.write_text(written)
+    await house.rpc("service.call", {"service": "hub.reload"})
+
+    assert not is_on(house, id)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from hub.automation.engine.armed_triggers import REPAIRS
 from hub.automation.engine.automations import Automations
-from hub.core.errors import NotFound
+from hub.core.errors import NotFound, Unavailable
 from hub.core.phrases import phrase
 from hub.core.repairs import Repairs, Severity
 from hub.core.sql import upsert
@@ -64,7 +64,7 @@ class AutomationMakers:
     async def _turn_off(self, id: str, links: Links) -> None:
         try:
             automation = self._automations.get(id)
-        except NotFound:  # broken, disabled in the file, or gone; it begins turned off if it comes back
+        except (NotFound, Unavailable):  # broken, disabled in the file, or gone; it begins turned off if it comes back
             await self._automations.keep_off(id)
             return
         await automation.turn_off()
