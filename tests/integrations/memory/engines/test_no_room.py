@@ -13,7 +13,7 @@ import pytest
 from tests.integrations.memory.engines.kinds import IN_FILES, Both
 from tests.integrations.memory.engines.tight_writer import FIRST, MORE
 
-LONG_ENOUGH_S = 30
+LONG_ENOUGH_S = 10
 HANGS = "hangs"
 AS_IT_SHOULD_BE = {"happened": "OSError", "found": [5], "after": [FIRST + MORE]}
 
