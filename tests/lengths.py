@@ -8,13 +8,13 @@ from typing import TypeVar
 
 LONG = os.environ.get("HOMARUS_TESTS") == "long"
 Case = TypeVar("Case")
-EXAMPLES = 200 if LONG else 30
+EXAMPLES = 200 if LONG else 20
 """Random examples of a test that names no number."""
 
 
 def examples(long: int) -> int:
     """Return the number of random examples of a test that tries `long` of them in a long run."""
-    return long if LONG else max(10, long // 5)
+    return long if LONG else max(10, long // 8)
 
 
 def rounds(long: int, short: int) -> int:
