@@ -123,6 +123,7 @@ async def test_a_whole_conversation_with_what_waits_in_it(house: AgentHouse, ope
 
     runs = [asyncio.ensure_future(house.runner.run(house.request(run_id=f"r{n}"))) for n in range(3)]
     await house.until(openai_server.requests)
+    await house.until(lambda: len(house.runner.active()) == len(runs))
     other = asyncio.ensure_future(house.runner.run(house.request(session="agent:main:webchat:direct:x")))
     stopped = house.runner.abort(session_key=MAIN)
     results = await asyncio.gather(*runs)
