@@ -42,6 +42,14 @@ class Door(NamedTuple):
 # --- ways in ---
 
 
+async def stored(house: Besieged) -> Entries:
+    """Wait until the words are in the conversation; return its entries."""
+    async with asyncio.timeout(20):
+        while not (house.hub.sessions.get(SESSION) and said(await house.entries(SESSION))):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+    return await house.entries(SESSION)
+
+
 def method(name: str, params: Mapping[str, Any], *scopes: str) -> Enter:
     async def enter(house: Besieged, _: OpenAIServer) -> Entries:
         headers = (await house.token(*scopes))[1] if scopes else house.owner
@@ -49,7 +57,7 @@ def method(name: str, params: Mapping[str, Any], *scopes: str) -> Enter:
         assert "error" not in answer, answer
         if "runId" in answer:
             await house.rpc("agent.wait", {"runId": answer["runId"], "timeoutMs": 20_000})
-            return await house.entries(SESSION)
+            return await stored(house)
         return await house.run("go on")
 
     return enter
@@ -81,10 +89,7 @@ async def from_the_dashboard(house: Besieged, _: OpenAIServer) -> Entries:
     data = {"session": SESSION, "key": "door", "text": WORDS}
     async with house.http.post(f"{house.url}/chat/send", data=data, headers=headers, allow_redirects=False) as answer:
         assert answer.status < 400, await answer.text()
-    async with asyncio.timeout(20):
-        while not (house.hub.sessions.get(SESSION) and said(await house.entries(SESSION))):  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
-    return await house.entries(SESSION)
+    return await stored(house)
 
 
 def on_the_platform(sender: str, group: str | None = None, **more: Any) -> Enter:
