@@ -1,7 +1,7 @@
 """Files of a workspace that hold words from outside: known by what is in them, so that no other name hides it.
 
 A turn that had words from outside in its window may write ordinary files. Whoever reads such a file later, in whatever
-session, is told that its words are not this home's. That ends when its content is another: when a person changed it by
+session, learns that its words are not this home's. That ends when its content is another: when a person changed it by
 hand, or the owner had it written anew in a turn without words from outside.
 """
 

@@ -193,10 +193,6 @@ class FilesEditor:
         """
         return self._edited(keys, lambda text, inner: edit.set_value(text, inner, value), must_be_valid)
 
-    def insert_item(self, keys: KeyPath, value: Any) -> Saved:
-        """Insert a list item before the index that `keys` end with; see `set_value`."""
-        return self._edited(keys, lambda text, inner: edit.insert(text, inner, value))
-
     def remove_value(self, keys: KeyPath) -> Saved:
         """Remove a key or list item; see `set_value`."""
         return self._edited(keys, edit.remove)

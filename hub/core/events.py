@@ -192,27 +192,6 @@ class EventBus:
 
         return unsubscribe
 
-    def listen_once(self, type: str, callback: Listener, where: Mapping[str, Any] | None = None) -> Unsubscribe:
-        """Like `listen`, for the first matching event only."""
-
-        def first(event: Event) -> Any:
-            unsubscribe()
-            return callback(event)
-
-        async def first_async(event: Event) -> Any:
-            return await callback(event)
-
-        if not inspect.iscoroutinefunction(callback):
-            unsubscribe = self.listen(type, first, where)
-            return unsubscribe
-
-        def start(event: Event) -> None:
-            unsubscribe()
-            self._tasks.spawn(first_async(event), name=f"listener of {type}")
-
-        unsubscribe = self.listen(type, start, where)
-        return unsubscribe
-
     async def wait_for(
         self, type: str, where: Mapping[str, Any] | None = None, *, timeout_s: float | None = None
     ) -> Event:

@@ -256,18 +256,6 @@ class HistoryStore:
         arguments = () if automation_id is None else (automation_id,)
         return [_decode(data) for (data,) in await self._read(query, (*arguments, _bounded(limit)))]
 
-    async def states_of(self, entity_id: str, since: float, limit: int = LIST_LIMIT) -> list[dict[str, Any]]:
-        """Return what an entity was since a time (seconds since the epoch), the oldest first."""
-        query = (
-            "SELECT time_ms, state, attributes, context_id FROM states WHERE entity_id = ? AND time_ms >= ? "
-            "ORDER BY time_ms, id LIMIT ?"
-        )
-        rows = await self._read(query, (entity_id, int(since * 1000), _bounded(limit)))
-        return [
-            {"time": time_ms / 1000, "state": state, "attributes": _decode(attributes), "context_id": context_id}
-            for time_ms, state, attributes, context_id in rows
-        ]
-
     async def usage_by_day(self, days: int, zone: tzinfo = UTC) -> list[dict[str, Any]]:
         """Return usage summed by day, agent and model, the newest day first.
 

@@ -345,16 +345,16 @@ async def test_a_value_in_an_included_file_is_set_there(loaded: Kit) -> None:
     assert loaded.read("configuration.yaml") == ROOT
 
 
-async def test_items_are_added_inserted_and_removed_in_an_included_file(loaded: Kit) -> None:
+async def test_items_are_added_and_removed_in_an_included_file(loaded: Kit) -> None:
     new = {"id": "two", "triggers": [{"type": "event", "event_type": "x"}]}
     editor = loaded.store.editor
 
     editor.set_value(("routine", 1), new)
-    editor.insert_item(("routine", 0), {**new, "id": "zero"})
-    editor.remove_value(("routine", 2))
+    editor.set_value(("routine", 2), {**new, "id": "three"})
+    editor.remove_value(("routine", 1))
     await loaded.store.reload()
 
-    assert [routine["id"] for routine in loaded.store.current["routine"]] == ["zero", "one"]
+    assert [routine["id"] for routine in loaded.store.current["routine"]] == ["one", "three"]
     assert "- id: one   # first\n" in loaded.read("routines.yaml")
 
 

@@ -180,23 +180,6 @@ async def test_a_coroutine_listener_runs_as_an_owned_task() -> None:
     assert seen == ["door"]
 
 
-async def test_listen_once_hears_one_event_plain_or_coroutine() -> None:
-    tasks = TaskOwner("test")
-    bus = EventBus(tasks)
-    seen: list[str] = []
-
-    async def coroutine(event: Event) -> None:
-        seen.append("coroutine")
-
-    bus.listen_once("door", lambda event: seen.append("plain"))
-    bus.listen_once("door", coroutine)
-    bus.fire("door")
-    bus.fire("door")
-    await tasks.drain(timeout_s=5)
-
-    assert sorted(seen) == ["coroutine", "plain"]
-
-
 async def test_wait_for_returns_the_matching_event_and_leaves_no_listener() -> None:
     bus = EventBus(TaskOwner("test"))
     waiting = asyncio.ensure_future(bus.wait_for("door", {"name": "front"}, timeout_s=5))

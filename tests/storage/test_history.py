@@ -63,16 +63,6 @@ async def test_events_can_be_asked_for_by_type(history: HistoryStore) -> None:
     assert [each["data"]["n"] for each in found] == [4, 2]
 
 
-async def test_states_of_an_entity_are_told_oldest_first(history: HistoryStore) -> None:
-    history.record_state("light.hall", "off", {"watts": 0}, None, NOON - 20)
-    history.record_state("light.hall", "on", {"watts": 7}, None, NOON - 10)
-    history.record_state("light.attic", "on", {}, None, NOON)
-
-    found = await history.states_of("light.hall", NOON - 15)
-
-    assert [(each["state"], each["attributes"]) for each in found] == [("on", {"watts": 7})]
-
-
 async def test_usage_is_summed_by_day_agent_and_model(history: HistoryStore) -> None:
     history.record_usage("main", "agent:main:main", "r1", "openai/x", Used(), NOON)
     history.record_usage("main", "agent:main:main", "r2", "openai/x", Used(cost_usd=None), NOON - 60)

@@ -1,4 +1,4 @@
-"""A condition among the actions: when it does not hold, the sequence that it stands in ends.
+"""A condition among the actions: when it does not hold, the sequence around it ends.
 
 The schema of such a step is that of the condition itself; see `hub.automation.definition.fields`.
 """

@@ -58,7 +58,7 @@ class Scheduled(Struct, frozen=True):
     """Something that is scheduled.
 
     Attributes:
-        request: What is wanted.
+        request: The request.
         status: How the engine has it; None while it is switched off.
         by_hand: Whether a person changed an agent's own since.
         created_ms: When it was added through here, if it was.
@@ -117,7 +117,7 @@ class ScheduleService:
         """Write an automation; it is in force when this returns.
 
         Raises:
-            InvalidRequest: What is wanted is malformed or out of bounds.
+            InvalidRequest: The request is malformed or out of bounds.
             Forbidden: It is asked from a turn with words from outside, or reaches beyond its conversation.
             LimitExceeded: The agent has 50 already.
             HubError: The file cannot be written.

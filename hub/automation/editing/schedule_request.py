@@ -22,7 +22,7 @@ NAME_LIMIT = 100
 MIN_INTERVAL_S = 60.0
 MAX_INTERVAL_S = 366 * 86_400.0
 LATEST_S = 10 * 366 * 86_400.0
-"""How far ahead something may be set, so that a slip in a year is told."""
+"""How far ahead something may be set, so that a typing error in a year is found."""
 
 _SIZES = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
 
@@ -33,13 +33,13 @@ class Do(StrEnum):
     REMIND = "remind"
     """The text is sent as it is."""
     RUN = "run"
-    """The agent is told the text, and its answer is sent."""
+    """The agent gets the text, and its answer is sent."""
     EVENT = "event"
     """The text waits for the agent as a system event."""
 
 
 class ScheduleRequest(Struct, frozen=True):
-    """What is wanted.
+    """A request to schedule something.
 
     Attributes:
         trigger: One trigger: `{"trigger": "at", "at": …}`, `every` or `cron`, with absolute times.
