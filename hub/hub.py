@@ -79,7 +79,7 @@ class Hub:
 
         token = hub_token(home.path)
         self.redactor.register(token)
-        self.channels = ChannelRegistry(self.bus)
+        self.channels = ChannelRegistry(self.bus, self.clock, self.repairs)
         self._security = security = SecurityComponent(base, channels=self.channels)
         self.egress, people = security.egress, security.current_people
         self._gateway = GatewayComponent(base, people=people, token=token, host=host, port=port)

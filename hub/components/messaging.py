@@ -13,6 +13,7 @@ from hub.messaging.approval_commands import add_approval_commands
 from hub.messaging.approval_messages import ApprovalMessages
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.commands import Commands, add_session_commands
+from hub.messaging.cursors import Cursors
 from hub.messaging.decide import MessagingSettings
 from hub.messaging.inbox import Inbox
 from hub.messaging.outbox import Outbox
@@ -62,7 +63,7 @@ class MessagingComponent(Component):
         self.router = Router(channels, agents.agents, people, lambda: self._settings)
         queue = MessageQueue(db, self.router, agents.runner, self.outbox, clock=base.clock, tasks=agents.tasks)
         self.inbox = Inbox(db, self.router, queue, self.commands, self.outbox, bus=base.bus, clock=base.clock)
-        channels.connect(self.inbox.receive)
+        channels.connect(self.inbox.receive, Cursors(db))
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage that takes up what the last stop left unanswered."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
-from hub.messaging.contract import Address, Channel, Delivery, OutboundPoll
+from hub.messaging.contract import Address, Channel, Delivery, Media, OutboundMessage, OutboundPoll
 
 
 @runtime_checkable
@@ -60,6 +60,45 @@ class CanDraft(Protocol):
 
     async def draft(self, address: Address, draft_id: str, text: str) -> None:
         """Show the text so far; the message itself follows through `send`."""
+        ...
+
+
+@runtime_checkable
+class CanFetch(Protocol):
+    """A channel that gets the bytes of attachments."""
+
+    def fetch(self, address: Address, media: Media) -> AsyncIterator[bytes]:
+        """Yield an attachment in pieces; the caller stops at its limit, and nothing is asked of a stranger's.
+
+        Raises:
+            HubError: It cannot be had.
+        """
+        ...
+
+
+@runtime_checkable
+class CanFind(Protocol):
+    """A channel that can look up whether a message arrived, where the platform has no key for it."""
+
+    async def find(self, message: OutboundMessage, since: float) -> Delivery | None:
+        """Return the delivery of a message whose sending was cut off, or None when the platform does not have it.
+
+        Args:
+            message: As it was sent.
+            since: When, in seconds since the epoch.
+
+        Raises:
+            HubError: It could not be looked up.
+        """
+        ...
+
+
+@runtime_checkable
+class CanPublishCommands(Protocol):
+    """A channel whose platform lists the commands to people."""
+
+    async def publish_commands(self, commands: Sequence[tuple[str, str]]) -> None:
+        """Publish names and one-line descriptions, in order; a list as published already costs no request."""
         ...
 
 

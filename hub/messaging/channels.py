@@ -2,48 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from functools import partial
 
 from msgspec import Struct
 
-from hub.core.context import Authority, Context
+from hub.core.clock import Clock
 from hub.core.errors import Conflict, InvalidRequest, Unavailable
 from hub.core.events import EventBus
+from hub.core.phrases import phrase
+from hub.core.repairs import Repairs
 from hub.messaging.access import AccessPolicy
 from hub.messaging.capabilities import Capability, capabilities_of
+from hub.messaging.channel_receiver import ChannelReceiver, ReceiveAs
 from hub.messaging.chunking import SMALLEST_LIMIT
-from hub.messaging.contract import Channel, ClientMessage, Inbound, Receipt, Receive
+from hub.messaging.contract import Channel, ChannelState, ChannelStatus
+from hub.messaging.cursors import Cursors
 
 EVENT_CHANNEL_ADDED = "channel_added"
 EVENT_CHANNEL_REMOVED = "channel_removed"
-
-ReceiveAs = Callable[[Inbound, Context], Awaitable[Receipt]]
+EVENT_CHANNEL_STATUS = "channel_status"
 
 
 class Attached(Struct, frozen=True):
-    """A channel, who may talk through it, and what it can do."""
+    """A channel, who may talk through it, what it can do, and how it is doing."""
 
     channel: Channel
     access: AccessPolicy
     capabilities: frozenset[Capability]
+    receiver: ChannelReceiver
+
+    @property
+    def status(self) -> ChannelStatus:
+        """How it is doing now."""
+        return self.receiver.status
 
 
 class ChannelRegistry:
     """Knows every channel by name and account, starts and stops them.
 
     Args:
-        bus: Told when a channel comes or goes.
+        bus: Told when a channel comes or goes, and when its status changes.
+        repairs: Has one for each channel that takes a person to work again.
     """
 
-    def __init__(self, bus: EventBus) -> None:
+    def __init__(self, bus: EventBus, clock: Clock, repairs: Repairs) -> None:
         self._bus = bus
+        self._clock = clock
+        self._repairs = repairs
         self._attached: dict[tuple[str, str], Attached] = {}
-        self._receive: ReceiveAs | None = None
+        self._inbox: tuple[ReceiveAs, Cursors] | None = None
         self._home: str | None = None
 
-    def connect(self, receive: ReceiveAs) -> None:
-        """Set where messages go; called once, before any channel is added."""
-        self._receive = receive
+    def connect(self, receive: ReceiveAs, cursors: Cursors) -> None:
+        """Set where messages go, and where positions are kept; called once, before any channel is added."""
+        self._inbox = (receive, cursors)
 
     @property
     def home(self) -> str:
@@ -82,12 +94,13 @@ class ChannelRegistry:
             raise Conflict(f"{channel.name} account {channel.account!r} is already logged in")
         if home and self._home not in (None, channel.name):
             raise Conflict(f"{self._home} is the channel of the hub's own conversations already")
-        if self._receive is None:
+        if self._inbox is None:
             raise RuntimeError("the inbox is not connected yet")
         capabilities = capabilities_of(channel)
-        self._attached[key] = Attached(channel, access or AccessPolicy(), capabilities)
+        receiver = ChannelReceiver(channel, *self._inbox, self._clock, partial(self._status_changed, channel))
+        self._attached[key] = Attached(channel, access or AccessPolicy(), capabilities, receiver)
         try:
-            await channel.start(_entrance(channel, self._receive))
+            await channel.start(receiver)
         except BaseException:
             del self._attached[key]
             raise
@@ -102,6 +115,7 @@ class ChannelRegistry:
         if attached is None:
             return
         await attached.channel.stop()
+        self._repairs.clear("channels", f"{name}:{account}")
         self._bus.fire(EVENT_CHANNEL_REMOVED, {"channel": name, "account": account})
 
     def get(self, name: str, account: str = "default") -> Attached | None:
@@ -112,19 +126,16 @@ class ChannelRegistry:
         """Return all channels, by name and account."""
         return [self._attached[key] for key in sorted(self._attached)]
 
-
-def _entrance(channel: Channel, receive: ReceiveAs) -> Receive:
-    """Return the way in for one channel: it receives messages of its own account and senders and has no rights."""
-    name, account, senders = channel.name, channel.account, f"{channel.name}:"
-
-    async def enter(inbound: Inbound) -> Receipt:
-        address = inbound.address
-        if (address.channel, address.account) != (name, account):
-            raise InvalidRequest(f"{name} ({account}) cannot receive for {address.channel} ({address.account})")
-        if isinstance(inbound, ClientMessage):
-            raise InvalidRequest(f"{name}: only callers of the gateway choose session, run and model")
-        if inbound.sender and not inbound.sender.startswith(senders):
-            raise InvalidRequest(f"{name}: a sender's identity begins with {senders!r}, not {inbound.sender[:80]!r}")
-        return await receive(inbound, Context(Authority(f"peer:{inbound.sender or 'unknown'}")))
-
-    return enter
+    def _status_changed(self, channel: Channel, status: ChannelStatus) -> None:
+        name, account = channel.name, channel.account
+        told = {"channel": name, "account": account, "state": status.state.value, "error": status.error}
+        self._bus.fire(EVENT_CHANNEL_STATUS, told)
+        if status.state is not ChannelState.FAILED:
+            self._repairs.clear("channels", f"{name}:{account}")
+            return
+        self._repairs.raise_(
+            "channels",
+            f"{name}:{account}",
+            phrase("{channel} does not work", channel=name),
+            phrase("Account {account}: {error}", account=account, error=status.error or phrase("no reason given")),
+        )

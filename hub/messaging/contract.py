@@ -1,229 +1,129 @@
-"""The contract for channels, and the messages and events that pass through them."""
+"""The contract for channels: what one is handed, what it sends, and what it may be able to do.
+
+The messages and events that it receives are in `hub.messaging.inbound`, and are had from here too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
 from typing import Any, Protocol
 
 from msgspec import Struct
 
-from hub.models.contract import Image
+from hub.messaging.inbound import (
+    Address,
+    ButtonPressed,
+    ChatType,
+    ClientMessage,
+    CommandUsed,
+    Contact,
+    Inbound,
+    InboundEvent,
+    InboundMessage,
+    Media,
+    MediaKind,
+    MembershipChanged,
+    MessageDeleted,
+    MessageEdited,
+    PollAnswered,
+    Quote,
+    ReactionChanged,
+    Receipt,
+    SharedLocation,
+)
+
+__all__ = [
+    "Address",
+    "Button",
+    "ButtonPressed",
+    "Channel",
+    "ChannelLimits",
+    "ChannelState",
+    "ChannelStatus",
+    "ChatType",
+    "ClientMessage",
+    "CommandUsed",
+    "Contact",
+    "Delivery",
+    "DeliveryState",
+    "Inbound",
+    "InboundEvent",
+    "InboundMessage",
+    "Media",
+    "MediaKind",
+    "MembershipChanged",
+    "MessageDeleted",
+    "MessageEdited",
+    "OutboundMedia",
+    "OutboundMessage",
+    "OutboundPoll",
+    "PollAnswered",
+    "Quote",
+    "ReactionChanged",
+    "Receipt",
+    "Receiver",
+    "SharedLocation",
+    "TextUnit",
+]
 
 
-class ChatType(StrEnum):
-    """What kind of conversation a message came from."""
+class Receiver(Protocol):
+    """The way into the hub for one channel.
 
-    DIRECT = "direct"
-    GROUP = "group"
-    CHANNEL = "channel"
-
-
-class Address(Struct, frozen=True):
-    """Where a message goes: a peer on one account of a channel, perhaps in a thread."""
-
-    channel: str
-    peer: str
-    account: str = "default"
-    chat_type: ChatType = ChatType.DIRECT
-    thread: str | None = None
-
-
-class MediaKind(StrEnum):
-    """Kinds of attachments."""
-
-    IMAGE = "image"
-    AUDIO = "audio"
-    VIDEO = "video"
-    FILE = "file"
-    STICKER = "sticker"
-
-
-# --- inbound ---
-
-
-class Media(Struct, frozen=True):
-    """An attachment as a platform announces it; `reference` is what the channel fetches it by."""
-
-    kind: MediaKind
-    reference: str
-    mime_type: str | None = None
-    name: str | None = None
-    size_bytes: int | None = None
-    duration_s: float | None = None
-
-
-class SharedLocation(Struct, frozen=True):
-    """A shared location."""
-
-    latitude: float
-    longitude: float
-    name: str | None = None
-
-
-class Contact(Struct, frozen=True):
-    """A shared contact card."""
-
-    name: str
-    phone: str | None = None
-
-
-class Quote(Struct, frozen=True):
-    """Text that a message quotes; `sender` is the typed identity of its author, when known."""
-
-    text: str
-    sender: str | None = None
-
-
-class InboundMessage(Struct, frozen=True):
-    """A message as a channel received it.
-
-    Attributes:
-        address: The conversation it came from; answers go there.
-        message_id: The platform's id; (channel, account, peer, message id) is handled once, ever.
-        sender: Typed stable identity, `telegram:user:123`; never a name.
-        text: The text, or the caption of the media.
-        images: Images that came with it.
-        sender_name: For people; never authorises.
-        mentioned: Whether the assistant was addressed, in a group.
-        sent_at: Seconds since the epoch, as the platform says.
-        media: Attachments that were not fetched.
-        location, contacts: What was shared.
-        reply_to: Id of the message it replies to.
-        quoted: What it quotes; the words of whoever wrote that.
+    It carries no authority: who may talk is decided from the typed sender.
     """
 
-    address: Address
-    message_id: str
-    sender: str
-    text: str
-    images: tuple[Image, ...] = ()
-    sender_name: str | None = None
-    mentioned: bool = False
-    sent_at: float | None = None
-    media: tuple[Media, ...] = ()
-    location: SharedLocation | None = None
-    contacts: tuple[Contact, ...] = ()
-    reply_to: str | None = None
-    quoted: Quote | None = None
+    async def __call__(self, inbound: Inbound) -> Receipt:
+        """Take a message or event; it is on disk when this returns, and may be acknowledged to the platform.
 
+        Raises:
+            HubError: It could not be stored. Do not acknowledge it; offer it again.
+        """
+        ...
 
-class ClientMessage(InboundMessage, frozen=True):
-    """A message of a caller whom the gateway authenticated, who may choose more than a channel can.
+    def connected(self, account_id: str | None = None, name: str | None = None) -> None:
+        """Say that the platform was reached, and as whom.
 
-    Attributes:
-        session_key: The session it belongs to.
-        run_id: The id of the run that answers it (its idempotency key); else one is made.
-        options: model, thinking, extra_system_prompt, timeout_s for this run.
-    """
+        Args:
+            account_id: The platform's own id of the account: what was received and cursors belong to it, whatever the
+                configuration calls the account.
+            name: For people, such as the bot's user name.
+        """
+        ...
 
-    session_key: str | None = None
-    run_id: str | None = None
-    options: Mapping[str, Any] = {}
+    def progress(self) -> None:
+        """Say that the platform was heard from: a poll returned, a heartbeat was answered, an event came."""
+        ...
 
+    def disconnected(self, error: str, *, permanent: bool = False) -> None:
+        """Say that the platform cannot be reached.
 
-class InboundEvent(Struct, frozen=True):
-    """An event other than a message in a conversation; the tag is its event type on the bus.
+        Args:
+            error: Why, for people.
+            permanent: Whether it takes a person to change that, such as a revoked token: a repair is raised.
+        """
+        ...
 
-    Attributes:
-        address: The conversation.
-        event_id: The platform's id; (channel, account, peer, event id) is handled once, ever.
-        sender: Typed stable identity of who did it.
-    """
+    async def cursor(self, name: str = "position") -> str | None:
+        """Return what was kept for the account by `keep_cursor`; call `connected` before."""
+        ...
 
-    address: Address
-    event_id: str
-    sender: str
-
-
-class MessageEdited(InboundEvent, frozen=True, kw_only=True, tag="message_edited"):
-    """A message got another text."""
-
-    message_id: str
-    text: str
-
-
-class MessageDeleted(InboundEvent, frozen=True, kw_only=True, tag="message_deleted"):
-    """A message was taken back."""
-
-    message_id: str
-
-
-class ReactionChanged(InboundEvent, frozen=True, kw_only=True, tag="message_reaction"):
-    """A reaction was added to a message, or removed."""
-
-    message_id: str
-    emoji: str
-    added: bool = True
-
-
-class ButtonPressed(InboundEvent, frozen=True, kw_only=True, tag="button_pressed"):
-    """A button below a message was pressed."""
-
-    message_id: str
-    value: str
-
-
-class PollAnswered(InboundEvent, frozen=True, kw_only=True, tag="poll_answered"):
-    """Somebody voted in a poll; no choices mean that the vote was withdrawn."""
-
-    poll_id: str
-    choices: tuple[str, ...]
-
-
-class MembershipChanged(InboundEvent, frozen=True, kw_only=True, tag="membership_changed"):
-    """Somebody joined or left; `member` is their typed identity."""
-
-    member: str
-    joined: bool
-
-
-class CommandUsed(InboundEvent, frozen=True, kw_only=True, tag="command_used"):
-    """A native command of the platform; handled like a message that begins with a slash."""
-
-    name: str
-    arguments: str = ""
-
-
-Inbound = InboundMessage | InboundEvent
-
-
-class Receipt(Struct, frozen=True):
-    """What the inbox decided; it is on disk when this is returned.
-
-    Attributes:
-        inbox_id: Row in the hub database.
-        accepted: Whether it will be (or was) handled.
-        duplicate: Whether it had been received before; the other fields are then those of the first.
-        reason: Why it was not accepted.
-        session_key: The session it was routed to.
-        run_id: The run that answers it; None when a command answered it at once.
-        reply: The answer of a command.
-    """
-
-    inbox_id: str
-    accepted: bool
-    duplicate: bool = False
-    reason: str | None = None
-    session_key: str | None = None
-    run_id: str | None = None
-    reply: str | None = None
-
-
-Receive = Callable[[Inbound], Awaitable[Receipt]]
-"""Takes a message or event from a channel. It carries no authority: who may talk is decided from the typed sender."""
+    async def keep_cursor(self, value: str, name: str = "position") -> None:
+        """Keep how far the account was read, on disk; only after everything up to there was received."""
+        ...
 
 
 # --- outbound ---
 
 
 class OutboundMedia(Struct, frozen=True):
-    """An attachment to send: a file of the hub's."""
+    """An attachment to send: a file of the hub's; `voice` asks for a voice message where the platform has them."""
 
     kind: MediaKind
     path: str
     mime_type: str
     name: str | None = None
+    voice: bool = False
 
 
 class Button(Struct, frozen=True):
@@ -241,6 +141,7 @@ class OutboundMessage(Struct, frozen=True):
         reply_to: Platform's id of the message it answers; a channel without replies ignores it.
         media: Only kinds that the channel's limits name.
         buttons: Rows of buttons, within the channel's limits.
+        silent: Whether it should arrive without a sound, where the platform can do that.
     """
 
     id: str
@@ -251,6 +152,7 @@ class OutboundMessage(Struct, frozen=True):
     reply_to: str | None = None
     media: tuple[OutboundMedia, ...] = ()
     buttons: tuple[tuple[Button, ...], ...] = ()
+    silent: bool = False
 
 
 class OutboundPoll(Struct, frozen=True):
@@ -296,8 +198,10 @@ class ChannelLimits(Struct, frozen=True):
     """What one message of a channel can hold.
 
     Attributes:
-        text: The longest text, in `unit`.
+        text: The longest text, in `unit`, without its markup.
+        caption: The longest text beside media, in `unit`; 0 when they go as messages of their own.
         media: The kinds it can carry.
+        media_bytes: The largest file it can carry.
         buttons: The most buttons below a message.
         markup: The flavour of its text, such as `markdown` or `html`; None for plain text.
         idempotent: Whether a message sent twice with one id is shown once; an unknown delivery is then sent again.
@@ -305,10 +209,40 @@ class ChannelLimits(Struct, frozen=True):
 
     text: int = 4_000
     unit: TextUnit = TextUnit.CHARACTERS
+    caption: int = 0
     media: frozenset[MediaKind] = frozenset()
+    media_bytes: int = 10_000_000
     buttons: int = 0
     markup: str | None = None
     idempotent: bool = False
+
+
+class ChannelState(StrEnum):
+    """Whether a channel hears its platform."""
+
+    CONNECTING = "connecting"
+    CONNECTED = "connected"
+    DISCONNECTED = "disconnected"
+    FAILED = "failed"
+
+
+class ChannelStatus(Struct, frozen=True):
+    """How a channel is doing.
+
+    Attributes:
+        state: `disconnected` is tried again by the channel; `failed` takes a person.
+        account_id, account_name: The account as the platform knows it.
+        connected_at, last_progress_at, last_received_at: Seconds since the epoch.
+        error: The last error, for people.
+    """
+
+    state: ChannelState = ChannelState.CONNECTING
+    account_id: str | None = None
+    account_name: str | None = None
+    connected_at: float | None = None
+    last_progress_at: float | None = None
+    last_received_at: float | None = None
+    error: str | None = None
 
 
 class Channel(Protocol):
@@ -318,8 +252,11 @@ class Channel(Protocol):
     account: str
     limits: ChannelLimits
 
-    async def start(self, receive: Receive) -> None:
-        """Start listening; a message is acknowledged to the platform only after `receive` returned."""
+    async def start(self, receive: Receiver) -> None:
+        """Start listening, without waiting for the platform.
+
+        A message is acknowledged to the platform only after `receive` returned.
+        """
         ...
 
     async def stop(self) -> None:

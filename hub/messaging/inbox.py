@@ -82,7 +82,7 @@ class Inbox:
     async def receive(self, inbound: Inbound, context: Context) -> Receipt:
         """Take one message or event; when this returns it is on disk and may be acknowledged to the platform.
 
-        For the registry of channels, which gives each channel its own entrance without authority.
+        For the registry of channels, which gives each channel its own receiver without authority.
 
         Returns:
             What was decided. What was seen before gets the first one's receipt, marked as a duplicate.

@@ -47,6 +47,7 @@ def insert(connection: SqlConnection, row: InboxRow, received_ms: int) -> Receip
     """Write a row, or return the receipt of the one that is there."""
     inbound, context, address = row.inbound, row.context, row.inbound.address
     message_id = inbound.message_id if isinstance(inbound, InboundMessage) else inbound.event_id
+    account = address.account_id or address.account  # the same one, whatever the configuration calls it
     cursor = connection.execute(
         "INSERT INTO inbox(id, channel, account, peer, message_id, received_ms, state, reason, session_key, run_id,"
         " principal, person, owner, context_id, parent_id, message) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
@@ -54,7 +55,7 @@ def insert(connection: SqlConnection, row: InboxRow, received_ms: int) -> Receip
         (
             row.id,
             address.channel,
-            address.account,
+            account,
             address.peer,
             message_id,
             received_ms,
@@ -75,7 +76,7 @@ def insert(connection: SqlConnection, row: InboxRow, received_ms: int) -> Receip
     found = connection.execute(
         "SELECT id, state, reason, session_key, run_id FROM inbox"
         " WHERE channel = ? AND account = ? AND peer = ? AND message_id = ?",
-        (address.channel, address.account, address.peer, message_id),
+        (address.channel, account, address.peer, message_id),
     ).fetchone()
     return Receipt(found[0], found[1] != "rejected", True, found[2], found[3], found[4])
 

@@ -163,5 +163,20 @@ def seventh(connection: sqlite3.Connection) -> None:
     connection.execute("CREATE TABLE automation_makers(id TEXT PRIMARY KEY, links TEXT NOT NULL)")
 
 
-HUB_MIGRATIONS = (first, second, third, fourth, fifth, sixth, seventh)
+_EIGHTH = (
+    """CREATE TABLE channel_cursors(
+        channel TEXT NOT NULL, account_id TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL,
+        PRIMARY KEY(channel, account_id, name))""",
+    """ALTER TABLE outbox ADD COLUMN kind TEXT NOT NULL DEFAULT 'message'""",
+    """ALTER TABLE outbox ADD COLUMN payload TEXT""",
+)
+
+
+def eighth(connection: sqlite3.Connection) -> None:
+    """Add how far the accounts of channels were read, and what is sent beside text."""
+    for statement in _EIGHTH:
+        connection.execute(statement)
+
+
+HUB_MIGRATIONS = (first, second, third, fourth, fifth, sixth, seventh, eighth)
 """In order; one that was released is never changed, only followed by another."""

@@ -21,6 +21,7 @@ from hub.core.schema import Schema
 from hub.core.services import ServiceCall
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.contract import Inbound, Receipt
+from hub.messaging.cursors import Cursors
 from hub.security.people import People, Person
 from hub.storage.database import Database
 from hub.storage.migrations import HUB_MIGRATIONS
@@ -57,7 +58,7 @@ class Rig:
         self.db = Database(folder / "hub.db", HUB_MIGRATIONS, synchronous="NORMAL")
         desk = EngineEnvironment(self.parts, KeptStates(self.db, self.clock, self.parts.tasks), delete=self._delete)
         self.automations = Automations(desk, self.db, dict, lambda: "me")
-        self.channels = ChannelRegistry(self.parts.bus)
+        self.channels = ChannelRegistry(self.parts.bus, self.clock, self.parts.repairs)
         self.door = ScheduleService(
             self.config,
             self.db,
@@ -80,7 +81,7 @@ class Rig:
 
     async def open(self) -> None:
         await self.db.open()
-        self.channels.connect(self._received)
+        self.channels.connect(self._received, Cursors(self.db))
         await self.channels.add(WebChat(self.parts.bus.fire), home=True)
         await self.automations.open(self.config.current)
 

@@ -39,6 +39,7 @@ from hub.memory.registry import MemoryRegistry
 from hub.messaging.access import AccessPolicy
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.commands import Commands, add_session_commands
+from hub.messaging.cursors import Cursors
 from hub.messaging.decide import MessagingSettings
 from hub.messaging.inbox import Inbox
 from hub.messaging.outbox import Outbox
@@ -146,7 +147,7 @@ class FullRig(Rig):
             tasks=self.tasks,
         )
         self.runner = AgentRunner(parts, self.db, self.lanes)
-        self.channels = ChannelRegistry(self.bus)
+        self.channels = ChannelRegistry(self.bus, self.clock, self.repairs)
         commands = Commands(lambda: "en")
         add_session_commands(
             commands, self.sessions, self.runner, self.models, lambda: people, lambda: "en", self.agents
@@ -155,7 +156,7 @@ class FullRig(Rig):
         router = Router(self.channels, self.agents, lambda: people, MessagingSettings)
         queue = MessageQueue(self.db, router, self.runner, self.outbox, clock=self.clock, tasks=self.tasks)
         self.inbox = Inbox(self.db, router, queue, commands, self.outbox, bus=self.bus, clock=self.clock)
-        self.channels.connect(self.inbox.receive)
+        self.channels.connect(self.inbox.receive, Cursors(self.db))
         self.log = LogTail(self.redactor)
         self.history = HistoryStore(self.home.history_db)
         self.services = ServiceRegistry(self.bus)

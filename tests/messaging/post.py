@@ -24,8 +24,9 @@ from hub.messaging.contract import (
     InboundMessage,
     OutboundMessage,
     Receipt,
-    Receive,
+    Receiver,
 )
+from hub.messaging.cursors import Cursors
 from hub.messaging.decide import MessagingSettings
 from hub.messaging.inbox import Inbox
 from hub.messaging.outbox import Outbox
@@ -46,9 +47,9 @@ class Pigeons:
     account: str = "default"
     limits: ChannelLimits = field(default_factory=lambda: ChannelLimits(text=400))
     sent: list[OutboundMessage] = field(default_factory=list)
-    receive: Receive | None = None
+    receive: Receiver | None = None
 
-    async def start(self, receive: Receive) -> None:
+    async def start(self, receive: Receiver) -> None:
         self.receive = receive
 
     async def stop(self) -> None:
@@ -79,7 +80,7 @@ class Post:
         agents: tuple[dict[str, Any], ...] = (),
     ) -> None:
         self.house = AgentHouse(folder, base_url, agents)
-        self.channels = ChannelRegistry(self.house.bus)
+        self.channels = ChannelRegistry(self.house.bus, Clock(), Repairs(self.house.bus))
         self.people = People(
             [
                 Person("me", "Me", owner=True, identities=("test:user:7",)),
@@ -105,7 +106,7 @@ class Post:
         router = Router(self.channels, house.agents, lambda: self.people, lambda: self.settings)
         queue = MessageQueue(house.db, router, house.runner, self.outbox, clock=house.clock, tasks=house.tasks)
         self.inbox = Inbox(house.db, router, queue, self.commands, self.outbox, bus=house.bus, clock=house.clock)
-        self.channels.connect(self.inbox.receive)
+        self.channels.connect(self.inbox.receive, Cursors(house.db))
 
     async def open(self) -> int:
         """Stand up as the hub does; return how many messages are answered again."""

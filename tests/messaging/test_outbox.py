@@ -23,8 +23,9 @@ from hub.messaging.contract import (
     Inbound,
     OutboundMessage,
     Receipt,
-    Receive,
+    Receiver,
 )
+from hub.messaging.cursors import Cursors
 from hub.messaging.outbox import ATTEMPT_LIMIT, BACKOFF_LIMIT_S, Outbox, backoff_s
 from hub.storage.database import Database
 from hub.storage.migrations import HUB_MIGRATIONS
@@ -43,7 +44,7 @@ class Platform:
     sent: list[OutboundMessage] = field(default_factory=list)
     blocked: dict[str, asyncio.Event] = field(default_factory=dict)
 
-    async def start(self, receive: Receive) -> None:
+    async def start(self, receive: Receiver) -> None:
         pass
 
     async def stop(self) -> None:
@@ -104,9 +105,9 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     bus = EventBus(tasks)
     db = Database(tmp_path / "hub.db", HUB_MIGRATIONS)
     await db.open()
-    channels = ChannelRegistry(bus)
-    channels.connect(receive)
     clock, repairs = Fast(), Repairs(bus)
+    channels = ChannelRegistry(bus, clock, repairs)
+    channels.connect(receive, Cursors(db))
     outbox = Outbox(db, channels, bus, clock, tasks, repairs)
     await outbox.open()
     yield Bench(db, bus, channels, outbox, repairs, clock)

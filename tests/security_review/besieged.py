@@ -28,7 +28,7 @@ from hub.messaging.contract import (
     InboundMessage,
     OutboundMessage,
     Receipt,
-    Receive,
+    Receiver,
 )
 from hub.security.hub_token import hub_token
 from hub.security.redaction import Redactor
@@ -67,10 +67,10 @@ class Platform:
     account: str = "default"
     limits: ChannelLimits = field(default_factory=ChannelLimits)
     sent: list[OutboundMessage] = field(default_factory=list)
-    receive: Receive | None = None
+    receive: Receiver | None = None
     _count: int = 0
 
-    async def start(self, receive: Receive) -> None:
+    async def start(self, receive: Receiver) -> None:
         self.receive = receive
 
     async def stop(self) -> None:

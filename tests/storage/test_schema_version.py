@@ -19,6 +19,7 @@ TABLES = {
     "automation_makers",
     "automation_runs",
     "automation_state",
+    "channel_cursors",
     "devices",
     "device_requests",
     "idempotency",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hub.messaging.contract import ChannelLimits, Delivery, DeliveryState, OutboundMessage, Receive
+from hub.messaging.contract import ChannelLimits, Delivery, DeliveryState, OutboundMessage, Receiver
 
 EVENT_WEBCHAT_MESSAGE = "webchat_message"
 
@@ -26,7 +26,7 @@ class WebChat:
     def __init__(self, fire: Callable[[str, dict[str, Any]], None]) -> None:
         self._fire = fire
 
-    async def start(self, receive: Receive) -> None:
+    async def start(self, receive: Receiver) -> None:
         """Do nothing: the gateway hands messages to the inbox itself."""
 
     async def stop(self) -> None:

@@ -15,7 +15,7 @@ from hub.messaging.contract import (
     InboundMessage,
     OutboundMessage,
     Receipt,
-    Receive,
+    Receiver,
 )
 
 
@@ -28,9 +28,9 @@ class Door:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._receive: Receive | None = None
+        self._receive: Receiver | None = None
 
-    async def start(self, receive: Receive) -> None:
+    async def start(self, receive: Receiver) -> None:
         self._receive = receive
 
     async def stop(self) -> None:

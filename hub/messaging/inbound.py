@@ -1,0 +1,237 @@
+"""The messages and events that come in through channels, and what the inbox answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct
+
+from hub.models.contract import Image
+
+
+class ChatType(StrEnum):
+    """What kind of conversation a message came from."""
+
+    DIRECT = "direct"
+    GROUP = "group"
+    CHANNEL = "channel"
+
+
+class Address(Struct, frozen=True):
+    """Where a message goes: a peer on one account of a channel, perhaps in a thread.
+
+    Attributes:
+        channel: Name of the channel.
+        peer: The platform's id of the conversation: of a person, group or room.
+        account: Name of the account in the configuration.
+        chat_type: What kind of conversation it is.
+        thread: The platform's id of the thread or topic inside it.
+        space: The platform's id of the server, team or workspace that the room belongs to.
+        parent: Peer of the room that a thread with a peer of its own belongs to.
+        account_id: The platform's id of the account; set by the hub, from `Receiver.connected`.
+    """
+
+    channel: str
+    peer: str
+    account: str = "default"
+    chat_type: ChatType = ChatType.DIRECT
+    thread: str | None = None
+    space: str | None = None
+    parent: str | None = None
+    account_id: str | None = None
+
+
+class MediaKind(StrEnum):
+    """Kinds of attachments."""
+
+    IMAGE = "image"
+    AUDIO = "audio"
+    VIDEO = "video"
+    FILE = "file"
+    STICKER = "sticker"
+
+
+class Media(Struct, frozen=True):
+    """An attachment as a platform announces it.
+
+    Attributes:
+        kind: What it is.
+        reference: What the channel fetches it by (`CanFetch`).
+        mime_type, name, size_bytes, duration_s: As the platform or its sender says; not to be trusted.
+        voice: Whether it was recorded as a voice message.
+        path: The file in the hub's media store, once it was fetched.
+    """
+
+    kind: MediaKind
+    reference: str
+    mime_type: str | None = None
+    name: str | None = None
+    size_bytes: int | None = None
+    duration_s: float | None = None
+    voice: bool = False
+    path: str | None = None
+
+
+class SharedLocation(Struct, frozen=True):
+    """A shared location."""
+
+    latitude: float
+    longitude: float
+    name: str | None = None
+
+
+class Contact(Struct, frozen=True):
+    """A shared contact card."""
+
+    name: str
+    phone: str | None = None
+
+
+class Quote(Struct, frozen=True):
+    """Text that a message quotes; `sender` is the typed identity of its author, when known."""
+
+    text: str
+    sender: str | None = None
+
+
+class InboundMessage(Struct, frozen=True):
+    """A message as a channel received it.
+
+    Attributes:
+        address: The conversation it came from; answers go there.
+        message_id: The platform's id; (channel, account id, peer, message id) is handled once, ever.
+        sender: Typed stable identity, `telegram:user:123`; never a name.
+        text: The text, or the caption of the media.
+        images: Images that came with it.
+        sender_name: For people; never authorises.
+        mentioned: Whether the assistant was addressed, in a group.
+        sent_at: Seconds since the epoch, as the platform says.
+        media: Attachments that were not fetched.
+        location, contacts: What was shared.
+        reply_to: Id of the message it replies to.
+        quoted: What it quotes; the words of whoever wrote that.
+        roles: The platform's ids of the sender's roles in the address's space.
+        group_name: Name of the room, for people.
+        album: What the messages of one album have in common.
+    """
+
+    address: Address
+    message_id: str
+    sender: str
+    text: str
+    images: tuple[Image, ...] = ()
+    sender_name: str | None = None
+    mentioned: bool = False
+    sent_at: float | None = None
+    media: tuple[Media, ...] = ()
+    location: SharedLocation | None = None
+    contacts: tuple[Contact, ...] = ()
+    reply_to: str | None = None
+    quoted: Quote | None = None
+    roles: tuple[str, ...] = ()
+    group_name: str | None = None
+    album: str | None = None
+
+
+class ClientMessage(InboundMessage, frozen=True):
+    """A message of a caller whom the gateway authenticated, who may choose more than a channel can.
+
+    Attributes:
+        session_key: The session it belongs to.
+        run_id: The id of the run that answers it (its idempotency key); else one is made.
+        options: model, thinking, extra_system_prompt, timeout_s for this run.
+    """
+
+    session_key: str | None = None
+    run_id: str | None = None
+    options: Mapping[str, Any] = {}
+
+
+class InboundEvent(Struct, frozen=True):
+    """An event other than a message in a conversation; the tag is its event type on the bus.
+
+    Attributes:
+        address: The conversation.
+        event_id: The platform's id; (channel, account id, peer, event id) is handled once, ever.
+        sender: Typed stable identity of who did it.
+    """
+
+    address: Address
+    event_id: str
+    sender: str
+
+
+class MessageEdited(InboundEvent, frozen=True, kw_only=True, tag="message_edited"):
+    """A message got another text."""
+
+    message_id: str
+    text: str
+
+
+class MessageDeleted(InboundEvent, frozen=True, kw_only=True, tag="message_deleted"):
+    """A message was taken back."""
+
+    message_id: str
+
+
+class ReactionChanged(InboundEvent, frozen=True, kw_only=True, tag="message_reaction"):
+    """A reaction was added to a message, or removed."""
+
+    message_id: str
+    emoji: str
+    added: bool = True
+
+
+class ButtonPressed(InboundEvent, frozen=True, kw_only=True, tag="button_pressed"):
+    """A button below a message was pressed."""
+
+    message_id: str
+    value: str
+
+
+class PollAnswered(InboundEvent, frozen=True, kw_only=True, tag="poll_answered"):
+    """Somebody voted in a poll; no choices mean that the vote was withdrawn."""
+
+    poll_id: str
+    choices: tuple[str, ...]
+
+
+class MembershipChanged(InboundEvent, frozen=True, kw_only=True, tag="membership_changed"):
+    """Somebody joined or left; `member` is their typed identity."""
+
+    member: str
+    joined: bool
+
+
+class CommandUsed(InboundEvent, frozen=True, kw_only=True, tag="command_used"):
+    """A native command of the platform; handled like a message that begins with a slash."""
+
+    name: str
+    arguments: str = ""
+
+
+Inbound = InboundMessage | InboundEvent
+
+
+class Receipt(Struct, frozen=True):
+    """What the inbox decided; it is on disk when this is returned.
+
+    Attributes:
+        inbox_id: Row in the hub database.
+        accepted: Whether it will be (or was) handled.
+        duplicate: Whether it had been received before; the other fields are then those of the first.
+        reason: Why it was not accepted.
+        session_key: The session it was routed to.
+        run_id: The run that answers it; None when a command answered it at once.
+        reply: The answer of a command.
+    """
+
+    inbox_id: str
+    accepted: bool
+    duplicate: bool = False
+    reason: str | None = None
+    session_key: str | None = None
+    run_id: str | None = None
+    reply: str | None = None
