@@ -9,16 +9,11 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from hub.messaging.markup import is_costly
+
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
-
-TEXT_LIMIT = 100_000
-"""Characters of one text that are rendered; a longer one is shown as plain text."""
-
-BLOCK_FREE = 5_000
-COST_LIMIT = 100_000_000
-"""Marks times characters of long blocks; about a tenth of a second. The rest is shown as plain text."""
 
 HEADING_BELOW = 2
 """Level of the heading above a message; those inside it begin one below."""
@@ -84,7 +79,7 @@ class Markdown:
 
         Headings are moved below the page's own, pictures become links, and only http, https and mailto links stay.
         """
-        if len(text) > TEXT_LIMIT or _is_costly(text):
+        if is_costly(text):
             return f'<pre tabindex="0">{html.escape(text)}</pre>'
         import nh3
 
@@ -126,15 +121,6 @@ class Markdown:
             parser.add_render_rule("td_open", _cell)
             self._parser = parser
         return self._parser
-
-
-def _is_costly(text: str) -> bool:
-    """Whether the parser would look again and again at the same: each mark is compared with the rest of its block."""
-    cost = 0
-    for block in text.split("\n\n"):
-        if len(block) > BLOCK_FREE:
-            cost += len(block) * sum(block.count(mark) for mark in "[*_~")
-    return cost > COST_LIMIT
 
 
 def split_blocks(text: str) -> list[str]:

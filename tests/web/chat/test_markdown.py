@@ -8,7 +8,8 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given, strategies as st
 
-from web.chat.markdown import TEXT_LIMIT, Markdown, split_blocks
+from hub.messaging.markup import TEXT_LIMIT
+from web.chat.markdown import Markdown, split_blocks
 
 ALLOWED_TAGS = {
     *("a", "p", "br", "hr", "em", "strong", "s", "code", "pre", "blockquote", "ul", "ol", "li", "div"),
