@@ -10,6 +10,9 @@ from msgspec.structs import fields
 
 from hub.models.contract import Usage
 
+SETTINGS = ("model", "thinking", "verbose", "reasoning", "footer", "queue", "send", "activation")
+"""What people choose for a conversation; it outlives a reset."""
+
 
 class Session(Struct, frozen=True):
     """One conversation of one agent; replaced as a whole when anything of it changes.
@@ -23,6 +26,12 @@ class Session(Struct, frozen=True):
         title: For people.
         model: The model chosen for it; None for the agent's.
         thinking: The thinking level chosen for it; None for the agent's.
+        verbose: on: a line for each tool call is sent to its chat.
+        reasoning: on | stream: what the model thinks is sent before its answer, or while it thinks.
+        footer: tokens | full: what its answers say about their use.
+        queue: What `/queue` said, such as `steer debounce:2s`; None for the configured mode.
+        send: on | off: whether answers are sent to its chat; None for the configured policy.
+        activation: mention | always: when it is answered in its group; None for the configured way.
         tainted: Whether an untrusted block is in its window.
         last_address: Where its last message came from, as a mapping of `hub.messaging.contract.Address`.
         usage: Tokens and cost since its transcript began.
@@ -39,6 +48,12 @@ class Session(Struct, frozen=True):
     title: str | None = None
     model: str | None = None
     thinking: str | None = None
+    verbose: str | None = None
+    reasoning: str | None = None
+    footer: str | None = None
+    queue: str | None = None
+    send: str | None = None
+    activation: str | None = None
     tainted: bool = False
     last_address: Mapping[str, Any] | None = None
     usage: Usage = field(default_factory=Usage)
@@ -58,8 +73,7 @@ class Session(Struct, frozen=True):
         """What the database keeps as JSON."""
         return {
             "title": self.title,
-            "model": self.model,
-            "thinking": self.thinking,
+            **{name: getattr(self, name) for name in SETTINGS},
             "tainted": self.tainted,
             "last_address": dict(self.last_address) if self.last_address is not None else None,
             "usage": self.usage.as_dict(),
@@ -87,7 +101,7 @@ _DATA = frozenset(each.name for each in fields(Session)) - {
     "created_ms",
     "updated_ms",
 }
-PATCHABLE = frozenset({"title", "model", "thinking", "tainted", "last_address", "person"})
+PATCHABLE = frozenset({"title", *SETTINGS, "tainted", "last_address", "person"})
 """What `SessionStore.patch` may change; totals have their own way."""
 
 

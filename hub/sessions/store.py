@@ -146,7 +146,7 @@ class SessionStore:
         return session
 
     async def patch(self, key: str, /, **changes: Any) -> Session:
-        """Change title, model, thinking, tainted, last_address or person; it is on disk when this returns.
+        """Change the title, a setting, tainted, last_address or person; it is on disk when this returns.
 
         Raises:
             NotFound: There is no such session.

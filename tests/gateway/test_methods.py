@@ -175,7 +175,8 @@ async def test_sessions_are_listed_changed_begun_anew_and_deleted(house: FullRig
         await client.call("chat.send", {"sessionKey": "main", "message": "hello", "idempotencyKey": "k1"})
         await client.event("chat", lambda payload: payload["state"] == "final")
         listed = (await client.call("sessions.list"))["payload"]["sessions"]
-        patched = await client.call("sessions.patch", {"key": "main", "label": "Home", "thinkingLevel": "low"})
+        settings = {"thinkingLevel": "low", "verboseLevel": "on", "sendPolicy": "deny", "groupActivation": "always"}
+        patched = await client.call("sessions.patch", {"key": "main", "label": "Home", **settings})
         resolved = await client.call("sessions.resolve", {"label": "Home"})
         got = await client.call("sessions.get", {"key": MAIN})
         shown = await client.call("sessions.transcript", {"key": "main"})
@@ -187,7 +188,7 @@ async def test_sessions_are_listed_changed_begun_anew_and_deleted(house: FullRig
 
     assert [each["key"] for each in listed] == [MAIN]
     assert patched["payload"]["entry"]["title"] == "Home"
-    assert patched["payload"]["entry"]["thinkingLevel"] == "low"
+    assert {name: patched["payload"]["entry"][name] for name in settings} == settings
     assert resolved["payload"]["key"] == MAIN
     assert [message["role"] for message in got["payload"]["messages"]] == ["user", "assistant"]
     assert shown["payload"]["file"].endswith(".jsonl")

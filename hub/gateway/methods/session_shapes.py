@@ -16,6 +16,18 @@ HISTORY_BYTES = 8_388_608
 """Of one answer; older messages are left out beyond it."""
 
 
+SHOWN_SETTINGS = {
+    "thinkingLevel": "thinking",
+    "verboseLevel": "verbose",
+    "reasoningLevel": "reasoning",
+    "responseUsage": "footer",
+    "queueMode": "queue",
+    "groupActivation": "activation",
+}
+"""The settings of a session by their names in the protocol; the model has the same name."""
+SEND_POLICIES = {"on": "allow", "off": "deny"}
+
+
 def shown_session(session: Session) -> dict[str, Any]:
     """Return a session's row."""
     usage = session.usage
@@ -28,7 +40,8 @@ def shown_session(session: Session) -> dict[str, Any]:
         "label": session.title,
         "displayName": session.title or session.key,
         "model": session.model,
-        "thinkingLevel": session.thinking,
+        **{shown: getattr(session, name) for shown, name in SHOWN_SETTINGS.items()},
+        "sendPolicy": SEND_POLICIES.get(session.send or ""),
         "createdAt": session.created_ms,
         "updatedAt": session.updated_ms,
         "inputTokens": usage.input_tokens,

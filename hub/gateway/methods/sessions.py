@@ -14,7 +14,7 @@ from hub.core.ids import new_id
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer
 from hub.gateway.calls.contract import ADMIN, READ, WRITE, Method, MethodCall
 from hub.gateway.connection.server import Gateway
-from hub.gateway.methods.session_shapes import preview, shown_messages, shown_session
+from hub.gateway.methods.session_shapes import SEND_POLICIES, SHOWN_SETTINGS, preview, shown_messages, shown_session
 from hub.gateway.push.events import SESSIONS_TOPIC, session_topic
 from hub.messaging.channels import ChannelRegistry
 from hub.models.registry import ModelRegistry
@@ -85,6 +85,11 @@ class SessionMethods:
                 Optional("label"): AnyOf(None, All(str, Length(min=1, max=200))),
                 Optional("model"): AnyOf(None, All(str, Length(min=1, max=200))),
                 Optional("thinkingLevel"): AnyOf(None, In(list(THINKING))),
+                Optional("verboseLevel"): AnyOf(None, In(["off", "on"])),
+                Optional("reasoningLevel"): AnyOf(None, In(["off", "on", "stream"])),
+                Optional("responseUsage"): AnyOf(None, In(["off", "tokens", "full"])),
+                Optional("sendPolicy"): AnyOf(None, In(list(SEND_POLICIES.values()))),
+                Optional("groupActivation"): AnyOf(None, In(["mention", "always"])),
             }
         )
         abort = Schema({Required("key"): _KEY, Optional("runId"): All(str, Length(min=1, max=256))})
@@ -208,10 +213,10 @@ class SessionMethods:
     async def _patch(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
         key = self.known(params["key"]).key
-        changes: dict[str, Any] = {}
-        for name, field in (("label", "title"), ("model", "model"), ("thinkingLevel", "thinking")):
-            if name in params:
-                changes[field] = params[name]
+        fields = {"label": "title", "model": "model", **SHOWN_SETTINGS}
+        changes: dict[str, Any] = {fields[name]: value for name, value in params.items() if name in fields}
+        if "sendPolicy" in params:
+            changes["send"] = {policy: send for send, policy in SEND_POLICIES.items()}.get(params["sendPolicy"])
         if changes.get("model"):
             await self._models.resolve(changes["model"])
         session = await self._sessions.patch(key, **changes) if changes else self.known(key)
