@@ -60,7 +60,10 @@ class Execution:
         Raises:
             HubError: There is no such agent or model, or the transcript cannot be read.
         """
-        parts, request, run = self._parts, self._request, self._run
+        parts, run = self._parts, self._run
+        if run.request.load is not None:
+            self._request = run.request = replace(run.request, message=await run.request.load(), load=None)
+        request = self._request
         check_extra_prompt(request)
         conversation = await self._conversation()
         person = run.session.person if run.session is not None else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -64,6 +64,8 @@ class RunRequest(Struct, frozen=True):
         agent_id: The agent that answers.
         session_key: The conversation.
         message: The message.
+        load: Called when the run's turn has come; returns the message in place of `message`, such as with what had to
+            be fetched first.
         context: Why, and with whose authority.
         model: Instead of the session's and the agent's.
         thinking: off | minimal | low | medium | high, instead of the session's and the agent's.
@@ -99,6 +101,7 @@ class RunRequest(Struct, frozen=True):
     channel: str | None = None
     on_final: OnFinal | None = None
     quoted: bool = False
+    load: Callable[[], Awaitable[Message]] | None = None
 
     @property
     def ephemeral(self) -> bool:

@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 
@@ -36,6 +37,9 @@ PRIVATE = (CURATED, FOLDER)
 
 OTHERS = (PEOPLE, GROUPS)
 """The memory of persons and groups: hidden from file tools, visible to each of them through the memory tools."""
+
+MEDIA = "media"
+"""Attachments, in one folder for each conversation."""
 
 READ_BYTES = 4 * FILE_LIMIT
 DAYS = 2
@@ -119,7 +123,16 @@ class Workspaces:
         if not self.is_ready(agent_id):
             self.ensure(agent_id)
         hidden = OTHERS if self.is_private(session_key, authority) else PRIVATE
-        return Root(self._agents.get(agent_id).workspace, hidden)
+        workspace = self._agents.get(agent_id).workspace
+        return Root(workspace, (*hidden, *_media_of_others(workspace, session_key)))
+
+    def root(self, agent_id: str) -> Root:
+        """Return the whole workspace, for the hub itself.
+
+        Raises:
+            NotFound: There is no such agent.
+        """
+        return Root(self._agents.get(agent_id).workspace)
 
     def prompt_files(self, agent_id: str, private: bool) -> tuple[PromptFile, ...]:
         """Return the files that stand in an agent's prompts, those that change most often last.
@@ -235,3 +248,17 @@ def _read(root: Root, name: str) -> str:
     finally:
         os.close(descriptor)
     return data.decode("utf-8", "replace").lstrip("\ufeff")
+
+
+def media_folder(session_key: str) -> str:
+    """Return where the attachments of a conversation are kept, relative to the workspace."""
+    return f"{MEDIA}/{sha256(session_key.encode()).hexdigest()[:16]}"
+
+
+def _media_of_others(workspace: Path, session_key: str) -> list[str]:
+    """Return the folders with attachments of all conversations but one."""
+    try:
+        folders = [f"{MEDIA}/{name}" for name in os.listdir(workspace / MEDIA)]
+    except OSError:
+        return []
+    return [folder for folder in folders if folder != media_folder(session_key)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from hub.components.agents import AgentsComponent
 from hub.components.component import Component
@@ -16,11 +17,13 @@ from hub.messaging.commands import Commands, add_session_commands
 from hub.messaging.cursors import Cursors
 from hub.messaging.decide import MessagingSettings
 from hub.messaging.inbox import Inbox
+from hub.messaging.media_store import MediaStore, Transcribe
 from hub.messaging.outbox import Outbox
 from hub.messaging.queue import MessageQueue
 from hub.messaging.retention import prune_daily
 from hub.messaging.router import Router
 from hub.models.registry import ModelRegistry
+from hub.models.transcription import CanTranscribe
 from hub.security.people import People
 from hub.sessions.store import SessionStore
 from hub.storage.database import Database
@@ -54,6 +57,7 @@ class MessagingComponent(Component):
         self._base = base
         self._db = db
         self._runs = agents.tasks
+        self._agents = agents.agents
         self._settings = self._configured()
         self.commands = Commands(base.language)
         add_session_commands(self.commands, sessions, agents.runner, models, people, base.language, agents.agents)
@@ -61,7 +65,12 @@ class MessagingComponent(Component):
         add_approval_commands(self.commands, approvals, base.language)
         ApprovalMessages(approvals, db, self.outbox, base.bus, base.language)
         self.router = Router(channels, agents.agents, people, lambda: self._settings)
-        queue = MessageQueue(db, self.router, agents.runner, self.outbox, clock=base.clock, tasks=agents.tasks)
+        self._media = MediaStore(
+            channels, agents.workspaces, base.clock, lambda: self._settings.media, lambda: self._transcribe(models)
+        )
+        queue = MessageQueue(
+            db, self.router, agents.runner, self.outbox, self._media, clock=base.clock, tasks=agents.tasks
+        )
         self.inbox = Inbox(db, self.router, queue, self.commands, self.outbox, bus=base.bus, clock=base.clock)
         channels.connect(self.inbox.receive, Cursors(db))
 
@@ -76,6 +85,18 @@ class MessagingComponent(Component):
     def _configured(self) -> MessagingSettings:
         return MessagingSettings.from_config(self._base.section, self._base.language())
 
+    def _transcribe(self, models: ModelRegistry) -> Transcribe | None:
+        ref = self._settings.transcription_model
+        if ref is None:
+            return None
+
+        async def transcribe(data: bytes, name: str) -> str:
+            resolved = await models.resolve(ref)
+            provider = cast(CanTranscribe, resolved.provider)  # the registry wraps each provider in one that is
+            return await provider.transcribe(resolved.info.id, data, name)
+
+        return transcribe
+
     async def _start(self) -> None:
         await self.outbox.open()
         again = await self.inbox.recover()
@@ -83,6 +104,7 @@ class MessagingComponent(Component):
             prune_daily(self._db, self._base.clock, lambda: int(self._base.section("messages")["keep_days"])),
             name="take out old messages",
         )
+        self._base.tasks.spawn(self._media.prune_daily(self._agents), name="delete old attachments")
         if again:
             _log.info("%d messages that were not answered before the stop are answered now", again)
 

@@ -20,6 +20,13 @@ from hub.security.people import People
 from hub.sessions.keys import SessionKey
 
 
+class MediaSettings(Struct, frozen=True):
+    """Limits on attachments: the size of one, and how long they are kept."""
+
+    file_bytes: int = 20_000_000
+    keep_days: int = 30
+
+
 class MessagingSettings(Struct, frozen=True):
     """What the configuration says about messages; replaced as a whole when it changes."""
 
@@ -28,6 +35,8 @@ class MessagingSettings(Struct, frozen=True):
     queue_limit: int = QUEUE_LIMIT
     text_limit: int = TEXT_LIMIT
     language: str = "en"
+    media: MediaSettings = MediaSettings()
+    transcription_model: str | None = None
 
     @classmethod
     def from_config(cls, section: Callable[[str], Any], language: str) -> MessagingSettings:
@@ -39,6 +48,8 @@ class MessagingSettings(Struct, frozen=True):
             queue_limit=messages["queue_limit"],
             text_limit=messages["text_limit"],
             language=language,
+            media=MediaSettings(messages["media"]["file_mb"] * 1_000_000, messages["media"]["keep_days"]),
+            transcription_model=messages["media"].get("transcription_model"),
         )
 
 

@@ -61,7 +61,8 @@ class Media(Struct, frozen=True):
         reference: What the channel fetches it by (`CanFetch`).
         mime_type, name, size_bytes, duration_s: As the platform or its sender says; not to be trusted.
         voice: Whether it was recorded as a voice message.
-        path: The file in the hub's media store, once it was fetched.
+        path: The file, relative to the agent's workspace, once it was fetched.
+        problem: Why it could not be fetched.
     """
 
     kind: MediaKind
@@ -72,6 +73,7 @@ class Media(Struct, frozen=True):
     duration_s: float | None = None
     voice: bool = False
     path: str | None = None
+    problem: str | None = None
 
 
 class SharedLocation(Struct, frozen=True):

@@ -15,13 +15,15 @@ from hub.core.ids import new_id
 from hub.core.sql import SqlConnection
 from hub.core.tasks import TaskOwner
 from hub.messaging import inbox_rows
+from hub.messaging.content import content_of
 from hub.messaging.contract import Address, ChatType, ClientMessage, InboundMessage, Receipt
 from hub.messaging.decide import Accept
 from hub.messaging.inbox_rows import InboxRow
+from hub.messaging.media_store import MediaStore
 from hub.messaging.router import Router
 from hub.messaging.seams import ReplyOutbox
 from hub.messaging.texts import say
-from hub.models.contract import Block, Message, Role, TextBlock
+from hub.models.contract import Message, Role
 from hub.sessions.keys import SessionKey
 from hub.storage.database import Database
 
@@ -35,12 +37,21 @@ class MessageQueue:
     """
 
     def __init__(
-        self, db: Database, router: Router, runner: AgentRunner, outbox: ReplyOutbox, *, clock: Clock, tasks: TaskOwner
+        self,
+        db: Database,
+        router: Router,
+        runner: AgentRunner,
+        outbox: ReplyOutbox,
+        media: MediaStore,
+        *,
+        clock: Clock,
+        tasks: TaskOwner,
     ) -> None:
         self._db = db
         self._router = router
         self._runner = runner
         self._outbox = outbox
+        self._media = media
         self._clock = clock
         self._tasks = tasks
         self._waiting: Counter[str] = Counter()
@@ -120,11 +131,14 @@ class MessageQueue:
                     reply_to=message.message_id if address.chat_type is not ChatType.DIRECT else None,
                 )
 
+        async def load() -> Message:
+            return Message(Role.USER, content_of(await self._media.fetched(message, agent_id, session_key)))
+
         return RunRequest(
             run_id=run_id,
             agent_id=agent_id,
             session_key=session_key,
-            message=Message(Role.USER, _content(message)),
+            message=Message(Role.USER, content_of(message)),
             context=context,
             model=options.get("model"),
             thinking=options.get("thinking"),
@@ -135,6 +149,7 @@ class MessageQueue:
             sender_name=message.sender_name,
             channel=address.channel,
             on_final=on_final,
+            load=load if message.media else None,
         )
 
     def _answer(self, result: RunResult) -> str | None:
@@ -181,13 +196,3 @@ class MessageQueue:
 
         for address in await self._db.write(write):
             self._outbox.notify(address)
-
-
-def _content(message: InboundMessage) -> tuple[Block, ...]:
-    """Return a message for a model; attachments that were not fetched are named by their kind."""
-    lines = [message.text] if message.text or message.images else []
-    lines += [f"[attached, not readable here: {media.kind}]" for media in message.media]
-    if message.location is not None:
-        lines.append(f"[location: {message.location.latitude:.6f}, {message.location.longitude:.6f}]")
-    lines += ["[attached: a contact card]" for _ in message.contacts]
-    return (TextBlock("\n".join(lines)), *message.images)

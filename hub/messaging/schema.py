@@ -17,6 +17,21 @@ TEXT_LIMIT = 100_000
 PARALLEL_RUNS = 16
 KEEP_DAYS = 90
 
+MEDIA_SCHEMA = Schema(
+    {
+        Optional("file_mb", default=20, description="Megabytes of one attachment that are fetched."): All(
+            integer, Range(min=1, max=2_000)
+        ),
+        Optional("keep_days", default=30, description="Days for which attachments are kept."): All(
+            integer, Range(min=1, max=36_500)
+        ),
+        Optional(
+            "transcription_model",
+            description="Model that turns voice messages into text, such as groq/whisper-large-v3.",
+        ): string,
+    }
+)
+
 BINDING_SCHEMA = Schema(
     {
         Required("agent", description="Id of the agent that answers."): slug,
@@ -43,6 +58,7 @@ MESSAGES_SCHEMA = Schema(
             default=KEEP_DAYS,
             description="Days for which messages that were answered, refused or sent are kept beside the transcripts.",
         ): All(integer, Range(min=1, max=36_500)),
+        Optional("media", default=dict, description="Attachments."): MEDIA_SCHEMA,
         Optional("text_limit", default=TEXT_LIMIT, description="Characters of one message that are read."): All(
             integer, Range(min=1_000, max=1_000_000)
         ),

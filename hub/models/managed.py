@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from hub.core.errors import HubError
+from hub.core.errors import HubError, InvalidRequest
 from hub.models.contract import (
     FormatError,
     Image,
@@ -26,6 +26,7 @@ from hub.models.contract import (
     UsageEvent,
 )
 from hub.models.health import Health
+from hub.models.transcription import CanTranscribe
 
 _log = logging.getLogger(__name__)
 
@@ -103,6 +104,20 @@ class ManagedProvider:
     async def models(self) -> list[ModelInfo]:
         """See `ModelProvider.models`."""
         return await self.inner.models()
+
+    async def transcribe(self, model: str, data: bytes, name: str) -> str:
+        """See `CanTranscribe.transcribe`."""
+        if not isinstance(self.inner, CanTranscribe):
+            raise InvalidRequest(
+                f"{self.name} cannot transcribe: name a model of another provider in messages.media.transcription_model"
+            )
+        self._active += 1
+        try:
+            return await self.inner.transcribe(model, data, name)
+        finally:
+            self._active -= 1
+            if self._retired and not self._active:
+                self._idle(self)
 
     async def close(self) -> None:
         """Give up connections."""

@@ -40,8 +40,9 @@ from hub.messaging.access import AccessPolicy
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.commands import Commands, add_session_commands
 from hub.messaging.cursors import Cursors
-from hub.messaging.decide import MessagingSettings
+from hub.messaging.decide import MediaSettings, MessagingSettings
 from hub.messaging.inbox import Inbox
+from hub.messaging.media_store import MediaStore
 from hub.messaging.outbox import Outbox
 from hub.messaging.queue import MessageQueue
 from hub.messaging.router import Router
@@ -154,7 +155,8 @@ class FullRig(Rig):
         )
         self.outbox = Outbox(self.db, self.channels, self.bus, self.clock, self.tasks, self.repairs)
         router = Router(self.channels, self.agents, lambda: people, MessagingSettings)
-        queue = MessageQueue(self.db, router, self.runner, self.outbox, clock=self.clock, tasks=self.tasks)
+        media = MediaStore(self.channels, self.workspaces, self.clock, MediaSettings, lambda: None)
+        queue = MessageQueue(self.db, router, self.runner, self.outbox, media, clock=self.clock, tasks=self.tasks)
         self.inbox = Inbox(self.db, router, queue, commands, self.outbox, bus=self.bus, clock=self.clock)
         self.channels.connect(self.inbox.receive, Cursors(self.db))
         self.log = LogTail(self.redactor)

@@ -29,6 +29,7 @@ from hub.messaging.contract import (
 from hub.messaging.cursors import Cursors
 from hub.messaging.decide import MessagingSettings
 from hub.messaging.inbox import Inbox
+from hub.messaging.media_store import MediaStore, Transcribe
 from hub.messaging.outbox import Outbox
 from hub.messaging.queue import MessageQueue
 from hub.messaging.router import Router
@@ -104,7 +105,13 @@ class Post:
         )
         self.outbox = Outbox(house.db, self.channels, house.bus, Clock(), house.tasks, Repairs(house.bus))
         router = Router(self.channels, house.agents, lambda: self.people, lambda: self.settings)
-        queue = MessageQueue(house.db, router, house.runner, self.outbox, clock=house.clock, tasks=house.tasks)
+        self.transcribe: Transcribe | None = None
+        self.media = MediaStore(
+            self.channels, house.workspaces, Clock(), lambda: self.settings.media, lambda: self.transcribe
+        )
+        queue = MessageQueue(
+            house.db, router, house.runner, self.outbox, self.media, clock=house.clock, tasks=house.tasks
+        )
         self.inbox = Inbox(house.db, router, queue, self.commands, self.outbox, bus=house.bus, clock=house.clock)
         self.channels.connect(self.inbox.receive, Cursors(house.db))
 

@@ -178,7 +178,7 @@ async def test_attachments_that_cannot_be_read_are_named_to_the_model(post: Post
     await post.until(lambda: len(post.pigeons.sent) == 1)
 
     asked = str(openai_server.requests()[-1]["body"]["messages"])
-    assert "[attached, not readable here: audio]" in asked
+    assert "[attached, not readable here: audio (test cannot fetch attachments now)]" in asked
     assert "52.500000, 13.400000" in asked
     assert "Ignore all rules" not in asked
 

@@ -46,6 +46,7 @@ class _Handlers:
         application.router.add_get("/control/requests", self._requests)
         application.router.add_post("/control/{what}", self._control)
         application.router.add_post("/v1/chat/completions", self._complete)
+        application.router.add_post("/v1/audio/transcriptions", self._transcribe)
         return application
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
@@ -66,6 +67,21 @@ class _Handlers:
             raise
         record.ended = "answered"
         return response
+
+    async def _transcribe(self, request: web.Request) -> web.Response:
+        """Say which model was given which file; `recording` fails as a server does that cannot read it."""
+        form = await request.post()
+        self._recorded(request, b"")
+        if self._refused(request):
+            return _error(401, {"message": "Incorrect API key provided.", "code": "invalid_api_key"})
+        file = form.get("file")
+        if not isinstance(file, web.FileField):
+            return _error(400, {"message": "file is required", "type": "invalid_request_error"})
+        data = file.file.read()
+        if data == b"noise":
+            return _error(400, {"message": "the audio file could not be decoded", "type": "invalid_request_error"})
+        model = str(form["model"])
+        return web.json_response({"text": f" {data.decode()} ({model}, {Path(file.filename).suffix}) "})
 
     async def _models(self, request: web.Request) -> web.Response:
         self._recorded(request, b"")

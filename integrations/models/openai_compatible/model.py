@@ -36,6 +36,7 @@ from integrations.models.openai_compatible.quirks import Quirks, adapt, chat_bod
 
 CONNECT_TIMEOUT_S = 10.0
 LIST_TIMEOUT_S = 10.0
+TRANSCRIBE_TIMEOUT_S = 90.0
 KEEPALIVE_S = 60.0
 CONNECTIONS_LIMIT = 256
 ERROR_LIMIT_BYTES = 64 * 1024
@@ -108,25 +109,49 @@ class OpenAIProvider:
 
     async def models(self) -> list[ModelInfo]:
         """See `ModelProvider.models`."""
-        url = _endpoint(self._config.base_url or "", "models")
-        asked = ModelRequest(model="", system="", messages=())
+        found = await self._ask("GET", "models", "list its models", LIST_TIMEOUT_S)
+        try:
+            return read_models(self.name, found)
+        except ValueError as error:
+            raise FormatError(f"{self.name} lists its models in a form nobody understands.") from error
+
+    async def transcribe(self, model: str, data: bytes, name: str) -> str:
+        """See `CanTranscribe.transcribe`."""
+        form = aiohttp.FormData({"model": model, "response_format": "json"})
+        form.add_field("file", data, filename=name, content_type="application/octet-stream")
+        found = await self._ask("POST", "audio/transcriptions", "transcribe", TRANSCRIBE_TIMEOUT_S, form, model)
+        if not isinstance(found, dict) or not isinstance(found.get("text"), str):
+            raise FormatError(f"{self.name} transcribes in a form nobody understands: expected an object with text.")
+        return str(found["text"])
+
+    async def _ask(
+        self, method: str, path: str, what: str, timeout_s: float, data: aiohttp.FormData | None = None, model: str = ""
+    ) -> Any:
+        """Return what the server answers to a single request, parsed."""
+        asked = ModelRequest(model=model, system="", messages=())
+        headers = self._headers.copy()
+        if data is not None:
+            del headers["Content-Type"]
+        url = _endpoint(self._config.base_url or "", path)
         try:
             async with (
-                asyncio.timeout(LIST_TIMEOUT_S),
-                self._opened().get(url, headers=self._headers, allow_redirects=False, proxy=self._proxy) as response,
+                asyncio.timeout(timeout_s),
+                self._opened().request(
+                    method, url, headers=headers, data=data, allow_redirects=False, proxy=self._proxy
+                ) as response,
             ):
                 raw = await _read(response, LIST_LIMIT_BYTES)
                 if response.status != 200:
                     _, code, message = read_fault_text(raw[:ERROR_LIMIT_BYTES])
                     raise self._error(asked, response.status, message, code, response.headers)
         except TimeoutError as error:
-            raise ModelTimeout(f"{self.name} did not list its models within {LIST_TIMEOUT_S:g} s.") from error
+            raise ModelTimeout(f"{self.name} did not {what} within {timeout_s:g} s.") from error
         except _BROKEN as error:
             raise self._broken(asked, "cannot be reached", error) from error
         try:
-            return read_models(self.name, orjson.loads(raw))
+            return orjson.loads(raw)
         except ValueError as error:
-            raise FormatError(f"{self.name} lists its models in a form nobody understands.") from error
+            raise FormatError(f"{self.name} answers something that is not JSON when asked to {what}.") from error
 
     async def close(self) -> None:
         """Give up connections."""

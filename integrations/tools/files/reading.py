@@ -6,6 +6,7 @@ import base64
 
 from hub.core.errors import InvalidRequest
 from hub.models.contract import Image
+from hub.models.images import image_type
 from hub.tools.contract import ToolResult
 
 READ_LIMIT_BYTES = 8 * 1024 * 1024
@@ -15,8 +16,6 @@ LINES_LIMIT = 5_000
 LINE_LIMIT = 2_000
 CHARACTERS_LIMIT = 25_000
 SNIFFED_BYTES = 8_192
-
-_IMAGES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 
 
 def show_file(data: bytes, path: str, offset: int, limit: int) -> ToolResult:
@@ -69,13 +68,6 @@ def decode(data: bytes, path: str) -> str:
         raise InvalidRequest(
             f"{path} is no UTF-8 text (byte {error.start} of {len(data)})", details={"path": path}
         ) from error
-
-
-def image_type(data: bytes) -> str | None:
-    """Return the MIME type of an image, judged by how it begins; None for anything else."""
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    return next((mime_type for magic, mime_type in _IMAGES.items() if data.startswith(magic)), None)
 
 
 def _image(path: str, data: bytes, mime_type: str) -> ToolResult:

@@ -1,0 +1,23 @@
+"""The contract of providers that turn recordings into text."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+
+@runtime_checkable
+class CanTranscribe(Protocol):
+    """A provider that turns recordings into text."""
+
+    async def transcribe(self, model: str, data: bytes, name: str) -> str:
+        """Return what is said in a recording.
+
+        Args:
+            model: Id of the model, at the provider.
+            data: The recording, in a format that the provider takes, such as OGG/Opus.
+            name: A file name; its ending tells the format.
+
+        Raises:
+            HubError: The provider failed, or does not transcribe.
+        """
+        ...
