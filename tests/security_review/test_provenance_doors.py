@@ -241,7 +241,7 @@ NOT_INTO_CONVERSATIONS = {
         *("logs.tail", "dashboard.link", "config.get", "token.create", "token.list", "token.revoke"),
         *("device.pair.approve", "device.pair.reject", "device.pair.remove", "device.token.revoke"),
         *("sessions.create", "sessions.patch", "sessions.reset", "sessions.trust", "sessions.delete"),
-        *("sessions.abort", "chat.abort"),
+        *("sessions.abort", "chat.abort", "channels.add", "channels.login", "channels.remove"),
     },
     "route": {
         *("POST /preferences", "POST /login", "POST /logout", "POST /api/login", "POST /api/logout"),
