@@ -8,56 +8,13 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cli.terminal import Terminal
-from tests.e2e.homes import add_integration, make_home
+from tests.e2e.homes import make_home
 from tests.servers.hub_process import HubProcess
-
-SCHEMA = """
-from hub.core.schema import Optional, Required, Schema, ensure_list, secret, string
-from hub.messaging.schema import ACCESS_KEYS
-
-CONFIG_SCHEMA = Schema(ensure_list({
-    Optional("account", default="default"): string,
-    Required("token", description="What the ferryman gave you."): secret,
-    Optional("pier", description="Where it lands."): string,
-    **ACCESS_KEYS,
-}))
-"""
-FERRY = """
-from hub.messaging.contract import ChannelLimits
-from hub.messaging.schema import access_policy
-
-
-class Ferry:
-    name, limits = "ferry", ChannelLimits()
-
-    def __init__(self, config):
-        self.account, self.token = config["account"], config["token"].reveal()
-
-    async def start(self, receive):
-        if self.token.startswith("good"):
-            receive.connected(f"bot-{self.token}", "The ferry")
-        else:
-            receive.disconnected("the token was refused", permanent=True)
-
-    async def stop(self): ...
-
-    async def send(self, message): ...
-
-    async def probe(self):
-        return {"ok": self.token.startswith("good"), "as": self.token[-1]}
-
-
-async def setup(host, config):
-    for account in config:
-        await host.channels.add(Ferry(account), access_policy(account))
-"""
 
 
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
-    home = make_home(tmp_path_factory.mktemp("ferry") / "home", "# mine\nhub: {name: Pier}\n")
-    folder = add_integration(home, "ferry", FERRY, kind="channel")
-    (folder / "schema.py").write_text(SCHEMA)
+    home = make_home(tmp_path_factory.mktemp("ferry") / "home", "# mine\nhub: {name: Pier}\n", own=("ferry",))
     with HubProcess(home) as process:
         yield process
 

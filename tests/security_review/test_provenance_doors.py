@@ -247,6 +247,7 @@ NOT_INTO_CONVERSATIONS = {
         *("POST /preferences", "POST /login", "POST /logout", "POST /api/login", "POST /api/logout"),
         *("POST /config/check", "POST /config/complete", "POST /config/save", "POST /config/restore"),
         *("POST /config/reload", "POST /chat/abort", "POST /chat/new", "POST /chat/rename", "POST /chat/delete"),
+        *("POST /channels/probe", "POST /channels/add", "POST /channels/remove"),
         *("POST /approvals/answer", "POST /automations/turn", "POST /automations/run"),
         *("POST /automations/import-trace", "POST /automations/duplicate", "POST /automations/delete"),
         *("POST /automations/check", "POST /automations/edit", "POST /blueprints/use", "POST /blueprints/import"),

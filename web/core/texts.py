@@ -18,6 +18,13 @@ INTEGRATION_STATES = {
     "unloaded": "not loaded",
 }
 
+CHANNEL_STATES = {
+    "connecting": "connecting",
+    "connected": "connected",
+    "disconnected": "not connected, trying again",
+    "failed": "does not work",
+}
+
 RUN_END = "run_finished"
 RUN_ENDS = {"ok": "Answered", "error": "Failed", "aborted": "Stopped", "timeout": "Took too long"}
 
