@@ -31,6 +31,7 @@ RUN_ENDS = {"ok": "Answered", "error": "Failed", "aborted": "Stopped", "timeout"
 ACTIVITY = {
     "message_received": "Message received",
     "message_rejected": "Message refused",
+    "message_unknown": "Message may not have arrived",
     "message_dead": "Message could not be delivered",
     "config_changed": "Configuration changed",
 }
