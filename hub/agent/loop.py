@@ -20,6 +20,7 @@ from hub.tools.contract import ToolResult
 
 CALLS_LIMIT = 64
 """Tool calls done of one turn; what is beyond gets a result that says so."""
+SKIPPED = "Skipped due to queued user message."
 HALVINGS_LIMIT = 4
 """A window is often configured larger than it is: a sixteenth of the conversation is tried before it is given up."""
 
@@ -41,6 +42,14 @@ class Ports(Protocol):
 
     def parallel_safe(self, call: ToolCallBlock) -> bool:
         """Whether the call may go on beside others."""
+        ...
+
+    def steered(self) -> bool:
+        """Whether messages wait that are to be heard before anything else is done."""
+        ...
+
+    async def hear(self) -> None:
+        """Put the messages that wait into the conversation."""
         ...
 
     def estimated_tokens(self) -> int:
@@ -86,6 +95,7 @@ async def agent_loop(ports: Ports, limits: RunLimits) -> AsyncGenerator[LoopEven
     spent = RunSpent()
     halvings, too_large = 0, -1
     while True:
+        await ports.hear()
         hit = limit_reached(limits, spent)
         if hit is not None:
             yield Limited(hit)
@@ -116,16 +126,19 @@ async def agent_loop(ports: Ports, limits: RunLimits) -> AsyncGenerator[LoopEven
 
 
 async def _tools(ports: Ports, calls: Sequence[ToolCallBlock]) -> AsyncGenerator[ToolEnded, None]:
-    """Do the calls of one turn: side by side when all of them may be, else one after the other."""
+    """Do the calls of one turn: side by side when all of them may be, else one after the other.
+
+    Those that have not begun when a message is to be heard are skipped.
+    """
     doing, beyond = calls[:CALLS_LIMIT], calls[CALLS_LIMIT:]
-    if len(doing) > 1 and all(ports.parallel_safe(call) for call in doing):
+    if len(doing) > 1 and not ports.steered() and all(ports.parallel_safe(call) for call in doing):
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(ports.invoke(call)) for call in doing]
         for call, task in zip(doing, tasks, strict=True):
             yield ToolEnded(call, task.result())
     else:
         for call in doing:
-            yield ToolEnded(call, await ports.invoke(call))
+            yield ToolEnded(call, ToolResult(SKIPPED, is_error=True) if ports.steered() else await ports.invoke(call))
     for call in beyond:
         text = (
             f"error: only {CALLS_LIMIT} calls are done at once; this one was not. Call it again if it is still needed."

@@ -8,7 +8,7 @@ from typing import Any
 from hub.agent.conversation import RUN_ENDED, RUN_RESTARTED, said_data
 from hub.agent.outcome import RunOutcome
 from hub.agent.parts import RunDependencies
-from hub.agent.run_request import RunRequest
+from hub.agent.run_request import RunRequest, SteeredMessage
 from hub.agent.side_note import note_channel
 from hub.agent.whose_words import is_own, provenance_of
 from hub.core.context import Context
@@ -87,6 +87,20 @@ class RunRecord:
         if after and all(entry.run_id == request.run_id for entry in after):
             again = event_entry(RUN_RESTARTED, self._parts.now_ms(), run_id=request.run_id, parent_id=said.id)
             await self.transcript.append(again)
+
+    async def hear_more(self, steered: SteeredMessage) -> None:
+        """Store what the user said while the run went on."""
+        request = self._request
+        came = provenance_of(request.context.authority, request.session_key, self._person)
+        said = message_entry(
+            steered.message,
+            self._parts.now_ms(),
+            run_id=request.run_id,
+            inbox_id=steered.inbox_id,
+            data=said_data(channel=request.channel, sender=steered.sender_name, trusted=came.trusted),
+            provenance=came,
+        )
+        await self.store([said])
 
     async def store(self, entries: Iterable[TranscriptEntry]) -> None:
         """Append entries, in order, and tell of them.

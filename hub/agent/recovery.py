@@ -34,6 +34,7 @@ class Evidence(Struct, frozen=True):
         usage: Of the model calls that are there.
         reply: What it said last.
         model: The model that said it.
+        heard: Whether the user's words are there.
     """
 
     final: TranscriptEntry | None = None
@@ -41,6 +42,7 @@ class Evidence(Struct, frozen=True):
     usage: Usage = field(default_factory=Usage)
     reply: str = ""
     model: str | None = None
+    heard: bool = False
 
 
 def gather(entries: Iterable[TranscriptEntry], run_id: str, read_only: Callable[[str], bool]) -> Evidence:
@@ -52,11 +54,12 @@ def gather(entries: Iterable[TranscriptEntry], run_id: str, read_only: Callable[
         read_only: Whether a tool of this name changes nothing; False for one that is not known.
     """
     final: TranscriptEntry | None = None
-    changed = False
+    changed = heard = False
     usage, reply, model = Usage(), "", None
     for entry in entries:
         if entry.run_id != run_id:
             continue
+        heard = True
         if is_final(entry):
             final = entry
         if entry.usage is not None:
@@ -68,7 +71,7 @@ def gather(entries: Iterable[TranscriptEntry], run_id: str, read_only: Callable[
         reply = message.text or reply
         # The transcript was written before the tool started; nothing more is known.
         changed = changed or any(not read_only(call.name) for call in message.tool_calls)
-    return Evidence(final, changed, usage, reply, model)
+    return Evidence(final, changed, usage, reply, model, heard)
 
 
 def decide(kind: Kind, evidence: Evidence) -> RecoveryVerdict:

@@ -66,6 +66,19 @@ class RunPorts:
         tool = self._parts.tools.get(call.name)
         return tool is None or tool.annotations.parallel_safe
 
+    def steered(self) -> bool:
+        """See `Ports.steered`."""
+        steering = self._run.request.steering
+        return steering is not None and steering.waits()
+
+    async def hear(self) -> None:
+        """See `Ports.hear`."""
+        steering, record = self._run.request.steering, self._run.record
+        if steering is None or record is None:
+            return
+        for steered in await steering.take():
+            await record.hear_more(steered)
+
     def estimated_tokens(self) -> int:
         """See `Ports.estimated_tokens`."""
         return self._run.context_tokens

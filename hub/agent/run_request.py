@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -53,6 +53,26 @@ class RunResult(Struct, frozen=True):
     tainted: bool = True
 
 
+class SteeredMessage(Struct, frozen=True):
+    """A message that a running turn hears before its next step; its sender has the rights of the run."""
+
+    inbox_id: str
+    message: Message
+    sender_name: str | None = None
+
+
+class Steering(Struct, frozen=True):
+    """The messages that a running turn is to hear.
+
+    Attributes:
+        waits: Whether there are any: tool calls that have not begun are skipped then.
+        take: Returns them; from then on the run answers them.
+    """
+
+    waits: Callable[[], bool]
+    take: Callable[[], Awaitable[Sequence[SteeredMessage]]]
+
+
 OnFinal = Callable[[SqlConnection, RunResult], None]
 
 
@@ -81,6 +101,7 @@ class RunRequest(Struct, frozen=True):
         on_final: Called in the transaction that ends the run, in the database's thread.
         quoted: Whether words from outside in the message are quoted in it; what is said under a tainted authority is
             else quoted as a whole.
+        steering: What it hears while it goes on.
     """
 
     run_id: str
@@ -102,6 +123,7 @@ class RunRequest(Struct, frozen=True):
     on_final: OnFinal | None = None
     quoted: bool = False
     load: Callable[[], Awaitable[Message]] | None = None
+    steering: Steering | None = None
 
     @property
     def ephemeral(self) -> bool:
@@ -129,8 +151,10 @@ class Recovered(Struct, frozen=True):
         rerun: Nothing was lost: `run()` is to be called again with the same request.
         interrupted: They had started to change things; not run again, and their users should be notified.
         completed: They had been answered; `run()` with the same request returns the answer and calls `on_final`.
+        heard: Those to be run again whose words are in the transcript.
     """
 
     rerun: tuple[str, ...] = ()
     interrupted: tuple[str, ...] = ()
     completed: tuple[str, ...] = ()
+    heard: tuple[str, ...] = ()

@@ -56,6 +56,7 @@ class AgentRunner:
         # None: its row is written, and `run` is about to be called.
         self._ended: OrderedDict[str, RunResult | None] = OrderedDict()
         self._undelivered: dict[str, RunResult] = {}
+        self._clearing: list[Callable[[str], list[str]]] = []
 
     @property
     def parts(self) -> RunDependencies:
@@ -69,6 +70,10 @@ class AgentRunner:
         run goes on.
         """
         self._parts = replace(self._parts, before=(*self._parts.before, before))
+
+    def on_abort(self, clear: Callable[[str], list[str]]) -> None:
+        """Add what is called with a session that is stopped: it drops what waits, and returns the runs it was for."""
+        self._clearing.append(clear)
 
     # -- asking ----------------------------------------------------------------------------------------------------
 
@@ -101,7 +106,7 @@ class AgentRunner:
         return await asyncio.shield(task)
 
     def abort(self, run_id: str | None = None, session_key: str | None = None) -> list[str]:
-        """Stop a run, or all of a conversation; return the ids of those that are stopped.
+        """Stop a run, or all of a conversation and what waits in it; return the ids of those that are stopped.
 
         They end by themselves soon after: what was said and done until then stays in the transcript.
         """
@@ -111,7 +116,10 @@ class AgentRunner:
             if active.request.run_id == run_id
             or (session_key is not None and active.request.session_key == session_key)
         ]
-        return [active.request.run_id for active in chosen if active.stop(RunOutcome.aborted())]
+        stopped = [active.request.run_id for active in chosen if active.stop(RunOutcome.aborted())]
+        if session_key is not None:
+            stopped += [run_id for clear in self._clearing for run_id in clear(session_key)]
+        return stopped
 
     def active(self) -> list[ActiveRun]:
         """Return the runs that wait or go on, oldest first."""

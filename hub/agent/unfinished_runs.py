@@ -33,6 +33,7 @@ async def settle_left_open(
     found: dict[RecoveryVerdict, list[str]] = {verdict: [] for verdict in RecoveryVerdict}
     found[RecoveryVerdict.INTERRUPTED] += await runs.untold()
     answered: dict[str, RunResult] = {}
+    heard: list[str] = []
     for row in await runs.open_rows():
         if row.id in active:
             continue
@@ -41,6 +42,8 @@ async def settle_left_open(
         if verdict is RecoveryVerdict.INTERRUPTED:
             error = RunResult(row.id, row.session_key, RunStatus.ERROR, stop="error", error=INTERRUPTED_ERROR)
             await runs.settle(row.id, replace(error, usage=evidence.usage, model=evidence.model))
+        elif verdict is RecoveryVerdict.RERUN:
+            heard += [row.id] if evidence.heard else []
         elif verdict is RecoveryVerdict.COMPLETED:
             result = result_of(row.id, row.session_key, evidence)
             if row.kind == "message":
@@ -54,6 +57,7 @@ async def settle_left_open(
         tuple(found[RecoveryVerdict.RERUN]),
         tuple(found[RecoveryVerdict.INTERRUPTED]),
         tuple(found[RecoveryVerdict.COMPLETED]),
+        tuple(heard),
     )
     return recovered, answered
 

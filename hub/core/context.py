@@ -98,6 +98,13 @@ class Authority(Struct, frozen=True):
             tainted=self.tainted or tainted,
         )
 
+    def meet(self, other: Authority) -> Authority:
+        """Return the rights that both have, in the name of whoever has fewer."""
+        least, most = sorted((self, other), key=lambda each: (each.owner, each.person is not None, len(each.scopes)))
+        narrowed = least.narrow(scopes=most.scopes, owner=most.owner, tainted=most.tainted)
+        further = tuple(policy for policy in most.tool_policies if policy not in least.tool_policies)
+        return replace(narrowed, tool_policies=(*least.tool_policies, *further))
+
     def as_dict(self) -> dict[str, Any]:
         """The authority as plain data, to be stored with what waits."""
         return {

@@ -17,7 +17,6 @@ from hub.messaging.channel_receiver import ChannelReceiver, ReceiveAs
 from hub.messaging.chunking import SMALLEST_LIMIT
 from hub.messaging.contract import Channel, ChannelState, ChannelStatus
 from hub.messaging.cursors import Cursors
-from hub.messaging.outbound_policy import OutboundPolicy
 
 EVENT_CHANNEL_ADDED = "channel_added"
 EVENT_CHANNEL_REMOVED = "channel_removed"
@@ -31,7 +30,6 @@ class Attached(Struct, frozen=True):
     access: AccessPolicy
     capabilities: frozenset[Capability]
     receiver: ChannelReceiver
-    outbound: OutboundPolicy = OutboundPolicy()
 
     @property
     def status(self) -> ChannelStatus:
@@ -74,21 +72,13 @@ class ChannelRegistry:
         """Whether this is the channel of the hub's own conversations."""
         return name == self._home
 
-    async def add(
-        self,
-        channel: Channel,
-        access: AccessPolicy | None = None,
-        *,
-        home: bool = False,
-        outbound: OutboundPolicy | None = None,
-    ) -> None:
+    async def add(self, channel: Channel, access: AccessPolicy | None = None, *, home: bool = False) -> None:
         """Start a channel.
 
         Args:
             channel: The channel.
             access: The access rules; by default only the owner may talk through it.
             home: Whether the hub's own conversations are held on it, whose callers the gateway authenticates.
-            outbound: How messages are written and sent; by default as `messages:` says.
 
         Raises:
             Conflict: That account of that channel is already there, or another channel is the home channel.
@@ -108,8 +98,7 @@ class ChannelRegistry:
             raise RuntimeError("the inbox is not connected yet")
         capabilities = capabilities_of(channel)
         receiver = ChannelReceiver(channel, *self._inbox, self._clock, partial(self._status_changed, channel))
-        outbound = outbound or OutboundPolicy()
-        self._attached[key] = Attached(channel, access or AccessPolicy(), capabilities, receiver, outbound)
+        self._attached[key] = Attached(channel, access or AccessPolicy(), capabilities, receiver)
         try:
             await channel.start(receiver)
         except BaseException:

@@ -13,8 +13,9 @@ from hub.core.errors import NotFound
 from hub.messaging.access import AccessPolicy, authorize
 from hub.messaging.commands import CommandCall, parse_command
 from hub.messaging.contract import Address, ClientMessage, CommandUsed, Inbound, InboundMessage
+from hub.messaging.queue_policy import QueueSettings
 from hub.messaging.routing import Binding, DmScope, choose_agent, session_key_for
-from hub.messaging.schema import QUEUE_LIMIT, TEXT_LIMIT
+from hub.messaging.schema import TEXT_LIMIT
 from hub.messaging.texts import say
 from hub.security.people import People
 from hub.sessions.keys import SessionKey
@@ -32,7 +33,7 @@ class MessagingSettings(Struct, frozen=True):
 
     bindings: tuple[Binding, ...] = ()
     dm_scope: DmScope = DmScope.AUTO
-    queue_limit: int = QUEUE_LIMIT
+    queue: QueueSettings = QueueSettings()
     text_limit: int = TEXT_LIMIT
     language: str = "en"
     media: MediaSettings = MediaSettings()
@@ -45,7 +46,7 @@ class MessagingSettings(Struct, frozen=True):
         return cls(
             bindings=tuple(Binding.from_config(each) for each in section("bindings") or ()),
             dm_scope=DmScope(section("session")["dm_scope"]),
-            queue_limit=messages["queue_limit"],
+            queue=QueueSettings.from_config(messages),
             text_limit=messages["text_limit"],
             language=language,
             media=MediaSettings(messages["media"]["file_mb"] * 1_000_000, messages["media"]["keep_days"]),

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from hub.core.clock import Clock
 from hub.core.context import Context
@@ -107,9 +108,8 @@ class Inbox:
         message, context = accepted.message, accepted.context
         if self._hear is not None and (answer := await self._hear(message.text, context)) is not None:
             return await self._at_once(accepted, answer)
-        if self._queue.is_full(accepted.session_key):
-            settings = self._router.settings
-            text = say("queue.full", settings.language, limit=settings.queue_limit)
+        if (limit := self._queue.refuses(accepted)) is not None:
+            text = say("queue.full", self._router.settings.language, limit=limit)
             return await self._reject(message, context, text, answer=text)
         receipt = await self._queue.add(accepted)
         if not receipt.duplicate:
@@ -121,6 +121,7 @@ class Inbox:
         message, session_key, context = accepted.message, accepted.session_key, accepted.context
         inbox_id = new_id()
         known = await self._insert(InboxRow(inbox_id, message, context, "received", None, session_key))
+        self._queue.flush(session_key, message.address, message.sender)
         if known is not None:
             return known
         self._tell_received(accepted, inbox_id)
@@ -137,7 +138,8 @@ class Inbox:
     async def _note(self, inbound: Inbound, context: Context) -> Receipt:
         """Publish an event at least once: after a crash, it is published at the next start."""
         inbox_id = new_id()
-        known = await self._insert(InboxRow(inbox_id, inbound, context, "event"))
+        revised = self._queue.revise(inbound) if isinstance(inbound, InboundEvent) else None
+        known = await self._insert(InboxRow(inbox_id, inbound, context, "event"), revised)
         if known is not None:
             return known
         if isinstance(inbound, InboundEvent):
@@ -157,9 +159,15 @@ class Inbox:
             await self._outbox.send(inbound.address, answer, context)
         return Receipt(inbox_id, accepted=False, reason=reason, reply=answer)
 
-    async def _insert(self, row: InboxRow) -> Receipt | None:
-        now_ms = int(self._clock.time() * 1000)
-        return await self._db.write(lambda connection: inbox_rows.insert(connection, row, now_ms))
+    async def _insert(self, row: InboxRow, further: Callable[[SqlConnection], None] | None = None) -> Receipt | None:
+        row = replace(row, received_ms=int(self._clock.time() * 1000))
+
+        def write(connection: SqlConnection) -> Receipt | None:
+            if further is not None:
+                further(connection)
+            return inbox_rows.insert(connection, row)
+
+        return await self._db.write(write)
 
     def _tell_received(self, accepted: Accept | CommandCall, inbox_id: str) -> None:
         message, context = accepted.message, accepted.context

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from functools import lru_cache
 
 from msgspec import Struct
@@ -22,6 +23,9 @@ class InboxRow(Struct, frozen=True):
     Attributes:
         state: queued | done (answered by a run), received | command (answered at once), event | noted (told to the
             hub), rejected; of each pair the first is still open.
+        reason: Why it was refused or not answered; of one that is queued, `dropped` when it is only mentioned, and
+            `steered` when a running turn hears it.
+        received_ms: Milliseconds since the epoch.
     """
 
     id: str
@@ -31,6 +35,7 @@ class InboxRow(Struct, frozen=True):
     reason: str | None = None
     session_key: str | None = None
     run_id: str | None = None
+    received_ms: int = 0
 
 
 class InterruptedMessage(Struct, frozen=True):
@@ -43,7 +48,7 @@ class InterruptedMessage(Struct, frozen=True):
     run_id: str | None
 
 
-def insert(connection: SqlConnection, row: InboxRow, received_ms: int) -> Receipt | None:
+def insert(connection: SqlConnection, row: InboxRow) -> Receipt | None:
     """Write a row, or return the receipt of the one that is there."""
     inbound, context, address = row.inbound, row.context, row.inbound.address
     message_id = inbound.message_id if isinstance(inbound, InboundMessage) else inbound.event_id
@@ -58,7 +63,7 @@ def insert(connection: SqlConnection, row: InboxRow, received_ms: int) -> Receip
             account,
             address.peer,
             message_id,
-            received_ms,
+            row.received_ms,
             row.state,
             row.reason,
             row.session_key,
@@ -86,17 +91,58 @@ def close(connection: SqlConnection, id: str, state: str, reason: str | None = N
     connection.execute("UPDATE inbox SET state = ?, reason = coalesce(?, reason) WHERE id = ?", (state, reason, id))
 
 
+def close_run(connection: SqlConnection, run_id: str) -> None:
+    """Set the state of all messages that a run has answered."""
+    connection.execute("UPDATE inbox SET state = 'done' WHERE run_id = ? AND state = 'queued'", (run_id,))
+
+
+def join(connection: SqlConnection, run_id: str, rows: Iterable[tuple[str, str]], reason: str | None = None) -> None:
+    """Let a run answer messages that had one of their own.
+
+    Args:
+        run_id: The run.
+        rows: Id and run of each message.
+        reason: Their new reason; None leaves it.
+    """
+    for id, own_run_id in rows:
+        if own_run_id != run_id:
+            connection.execute("DELETE FROM runs WHERE id = ? AND state = 'queued'", (own_run_id,))
+        connection.execute(
+            "UPDATE inbox SET run_id = ?, reason = coalesce(?, reason) WHERE id = ?", (run_id, reason, id)
+        )
+
+
+def give_up(connection: SqlConnection, rows: Iterable[tuple[str, str]], reason: str, now_ms: int) -> None:
+    """Close messages that are not answered, and the runs that were to do it.
+
+    Args:
+        rows: Id and run of each message.
+        reason: Why: dropped, superseded, deleted or aborted.
+        now_ms: Milliseconds since the epoch.
+    """
+    for id, run_id in rows:
+        close(connection, id, "done", reason)
+        connection.execute(
+            "UPDATE runs SET state = 'aborted', ended_ms = ? WHERE id = ? AND state = 'queued'", (now_ms, run_id)
+        )
+
+
+def rewrite(connection: SqlConnection, id: str, message: InboundMessage) -> None:
+    """Give a message other words."""
+    connection.execute("UPDATE inbox SET message = ? WHERE id = ?", (dump_inbound(message), id))
+
+
 def queued(connection: SqlConnection) -> list[InboxRow]:
     """Return the messages that wait for their answer, in the order in which they came."""
-    found = _open(connection, "queued")
     return [
-        InboxRow(id, load_message(stored), context, "queued", None, key, run) for id, key, run, context, stored in found
+        InboxRow(id, load_message(stored), context, "queued", reason, key, run, received_ms)
+        for id, key, run, context, stored, reason, received_ms in _open(connection, "queued")
     ]
 
 
 def unheard_events(connection: SqlConnection) -> list[tuple[str, str, Context]]:
     """Return id, JSON and context of the events that are not published yet."""
-    return [(id, stored, context) for id, _, _, context, stored in _open(connection, "event")]
+    return [(id, stored, context) for id, _, _, context, stored, *_ in _open(connection, "event")]
 
 
 def interrupted(connection: SqlConnection, *, run_id: str | None = None) -> list[InterruptedMessage]:
@@ -118,15 +164,15 @@ def clear_rejected(connection: SqlConnection) -> None:
     )
 
 
-def _open(connection: SqlConnection, state: str) -> list[tuple[str, str, str | None, Context, str]]:
+def _open(connection: SqlConnection, state: str) -> list[tuple[str, str, str | None, Context, str, str | None, int]]:
     rows = connection.execute(
-        "SELECT id, session_key, run_id, principal, context_id, parent_id, message FROM inbox"
+        "SELECT id, session_key, run_id, principal, context_id, parent_id, message, reason, received_ms FROM inbox"
         " WHERE state = ? ORDER BY position",
         (state,),
     ).fetchall()
     return [
-        (id, key, run_id, Context(Authority.from_dict(json.loads(principal)), context_id, parent_id), stored)
-        for id, key, run_id, principal, context_id, parent_id, stored in rows
+        (id, key, run_id, Context(Authority.from_dict(json.loads(principal)), context_id, parent_id), stored, *rest)
+        for id, key, run_id, principal, context_id, parent_id, stored, *rest in rows
     ]
 
 

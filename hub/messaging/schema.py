@@ -10,10 +10,9 @@ from hub.config.sections import CheckReport, CrossCheck, Section
 from hub.core.schema import All, In, Optional, Range, Required, Schema, boolean, ensure_list, integer, slug, string
 from hub.messaging.access import AccessPolicy, DmPolicy, GroupPolicy
 from hub.messaging.contract import ChatType
-from hub.messaging.outbound_policy import MESSAGE_SENDING_KEYS
+from hub.messaging.queue_policy import INBOUND_SCHEMA, QUEUE_SCHEMA
 from hub.sessions.keys import DEFAULT_AGENT
 
-QUEUE_LIMIT = 50
 TEXT_LIMIT = 100_000
 PARALLEL_RUNS = 16
 KEEP_DAYS = 90
@@ -48,9 +47,10 @@ BINDINGS_SCHEMA = Schema([BINDING_SCHEMA])
 
 MESSAGES_SCHEMA = Schema(
     {
-        Optional(
-            "queue_limit", default=QUEUE_LIMIT, description="Messages of one session that may wait for their turn."
-        ): All(integer, Range(min=1, max=1_000)),
+        Optional("queue", default=dict, description="What becomes of messages that arrive while it is busy."): (
+            QUEUE_SCHEMA
+        ),
+        Optional("inbound", default=dict, description="How messages in chat apps come in."): INBOUND_SCHEMA,
         Optional(
             "parallel_runs", default=PARALLEL_RUNS, description="Runs that go on at once, over all sessions."
         ): All(integer, Range(min=1, max=256)),
@@ -60,7 +60,6 @@ MESSAGES_SCHEMA = Schema(
             description="Days for which messages that were answered, refused or sent are kept beside the transcripts.",
         ): All(integer, Range(min=1, max=36_500)),
         Optional("media", default=dict, description="Attachments."): MEDIA_SCHEMA,
-        **MESSAGE_SENDING_KEYS,
         Optional("text_limit", default=TEXT_LIMIT, description="Characters of one message that are read."): All(
             integer, Range(min=1_000, max=1_000_000)
         ),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from hub.core.context import Context
 from hub.core.sql import SqlConnection
 from hub.messaging.channels import ChannelRegistry
-from hub.messaging.contract import Address, ClientMessage, Receipt
+from hub.messaging.contract import Address, ClientMessage, InboundEvent, Receipt
 from hub.messaging.decide import Accept
-from hub.messaging.outgoing import Outgoing
 
 
 class MessageInbox(Protocol):
@@ -23,8 +23,16 @@ class MessageInbox(Protocol):
 class AnswerQueue(Protocol):
     """Sees to it that accepted messages are answered; `hub.messaging.queue.MessageQueue` is one."""
 
-    def is_full(self, session_key: str) -> bool:
-        """Whether as many messages of a session wait as may."""
+    def refuses(self, accepted: Accept) -> int | None:
+        """Return how many messages may wait when that many do, and no more are taken."""
+        ...
+
+    def flush(self, session_key: str, address: Address, sender: str) -> None:
+        """Answer what a sender has written so far, without waiting for more of it."""
+        ...
+
+    def revise(self, event: InboundEvent) -> Callable[[SqlConnection], None] | None:
+        """Change or drop a message that waits, because its sender did; return what keeps that in the database."""
         ...
 
     async def add(self, accepted: Accept) -> Receipt:
@@ -48,7 +56,7 @@ class ReplyOutbox(Protocol):
         self,
         connection: SqlConnection,
         address: Address,
-        content: str | Outgoing,
+        text: str,
         *,
         caused_by: str | None,
         session_key: str | None = None,
@@ -58,12 +66,10 @@ class ReplyOutbox(Protocol):
         """Write a reply inside the caller's transaction and return the ids of its parts."""
         ...
 
-    async def send(
-        self, address: Address, content: str | Outgoing, context: Context, *, session_key: str | None = None
-    ) -> list[str]:
+    async def send(self, address: Address, text: str, context: Context, *, session_key: str | None = None) -> list[str]:
         """Write a message and begin to send it; return the ids of its parts once they are on disk."""
         ...
 
     def notify(self, address: Address) -> None:
-        """Start sending queued messages of a chat."""
+        """Start sending pending messages of a chat."""
         ...

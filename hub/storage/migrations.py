@@ -169,11 +169,6 @@ _EIGHTH = (
         PRIMARY KEY(channel, account_id, name))""",
     """ALTER TABLE outbox ADD COLUMN kind TEXT NOT NULL DEFAULT 'message'""",
     """ALTER TABLE outbox ADD COLUMN payload TEXT""",
-    """UPDATE outbox SET state = 'queued' WHERE state = 'pending'""",
-    """UPDATE outbox SET state = 'sent' WHERE state = 'delivered'""",
-    """DROP INDEX outbox_open""",
-    """CREATE INDEX outbox_open ON outbox(channel, account, peer, position) WHERE state IN ('queued', 'sending')""",
-    """CREATE INDEX outbox_trouble ON outbox(state, channel, account, position) WHERE state IN ('unknown', 'dead')""",
 )
 
 

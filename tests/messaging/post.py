@@ -32,12 +32,15 @@ from hub.messaging.inbox import Inbox
 from hub.messaging.media_store import MediaStore, Transcribe
 from hub.messaging.outbox import Outbox
 from hub.messaging.queue import MessageQueue
+from hub.messaging.queue_policy import QueueMode, QueuePolicy, QueueSettings
 from hub.messaging.router import Router
 from hub.security.people import People, Person
 from tests.agent.house import AgentHouse
 
 OWNER = Authority("owner", person="me", scopes=SCOPES, owner=True)
 LIMIT_S = 20.0
+ONE_BY_ONE = QueueSettings(QueuePolicy(QueueMode.FOLLOWUP, debounce_ms=0), inbound_ms=0)
+"""Each message is answered at once, in a turn of its own."""
 
 
 @dataclass
@@ -89,7 +92,7 @@ class Post:
             ],
             self.channels.is_home,
         )
-        self.settings = settings or MessagingSettings()
+        self.settings = settings or MessagingSettings(queue=ONE_BY_ONE)
         self.pigeons = pigeons or Pigeons()
         self._access = access or AccessPolicy(dm=DmPolicy.OPEN)
         house = self.house

@@ -17,14 +17,17 @@ from hub.messaging.access import AccessPolicy
 from hub.messaging.commands import ChatCommand, CommandCall
 from hub.messaging.contract import Address, ChannelLimits, ClientMessage
 from hub.messaging.decide import MessagingSettings
+from hub.messaging.queue_policy import DropPolicy
 from hub.messaging.routing import Binding
 from hub.models.contract import user_message
 from hub.tools.contract import ToolCall, ToolResult
 from tests.agent.house import CHANGING, READ_ONLY
 from tests.lengths import examples
 from tests.messaging.conftest import OPEN
-from tests.messaging.post import OWNER, Pigeons, Post
+from tests.messaging.post import ONE_BY_ONE, OWNER, Pigeons, Post
 from tests.servers.openai_server import OpenAIServer
+
+FULL_AT_ONE = replace(ONE_BY_ONE, policy=replace(ONE_BY_ONE.policy, cap=1, drop=DropPolicy.NEW))
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +163,7 @@ async def test_bindings_choose_the_agent_and_a_binding_to_nobody_means_the_defau
         tmp_path / "home",
         openai_server.base_url,
         access=OPEN,
-        settings=MessagingSettings(bindings=bindings),
+        settings=MessagingSettings(bindings=bindings, queue=ONE_BY_ONE),
         agents=agents,
     )
     await post.open()
@@ -197,10 +200,10 @@ async def test_sessions_are_answered_beside_each_other(post: Post, openai_server
 
 
 async def test_a_full_queue_is_told_and_takes_messages_again_later(post: Post, openai_server: OpenAIServer) -> None:
-    post.settings = replace(post.settings, queue_limit=2)
+    post.settings = replace(post.settings, queue=FULL_AT_ONE)
     openai_server.queue([{"hold": "gate"}, {"text": "first"}])
 
-    receipts = await asyncio.gather(*(post.said("hello") for _ in range(5)))
+    receipts = [await post.said("hello"), *await asyncio.gather(*(post.said("hello") for _ in range(4)))]
     openai_server.release("gate")
     await post.until(lambda: len(post.pigeons.sent) == 5)
     later = await post.said("hello")
@@ -211,7 +214,7 @@ async def test_a_full_queue_is_told_and_takes_messages_again_later(post: Post, o
 
 
 async def test_a_copy_is_known_also_while_the_queue_is_full(post: Post, openai_server: OpenAIServer) -> None:
-    post.settings = replace(post.settings, queue_limit=1)
+    post.settings = replace(post.settings, queue=FULL_AT_ONE)
     openai_server.queue([{"hold": "gate"}, {"text": "first"}])
     first = await post.said("hello", "m1")
 
