@@ -28,10 +28,22 @@ LONG = ("faults", "web", "e2e", "security_review")
 """Folders whose tests start whole hubs and browsers."""
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Let each worker begin to collect at another place: who reads a file first compiles it for all of them."""
+    worker = getattr(config, "workerinput", None)
+    if worker is None or config.args != ["tests"]:
+        return
+    parts = sorted(path for path in HERE.iterdir() if path.is_dir() or path.match("test_*.py"))
+    sizes = [sum(file.stat().st_size for file in (path, *path.rglob("test_*.py"))) for path in parts]
+    begin = sum(sizes) * int(worker["workerid"].removeprefix("gw")) / worker["workercount"]
+    first = next(number for number in range(len(parts)) if sum(sizes[: number + 1]) > begin)
+    config.args = [str(path) for path in (*parts[first:], *parts[:first])]
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the files that take long first: at the end, no worker then waits for what another has just begun."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: (item.path not in slow, item.path.relative_to(HERE).parts[0] not in LONG))
+    items.sort(key=lambda item: (item.path not in slow, item.path.relative_to(HERE).parts[0] not in LONG, item.path))
 
 
 def pytest_collection_finish() -> None:
