@@ -11,6 +11,7 @@ from hub.core.errors import InvalidRequest
 OWN_PREFIXES = (
     "approval_",
     "automation_",
+    "channel_",
     "config_",
     "device_pair_",
     "hub_",
@@ -22,8 +23,6 @@ OWN_PREFIXES = (
 )
 OWN_EVENTS = frozenset(
     {
-        "channel_added",
-        "channel_removed",
         "custom_event_fired",
         "heartbeat",
         "heartbeat_wake",
