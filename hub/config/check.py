@@ -185,7 +185,7 @@ class _Check:
         if section.each_item and isinstance(value, ConfigList):
             self._items(section, checker, value)
             return
-        if section.each_item and isinstance(value, ConfigMapping):
+        if section.each_item and isinstance(value, ConfigMapping) and not _takes_a_list(section):
             self._entries(section, checker, value)
             return
         found = checker.whole(value)
@@ -328,3 +328,9 @@ class _Reporter:
 
 def _by_file_and_line(error: ConfigError) -> tuple[bool, str, int, int]:
     return error.file != "configuration.yaml", error.file, error.line, error.column
+
+
+def _takes_a_list(section: Section) -> bool:
+    """Whether a mapping is one item of a list that may stand alone, and not entries by name."""
+    schema = to_json_schema(section.schema)
+    return any(each.get("type") == "array" for each in schema.get("anyOf", (schema,)))

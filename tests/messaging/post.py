@@ -82,9 +82,11 @@ class Post:
         settings: MessagingSettings | None = None,
         access: AccessPolicy | None = None,
         agents: tuple[dict[str, Any], ...] = (),
+        clock: Clock | None = None,
     ) -> None:
         self.house = AgentHouse(folder, base_url, agents)
-        self.channels = ChannelRegistry(self.house.bus, Clock(), Repairs(self.house.bus))
+        self.repairs = Repairs(self.house.bus)
+        self.channels = ChannelRegistry(self.house.bus, clock or Clock(), self.repairs)
         self.people = People(
             [
                 Person("me", "Me", owner=True, identities=("test:user:7",)),
@@ -106,7 +108,7 @@ class Post:
             lambda: self.settings.language,
             house.agents,
         )
-        self.outbox = Outbox(house.db, self.channels, house.bus, Clock(), house.tasks, Repairs(house.bus))
+        self.outbox = Outbox(house.db, self.channels, house.bus, clock or Clock(), house.tasks, Repairs(house.bus))
         router = Router(self.channels, house.agents, lambda: self.people, lambda: self.settings)
         self.transcribe: Transcribe | None = None
         self.media = MediaStore(

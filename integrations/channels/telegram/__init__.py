@@ -1,0 +1,76 @@
+"""Telegram: bots that talk in direct messages, groups and topics.
+
+Not here: who may talk to them (`hub.messaging`), and what is answered.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+if TYPE_CHECKING:
+    from hub.host import IntegrationHost
+    from integrations.channels.telegram.channel import Telegram
+
+BODY_LIMIT_BYTES = 1_048_576
+HEADER = "X-Telegram-Bot-Api-Secret-Token"
+
+
+async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> None:
+    """Log in every bot."""
+    from hub.core.phrases import phrase
+    from hub.messaging.schema import access_policy
+    from hub.messaging.texts import say
+    from integrations.channels.telegram.channel import Telegram, TelegramAccount, TelegramParts
+    from integrations.channels.telegram.ledger import Ledger
+    from integrations.channels.telegram.listener import TelegramWebhook
+
+    def migrated(old: str, new: str) -> None:
+        host.repairs.raise_(
+            "telegram",
+            f"migrated:{old}",
+            phrase("A Telegram group has another number now"),
+            phrase("It was {old} and is {new}: change it wherever the configuration names it.", old=old, new=new),
+        )
+
+    for entry in config:
+        hook = entry.get("webhook")
+        account = TelegramAccount(
+            entry["account"],
+            entry["token"],
+            entry["api_root"],
+            None if hook is None else TelegramWebhook(hook["url"], hook["secret"]),
+        )
+        bot_id = account.token.reveal().partition(":")[0]
+        parts = TelegramParts(
+            Ledger(host.storage(bot_id)),
+            host.clock,
+            lambda work: host.spawn(work, name="telegram"),
+            lambda: say("thread.gone", host.language),
+            migrated,
+        )
+        channel = Telegram(account, parts)
+        if account.webhook is not None:
+            _add_route(host, channel, account.webhook.secret.reveal())
+        await host.channels.add(channel, access_policy(entry))
+
+
+def _add_route(host: IntegrationHost, channel: Telegram, secret: str) -> None:
+    """Take what Telegram delivers; it is confirmed once it is on disk, and else delivered again."""
+    from aiohttp import web
+
+    from hub.core.errors import Unauthorized
+    from hub.gateway.calls.contract import HttpCall, Open, Route
+
+    async def deliver(call: HttpCall) -> web.StreamResponse:
+        given = call.request.headers.get(HEADER, "")
+        if not hmac.compare_digest(given.encode(), secret.encode()):
+            raise Unauthorized("this is not Telegram's secret")
+        await channel.deliver(orjson.loads(call.body))
+        return web.Response()
+
+    path = f"/telegram/{channel.account}"
+    host.routes.add(Route("POST", path, deliver, "telegram", scope=Open.SELF, body_limit=BODY_LIMIT_BYTES))

@@ -1,0 +1,94 @@
+"""Configuration of Telegram: one entry for each bot."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from hub.config.sections import CheckReport
+from hub.core.schema import (
+    All,
+    Invalid,
+    Match,
+    Optional,
+    Required,
+    Schema,
+    as_list,
+    ensure_list,
+    secret,
+    show,
+    string,
+    url,
+)
+from hub.core.secret import Secret
+from hub.messaging.schema import ACCESS_KEYS
+
+API_ROOT = "https://api.telegram.org"
+
+_TOKEN = re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]{10,100}")
+_SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
+_SENDER = re.compile(r"(?:telegram:)?(?:user:)?([0-9]{1,20})", re.ASCII)
+_CHAT = re.compile(r"telegram:chat:-[0-9]{1,20}", re.ASCII)
+
+
+def _token(value: Any) -> Secret:
+    token: Secret = secret(value)
+    if not _TOKEN.fullmatch(token.reveal()):
+        raise Invalid("expected the token that @BotFather gave, such as 123456:ABC-DEF…")
+    return token
+
+
+def _webhook_secret(value: Any) -> Secret:
+    given: Secret = secret(value)
+    if not _SECRET.fullmatch(given.reveal()):
+        raise Invalid("expected 1 to 256 characters of A-Z, a-z, 0-9, _ and -")
+    return given
+
+
+def _sender(value: Any) -> str:
+    """Accept who can be recognised: a number never changes hands, a user name does."""
+    text: str = string(value)
+    if text == "*" or _CHAT.fullmatch(text):
+        return text
+    if (found := _SENDER.fullmatch(text)) and text.startswith(("telegram:user:", found[1])):
+        return f"telegram:user:{found[1]}"
+    raise Invalid(
+        f"expected the number of a Telegram account, such as 123456789 or telegram:user:123456789, got {show(value)}; "
+        "user names can change hands and are never trusted (@userinfobot tells your number)"
+    )
+
+
+ACCOUNT_SCHEMA = Schema(
+    {
+        **ACCESS_KEYS,
+        Optional("account", default="default", description="A name for this bot."): Match(
+            r"^[A-Za-z0-9_-]{1,64}$", msg="expected a name of A-Z, a-z, 0-9, _ and - (at most 64)"
+        ),
+        Required("token", description="The bot's token, from @BotFather; best given as !secret NAME."): _token,
+        Optional("api_root", default=API_ROOT, description="The Bot API server, when it is one of your own."): url,
+        Optional("allow_from", default=list, description="Numbers of further people who may write."): (
+            ensure_list(_sender)
+        ),
+        Optional("webhook", description="Let Telegram deliver to this hub instead of asking it."): {
+            Required(
+                "url", description="The https address of this hub's /telegram/<account>, as Telegram reaches it."
+            ): (url),
+            Required("secret", description="A secret that Telegram repeats in each delivery."): _webhook_secret,
+        },
+    }
+)
+
+
+EACH_ITEM = True
+CONFIG_SCHEMA = Schema(All(as_list, [ACCOUNT_SCHEMA]))
+
+
+def _names_differ(config: Mapping[str, Any], report: CheckReport) -> None:
+    names = [entry["account"] for entry in config.get("telegram") or ()]
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            report.error(("telegram", index, "account"), f"there is another bot called {name!r}", "Give each its name.")
+
+
+CROSS_CHECKS = {"accounts": _names_differ}

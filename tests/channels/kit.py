@@ -1,0 +1,300 @@
+"""What a channel brings to be tested: a rig, which is its platform and the people on it.
+
+To add a channel:
+
+1. Write `tests/channels/<name>_rig.py` with a class that has everything `Rig` says: it starts the platform (a real
+   server, or a double in `tests/servers`), makes channels that are logged in there, says things as people, reads what
+   the chats show, and lets things go wrong. `telegram_rig.py` is an example.
+2. Put it into `RIGS` in `tests/channels/registry.py`.
+
+Then every test in `tests/channels` runs against it. `can` names what the platform has; tests of what it lacks are not
+made. The people are ADA, who owns the home, and EVE, a stranger; there is one GROUP, with Ada and Eve in it.
+Durations are the rig's to shorten: a channel should notice a dead connection within a second or two. Waits of the
+channel's own must go through the clock it is given, which lets them pass at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from hub.core.clock import Clock
+from hub.core.schema import Schema
+from hub.messaging.access import AccessPolicy
+from hub.messaging.contract import Address, Channel, ChannelState, Inbound, Receipt
+from hub.messaging.schema import ACCESS_KEYS, access_policy
+from hub.security.people import People, Person
+from tests.messaging.post import Pigeons, Post
+
+ADA, EVE = "ada", "eve"
+GROUP = "group"
+ANSWER = "This is the answer."
+LIMIT_S = 20.0
+SETTLED = {"delivered", "unknown", "dead"}
+
+
+class Can(StrEnum):
+    """What a platform has."""
+
+    GROUPS = "groups"
+    THREADS = "threads"
+    EDITS = "edits"
+    """People can change their messages, and the channel hears of it."""
+    MEDIA = "media"
+    OFFERS_AGAIN = "offers again"
+    """What was not acknowledged comes again."""
+    DEAF = "deaf"
+    """Its connection can die without a sign."""
+    MALFORMED = "malformed"
+    """What it sends can be no JSON."""
+
+
+class Trouble(StrEnum):
+    """What can happen to a message that is sent."""
+
+    RATE_LIMITED = "rate limited"
+    SERVER_ERROR = "server error"
+    """An error of the server's, and nothing was done."""
+    ANSWER_LOST = "answer lost"
+    """It was done, and the connection broke."""
+    MARKUP_REFUSED = "markup refused"
+    FORBIDDEN = "forbidden"
+    """It can never be sent."""
+
+
+class Rig(Protocol):
+    """A platform and its people; `who` is ADA or EVE, and speaks in GROUP when `group` says so."""
+
+    name: str
+    can: frozenset[Can]
+    troubles: frozenset[Trouble]
+
+    async def start(self) -> None:
+        """Start the platform."""
+        ...
+
+    async def stop(self) -> None:
+        """Stop it; connections are cut."""
+        ...
+
+    def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
+        """Return a channel to log in; each account is a login of its own, and keeps what it must in `folder`."""
+        ...
+
+    def identity(self, who: str) -> str:
+        """Return the typed identity of a person."""
+        ...
+
+    def address(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> Address:
+        """Return where a person, the group, or a thread of the group is written to."""
+        ...
+
+    async def says(
+        self,
+        text: str,
+        who: str = ADA,
+        *,
+        group: bool = False,
+        thread: str | None = None,
+        mention: bool = True,
+        media: bytes | None = None,
+    ) -> str:
+        """Let somebody write, addressed to the assistant when `mention`; return the message's id."""
+        ...
+
+    async def says_in_disorder(self, *texts: str) -> None:
+        """Let Ada write several messages that come in another order, where the platform can do that."""
+        ...
+
+    async def says_again(self) -> None:
+        """Offer the last message once more."""
+        ...
+
+    async def edits(self, id: str, text: str) -> None:
+        """Let Ada change a message of hers."""
+        ...
+
+    async def presses(self, label: str) -> None:
+        """Let Ada press the newest button with that label."""
+        ...
+
+    def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
+        """Return the texts of the assistant's messages that the chat shows, as a person reads them."""
+        ...
+
+    def reactions(self, id: str) -> list[str]:
+        """Return the assistant's reactions to a message of Ada's."""
+        ...
+
+    def uploads(self) -> list[bytes]:
+        """Return the files that the assistant sent."""
+        ...
+
+    def attempts(self) -> int:
+        """Return how many messages the platform was asked to send."""
+        ...
+
+    def fetches(self) -> int:
+        """Return how many files the platform was asked for."""
+        ...
+
+    def typing_seen(self) -> int:
+        """Return how often the assistant was seen typing."""
+        ...
+
+    def trouble(self, *troubles: Trouble) -> None:
+        """Let the next attempts to send go wrong, one after the other."""
+        ...
+
+    def goes_deaf(self) -> None:
+        """Let what the channel listens to die without a sign, once; new connections are well."""
+        ...
+
+    def garbles(self) -> None:
+        """Let what the channel hears next be no JSON, once."""
+        ...
+
+    def revokes(self, account: str = "default") -> None:
+        """Let the credentials of an account be refused from now on, also where it is connected."""
+        ...
+
+
+class HurriedClock(Clock):
+    """A clock on which each wait is over at once, and its time has passed."""
+
+    def __init__(self) -> None:
+        self._ahead = 0.0
+        self.waits: list[float] = []
+
+    def time(self) -> float:
+        return super().time() + self._ahead
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self._ahead
+
+    async def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        self._ahead += max(0.0, seconds - 0.005)
+        await asyncio.sleep(min(seconds, 0.005))
+
+
+class Heard:
+    """A receiver that keeps what it is given, for tests of a channel alone."""
+
+    def __init__(self) -> None:
+        self.inbound: list[Inbound] = []
+        self.errors: list[str] = []
+        self.account_id: str | None = None
+        self._cursors: dict[str, str] = {}
+
+    async def __call__(self, inbound: Inbound) -> Receipt:
+        self.inbound.append(inbound)
+        return Receipt(str(len(self.inbound)), accepted=True)
+
+    def connected(self, account_id: str | None = None, name: str | None = None) -> None:
+        self.account_id = account_id or self.account_id or "unknown"
+
+    def progress(self) -> None: ...
+
+    def disconnected(self, error: str, *, permanent: bool = False) -> None:
+        self.errors.append(error)
+
+    async def cursor(self, name: str = "position") -> str | None:
+        return self._cursors.get(name)
+
+    async def keep_cursor(self, value: str, name: str = "position") -> None:
+        self._cursors[name] = value
+
+
+class ChannelHub(Post):
+    """A hub's messaging, from the inbox to the outbox, with a channel of the rig; the model is an instant script.
+
+    Args:
+        folder: The home.
+        base_url: The model server.
+        rig: The platform.
+    """
+
+    def __init__(self, folder: Path, base_url: str, rig: Rig) -> None:
+        self.clock = HurriedClock()
+        self._folder = folder
+        self.rig = rig
+        channel = rig.channel(folder, self.clock)
+        super().__init__(folder / "home", base_url, cast(Pigeons, channel), access=access_of(rig), clock=self.clock)
+        owner = Person("me", "Me", owner=True, identities=(rig.identity(ADA),))
+        self.people = People([owner], self.channels.is_home)
+
+    async def open(self) -> int:
+        count = await super().open()
+        await self.until(lambda: self.state() is ChannelState.CONNECTED)
+        return count
+
+    async def log_out(self) -> None:
+        """Stop the channel, as when the hub goes."""
+        await self.channels.remove(self.rig.name)
+
+    async def log_in(self) -> None:
+        """Start another channel on the same account."""
+        await self.channels.add(self.rig.channel(self._folder, self.clock), access_of(self.rig))
+        await self.until(lambda: self.state() is ChannelState.CONNECTED)
+
+    async def log_in_again(self) -> None:
+        """Replace the channel by another on the same account."""
+        await self.log_out()
+        await self.log_in()
+
+    async def add_account(self, account: str) -> Channel:
+        """Log in another account."""
+        channel = self.rig.channel(self._folder, self.clock, account)
+        await self.channels.add(channel, access_of(self.rig))
+        await self.until(lambda: self.state(account) is ChannelState.CONNECTED)
+        return channel
+
+    async def close(self) -> None:
+        for attached in self.channels.all():
+            await self.channels.remove(attached.channel.name, attached.channel.account)
+        await super().close()
+
+    def state(self, account: str = "default") -> ChannelState:
+        """How an account is doing."""
+        attached = self.channels.get(self.rig.name, account)
+        assert attached is not None
+        return attached.status.state
+
+    def repairs_of(self, source: str) -> list[str]:
+        """Return the ids of the open repairs of a part."""
+        return [repair.id for repair in self.repairs.all() if repair.source == source]
+
+    async def until_settled(self) -> str:
+        """Wait until the one message of the outbox needs no more work; return its state."""
+        async with asyncio.timeout(LIMIT_S):
+            while not (counts := await self.outbox.counts()).keys() & SETTLED:  # noqa: ASYNC110  a worker of its own comes to it
+                await asyncio.sleep(0.005)
+        assert len(counts) == 1, counts
+        return next(iter(counts))
+
+    async def until_shown(self, *texts: str, **where: Any) -> None:
+        """Wait until a chat shows just these texts of the assistant."""
+        await self.until(lambda: self.rig.shows(**where) == list(texts))
+
+    async def turns(self) -> int:
+        """Return how many messages an agent answered or will answer."""
+        return len(await self.rows("SELECT id FROM inbox WHERE run_id IS NOT NULL"))
+
+
+def access_of(rig: Rig) -> AccessPolicy:
+    """Return the rules: the owner may, and whoever is in the group and addresses the assistant."""
+    account: dict[str, Any] = {}
+    if Can.GROUPS in rig.can:
+        account = {"group_policy": "allowlist", "groups": [rig.address(group=True).peer]}
+    return access_policy(Schema(dict(ACCESS_KEYS))(account))
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+    async with asyncio.timeout(LIMIT_S):
+        while not holds():  # noqa: ASYNC110  what is waited for is another side's doing
+            await asyncio.sleep(0.005)

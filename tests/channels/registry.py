@@ -1,0 +1,18 @@
+"""The channels that the suite runs against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.channels.kit import Can, Rig, Trouble
+from tests.channels.telegram_rig import TelegramRig
+
+RIGS: tuple[Callable[[], Rig], ...] = (TelegramRig,)
+
+
+def rigs_that(*needs: Can | Trouble) -> pytest.MarkDecorator:
+    """Mark a test to run against each channel whose platform has all of this."""
+    able = [rig for rig in RIGS if all(need in rig().can | rig().troubles for need in needs)]
+    return pytest.mark.parametrize("rig", able, ids=lambda rig: rig().name, indirect=True)

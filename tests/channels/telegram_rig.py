@@ -1,0 +1,159 @@
+"""Telegram for the test-kit: our Bot API server, with two bots' worth of accounts."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+from typing import Any
+
+from hub.core.clock import Clock
+from hub.core.secret import Secret
+from hub.integration.json_storage import JsonStorage
+from hub.messaging.contract import Address, Channel, ChatType
+from integrations.channels.telegram.channel import Telegram, TelegramAccount, TelegramParts
+from integrations.channels.telegram.ledger import Ledger
+from integrations.channels.telegram.listener import PollTiming, TelegramWebhook
+from tests.channels.kit import ADA, EVE, Can, Trouble
+from tests.servers.telegram_server import (
+    BAD_GATEWAY,
+    BAD_MARKUP,
+    BLOCKED,
+    DROPPED_AFTER,
+    HANGS,
+    MALFORMED,
+    RATE_LIMITED,
+    TelegramServer,
+)
+
+PEOPLE = {ADA: 7, EVE: 666}
+GROUP_ID = -1001
+TIMING = PollTiming(poll_s=1, answer_s=0.5, album_s=0.05)
+SENDS = ("sendmessage", "sendphoto", "senddocument", "sendmediagroup", "sendpoll")
+FAULTS = {
+    Trouble.RATE_LIMITED: RATE_LIMITED,
+    Trouble.SERVER_ERROR: BAD_GATEWAY,
+    Trouble.ANSWER_LOST: DROPPED_AFTER,
+    Trouble.MARKUP_REFUSED: BAD_MARKUP,
+    Trouble.FORBIDDEN: BLOCKED,
+}
+
+
+def telegram_channel(
+    server: TelegramServer,
+    folder: Path,
+    clock: Clock,
+    account: str = "default",
+    *,
+    timing: PollTiming = TIMING,
+    webhook: TelegramWebhook | None = None,
+) -> Telegram:
+    """Return a channel for the bot of a server."""
+
+    def spawn(work: Any) -> asyncio.Task[Any]:
+        return asyncio.get_running_loop().create_task(work)
+
+    config = TelegramAccount(account, Secret(server.token), server.api_root, webhook)
+    ledger = Ledger(JsonStorage(folder / f"telegram-{account}.json"))
+    migrated: list[tuple[str, str]] = []
+    parts = TelegramParts(
+        ledger, clock, spawn, lambda: "(The topic was deleted.)", lambda old, new: migrated.append((old, new))
+    )
+    return Telegram(config, parts, timing)
+
+
+class TelegramRig:
+    """A Bot API server for each account."""
+
+    name = "telegram"
+    can = frozenset(Can)
+    troubles = frozenset(Trouble)
+
+    def __init__(self) -> None:
+        self._servers = {"default": TelegramServer(), "second": TelegramServer("second_bot")}
+        self.server = self._servers["default"]
+
+    async def start(self) -> None:
+        for server in self._servers.values():
+            await server.start()
+
+    async def stop(self) -> None:
+        for server in self._servers.values():
+            await server.stop()
+
+    def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
+        return telegram_channel(self._servers[account], folder, clock, account)
+
+    def identity(self, who: str) -> str:
+        return f"telegram:user:{PEOPLE[who]}"
+
+    def address(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> Address:
+        if group:
+            return Address("telegram", str(GROUP_ID), chat_type=ChatType.GROUP, thread=thread)
+        return Address("telegram", str(PEOPLE[who]))
+
+    async def says(
+        self,
+        text: str,
+        who: str = ADA,
+        *,
+        group: bool = False,
+        thread: str | None = None,
+        mention: bool = True,
+        media: bytes | None = None,
+    ) -> str:
+        more: dict[str, Any] = {}
+        if thread is not None:
+            more["thread"] = int(thread)
+        if media is not None:
+            more["document"] = self.server.chats.file(media, file_name="a.txt", mime_type="text/plain")
+        written = f"@homarus_bot {text}" if group and mention else text
+        message = self.server.chats.says(written, chat=GROUP_ID if group else PEOPLE[who], who=PEOPLE[who], **more)
+        return str(message["message_id"])
+
+    async def says_in_disorder(self, *texts: str) -> None:
+        self.server.shuffles = random.Random(1)
+        for text in texts:
+            await self.says(text)
+
+    async def says_again(self) -> None:
+        self.server.queue_again(self.server.last_update)
+
+    async def edits(self, id: str, text: str) -> None:
+        self.server.chats.edits(self.server.chats.messages[PEOPLE[ADA]][int(id)], text)
+
+    async def presses(self, label: str) -> None:
+        self.server.chats.presses(PEOPLE[ADA], label)
+
+    def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
+        return self.server.chats.shown(GROUP_ID if group else PEOPLE[who], None if thread is None else int(thread))
+
+    def reactions(self, id: str) -> list[str]:
+        return [each["emoji"] for each in self.server.chats.reactions.get((PEOPLE[ADA], int(id)), ())]
+
+    def uploads(self) -> list[bytes]:
+        return list(self.server.chats.files.values())
+
+    def attempts(self) -> int:
+        return sum(self.server.calls[each] for each in SENDS)
+
+    def fetches(self) -> int:
+        return self.server.calls["getfile"] + self.server.calls["file"]
+
+    def typing_seen(self) -> int:
+        return len(self.server.chats.actions)
+
+    def trouble(self, *troubles: Trouble) -> None:
+        self.server.fail("sendMessage", *(FAULTS[each] for each in troubles))
+
+    def goes_deaf(self) -> None:
+        self.server.fail("getUpdates", HANGS)
+        self.server.cut_poll()
+
+    def garbles(self) -> None:
+        self.server.fail("getUpdates", MALFORMED)
+        self.server.cut_poll()
+
+    def revokes(self, account: str = "default") -> None:
+        self._servers[account].token = "0:revoked"
+        self._servers[account].cut_poll()
