@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from hub.agent.envelope import envelope
 from hub.agent.taint import ConversationTaint
-from hub.agent.window import Item, Window, estimate_message, fit
+from hub.agent.window import Item, Window, estimate_message, fit, last_turns
 from hub.models.contract import Block, Message, Role, TextBlock
 from hub.sessions.entry import TranscriptEntry
 from hub.sessions.repair import pair_results
@@ -69,9 +69,11 @@ class RunConversation:
         self._tidy = True
         self._taint = ConversationTaint()
 
-    def window(self, budget: int, *, halvings: int = 0) -> Window:
-        """Return the part of the conversation that fits into `budget` tokens."""
+    def window(self, budget: int, *, halvings: int = 0, turns: int | None = None) -> Window:
+        """Return the part of the conversation that fits into `budget` tokens, of at most so many turns."""
         self._refresh()
+        if turns is not None and len(items := last_turns(self._items, turns)) < len(self._items):
+            return fit(items, budget, halvings=halvings)
         if self._tokens <= budget and not halvings:
             window = Window(tuple(self._messages), self._tokens)
         else:

@@ -12,13 +12,16 @@ from hub.agent.agents import Agent
 from hub.agent.conversation import RunConversation
 from hub.agent.parts import Prompt, RunDependencies
 from hub.agent.run import AgentRun
-from hub.agent.whose_words import speaker
+from hub.agent.whose_words import is_room, speaker
 from hub.agent.window import budget_for
 from hub.models.contract import ModelEvent, ModelRequest, ToolCallBlock
 from hub.models.failover import Attempt, stream_with_failover
 from hub.models.resolved import Resolved
 from hub.tools.contract import ToolResult
 from hub.tools.invoke import ToolCallRequest, invoke_tool
+
+ROOM_TURNS = 100
+"""Turns of a group's conversation that a model is sent."""
 
 _log = logging.getLogger(__name__)
 
@@ -48,6 +51,8 @@ class RunPorts:
         self._conversation = conversation
         self._config = config
         self._speaker = speaker(run.context.authority)
+        in_room = not run.request.ephemeral and is_room(run.request.session_key)
+        self._turns = ROOM_TURNS if in_room else None
         run.model = config.candidates[0].ref
         run.fixed_tokens = config.prompt.tokens
 
@@ -108,7 +113,9 @@ class RunPorts:
 
     def _model_request(self, resolved: Resolved, halvings: int) -> ModelRequest:
         run, config, info = self._run, self._config, resolved.info
-        window = run.window = self._conversation.window(budget_for(info, run.fixed_tokens), halvings=halvings)
+        window = run.window = self._conversation.window(
+            budget_for(info, run.fixed_tokens), halvings=halvings, turns=self._turns
+        )
         taint = self._conversation.taint()
         run.heard_outside = run.heard_outside or taint.is_heard(self._speaker)
         run.tainted = run.tainted or taint.restricts(self._speaker, run.request.run_id)

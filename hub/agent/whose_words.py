@@ -41,6 +41,14 @@ def is_own(authority: Authority, session_key: str, person: str | None) -> bool:
     return kind is not SessionKind.MAIN and person in (None, authority.person)
 
 
+def is_room(session_key: str) -> bool:
+    """Whether several people take part in a session."""
+    try:
+        return SessionKey.parse(session_key).kind in ROOMS
+    except InvalidRequest:
+        return False
+
+
 def provenance_of(authority: Authority, session_key: str, person: str | None) -> Provenance:
     """Return where words come from that are put into a session under an authority; see `is_own`."""
     own = is_own(authority, session_key, person)

@@ -110,6 +110,13 @@ def fit(items: Sequence[Item], budget: int, *, halvings: int = 0) -> Window:
     return _window(kept, (_earlier(cut),), cut)
 
 
+def last_turns(items: Sequence[Item], turns: int) -> Sequence[Item]:
+    """Return a conversation from one of its last turns on: at most so many, cut off in steps of a quarter of them."""
+    starts = [at for at, item in enumerate(items) if item.message.role is Role.USER]
+    excess, step = len(starts) - turns, max(1, turns // 4)
+    return items if excess <= 0 else items[starts[min(-(-excess // step) * step, len(starts) - 1)] :]
+
+
 def _within_turn(turn: Sequence[Item], before: int, budget: int) -> Window:
     """Leave out the oldest steps of a turn that is too large by itself."""
     marks = (_earlier(before),) if before else ()

@@ -163,9 +163,10 @@ class Inbox:
         row = replace(row, received_ms=int(self._clock.time() * 1000))
 
         def write(connection: SqlConnection) -> Receipt | None:
-            if further is not None:
+            known = inbox_rows.insert(connection, row)
+            if known is None and further is not None:
                 further(connection)
-            return inbox_rows.insert(connection, row)
+            return known
 
         return await self._db.write(write)
 

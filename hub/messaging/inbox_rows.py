@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from hub.core.context import Authority, Context
 from hub.core.sql import SqlConnection
+from hub.messaging import group_history
 from hub.messaging.contract import Address, Inbound, InboundMessage, Receipt
 from hub.messaging.stored import dump_inbound, load_message
 
@@ -94,6 +95,7 @@ def close(connection: SqlConnection, id: str, state: str, reason: str | None = N
 def close_run(connection: SqlConnection, run_id: str) -> None:
     """Set the state of all messages that a run has answered."""
     connection.execute("UPDATE inbox SET state = 'done' WHERE run_id = ? AND state = 'queued'", (run_id,))
+    group_history.forget(connection, run_id)
 
 
 def join(connection: SqlConnection, run_id: str, rows: Iterable[tuple[str, str]], reason: str | None = None) -> None:
@@ -107,6 +109,7 @@ def join(connection: SqlConnection, run_id: str, rows: Iterable[tuple[str, str]]
     for id, own_run_id in rows:
         if own_run_id != run_id:
             connection.execute("DELETE FROM runs WHERE id = ? AND state = 'queued'", (own_run_id,))
+            group_history.pass_on(connection, own_run_id, run_id)
         connection.execute(
             "UPDATE inbox SET run_id = ?, reason = coalesce(?, reason) WHERE id = ?", (run_id, reason, id)
         )
@@ -122,6 +125,7 @@ def give_up(connection: SqlConnection, rows: Iterable[tuple[str, str]], reason: 
     """
     for id, run_id in rows:
         close(connection, id, "done", reason)
+        group_history.pass_on(connection, run_id, None)
         connection.execute(
             "UPDATE runs SET state = 'aborted', ended_ms = ? WHERE id = ? AND state = 'queued'", (now_ms, run_id)
         )

@@ -20,8 +20,8 @@ from hub.core.errors import Conflict, HubError
 from hub.core.ids import new_id
 from hub.core.sql import SqlConnection
 from hub.core.tasks import TaskOwner
-from hub.messaging import inbox_rows
-from hub.messaging.contract import Address, ClientMessage, InboundEvent, InboundMessage, Receipt
+from hub.messaging import group_history, inbox_rows
+from hub.messaging.contract import Address, ChatType, InboundEvent, Receipt
 from hub.messaging.decide import Accept
 from hub.messaging.inbox_rows import InboxRow
 from hub.messaging.media_store import MediaStore
@@ -38,7 +38,9 @@ from hub.messaging.waiting import (
     WaitingMessage,
     conversation_of,
     flush,
+    ids_of,
     next_turn,
+    own_run,
     revise,
     set_due,
 )
@@ -91,7 +93,7 @@ class MessageQueue:
     def refuses(self, accepted: Accept) -> int | None:
         """Return how many messages may wait when that many do, and no more are taken."""
         policy = self._policy(accepted.session_key, accepted.message.address)
-        if _own_run(accepted.message) is not None:
+        if own_run(accepted.message) is not None:
             return policy.cap if len(self._running.get(accepted.session_key, ())) >= policy.cap else None
         if policy.drop is not DropPolicy.NEW:
             return None
@@ -106,7 +108,7 @@ class MessageQueue:
             Conflict: A client chose the id of a run that exists.
         """
         message, session_key = accepted.message, accepted.session_key
-        chosen = _own_run(message)
+        chosen = own_run(message)
         fresh = WaitingMessage(new_id(), chosen or new_id(), message, accepted.context, int(self._clock.time() * 1000))
         turn = Turn(session_key, accepted.agent_id, (fresh,), begun=True)
         row = InboxRow(
@@ -120,6 +122,8 @@ class MessageQueue:
                 if connection.execute("SELECT 1 FROM runs WHERE id = ?", (fresh.run_id,)).fetchone():
                     raise Conflict(f"there is a run {chosen!r:.100} already; choose another key for this message")
                 self._runner.insert_queued(connection, request)
+                if message.address.chat_type is not ChatType.DIRECT:
+                    fresh.overheard = group_history.give(connection, session_key, fresh.run_id)
             return known
 
         # Its place is taken before the disk is waited for, so that many at once cannot exceed the limit.
@@ -148,7 +152,7 @@ class MessageQueue:
         flush(self._waiting.get(session_key, ()), conversation_of(address), sender, self._clock.monotonic())
         self._pump(session_key)
 
-    def revise(self, event: InboundEvent) -> Callable[[SqlConnection], None] | None:
+    def revise(self, event: InboundEvent) -> Callable[[SqlConnection], None]:
         """Change or drop a message that waits, because its sender did; return what keeps that in the database."""
         for session_key, waiting in self._waiting.items():
             for each in waiting:
@@ -159,8 +163,8 @@ class MessageQueue:
                     return partial(inbox_rows.rewrite, id=each.row_id, message=fresh)
                 waiting.remove(each)
                 self._settle(session_key, event.address)
-                return partial(inbox_rows.give_up, rows=_ids([each]), reason="deleted", now_ms=self._now_ms())
-        return None
+                return partial(inbox_rows.give_up, rows=ids_of([each]), reason="deleted", now_ms=self._now_ms())
+        return partial(group_history.revise_overheard, event=event)
 
     async def recover(self) -> int:
         """Resume after a stop or a crash: queued messages are answered, senders of interrupted ones are notified.
@@ -173,11 +177,14 @@ class MessageQueue:
             await self._tell_interrupted(run_id)
         await self._tell_interrupted(None)
         rows = await self._db.read(inbox_rows.queued)
-        begun, waiting = taken_up(rows, {*recovered.heard, *recovered.completed})
+        overheard = await self._db.read(
+            partial(group_history.given_to, run_ids=[row.run_id for row in rows if row.run_id is not None])
+        )
+        begun, waiting = taken_up(rows, {*recovered.heard, *recovered.completed}, overheard)
         for turn in begun:
             self._start(turn)
         for session_key, each in waiting:
-            if _own_run(each.message) is not None:
+            if own_run(each.message) is not None:
                 self._start(Turn(session_key, agent_of(session_key), (each,), begun=True))
             else:
                 self._waiting.setdefault(session_key, []).append(each)
@@ -203,11 +210,13 @@ class MessageQueue:
             for each in running:
                 each.stopped = not self._runner.abort(run_id=each.run_id) and not each.begun
         if own:
-            self._begin(turn)
+            self._start(turn)
             return
         waiting = self._waiting.setdefault(session_key, [])
         timing = Timing(
-            inbound_ms=0 if self._outbox.channels.is_home(address.channel) else self._gap_ms(address.channel),
+            inbound_ms=0
+            if self._outbox.channels.is_home(address.channel)
+            else self._router.settings.queue.debounce_ms(address.channel),
             busy_ms=policy.debounce_ms if running and policy.mode is not QueueMode.INTERRUPT else 0,
         )
         set_due(waiting, fresh, timing, self._clock.monotonic())
@@ -222,14 +231,14 @@ class MessageQueue:
             each.dropped = policy.drop is DropPolicy.SUMMARIZE
             gone += [] if each.dropped else [each]
             if each.dropped:
-                self._db.post(partial(inbox_rows.join, run_id=each.run_id, rows=_ids([each]), reason="dropped"))
+                self._db.post(partial(inbox_rows.join, run_id=each.run_id, rows=ids_of([each]), reason="dropped"))
         here = self._here(session_key, conversation)
         gone += [each for each in here if each.dropped][:-MENTIONED_LIMIT]
         if not gone:
             return
         self._waiting[session_key] = [each for each in self._waiting[session_key] if each not in gone]
         _log.info("%d messages of %s gave way to newer ones", len(gone), session_key)
-        self._db.post(partial(inbox_rows.give_up, rows=_ids(gone), reason="dropped", now_ms=self._now_ms()))
+        self._db.post(partial(inbox_rows.give_up, rows=ids_of(gone), reason="dropped", now_ms=self._now_ms()))
 
     def _pump(self, session_key: str) -> None:
         """Begin the next turn of a session unless one goes on."""
@@ -239,7 +248,7 @@ class MessageQueue:
         now = self._clock.monotonic()
         found = next_turn(waiting, partial(self._rules, session_key), now)
         if found is None:
-            self._wake_in(session_key, min(each.due for each in waiting if not each.dropped) - now)
+            self._wake_in(session_key, min((each.due for each in waiting if not each.dropped), default=now) - now)
             return
         gone = {each.row_id for each in (*found.messages, *found.superseded)}
         self._waiting[session_key] = [each for each in waiting if each.row_id not in gone]
@@ -247,10 +256,8 @@ class MessageQueue:
         self._start(Turn(session_key, agent_of(session_key), found.messages, found.superseded, begun=alone))
 
     def _start(self, turn: Turn) -> None:
-        self._running.setdefault(turn.session_key, []).append(turn)
-        self._begin(turn)
-
-    def _begin(self, turn: Turn) -> None:
+        running = self._running.setdefault(turn.session_key, [])
+        running += [] if turn in running else [turn]
         self._tasks.spawn(self._run(turn), name=f"run {turn.run_id}")
 
     async def _run(self, turn: Turn) -> None:
@@ -270,10 +277,10 @@ class MessageQueue:
 
         def write(connection: SqlConnection) -> None:
             if turn.stopped:
-                inbox_rows.give_up(connection, _ids(turn.messages), "aborted", self._now_ms())
+                inbox_rows.give_up(connection, ids_of(turn.messages), "aborted", self._now_ms())
             else:
-                inbox_rows.join(connection, turn.run_id, _ids(turn.messages))
-            inbox_rows.give_up(connection, _ids(turn.superseded), "superseded", self._now_ms())
+                inbox_rows.join(connection, turn.run_id, ids_of(turn.messages))
+            inbox_rows.give_up(connection, ids_of(turn.superseded), "superseded", self._now_ms())
 
         while True:
             try:
@@ -312,9 +319,11 @@ class MessageQueue:
     def _wake_in(self, session_key: str, seconds: float) -> None:
         if (waker := self._wakers.pop(session_key, None)) is not None:
             waker.cancel()
+        if seconds <= 0:  # only what gave way is left: the next turn mentions it
+            return
 
         async def wake() -> None:
-            await self._clock.sleep(max(0.0, seconds))
+            await self._clock.sleep(seconds)
             self._wakers.pop(session_key, None)
             self._pump(session_key)
 
@@ -326,7 +335,7 @@ class MessageQueue:
         for turn in self._running.get(session_key, ()):
             turn.stopped = turn.stopped or not turn.begun
         if gone:
-            self._db.post(partial(inbox_rows.give_up, rows=_ids(gone), reason="aborted", now_ms=self._now_ms()))
+            self._db.post(partial(inbox_rows.give_up, rows=ids_of(gone), reason="aborted", now_ms=self._now_ms()))
         for each in gone:
             self._settle(session_key, each.message.address)
         return [each.run_id for each in gone if not each.dropped]
@@ -352,7 +361,7 @@ class MessageQueue:
         again, turn.heard = turn.heard, ()
         found = self._steerable(turn)
         if found and self._policy(turn.session_key, turn.address).mode is QueueMode.STEER:
-            rows = _ids(found)
+            rows = ids_of(found)
             self._waiting[turn.session_key] = [each for each in self._waiting[turn.session_key] if each not in found]
             try:
                 await self._db.write(partial(inbox_rows.join, run_id=turn.run_id, rows=rows, reason="steered"))
@@ -370,11 +379,10 @@ class MessageQueue:
         session = self._runner.parts.sessions.get(session_key)
         return self._router.settings.queue.of(address.channel, session.queue if session is not None else None)
 
-    def _gap_ms(self, channel: str) -> int:
-        return self._router.settings.queue.debounce_ms(channel)
-
     def _rules(self, session_key: str, address: Address) -> TurnRules:
-        return TurnRules(self._policy(session_key, address).mode, self._gap_ms(address.channel))
+        return TurnRules(
+            self._policy(session_key, address).mode, self._router.settings.queue.debounce_ms(address.channel)
+        )
 
     def _here(self, session_key: str, conversation: Conversation) -> list[WaitingMessage]:
         waiting = self._waiting.get(session_key, ())
@@ -389,12 +397,3 @@ class MessageQueue:
     async def _tell_interrupted(self, run_id: str | None) -> None:
         for address in await self._db.write(partial(self._requests.interrupted, run_id=run_id)):
             self._outbox.notify(address)
-
-
-def _own_run(message: InboundMessage) -> str | None:
-    """Return the run that a client chose for its message, which is answered in no other."""
-    return message.run_id if isinstance(message, ClientMessage) else None
-
-
-def _ids(waiting: Sequence[WaitingMessage]) -> list[tuple[str, str]]:
-    return [(each.row_id, each.run_id) for each in waiting]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from hub.core.errors import InvalidRequest
 from hub.messaging.contract import InboundMessage
+from hub.messaging.group_history import OverheardLine
 from hub.messaging.inbox_rows import InboxRow
 from hub.messaging.turn_requests import Turn
 from hub.messaging.waiting import WaitingMessage
@@ -17,12 +18,15 @@ def agent_of(session_key: str) -> str:
     return SessionKey.parse(session_key).agent
 
 
-def taken_up(rows: Sequence[InboxRow], begun: Collection[str]) -> tuple[list[Turn], list[tuple[str, WaitingMessage]]]:
+def taken_up(
+    rows: Sequence[InboxRow], begun: Collection[str], overheard: Mapping[str, tuple[OverheardLine, ...]]
+) -> tuple[list[Turn], list[tuple[str, WaitingMessage]]]:
     """Return the turns that go on with the messages they had, and what waits, with its session.
 
     Args:
         rows: The queued messages, in the order in which they came.
         begun: The runs whose words are in a transcript.
+        overheard: What runs were given of their groups' history.
     """
     by_run: dict[str, list[InboxRow]] = {}
     for row in rows:
@@ -30,12 +34,14 @@ def taken_up(rows: Sequence[InboxRow], begun: Collection[str]) -> tuple[list[Tur
     turns: list[Turn] = []
     waiting: list[tuple[str, WaitingMessage]] = []
     for run_id, group in by_run.items():
+        found = [_waiting(row) for row in group]
+        found[0].overheard = overheard.get(run_id, ())
         session_key = group[0].session_key or ""
         if len(group) == 1 and run_id not in begun:
-            waiting.append((session_key, _waiting(group[0])))
+            waiting.append((session_key, found[0]))
             continue
-        messages = tuple(_waiting(row) for row in group if row.reason != "steered")
-        heard = tuple(_waiting(row) for row in group if row.reason == "steered")
+        messages = tuple(each for each, row in zip(found, group, strict=True) if row.reason != "steered")
+        heard = tuple(each for each, row in zip(found, group, strict=True) if row.reason == "steered")
         turns.append(Turn(session_key, agent_of(session_key), messages, heard=heard, begun=True))
     return turns, waiting
 

@@ -31,7 +31,7 @@ class AnswerQueue(Protocol):
         """Answer what a sender has written so far, without waiting for more of it."""
         ...
 
-    def revise(self, event: InboundEvent) -> Callable[[SqlConnection], None] | None:
+    def revise(self, event: InboundEvent) -> Callable[[SqlConnection], None]:
         """Change or drop a message that waits, because its sender did; return what keeps that in the database."""
         ...
 

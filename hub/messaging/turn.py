@@ -11,6 +11,7 @@ from hub.agent.envelope import harmless_name
 from hub.core.context import Authority, Context
 from hub.messaging.content import content_of
 from hub.messaging.contract import InboundMessage
+from hub.messaging.group_history import is_outside, shown
 from hub.messaging.waiting import WaitingMessage, bursts
 from hub.models.contract import Block, Message, Role, TextBlock
 
@@ -20,11 +21,17 @@ BULLET_CHARS = 160
 
 
 class TurnContent(Struct, frozen=True):
-    """The message of a turn, and the context with the least rights of its senders."""
+    """The message of a turn, and the context with the least rights of its senders.
+
+    Attributes:
+        sender_name: Of its one sender.
+        quoted: Whether words of others are quoted in it, so that the rest is its senders' own.
+    """
 
     message: Message
     context: Context
     sender_name: str | None
+    quoted: bool = False
 
 
 def turn_content(messages: Sequence[WaitingMessage], gap_ms: int) -> TurnContent:
@@ -36,7 +43,11 @@ def turn_content(messages: Sequence[WaitingMessage], gap_ms: int) -> TurnContent
     """
     dropped = [each for each in messages if each.dropped]
     kept = [each for each in messages if not each.dropped]
-    lines: list[str] = []
+    least = reduce(Authority.meet, (each.context.authority for each in messages))
+    overheard = [line for each in messages for line in each.overheard]
+    outside = is_outside(overheard, least.person)
+    newest = kept[-1]
+    lines = shown(overheard, newest.message.address.channel, outside=outside) if overheard else []
     blocks: list[Block] = []
     if dropped:
         lines += [DROPPED_TITLE.format(count=len(dropped)), *(_bullet(each.message) for each in dropped), ""]
@@ -51,13 +62,12 @@ def turn_content(messages: Sequence[WaitingMessage], gap_ms: int) -> TurnContent
             blocks += content[1:]
             lines += [block.text for block in content[:1] if isinstance(block, TextBlock)]
     one_sender = len({each.message.sender for each in kept}) == 1
-    newest = kept[-1]
     context = newest.context
-    least = reduce(Authority.meet, (each.context.authority for each in messages))
     return TurnContent(
         Message(Role.USER, (TextBlock("\n".join(lines)), *blocks)),
-        Context(least, context.id, context.parent_id, context.chain),
+        Context(least.narrow(tainted=outside), context.id, context.parent_id, context.chain),
         newest.message.sender_name if one_sender else None,
+        quoted=outside and not least.tainted,
     )
 
 

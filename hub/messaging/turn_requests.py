@@ -104,6 +104,7 @@ class TurnRequests:
             channel=newest.address.channel,
             on_final=self._end_of(turn, content.context.id),
             load=load if any(each.message.media for each in turn.messages) else None,
+            quoted=content.quoted,
             steering=steering,
         )
 

@@ -9,7 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hub.core.context import Context
-from hub.messaging.contract import Address, InboundEvent, InboundMessage, MessageDeleted, MessageEdited
+from hub.messaging.contract import Address, ClientMessage, InboundEvent, InboundMessage, MessageDeleted, MessageEdited
+from hub.messaging.group_history import OverheardLine
 from hub.messaging.queue_policy import QueueMode
 
 PATIENCE = 5
@@ -33,6 +34,7 @@ class WaitingMessage(Struct, eq=False):
         latest: When it may be at last, whatever follows it.
         dropped: Whether it gave way and is only mentioned.
         steered: Whether the running turn heard it already.
+        overheard: What was said in its group before it.
     """
 
     row_id: str
@@ -44,6 +46,7 @@ class WaitingMessage(Struct, eq=False):
     latest: float = 0.0
     dropped: bool = False
     steered: bool = False
+    overheard: tuple[OverheardLine, ...] = ()
 
 
 class Timing(NamedTuple):
@@ -70,6 +73,16 @@ class NextTurn(Struct, frozen=True):
 def conversation_of(address: Address) -> Conversation:
     """Return what messages have in common that one turn may answer together."""
     return (address.channel, address.account, address.peer, address.thread)
+
+
+def own_run(message: InboundMessage) -> str | None:
+    """Return the run that a client chose for its message, which is answered in no other."""
+    return message.run_id if isinstance(message, ClientMessage) else None
+
+
+def ids_of(waiting: Iterable[WaitingMessage]) -> list[tuple[str, str]]:
+    """Return the row and the run of each message."""
+    return [(each.row_id, each.run_id) for each in waiting]
 
 
 def is_text(message: InboundMessage) -> bool:

@@ -169,6 +169,12 @@ _EIGHTH = (
         PRIMARY KEY(channel, account_id, name))""",
     """ALTER TABLE outbox ADD COLUMN kind TEXT NOT NULL DEFAULT 'message'""",
     """ALTER TABLE outbox ADD COLUMN payload TEXT""",
+    """CREATE TABLE group_history(
+        position INTEGER PRIMARY KEY, session_key TEXT NOT NULL, run_id TEXT, channel TEXT NOT NULL,
+        account TEXT NOT NULL, peer TEXT NOT NULL, message_id TEXT NOT NULL, sender TEXT NOT NULL, name TEXT NOT NULL,
+        person TEXT, text TEXT NOT NULL, received_ms INTEGER NOT NULL)""",
+    """CREATE INDEX group_history_session ON group_history(session_key, run_id)""",
+    """CREATE INDEX group_history_run ON group_history(run_id) WHERE run_id IS NOT NULL""",
 )
 
 

@@ -21,6 +21,7 @@ TABLES = {
     "automation_state",
     "channel_cursors",
     "devices",
+    "group_history",
     "device_requests",
     "idempotency",
     "inbox",

@@ -1,0 +1,129 @@
+"""What was said in a group since the agent last spoke: kept until a turn is given it, as context.
+
+Only words of groups that are answered get here, and at most as many messages of each as are configured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from hub.agent.envelope import harmless_name
+from hub.core.sql import SqlConnection
+from hub.messaging.contract import InboundEvent, InboundMessage, MessageDeleted, MessageEdited
+from hub.tools.quoting import quote_untrusted
+
+HISTORY_LIMIT = 50
+LINE_CHARS = 1_000
+
+CONTEXT_TITLE = "[Chat messages since your last reply - for context]"
+CURRENT_TITLE = "[Current message - respond to this]"
+
+
+class OverheardLine(Struct, frozen=True):
+    """A message that was not for the agent; `person` is of this home, when known."""
+
+    name: str
+    person: str | None
+    text: str
+
+
+def keep(
+    connection: SqlConnection,
+    session_key: str,
+    message: InboundMessage,
+    person: str | None,
+    *,
+    limit: int,
+    received_ms: int,
+) -> None:
+    """Keep a message that was overheard, and only the newest of them; in the caller's transaction.
+
+    Args:
+        session_key: Of the agent that overheard it.
+        message: The message.
+        person: Who of this home said it.
+        limit: How many are kept; 0 keeps none.
+        received_ms: Milliseconds since the epoch.
+    """
+    if limit > 0:
+        address, text = message.address, _text_of(message)
+        connection.execute(
+            "INSERT INTO group_history(session_key, channel, account, peer, message_id, sender, name, person, text,"
+            " received_ms) VALUES (?,?,?,?,?,?,?,?,?,?)",
+            (
+                *(session_key, address.channel, address.account, address.peer, message.message_id, message.sender),
+                *(harmless_name(message.sender_name) or message.sender, person, text, received_ms),
+            ),
+        )
+    connection.execute(
+        "DELETE FROM group_history WHERE session_key = ? AND run_id IS NULL AND position <= coalesce((SELECT position"
+        " FROM group_history WHERE session_key = ? AND run_id IS NULL ORDER BY position DESC LIMIT 1 OFFSET ?), 0)",
+        (session_key, session_key, max(0, limit)),
+    )
+
+
+def give(connection: SqlConnection, session_key: str, run_id: str) -> tuple[OverheardLine, ...]:
+    """Give a run what was overheard in its session, and return it, oldest first."""
+    given = connection.execute(
+        "UPDATE group_history SET run_id = ? WHERE session_key = ? AND run_id IS NULL", (run_id, session_key)
+    )
+    return given_to(connection, [run_id]).get(run_id, ()) if given.rowcount else ()
+
+
+def given_to(connection: SqlConnection, run_ids: Iterable[str]) -> dict[str, tuple[OverheardLine, ...]]:
+    """Return what runs were given, by run."""
+    found: dict[str, tuple[OverheardLine, ...]] = {}
+    for run_id in run_ids:
+        rows = connection.execute(
+            "SELECT name, person, text FROM group_history WHERE run_id = ? ORDER BY position", (run_id,)
+        ).fetchall()
+        if rows:
+            found[run_id] = tuple(OverheardLine(*row) for row in rows)
+    return found
+
+
+def pass_on(connection: SqlConnection, run_id: str, other: str | None) -> None:
+    """Give what a run was given to another one, or to whichever comes next."""
+    connection.execute("UPDATE group_history SET run_id = ? WHERE run_id = ?", (other, run_id))
+
+
+def forget(connection: SqlConnection, run_id: str) -> None:
+    """Delete what a run was given, once it has ended: its transcript has it."""
+    connection.execute("DELETE FROM group_history WHERE run_id = ?", (run_id,))
+
+
+def revise_overheard(connection: SqlConnection, event: InboundEvent) -> None:
+    """Change or delete what was overheard, because its sender did."""
+    if not isinstance(event, (MessageEdited, MessageDeleted)):
+        return
+    text = event.text[:LINE_CHARS] if isinstance(event, MessageEdited) else ""
+    which = (event.address.channel, event.address.account, event.address.peer, event.message_id, event.sender)
+    where = "channel = ? AND account = ? AND peer = ? AND message_id = ? AND sender = ?"
+    if text:
+        connection.execute(f"UPDATE group_history SET text = ? WHERE {where}", (text, *which))  # noqa: S608  a constant
+    else:
+        connection.execute(f"DELETE FROM group_history WHERE {where}", which)  # noqa: S608
+
+
+def is_outside(lines: Sequence[OverheardLine], person: str | None) -> bool:
+    """Whether any of it was said by somebody else than the person who is answered."""
+    return any(line.person is None or line.person != person for line in lines)
+
+
+def shown(lines: Sequence[OverheardLine], channel: str, *, outside: bool) -> list[str]:
+    """Return what stands before the words that are answered.
+
+    Args:
+        lines: What was overheard.
+        channel: Where.
+        outside: See `is_outside`.
+    """
+    text = "\n".join(f"{line.name}: {line.text}" for line in lines)
+    return [CONTEXT_TITLE, quote_untrusted(text, source=channel) if outside else text, CURRENT_TITLE]
+
+
+def _text_of(message: InboundMessage) -> str:
+    text = " ".join(message.text.split())[:LINE_CHARS]
+    return " ".join([*([text] if text else []), *(f"[{media.kind}]" for media in message.media)]) or "[no text]"
