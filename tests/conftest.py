@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.lengths import EXAMPLES
 from tests.servers.openai_server import OpenAIServer
+from tests.servers.synapse import Synapse
 
 HERE = Path(__file__).parent
 
@@ -63,4 +64,11 @@ def _what_earlier_tests_left_is_not_searched() -> None:
 def openai_server() -> Iterator[OpenAIServer]:
     """A scripted OpenAI-compatible server of this test's own (see `tests/servers/openai_script.py`)."""
     with OpenAIServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def synapse() -> Iterator[Synapse]:
+    """A Matrix homeserver for all tests of this process; it takes five seconds to start."""
+    with Synapse() as server:
         yield server

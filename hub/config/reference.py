@@ -81,6 +81,11 @@ def _rows(schema: JsonSchema, path: str, depth: int) -> Iterator[tuple[str, str,
     if "items" in schema:
         yield from _rows(schema["items"], f"{path}{_ITEM}", depth + 1)
         return
+    # Where a single item may stand for a list of one, the list is shown.
+    lists = [each for each in schema.get("anyOf", ()) if each.get("items") in schema["anyOf"]]
+    if lists:
+        yield from _rows(lists[0], path, depth)
+        return
     # Each of several kinds of mappings gets its own table; one whose keys need no description is shown by its type.
     options = [list(_rows(option, path, depth + 1)) for option in (*schema.get("anyOf", ()), *schema.get("allOf", ()))]
     described = [rows for rows in options if any(text for *_, text in rows)]

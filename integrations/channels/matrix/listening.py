@@ -1,0 +1,269 @@
+"""The loop that reads an account: every event is stored before the position behind it is kept."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from hub.core.clock import Clock
+from hub.core.errors import HubError, InvalidRequest, Unavailable
+from hub.core.ids import new_id
+from hub.messaging.contract import Address, ChatType, MembershipChanged, Receiver
+from integrations.channels.matrix.answers import asked, is_signed_out
+from integrations.channels.matrix.keys import exchange
+from integrations.channels.matrix.login import LoginRefused
+from integrations.channels.matrix.reading import RecentEvents, RoomFacts, read
+
+if TYPE_CHECKING:
+    from nio import AsyncClient, MatrixRoom, SyncResponse
+
+TIMELINE_EVENTS = 50
+GAP_EVENTS = 2_000
+"""Events of one room that are fetched when the homeserver left out so many since the last time."""
+LATE_EVENTS = 200
+"""Events that wait for the keys they were encrypted with."""
+INVITES = 100
+STORE_RETRY_S = 2.0
+FILTER = {
+    "presence": {"types": []},
+    "account_data": {"types": []},
+    "room": {
+        "timeline": {"limit": TIMELINE_EVENTS},
+        "state": {"lazy_load_members": True},
+        "ephemeral": {"types": []},
+        "account_data": {"types": []},
+    },
+}
+
+logger = logging.getLogger(__name__)
+
+
+class Waits(Struct, frozen=True):
+    """How long the homeserver may hold a request back, and how long it may be silent beyond that, in seconds."""
+
+    poll_s: float = 30.0
+    grace_s: float = 20.0
+    first_s: float = 180.0
+
+
+USUAL_WAITS = Waits()
+
+
+class Listening:
+    """Reads one logged-in account.
+
+    Args:
+        client: The account.
+        address: Of its channel and account; the peer is put in.
+        receive: The way into the hub.
+        recent: The latest events.
+        commands: The names of commands.
+    """
+
+    def __init__(
+        self,
+        client: AsyncClient,
+        address: Address,
+        receive: Receiver,
+        recent: RecentEvents,
+        clock: Clock,
+        waits: Waits,
+        commands: Callable[[], frozenset[str]],
+    ) -> None:
+        self._client = client
+        self._address = address
+        self._receive = receive
+        self._recent = recent
+        self._clock = clock
+        self._waits = waits
+        self._late: dict[str, tuple[str, Any]] = {}
+        self._commands = commands
+        self.ready = False
+
+    async def run(self) -> None:
+        """Read until it is cancelled.
+
+        Raises:
+            LoginRefused: The login was ended.
+            Unavailable: The homeserver does not answer; start again.
+        """
+        cursor = await self._stored(self._receive.cursor)
+        while True:
+            response = await self._sync(cursor)
+            if response is None:
+                logger.warning("matrix: %s forgot where %s was; it is read from now on", *self._names)
+                cursor = None
+                continue
+            # The first time says where the account is; what was said before it came is not answered.
+            if cursor is not None:
+                for room_id, info in response.rooms.join.items():
+                    await self._room(room_id, info.timeline, cursor)
+                await self._late_events()
+            await self._invites(response)
+            if response.next_batch != cursor:
+                cursor = str(response.next_batch)
+                keep = cursor
+                await self._stored(lambda: self._receive.keep_cursor(keep))  # noqa: B023  awaited at once
+            await exchange(self._client)
+            self.ready = True
+            self._receive.connected(self._client.user_id)
+            self._receive.progress()
+
+    @property
+    def _names(self) -> tuple[str, str]:
+        return self._client.homeserver, self._client.user_id
+
+    async def _sync(self, cursor: str | None) -> SyncResponse | None:
+        """Return what is new; None when the homeserver does not know the position."""
+        from nio import SyncError
+
+        waits = self._waits
+        patience = waits.poll_s + waits.grace_s if self.ready else waits.first_s
+        request = self._client.sync(
+            timeout=int(waits.poll_s * 1000) if self.ready else 0,
+            sync_filter=FILTER,
+            since=cursor,
+            full_state=not self.ready,
+        )
+        response = await asked(request, patience)
+        if is_signed_out(response):
+            raise LoginRefused("the homeserver ended the login (M_UNKNOWN_TOKEN)")
+        if not isinstance(response, SyncError):
+            return response
+        if cursor is not None and "token" in response.message.lower():
+            self._client.next_batch = ""
+            return None
+        raise Unavailable(f"the homeserver does not say what is new: {response.message}")
+
+    async def _room(self, room_id: str, timeline: Any, cursor: str) -> None:
+        events = list(timeline.events)
+        if timeline.limited and timeline.prev_batch:
+            events = await self._gap(room_id, timeline.prev_batch, cursor) + events
+        for event in events[self._arrival(events) :]:
+            await self._event(room_id, event)
+
+    def _arrival(self, events: list[Any]) -> int:
+        """Return where the account was invited or joined, if it was; what was said before was not said to it."""
+        for index in range(len(events) - 1, -1, -1):
+            source = getattr(events[index], "source", None) or {}
+            content = source.get("content") or {}
+            before = (source.get("unsigned") or {}).get("prev_content") or {}
+            if (source.get("type"), source.get("state_key")) != ("m.room.member", self._client.user_id):
+                continue
+            was, now = before.get("membership"), content.get("membership")
+            if now == "invite" or (now == "join" and was not in ("join", "invite")):
+                return index + 1
+        return 0
+
+    async def _gap(self, room_id: str, start: str, end: str) -> list[Any]:
+        """Return the events between two positions, oldest first."""
+        found: list[Any] = []
+        while len(found) < GAP_EVENTS:
+            page = await asked(self._client.room_messages(room_id, start, end, limit=100))
+            chunk = getattr(page, "chunk", None)
+            if chunk is None:
+                logger.warning("matrix: the messages that %s left out in %s cannot be had: %s", *self._names, page)
+                break
+            found += chunk
+            if not chunk or not page.end or page.end == start:
+                break
+            start = page.end
+        else:
+            logger.warning("matrix: of %s, events before the latest %d are skipped", room_id, GAP_EVENTS)
+        return found[::-1]
+
+    async def _event(self, room_id: str, event: Any) -> None:
+        from nio import MegolmEvent
+
+        if isinstance(event, MegolmEvent):
+            self._unreadable(room_id, event)
+            return
+        source = getattr(event, "source", None)
+        room = self._client.rooms.get(room_id)
+        if not isinstance(source, dict) or room is None:
+            return
+        inbound = read(source, self._facts(room, str(source.get("sender"))), self._recent)
+        if inbound is not None:
+            await self._stored(lambda: self._receive(inbound))
+
+    def _facts(self, room: MatrixRoom, sender: str) -> RoomFacts:
+        direct = room.joined_count <= 2
+        kind = ChatType.DIRECT if direct else ChatType.GROUP
+        address = Address(self._address.channel, room.room_id, self._address.account, kind)
+        name = None if direct else room.named_room_name()
+        return RoomFacts(address, self._client.user_id, name, room.user_name(sender), self._commands())
+
+    def _unreadable(self, room_id: str, event: Any) -> None:
+        first = not any(each.session_id == event.session_id for _, each in self._late.values())
+        self._late[event.event_id] = (room_id, event)
+        if len(self._late) > LATE_EVENTS:
+            self._late.pop(next(iter(self._late)))
+        if first:
+            how = "its key has not come" if self._client.olm else "set encryption: true for the account"
+            logger.warning("matrix: %s in %s cannot be read: %s", event.event_id, room_id, how)
+
+    async def _late_events(self) -> None:
+        """Take what can be decrypted now; a key may come after the message."""
+        from nio import EncryptionError
+
+        for event_id, (room_id, event) in list(self._late.items()) if self._client.olm else ():
+            key = (room_id, event.sender_key, event.session_id)
+            if self._client.olm.inbound_group_store.get(*key) is None:
+                continue
+            del self._late[event_id]
+            try:
+                await self._event(room_id, self._client.decrypt_event(event))
+            except EncryptionError as error:
+                logger.warning("matrix: %s in %s cannot be decrypted: %s", event_id, room_id, error)
+
+    async def _invites(self, response: SyncResponse) -> None:
+        """Join where somebody invites who may talk, or where the room is one that is answered."""
+        for room_id, info in response.rooms.invite.items():
+            inviter = next(
+                (
+                    each.sender
+                    for each in info.invite_state
+                    if getattr(each, "state_key", None) == self._client.user_id
+                    and getattr(each, "membership", None) == "invite"
+                ),
+                None,
+            )
+            if inviter is None:
+                continue
+            if await self._is_welcome(room_id, inviter):
+                await self._join(room_id)
+                continue
+            logger.info("matrix: the invitation of %s to %s is left", inviter, room_id)
+            while len(self._client.invited_rooms) > INVITES:
+                self._client.invited_rooms.pop(next(iter(self._client.invited_rooms)))
+
+    async def _is_welcome(self, room_id: str, inviter: str) -> bool:
+        """Ask the hub, by whose rules an invitation is an event like any other."""
+        names = [f"{self._address.channel}:user:{each}" for each in (inviter, self._client.user_id)]
+        for kind in (ChatType.DIRECT, ChatType.GROUP):
+            address = Address(self._address.channel, room_id, self._address.account, kind)
+            event = MembershipChanged(address, f"invite:{new_id()}", names[0], member=names[1], joined=True)
+            receipt = await self._stored(lambda: self._receive(event))  # noqa: B023  awaited at once
+            if receipt is not None and receipt.accepted:
+                return True
+        return False
+
+    async def _join(self, room_id: str) -> None:
+        response = await asked(self._client.join(room_id))
+        if not hasattr(response, "room_id") or response.room_id != room_id:
+            logger.warning("matrix: %s cannot be joined: %s", room_id, response.message)
+
+    async def _stored(self, work: Callable[[], Awaitable[Any]]) -> Any:
+        """Return what `work` returns, once the hub could store it."""
+        while True:
+            try:
+                return await work()
+            except InvalidRequest as error:
+                logger.warning("matrix: an event is not taken: %s", error)
+                return None
+            except HubError as error:
+                self._receive.disconnected(f"the hub cannot store what comes: {error}")
+                await self._clock.sleep(STORE_RETRY_S)
