@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from hub import __version__
-from hub.components.access import AccessComponent, AccessDependencies, LoginLink
+from hub.components.access import AccessComponent, AccessDependencies
 from hub.components.agents import AgentsComponent
 from hub.components.automation import AutomationComponent, AutomationComponentDependencies
+from hub.components.channels import ChannelsComponent
 from hub.components.clients import ClientDependencies, ClientsComponent
 from hub.components.component import Component, apply_to, stages_of
 from hub.components.config_watch import ConfigWatchComponent
@@ -92,14 +93,13 @@ class Hub:
         self.approvals, self.services, self.tools = tools.approvals, tools.services, tools.tools
         models = ModelsComponent(base)
         self.models = models.models
-        secrets = SecretsComponent(base, models=self.models)
         sessions = SessionsComponent(base, db=self.db)
         self.sessions = sessions.sessions
         agents = AgentsComponent(
             base, storage=storage, people=people, sessions=self.sessions, models=self.models, tools=self.tools
         )
-        self.agents, self.workspaces = agents.agents, agents.workspaces
-        self.runner, self.lanes = agents.runner, agents.lanes
+        self.agents, self.runner, self.lanes = agents.agents, agents.runner, agents.lanes
+        self.workspaces = agents.workspaces
         messaging = MessagingComponent(
             base,
             channels=self.channels,
@@ -153,15 +153,15 @@ class Hub:
             )
         )
         facts = clients.facts(self.integrations.statuses)
-        needs = AccessDependencies(self.gateway, self.db, token, facts, self._running, log)
-        access = self._access = AccessComponent(base, needs)
+        access = AccessComponent(base, AccessDependencies(self.gateway, self.db, token, facts, self._running, log))
+        self.login_link = access.login_link
 
         self.components: tuple[Component, ...] = (
             security,
             self._gateway,
             storage,
             access,
-            secrets,
+            SecretsComponent(base, models=self.models),
             tools,
             sessions,
             agents,
@@ -171,6 +171,7 @@ class Hub:
             memory,
             clients,
             messaging,
+            ChannelsComponent(base, self.channels, self.integrations, self.apply),
             automation,
             ConfigWatchComponent(base, apply=self.apply),
         )
@@ -194,10 +195,6 @@ class Hub:
     def language(self) -> str:
         """The home's language."""
         return self._base.language()
-
-    async def login_link(self) -> LoginLink:
-        """Return a fresh link that signs in to the dashboard once."""
-        return await self._access.login_link()
 
     async def start(
         self,

@@ -15,6 +15,7 @@ from hub.messaging.approval_messages import question
 from hub.tools.approval_rights import SCOPE
 from hub.tools.approvals import EVENT_APPROVAL_REQUESTED, EVENT_APPROVAL_RESOLVED
 from web.automations import live_topics as automation_topics, routes as automation_routes
+from web.channels import routes as channel_routes
 from web.chat import routes as chat_routes
 from web.chat.approvals_page import ApprovalsPage
 from web.chat.chat_page import ChatPage
@@ -45,12 +46,16 @@ if TYPE_CHECKING:
     from hub.config.store import ReloadResult
     from hub.hub import Hub
     from web.automations.page_set import AutomationPages
+    from web.channels.channels_page import ChannelsPage
     from web.developer.developer_page import DeveloperPage
     from web.memory.page_set import MemoryPages
 
 STOP_LIMIT_S = 2.0
 IN_RECOVERY = (home_routes.ENTRY, settings_routes.ENTRY)
-ENTRIES = (*IN_RECOVERY, chat_routes.ENTRY, automation_routes.ENTRY, memory_routes.ENTRY, developer_routes.ENTRY)
+ENTRIES = (
+    *(*IN_RECOVERY, chat_routes.ENTRY, automation_routes.ENTRY, channel_routes.ENTRY),
+    *(memory_routes.ENTRY, developer_routes.ENTRY),
+)
 
 
 class Dashboard:
@@ -119,11 +124,12 @@ class Dashboard:
         if self._live_chat is None:
             return routes
         automations, memory = LazyPages(self._load_automations), LazyPages(self._load_memory)
-        developer = LazyPages(self._load_developer)
+        developer, channels = LazyPages(self._load_developer), LazyPages(self._load_channels)
         self._unsubscribe += [
             *automation_topics.serve_topics(hub.bus, self._live, automations),
             *memory_topics.serve_topics(hub.bus, self._live, self._pulse),
             *developer_topics.serve_topics(hub.bus, self._live, developer),
+            *channel_routes.serve_topic(hub.bus, self._live, channels),
         ]
         return [
             *routes,
@@ -131,6 +137,7 @@ class Dashboard:
             *automation_routes.routes(automations),
             *memory_routes.routes(memory),
             *developer_routes.routes(developer),
+            *channel_routes.routes(channels),
         ]
 
     def _make_login(self) -> LoginPage:
@@ -185,6 +192,11 @@ class Dashboard:
         from web.developer.developer_page import make_developer_page
 
         return lambda: make_developer_page(self._hub, self._renderer, self._client, self._events)
+
+    def _load_channels(self) -> Callable[[], ChannelsPage]:
+        from web.channels.channels_page import ChannelsPage
+
+        return lambda: ChannelsPage(self._renderer, self._client)
 
     def _zone(self) -> ZoneInfo:
         return ZoneInfo(str(self._setting("time_zone", "UTC")))

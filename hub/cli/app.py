@@ -38,6 +38,7 @@ COMMANDS = {
     "template": "hub.cli.template",
     "config": "hub.cli.config",
     "integration": "hub.cli.integration",
+    "channels": "hub.cli.channels",
     "cron": "hub.cli.cron",
     "doctor": "hub.cli.doctor",
 }

@@ -6,6 +6,8 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import cast
 
+from msgspec.structs import replace
+
 from hub.components.agents import AgentsComponent
 from hub.components.component import Component
 from hub.components.foundation import Foundation
@@ -18,6 +20,7 @@ from hub.messaging.cursors import Cursors
 from hub.messaging.decide import MessagingSettings
 from hub.messaging.inbox import Inbox
 from hub.messaging.media_store import MediaStore, Transcribe
+from hub.messaging.outbound_policy import OutboxSettings
 from hub.messaging.outbox import Outbox
 from hub.messaging.queue import MessageQueue
 from hub.messaging.retention import prune_daily
@@ -59,9 +62,20 @@ class MessagingComponent(Component):
         self._runs = agents.tasks
         self._agents = agents.agents
         self._settings = self._configured()
+        self._sending = self._sending_configured()
         self.commands = Commands(base.language)
         add_session_commands(self.commands, sessions, agents.runner, models, people, base.language, agents.agents)
-        self.outbox = Outbox(db, channels, base.bus, base.clock, base.tasks, base.repairs)
+        self.outbox = Outbox(
+            db,
+            channels,
+            base.bus,
+            base.clock,
+            base.tasks,
+            base.repairs,
+            settings=lambda: replace(
+                self._sending, media_roots=tuple(agent.workspace for agent in agents.agents.all())
+            ),
+        )
         add_approval_commands(self.commands, approvals, base.language)
         ApprovalMessages(approvals, db, self.outbox, base.bus, base.language)
         self.router = Router(channels, agents.agents, people, lambda: self._settings)
@@ -81,6 +95,7 @@ class MessagingComponent(Component):
     async def apply(self, changed: frozenset[str]) -> None:
         """Take over the settings of messages."""
         self._settings = self._configured()
+        self._sending = self._sending_configured()
 
     def _configured(self) -> MessagingSettings:
         return MessagingSettings.from_config(self._base.section, self._base.language())
@@ -96,6 +111,9 @@ class MessagingComponent(Component):
             return await provider.transcribe(resolved.info.id, data, name)
 
         return transcribe
+
+    def _sending_configured(self) -> OutboxSettings:
+        return OutboxSettings.from_config(self._base.section("messages"), self._base.language())
 
     async def _start(self) -> None:
         await self.outbox.open()

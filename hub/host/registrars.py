@@ -20,6 +20,7 @@ from hub.messaging.access import AccessPolicy
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.commands import ChatCommand, Commands
 from hub.messaging.contract import Channel
+from hub.messaging.outbound_policy import OutboundPolicy
 from hub.models.registry import Factory, ModelRegistry
 from hub.nodes.contract import NodeTransport
 from hub.nodes.registry import NodeRegistry
@@ -34,7 +35,12 @@ class HostChannels:
         self._registry, self._registrations = registry, registrations
 
     async def add(
-        self, channel: Channel, access: AccessPolicy | None = None, *, home: bool = False
+        self,
+        channel: Channel,
+        access: AccessPolicy | None = None,
+        *,
+        home: bool = False,
+        outbound: OutboundPolicy | None = None,
     ) -> Callable[[], Any]:
         """Start a channel.
 
@@ -42,13 +48,14 @@ class HostChannels:
             channel: The channel.
             access: Who may talk through it; nobody but the owner without it.
             home: Whether the hub's own conversations (dashboard, command line, clients) are held on it.
+            outbound: How messages are written and sent; as `messages:` says without it.
 
         Raises:
             Conflict: That account of that channel is already logged in, or another channel is the home channel.
             InvalidRequest: Its text limit is too small for a sensible message.
         """
         self._registrations.require_open()
-        await self._registry.add(channel, access, home=home)
+        await self._registry.add(channel, access, home=home, outbound=outbound)
 
         async def remove() -> None:
             await self._registry.remove(channel.name, channel.account)

@@ -17,6 +17,7 @@ from hub.messaging.channel_receiver import ChannelReceiver, ReceiveAs
 from hub.messaging.chunking import SMALLEST_LIMIT
 from hub.messaging.contract import Channel, ChannelState, ChannelStatus
 from hub.messaging.cursors import Cursors
+from hub.messaging.outbound_policy import OutboundPolicy
 
 EVENT_CHANNEL_ADDED = "channel_added"
 EVENT_CHANNEL_REMOVED = "channel_removed"
@@ -30,6 +31,7 @@ class Attached(Struct, frozen=True):
     access: AccessPolicy
     capabilities: frozenset[Capability]
     receiver: ChannelReceiver
+    outbound: OutboundPolicy = OutboundPolicy()
 
     @property
     def status(self) -> ChannelStatus:
@@ -72,13 +74,21 @@ class ChannelRegistry:
         """Whether this is the channel of the hub's own conversations."""
         return name == self._home
 
-    async def add(self, channel: Channel, access: AccessPolicy | None = None, *, home: bool = False) -> None:
+    async def add(
+        self,
+        channel: Channel,
+        access: AccessPolicy | None = None,
+        *,
+        home: bool = False,
+        outbound: OutboundPolicy | None = None,
+    ) -> None:
         """Start a channel.
 
         Args:
             channel: The channel.
             access: The access rules; by default only the owner may talk through it.
             home: Whether the hub's own conversations are held on it, whose callers the gateway authenticates.
+            outbound: How messages are written and sent; by default as `messages:` says.
 
         Raises:
             Conflict: That account of that channel is already there, or another channel is the home channel.
@@ -98,7 +108,8 @@ class ChannelRegistry:
             raise RuntimeError("the inbox is not connected yet")
         capabilities = capabilities_of(channel)
         receiver = ChannelReceiver(channel, *self._inbox, self._clock, partial(self._status_changed, channel))
-        self._attached[key] = Attached(channel, access or AccessPolicy(), capabilities, receiver)
+        outbound = outbound or OutboundPolicy()
+        self._attached[key] = Attached(channel, access or AccessPolicy(), capabilities, receiver, outbound)
         try:
             await channel.start(receiver)
         except BaseException:

@@ -6,28 +6,40 @@ A fenced code block that is cut is closed in the one piece and opened again in t
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 
 from hub.messaging.contract import TextUnit
 
 _FENCE = re.compile(r"^(?P<mark>`{3,}|~{3,})(?P<info>[^\n`]*)$", re.MULTILINE)
+_Fence = tuple[str, str] | None
 _BREAKS = ("\n\n", "\n", ". ", "。", "! ", "? ", "！", "？", " ")
 _FENCE_ROOM = 40
 SMALLEST_LIMIT = 64
 
 
-def chunk(text: str, limit: int, unit: TextUnit = TextUnit.CHARACTERS) -> list[str]:
+class ChunkMode(StrEnum):
+    """Where a text is cut: only where it has to be, or at every blank line too."""
+
+    LENGTH = "length"
+    NEWLINE = "newline"
+
+
+def chunk(text: str, limit: int, unit: TextUnit = TextUnit.CHARACTERS, mode: ChunkMode = ChunkMode.LENGTH) -> list[str]:
     """Return `text` in pieces of at most `limit` units; nothing but white space at the cuts is lost.
 
     Args:
         text: The text to send.
         limit: The longest text a channel takes, at least 64.
         unit: What the channel counts.
+        mode: Whether every paragraph is a message of its own; a block of code is one paragraph.
 
     Raises:
         ValueError: The limit is too small to cut sensibly.
     """
     if limit < SMALLEST_LIMIT:
         raise ValueError(f"a text limit under {SMALLEST_LIMIT} cannot be kept")
+    if mode is ChunkMode.NEWLINE:
+        return [piece for each in paragraphs(text) for piece in chunk(each, limit, unit)]
     pieces: list[str] = []
     rest = text.strip()
     reopen = ""
@@ -38,7 +50,7 @@ def chunk(text: str, limit: int, unit: TextUnit = TextUnit.CHARACTERS) -> list[s
             break
         cut = _cut_at(rest, _fitting(rest, limit - _FENCE_ROOM // 4, unit), smallest=len(reopen) + 1)
         piece, rest = rest[:cut].rstrip(), rest[cut:].lstrip("\n") if reopen else rest[cut:].lstrip()
-        fence = _open_fence(piece)
+        fence = open_fence(piece)
         if fence is None:
             reopen = ""
         else:
@@ -47,6 +59,47 @@ def chunk(text: str, limit: int, unit: TextUnit = TextUnit.CHARACTERS) -> list[s
             reopen = f"{mark}{info}\n"
         pieces.append(piece)
     return pieces
+
+
+def paragraphs(text: str) -> list[str]:
+    """Return a text cut at its blank lines outside of fenced code."""
+    found: list[list[str]] = [[]]
+    fence: _Fence = None
+    for line in text.split("\n"):
+        if fence is None and not line.strip():
+            found.append([])
+            continue
+        if match := _FENCE.match(line):
+            fence = _after(fence, match)
+        found[-1].append(line)
+    return ["\n".join(lines) for lines in found if lines]
+
+
+def length(text: str, unit: TextUnit) -> int:
+    """Return how long a text is in the unit that a platform counts in."""
+    match unit:
+        case TextUnit.BYTES:
+            return len(text.encode(errors="replace"))
+        case TextUnit.UTF16:
+            return len(text.encode("utf-16-le", errors="replace")) // 2
+    return len(text)
+
+
+def open_fence(text: str) -> tuple[str, str] | None:
+    """Return mark and info of the code fence that is open at the end of `text`."""
+    current: _Fence = None
+    for match in _FENCE.finditer(text):
+        current = _after(current, match)
+    return current
+
+
+def _after(current: _Fence, match: re.Match[str]) -> _Fence:
+    """Return the fence that is open behind a line that looks like one."""
+    mark, info = match["mark"], match["info"].strip()
+    if current is None:
+        return mark[:10], info if len(info) <= _FENCE_ROOM // 2 else ""
+    closes = mark[0] == current[0][0] and len(mark) >= len(current[0]) and not info
+    return None if closes else current
 
 
 def _fitting(text: str, limit: int, unit: TextUnit) -> int:
@@ -66,15 +119,3 @@ def _cut_at(text: str, limit: int, smallest: int) -> int:
         if position >= max(smallest, limit // 4):
             return position + len(separator)
     return max(limit, smallest)
-
-
-def _open_fence(text: str) -> tuple[str, str] | None:
-    """Return mark and info of the code fence that is open at the end of `text`."""
-    current: tuple[str, str] | None = None
-    for match in _FENCE.finditer(text):
-        mark, info = match["mark"], match["info"].strip()
-        if current is None:
-            current = (mark[:10], info if len(info) <= _FENCE_ROOM // 2 else "")
-        elif mark[0] == current[0][0] and len(mark) >= len(current[0]) and not info:
-            current = None
-    return current

@@ -10,6 +10,7 @@ from hub.config.sections import CheckReport, CrossCheck, Section
 from hub.core.schema import All, In, Optional, Range, Required, Schema, boolean, ensure_list, integer, slug, string
 from hub.messaging.access import AccessPolicy, DmPolicy, GroupPolicy
 from hub.messaging.contract import ChatType
+from hub.messaging.outbound_policy import MESSAGE_SENDING_KEYS
 from hub.messaging.queue_policy import INBOUND_SCHEMA, QUEUE_SCHEMA
 from hub.sessions.keys import DEFAULT_AGENT
 
@@ -60,6 +61,7 @@ MESSAGES_SCHEMA = Schema(
             description="Days for which messages that were answered, refused or sent are kept beside the transcripts.",
         ): All(integer, Range(min=1, max=36_500)),
         Optional("media", default=dict, description="Attachments."): MEDIA_SCHEMA,
+        **MESSAGE_SENDING_KEYS,
         Optional("text_limit", default=TEXT_LIMIT, description="Characters of one message that are read."): All(
             integer, Range(min=1_000, max=1_000_000)
         ),

@@ -10,6 +10,7 @@ from hub.core.sql import SqlConnection
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.contract import Address, ClientMessage, InboundEvent, Receipt
 from hub.messaging.decide import Accept
+from hub.messaging.outgoing import Outgoing
 
 
 class MessageInbox(Protocol):
@@ -56,7 +57,7 @@ class ReplyOutbox(Protocol):
         self,
         connection: SqlConnection,
         address: Address,
-        text: str,
+        content: str | Outgoing,
         *,
         caused_by: str | None,
         session_key: str | None = None,
@@ -66,10 +67,12 @@ class ReplyOutbox(Protocol):
         """Write a reply inside the caller's transaction and return the ids of its parts."""
         ...
 
-    async def send(self, address: Address, text: str, context: Context, *, session_key: str | None = None) -> list[str]:
+    async def send(
+        self, address: Address, content: str | Outgoing, context: Context, *, session_key: str | None = None
+    ) -> list[str]:
         """Write a message and begin to send it; return the ids of its parts once they are on disk."""
         ...
 
     def notify(self, address: Address) -> None:
-        """Start sending pending messages of a chat."""
+        """Start sending queued messages of a chat."""
         ...

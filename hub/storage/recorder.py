@@ -20,6 +20,7 @@ KEPT: Mapping[str, tuple[str, ...]] = {
     ),
     "message_rejected": ("inbox_id", "channel", "account", "peer", "reason"),
     "message_sent": ("outbox_id", "channel", "account", "peer", "session_key", "run_id"),
+    "message_unknown": ("outbox_id", "channel", "peer", "error"),
     "message_dead": ("outbox_id", "channel", "peer", "error"),
     "run_started": ("run_id", "session_key", "agent_id", "model"),
     "run_finished": ("run_id", "session_key", "agent_id", "status", "stop", "error"),

@@ -28,6 +28,7 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     ("blueprint", "update"): ["mine/ring.yaml"],
     **{("integration", name): ["notes"] for name in ("reload", "enable", "disable")},
     ("call",): ["health"],
+    **{("channels", name): ["telegram"] for name in ("add", "login", "remove", "test")},
     ("chat",): ["hello"],
     ("cron", "edit"): ["morning", "--name", "Morning"],
     **{("cron", name): ["morning"] for name in ("remove", "run")},
@@ -62,7 +63,18 @@ NEEDS_HUB = {
         path
         for path in COMMANDS
         if path[0]
-        in {"automation", "blueprint", "cron", "event", "integration", "memory", "script", "service", "state"}
+        in {
+            "automation",
+            "blueprint",
+            "channels",
+            "cron",
+            "event",
+            "integration",
+            "memory",
+            "script",
+            "service",
+            "state",
+        }
     ),
     ("call",),
     ("chat",),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hub.messaging.access import AccessPolicy, DmPolicy, GroupPolicy
+from tests.messaging.outbox_bench import Bench, outbox_bench
 from tests.messaging.post import Post
 from tests.servers.openai_server import OpenAIServer
 
@@ -20,3 +21,9 @@ async def post(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[Pos
     await post.open()
     yield post
     await post.close()
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+    async with outbox_bench(tmp_path) as bench:
+        yield bench

@@ -1,139 +1,47 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import time
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.core.clock import Clock
 from hub.core.context import system_context
-from hub.core.events import EventBus
-from hub.core.repairs import Repairs
+from hub.core.errors import Conflict, HubError, NotFound, Unavailable
+from hub.core.sql import SqlConnection
 from hub.core.tasks import TaskOwner
-from hub.messaging.channels import ChannelRegistry
 from hub.messaging.contract import (
     Address,
     ChannelLimits,
     Delivery,
     DeliveryState,
-    Inbound,
     OutboundMessage,
-    Receipt,
     Receiver,
 )
-from hub.messaging.cursors import Cursors
-from hub.messaging.outbox import ATTEMPT_LIMIT, BACKOFF_LIMIT_S, Outbox, backoff_s
-from hub.storage.database import Database
-from hub.storage.migrations import HUB_MIGRATIONS
-
-DELIVERED = Delivery(DeliveryState.DELIVERED, platform_ids=("1",))
+from hub.messaging.outbound_policy import ATTEMPTS, DeliveryRetry
+from hub.messaging.outbox import Outbox
+from tests.messaging.outbox_bench import DELIVERED, Bench, Platform
 
 
-@dataclass
-class Platform:
-    """A channel whose platform answers as it is told."""
-
-    name: str = "test"
-    account: str = "default"
-    limits: ChannelLimits = field(default_factory=lambda: ChannelLimits(text=100))
-    answers: list[Delivery] = field(default_factory=list)
-    sent: list[OutboundMessage] = field(default_factory=list)
-    blocked: dict[str, asyncio.Event] = field(default_factory=dict)
-
-    async def start(self, receive: Receiver) -> None:
-        pass
-
-    async def stop(self) -> None:
-        pass
-
-    async def send(self, message: OutboundMessage) -> Delivery:
-        if message.address.peer in self.blocked:
-            await self.blocked[message.address.peer].wait()
-        self.sent.append(message)
-        return self.answers.pop(0) if self.answers else DELIVERED
-
-    async def probe(self) -> dict[str, Any]:
-        return {}
-
-
-class Fast(Clock):
-    """A clock on which waits take no time and are written down."""
-
-    def __init__(self) -> None:
-        self.waits: list[float] = []
-
-    async def sleep_until(self, when: float) -> None:
-        left = when - self.time()
-        if left > 0.5:
-            self.waits.append(left)
-
-
-@dataclass
-class Bench:
-    """An outbox over a real database."""
-
-    db: Database
-    bus: EventBus
-    channels: ChannelRegistry
-    outbox: Outbox
-    repairs: Repairs
-    clock: Fast
-
-    async def states(self) -> dict[str, int]:
-        return await self.outbox.counts()
-
-    async def until(self, holds: Callable[[dict[str, int]], bool]) -> dict[str, int]:
-        async with asyncio.timeout(10):
-            while True:
-                states = await self.states()
-                if holds(states):
-                    return states
-                await asyncio.sleep(0.005)
-
-
-async def receive(inbound: Inbound, context: Any) -> Receipt:
-    return Receipt("1", accepted=True)
-
-
-@pytest.fixture
-async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
-    tasks = TaskOwner("test")
-    bus = EventBus(tasks)
-    db = Database(tmp_path / "hub.db", HUB_MIGRATIONS)
-    await db.open()
-    clock, repairs = Fast(), Repairs(bus)
-    channels = ChannelRegistry(bus, clock, repairs)
-    channels.connect(receive, Cursors(db))
-    outbox = Outbox(db, channels, bus, clock, tasks, repairs)
-    await outbox.open()
-    yield Bench(db, bus, channels, outbox, repairs, clock)
-    await outbox.close()
-    await tasks.cancel_all()
-    await db.close()
-
-
-async def test_a_long_text_is_sent_in_pieces_in_order_and_marked_delivered(bench: Bench) -> None:
+async def test_a_long_text_is_sent_in_pieces_in_order_and_marked_sent(bench: Bench) -> None:
     platform = Platform()
     await bench.channels.add(platform)
 
     await bench.outbox.send(Address("test", "1"), "one two three " * 30, system_context())
-    states = await bench.until(lambda states: set(states) == {"delivered"})
+    states = await bench.until(lambda states: set(states) == {"sent"})
 
-    assert states["delivered"] > 3
+    assert states["sent"] > 3
     assert " ".join(message.text for message in platform.sent).split() == ["one", "two", "three"] * 30
 
 
 async def test_what_is_written_while_a_channel_is_away_is_sent_when_it_comes(bench: Bench) -> None:
     platform = Platform()
     await bench.outbox.send(Address("test", "1"), "hello", system_context())
-    assert await bench.states() == {"pending": 1}
+    assert await bench.states() == {"queued": 1}
 
     await bench.channels.add(platform)
-    await bench.until(lambda states: states.get("delivered") == 1)
+    await bench.until(lambda states: states.get("sent") == 1)
 
     assert [message.text for message in platform.sent] == ["hello"]
 
@@ -143,7 +51,7 @@ async def test_a_transient_failure_is_tried_again_not_before_the_platform_asked(
     await bench.channels.add(platform)
 
     await bench.outbox.send(Address("test", "1"), "hello", system_context())
-    await bench.until(lambda states: states.get("delivered") == 1)
+    await bench.until(lambda states: states.get("sent") == 1)
 
     assert len(platform.sent) == 2
     assert platform.sent[0].id == platform.sent[1].id
@@ -162,13 +70,13 @@ async def test_a_permanent_refusal_is_kept_told_and_not_tried_again(bench: Bench
 
 
 async def test_a_platform_that_never_takes_it_ends_in_a_dead_letter(bench: Bench) -> None:
-    platform = Platform(answers=[Delivery(DeliveryState.TRANSIENT, error="down")] * (ATTEMPT_LIMIT + 5))
+    platform = Platform(answers=[Delivery(DeliveryState.TRANSIENT, error="down")] * (ATTEMPTS + 5))
     await bench.channels.add(platform)
 
     await bench.outbox.send(Address("test", "1"), "hello", system_context())
     await bench.until(lambda states: states.get("dead") == 1)
 
-    assert len(platform.sent) == ATTEMPT_LIMIT
+    assert len(platform.sent) == ATTEMPTS
 
 
 async def test_an_unknown_delivery_is_never_sent_again_by_itself_and_the_owner_is_told(bench: Bench) -> None:
@@ -187,7 +95,7 @@ async def test_a_channel_that_shows_the_same_id_once_gets_an_unknown_delivery_ag
     await bench.channels.add(platform)
 
     await bench.outbox.send(Address("test", "1"), "hello", system_context())
-    await bench.until(lambda states: states.get("delivered") == 1)
+    await bench.until(lambda states: states.get("sent") == 1)
 
     assert len({message.id for message in platform.sent}) == 1
 
@@ -199,11 +107,11 @@ async def test_one_blocked_chat_blocks_no_other(bench: Bench) -> None:
 
     await bench.outbox.send(Address("test", "slow"), "first", system_context())
     await bench.outbox.send(Address("test", "quick"), "second", system_context())
-    await bench.until(lambda states: states.get("delivered") == 1)
+    await bench.until(lambda states: states.get("sent") == 1)
     assert [message.text for message in platform.sent] == ["second"]
 
     gate.set()
-    await bench.until(lambda states: states.get("delivered") == 2)
+    await bench.until(lambda states: states.get("sent") == 2)
 
 
 async def test_order_is_kept_within_a_chat_while_one_is_tried_again(bench: Bench) -> None:
@@ -212,7 +120,7 @@ async def test_order_is_kept_within_a_chat_while_one_is_tried_again(bench: Bench
 
     for text in ("first", "second", "third"):
         await bench.outbox.send(Address("test", "1"), text, system_context())
-    await bench.until(lambda states: states.get("delivered") == 3)
+    await bench.until(lambda states: states.get("sent") == 3)
 
     assert [message.text for message in platform.sent] == ["first", "first", "second", "third"]
 
@@ -241,10 +149,172 @@ async def test_a_channel_that_raises_loses_no_message(bench: Bench) -> None:
     assert await bench.until(lambda states: states.get("unknown") == 1) == {"unknown": 1}
 
 
+@dataclass
+class Archive(Platform):
+    """A platform that has no keys, but a history."""
+
+    history: list[Delivery | HubError | None] = field(default_factory=list)
+    looked_up: list[OutboundMessage] = field(default_factory=list)
+
+    async def find(self, message: OutboundMessage, since: float) -> Delivery | None:
+        self.looked_up.append(message)
+        found = self.history.pop(0) if self.history else None
+        if isinstance(found, HubError):
+            raise found
+        return found
+
+
+async def test_an_unknown_delivery_is_looked_up_where_there_is_a_history(bench: Bench) -> None:
+    archive = Archive(answers=[Delivery(DeliveryState.UNKNOWN)], history=[Unavailable("busy"), DELIVERED])
+    await bench.channels.add(archive)
+
+    ids = await bench.outbox.send(Address("test", "1"), "hello", system_context())
+    await bench.until(lambda states: states.get("sent") == 1)
+
+    assert (len(archive.sent), len(archive.looked_up)) == (1, 2)
+    assert (await bench.outbox.get(ids[0])).platform_ids == ("1",)
+
+
+async def test_what_the_history_does_not_have_is_sent_again(bench: Bench) -> None:
+    archive = Archive(answers=[Delivery(DeliveryState.UNKNOWN)])
+    await bench.channels.add(archive)
+
+    await bench.outbox.send(Address("test", "1"), "hello", system_context())
+    await bench.until(lambda states: states.get("sent") == 1)
+
+    assert (len(archive.sent), len(archive.looked_up)) == (2, 1)
+
+
+async def test_a_history_that_cannot_be_read_leaves_the_message_unknown(bench: Bench) -> None:
+    archive = Archive(answers=[Delivery(DeliveryState.UNKNOWN)], history=[Unavailable("down")] * (ATTEMPTS + 1))
+    await bench.channels.add(archive)
+
+    await bench.outbox.send(Address("test", "1"), "hello", system_context())
+    await bench.until(lambda states: states.get("unknown") == 1)
+
+    assert len(archive.sent) == 1
+
+
+async def _interrupted(bench: Bench, *texts: str) -> None:
+    """Leave the first message as a crash leaves one that was being sent."""
+    first, *_ = [await bench.outbox.send(Address("test", "1"), text, system_context()) for text in texts]
+    await bench.db.write(
+        lambda connection: connection.execute("UPDATE outbox SET state = 'sending' WHERE id = ?", (first[0],))
+    )
+    await bench.outbox.close()
+
+
+async def test_after_a_crash_a_history_is_looked_into_before_anything_else_is_sent(bench: Bench) -> None:
+    await _interrupted(bench, "first", "second")
+    archive = Archive()
+
+    await bench.outbox.open()
+    await bench.channels.add(archive)
+    await bench.until(lambda states: states.get("sent") == 2)
+
+    assert [message.text for message in archive.looked_up] == ["first"]
+    assert [message.text for message in archive.sent] == ["first", "second"]
+
+
+async def test_after_a_crash_a_platform_without_keys_and_history_gets_only_what_follows(bench: Bench) -> None:
+    await _interrupted(bench, "first", "second")
+    platform = Platform()
+
+    await bench.outbox.open()
+    await bench.channels.add(platform)
+    states = await bench.until(lambda states: states.get("sent") == 1)
+
+    assert states == {"sent": 1, "unknown": 1}
+    assert [message.text for message in platform.sent] == ["second"]
+
+
+async def test_while_a_channel_is_cut_off_no_number_of_attempts_ends_a_message(bench: Bench) -> None:
+    class CutOff(Platform):
+        async def start(self, receive: Receiver) -> None:
+            receive.disconnected("no network")
+
+    down = Delivery(DeliveryState.TRANSIENT, error="no network")
+    platform = CutOff(answers=[down] * (ATTEMPTS * 3))
+    await bench.channels.add(platform)
+
+    await bench.outbox.send(Address("test", "1"), "hello", system_context())
+    await bench.until(lambda states: states.get("sent") == 1)
+
+    assert len(platform.sent) == ATTEMPTS * 3 + 1
+    assert max(bench.clock.waits) <= 61
+
+
+async def test_what_waited_for_three_days_is_not_sent_any_more(bench: Bench) -> None:
+    await bench.outbox.send(Address("test", "1"), "old", system_context())
+    await bench.db.write(lambda connection: connection.execute("UPDATE outbox SET created_ms = 1"))
+    platform = Platform()
+
+    await bench.channels.add(platform)
+    await bench.until(lambda states: states.get("dead") == 1)
+
+    assert platform.sent == []
+    assert "72 hours" in bench.repairs.all()[0].text
+
+
+async def test_a_dead_message_is_tried_again_by_hand_and_the_repair_goes(bench: Bench) -> None:
+    platform = Platform(answers=[Delivery(DeliveryState.PERMANENT, error="blocked")])
+    await bench.channels.add(platform)
+    [id] = await bench.outbox.send(Address("test", "1"), "hello", system_context())
+    [row] = await bench.outbox.outcome([id], timeout_s=5)
+    assert (row.state, row.error) == ("dead", "blocked")
+
+    await bench.outbox.retry(id)
+    [row] = await bench.outbox.outcome([id], timeout_s=5)
+
+    assert row.state == "sent"
+    assert bench.repairs.all() == []
+    with pytest.raises(Conflict, match="sent"):
+        await bench.outbox.retry(id)
+
+
+async def test_a_dropped_message_is_not_sent_and_gone(bench: Bench) -> None:
+    [id] = await bench.outbox.send(Address("test", "1"), "hello", system_context())
+    await bench.outbox.drop(id)
+    platform = Platform()
+
+    await bench.channels.add(platform)
+
+    assert await bench.states() == {}
+    with pytest.raises(NotFound, match="no message"):
+        await bench.outbox.drop(id)
+
+
+async def test_five_thousand_messages_to_a_hundred_chats_drain_in_order_past_one_that_fails(bench: Bench) -> None:
+    class Failing(Platform):
+        async def send(self, message: OutboundMessage) -> Delivery:
+            if message.address.peer == "0":
+                return Delivery(DeliveryState.TRANSIENT, error="down", retry_after_s=1_000.0)
+            return await super().send(message)
+
+    bench.clock.stopped_from = 500.0
+    platform = Failing()
+
+    def fill(connection: SqlConnection) -> None:
+        for number in range(5_000):
+            bench.outbox.insert(connection, Address("test", str(number % 100)), str(number), caused_by=None)
+
+    await bench.db.write(fill)
+    began = time.monotonic()
+    await bench.channels.add(platform)
+    states = await bench.until(lambda states: states.get("sent") == 4_950)
+
+    assert states == {"sent": 4_950, "queued": 50}
+    assert time.monotonic() - began < 15
+    for peer in range(1, 100):
+        mine = [int(message.text) for message in platform.sent if message.address.peer == str(peer)]
+        assert mine == list(range(peer, 5_000, 100))
+
+
 @given(attempts=st.integers(1, 100), asked=st.none() | st.floats(0, 10_000), jitter=st.floats(0, 1))
 def test_waits_grow_are_bounded_and_never_shorter_than_asked(attempts: int, asked: float | None, jitter: float) -> None:
-    wait = backoff_s(attempts, asked, jitter)
+    retry = DeliveryRetry()
+    wait = retry.delay_s(attempts, asked, jitter)
 
     assert wait >= (asked or 0)
-    assert wait <= max(BACKOFF_LIMIT_S * 1.3, asked or 0)
-    assert backoff_s(attempts + 1, asked, jitter) >= wait
+    assert wait <= max(retry.max_delay_s * 1.3, asked or 0)
+    assert retry.delay_s(attempts + 1, asked, jitter) >= wait

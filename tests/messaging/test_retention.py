@@ -24,7 +24,7 @@ async def test_old_words_go_and_a_message_is_still_handled_once(post: Post, open
     first = await post.said("a secret wish", "m1")
     await post.said("/whoami", "m2")
     await post.until(lambda: len(post.pigeons.sent) == 2)
-    await post.until_counts(delivered=2)
+    await post.until_counts(sent=2)
 
     await post.house.db.write(lambda connection: prune(connection, FUTURE_MS))
 
@@ -58,7 +58,7 @@ async def test_what_is_still_to_be_answered_or_sent_stays(post: Post, openai_ser
 
 async def test_what_is_young_stays(post: Post) -> None:
     await post.said("hello", "m1")
-    await post.until_counts(delivered=1)
+    await post.until_counts(sent=1)
 
     await post.house.db.write(lambda connection: prune(connection, 1))
 

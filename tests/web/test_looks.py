@@ -14,6 +14,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 REPOSITORY = Path(__file__).parents[2]
 PAGES = [
+    "/channels",
     "/chat",
     "/chat/sessions",
     "/overview",

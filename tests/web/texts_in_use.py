@@ -55,6 +55,7 @@ def texts_of_modules() -> Iterator[str]:
     yield texts.REQUIRED
     for table in (
         texts.INTEGRATION_STATES,
+        texts.CHANNEL_STATES,
         texts.RUN_ENDS,
         texts.ACTIVITY,
         texts.APPROVAL_KINDS,

@@ -18,12 +18,20 @@ INTEGRATION_STATES = {
     "unloaded": "not loaded",
 }
 
+CHANNEL_STATES = {
+    "connecting": "connecting",
+    "connected": "connected",
+    "disconnected": "not connected, trying again",
+    "failed": "does not work",
+}
+
 RUN_END = "run_finished"
 RUN_ENDS = {"ok": "Answered", "error": "Failed", "aborted": "Stopped", "timeout": "Took too long"}
 
 ACTIVITY = {
     "message_received": "Message received",
     "message_rejected": "Message refused",
+    "message_unknown": "Message may not have arrived",
     "message_dead": "Message could not be delivered",
     "config_changed": "Configuration changed",
 }

@@ -60,7 +60,7 @@ async def test_an_answer_is_announced_where_the_owner_wrote_last(desk: Desk) -> 
 
     answer = await desk.call("agent.run", {"message": "greet me", "announce": "last"}, key="run:0")
     await desk.call("agent.run", {"message": "greet me", "announce": "last"}, key="run:0")
-    await desk.post.until_counts(delivered=2)
+    await desk.post.until_counts(sent=2)
 
     assert answer["announced"] is True
     assert desk.pigeons.texts() == ["ok", "ok"]
@@ -185,7 +185,7 @@ async def test_a_run_that_a_crash_cut_off_is_taken_up_and_announced_once(
     second = Desk(tmp_path / "home", openai_server.base_url, first.pigeons)
     await second.open()
     answers = [await second.call("agent.run", data, key="run:0") for _ in range(2)]
-    await second.post.until_counts(delivered=1)
+    await second.post.until_counts(sent=1)
     await second.close()
 
     assert answers[0]["reply"] == "ok"

@@ -50,7 +50,7 @@ async def test_an_alert_is_sent_once_a_day(desk: Desk, openai_server: OpenAIServ
     await desk.post.until(lambda: desk.pigeons.texts("42") == ["The door is open!"])
 
     assert (first["status"], again["status"], again["delivered"]) == ("alert", "duplicate", False)
-    await desk.post.until_counts(delivered=1)
+    await desk.post.until_counts(sent=1)
     assert [(event.data["status"], event.data["to"]) for event in told] == [("alert", "42"), ("duplicate", "42")]
     assert "Told already" in str(openai_server.requests()[-1]["body"]["messages"])
 
@@ -64,7 +64,7 @@ async def test_the_same_key_beats_once(desk: Desk, openai_server: OpenAIServer) 
 
     assert len(openai_server.requests()) == 1
     assert (await remembered(desk)).beats == 1
-    await desk.post.until_counts(delivered=1)
+    await desk.post.until_counts(sent=1)
 
 
 async def test_an_empty_model_is_the_agents_own(desk: Desk, openai_server: OpenAIServer) -> None:

@@ -59,7 +59,7 @@ async def test_the_same_key_sends_once(desk: Desk) -> None:
     first = await desk.call("message.send", data, key="run:1")
     again = await desk.call("message.send", data, key="run:1")
     other = await desk.call("message.send", data, key="run:2")
-    await desk.post.until_counts(delivered=2)
+    await desk.post.until_counts(sent=2)
 
     assert first["message_ids"] == again["message_ids"] != other["message_ids"]
     assert desk.pigeons.texts("42") == ["news", "news"]

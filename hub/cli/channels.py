@@ -1,0 +1,223 @@
+"""`homarus channels`: list the accounts of chat platforms, try them, add and remove them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hub.cli.client import HubClient
+from hub.cli.exits import CommandFailed, Exit
+from hub.cli.groups import Group
+from hub.cli.options import home_option, json_option, print_json, print_table
+
+CALL_LIMIT_S = 90.0
+DEFAULT_ACCOUNT = "default"
+_CHANNEL = click.argument("channel", metavar="CHANNEL")
+_ACCOUNT = click.option("--account", default=DEFAULT_ACCOUNT, show_default=True, help="Name of the account.")
+
+
+@click.group("channels", cls=Group)
+def command() -> None:
+    """List, try, add and remove the accounts of chat platforms.
+
+    Example:
+      homarus channels add telegram
+      homarus channels status
+    """
+
+
+@command.command("list")
+@home_option
+@json_option
+def list_(home: Path, as_json: bool) -> None:
+    """List the accounts, and the channels that can be added.
+
+    Example:
+      homarus channels list --json
+    """
+    client = HubClient(home)
+    accounts = _accounts(client.call("channels.status"))
+    kinds = HubClient(home).call("channels.kinds")["channels"]
+    if as_json:
+        print_json({"accounts": accounts, "available": [each["channel"] for each in kinds]})
+        return
+    print_table(
+        [(each["channel"], each["accountId"], each["name"] or "", each["state"]) for each in accounts],
+        ("channel", "account", "as", "state"),
+    )
+    click.echo("\nTo add: " + ", ".join(each["channel"] for each in kinds))
+
+
+@command.command("status")
+@click.argument("channel", metavar="[CHANNEL]", required=False)
+@home_option
+@json_option
+@click.pass_context
+def status(ctx: click.Context, channel: str | None, home: Path, as_json: bool) -> None:
+    """Show how the accounts are doing. Exits 1 when one is not connected.
+
+    Example:
+      homarus channels status telegram
+    """
+    _show(ctx, home, channel, as_json=as_json, probe=False)
+
+
+@command.command("probe")
+@click.argument("channel", metavar="[CHANNEL]", required=False)
+@home_option
+@json_option
+@click.pass_context
+def probe(ctx: click.Context, channel: str | None, home: Path, as_json: bool) -> None:
+    """Ask the platforms whether they can be reached. Exits 1 when one cannot.
+
+    Example:
+      homarus channels probe
+    """
+    _show(ctx, home, channel, as_json=as_json, probe=True)
+
+
+@command.command("test")
+@_CHANNEL
+@_ACCOUNT
+@home_option
+@json_option
+@click.pass_context
+def test(ctx: click.Context, channel: str, account: str, home: Path, as_json: bool) -> None:
+    """Try one account: whether the platform answers, and as whom the account is known there.
+
+    Example:
+      homarus channels test telegram
+    """
+    found = HubClient(home).call("channels.probe", {"channel": channel, "account": account}, timeout_s=CALL_LIMIT_S)
+    if as_json:
+        print_json(found)
+    else:
+        click.echo("\n".join(f"{key}: {value}" for key, value in found.items()))
+    ctx.exit(Exit.OK if found.get("ok") else Exit.FINDINGS)
+
+
+@command.command("add")
+@_CHANNEL
+@_ACCOUNT
+@click.option("--set", "given", multiple=True, metavar="FIELD=VALUE", help="Value of a field, instead of being asked.")
+@home_option
+@json_option
+def add(channel: str, account: str, given: tuple[str, ...], home: Path, as_json: bool) -> None:
+    """Add an account: asks for what the platform needs, tries it, and keeps it when it works.
+
+    Secrets go into secrets.yaml.
+
+    Example:
+      homarus channels add telegram
+      homarus channels add telegram --account work --set token=123:ABC
+    """
+    kinds = HubClient(home).call("channels.kinds")["channels"]
+    kind = next((each for each in kinds if each["channel"] == channel), None)
+    if kind is None:
+        there = ", ".join(each["channel"] for each in kinds)
+        raise CommandFailed(f"There is no channel {channel!r} to add; there are: {there}", Exit.USAGE)
+    values = _given(given)
+    if account != DEFAULT_ACCOUNT:
+        values["account"] = account
+    for field in kind["fields"]:
+        if field["required"] and field["name"] not in values:
+            values[field["name"]] = click.prompt(_question(field), hide_input=field["secret"])
+    _put(home, channel, values, as_json=as_json)
+
+
+@command.command("login")
+@_CHANNEL
+@_ACCOUNT
+@click.option("--set", "given", multiple=True, metavar="FIELD=VALUE", help="Value of a field, instead of being asked.")
+@home_option
+@json_option
+def login(channel: str, account: str, given: tuple[str, ...], home: Path, as_json: bool) -> None:
+    """Give an account new credentials, such as a new token, and try them; the old ones stay if they do not work.
+
+    Example:
+      homarus channels login telegram
+    """
+    values = _given(given)
+    for field in HubClient(home).call("channels.credentials", {"channel": channel, "account": account})["fields"]:
+        if field["name"] not in values:
+            values[field["name"]] = click.prompt(_question(field), hide_input=True)
+    found = HubClient(home).call(
+        "channels.login", {"channel": channel, "account": account, "credentials": values}, timeout_s=CALL_LIMIT_S
+    )["account"]
+    _tell(channel, found, as_json=as_json)
+
+
+@command.command("remove")
+@_CHANNEL
+@_ACCOUNT
+@home_option
+@json_option
+def remove(channel: str, account: str, home: Path, as_json: bool) -> None:
+    """Log an account out and take it out of the configuration.
+
+    Example:
+      homarus channels remove telegram --account work
+    """
+    HubClient(home).call("channels.remove", {"channel": channel, "account": account}, timeout_s=CALL_LIMIT_S)
+    if as_json:
+        print_json({"channel": channel, "account": account, "removed": True})
+        return
+    click.echo(f"{channel} ({account}) is removed; its secrets stay in secrets.yaml.")
+
+
+def _put(home: Path, channel: str, values: Mapping[str, Any], *, as_json: bool) -> None:
+    found = HubClient(home).call("channels.add", {"channel": channel, "account": values}, timeout_s=CALL_LIMIT_S)
+    _tell(channel, found["account"], as_json=as_json)
+
+
+def _tell(channel: str, account: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(account)
+        return
+    who = f" as {account['name']}" if account["name"] else ""
+    click.echo(f"{channel} ({account['accountId']}) is connected{who}.")
+
+
+def _given(pairs: tuple[str, ...]) -> dict[str, str]:
+    values = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise CommandFailed(f"--set takes FIELD=VALUE, not {pair!r}", Exit.USAGE)
+        values[name] = value
+    return values
+
+
+def _question(field: Mapping[str, Any]) -> str:
+    return f"{field['name']} ({field['description'].rstrip('.')})" if field["description"] else str(field["name"])
+
+
+def _show(ctx: click.Context, home: Path, channel: str | None, *, as_json: bool, probe: bool) -> None:
+    params = {"probe": probe, **({"channel": channel} if channel else {})}
+    accounts = _accounts(HubClient(home).call("channels.status", params, timeout_s=CALL_LIMIT_S))
+    if as_json:
+        print_json(accounts)
+    elif not accounts:
+        click.echo("No account is configured; `homarus channels add CHANNEL` adds one.")
+    else:
+        print_table([_row(each) for each in accounts], ("channel", "account", "as", "state", "heard from", ""))
+    works = all(each["probe"].get("ok") if probe else each["connected"] for each in accounts)
+    ctx.exit(Exit.OK if works else Exit.FINDINGS)
+
+
+def _row(account: Mapping[str, Any]) -> tuple[str, ...]:
+    heard = account["lastEventAt"]
+    error = account["lastError"] or ""
+    if "probe" in account:
+        error = "reached" if account["probe"].get("ok") else str(account["probe"].get("error") or error)
+    since = "" if heard is None else f"{max(0, round(time.time() - heard / 1000))} s ago"
+    return (account["channel"], account["accountId"], account["name"] or "", account["state"], since, error)
+
+
+def _accounts(status: Mapping[str, Any]) -> list[dict[str, Any]]:
+    accounts = status["channelAccounts"]
+    return [{"channel": channel, **each} for channel in status["channelOrder"] for each in accounts[channel]]

@@ -1,0 +1,34 @@
+"""The accounts of channels, as people manage them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+
+from hub.components.component import Component
+from hub.components.foundation import Foundation
+from hub.config.store import ReloadResult
+from hub.gateway.calls.contract import Method
+from hub.gateway.methods.channels import ChannelMethods
+from hub.integration.manager import IntegrationManager
+from hub.messaging.channel_accounts import ChannelAccounts
+from hub.messaging.channels import ChannelRegistry
+
+
+class ChannelsComponent(Component):
+    """Lists, probes, adds and removes accounts."""
+
+    name = "channels"
+
+    def __init__(
+        self,
+        base: Foundation,
+        channels: ChannelRegistry,
+        integrations: IntegrationManager,
+        apply: Callable[[ReloadResult], Awaitable[None]],
+    ) -> None:
+        self._base = base
+        self._accounts = ChannelAccounts(base.config, channels, integrations, base.bus, apply)
+
+    def methods(self) -> Iterable[Method]:
+        """Return `channels.*`."""
+        return ChannelMethods(self._accounts, self._base.clock.time).methods()

@@ -1,0 +1,379 @@
+"""The accounts of channels: which are configured and how they are doing, and adding one with a live test."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from msgspec.structs import asdict
+
+from hub.config.edit import set_value
+from hub.config.files import SECRETS_FILE
+from hub.config.sections import SchemaProblem
+from hub.config.spans import Tagged
+from hub.config.store import ConfigStore, ReloadResult
+from hub.config.suggest import did_you_mean
+from hub.core.errors import Conflict, HubError, InvalidRequest, NotFound
+from hub.core.events import EventBus
+from hub.core.json_schema import to_json_schema
+from hub.core.schema import as_list
+from hub.integration.manager import EVENT_INTEGRATION_CHANGED, IntegrationManager
+from hub.integration.status import IntegrationState
+from hub.messaging.channels import EVENT_CHANNEL_STATUS, ChannelRegistry
+from hub.messaging.contract import ChannelState
+
+CONNECT_LIMIT_S = 25.0
+"""How long a new account may take to reach its platform."""
+PROBE_LIMIT_S = 20.0
+KIND = "channel"
+"""What the manifest of an integration with a channel says that it is."""
+DEFAULT_ACCOUNT = "default"
+
+_NO_NAME = re.compile(r"[^a-z0-9]+")
+
+Apply = Callable[[ReloadResult], Awaitable[None]]
+
+
+class ChannelAccounts:
+    """Lists and probes the accounts of channels, adds them to the configuration and removes them.
+
+    Args:
+        config: The configuration, and its files.
+        channels: Those that are logged in.
+        integrations: What brings channels.
+        apply: Puts a changed configuration into force.
+    """
+
+    def __init__(
+        self,
+        config: ConfigStore,
+        channels: ChannelRegistry,
+        integrations: IntegrationManager,
+        bus: EventBus,
+        apply: Apply,
+    ) -> None:
+        self._config = config
+        self._channels = channels
+        self._integrations = integrations
+        self._bus = bus
+        self._apply = apply
+        self._changing = asyncio.Lock()
+
+    def all(self) -> list[dict[str, Any]]:
+        """Return every account that is configured or logged in, by channel and name, and how it is doing."""
+        found: dict[tuple[str, str], dict[str, Any]] = {}
+        for domain in self._domains():
+            for name in self._configured(domain):
+                found[domain, name] = self._down(domain, name)
+        for attached in self._channels.all():
+            channel = attached.channel
+            if self._channels.is_home(channel.name):
+                continue
+            found[channel.name, channel.account] = {
+                **self._named(channel.name, channel.account),
+                **asdict(attached.status),
+                "capabilities": sorted(attached.capabilities),
+            }
+        return [found[key] for key in sorted(found)]
+
+    async def probe(self, channel: str, account: str = DEFAULT_ACCOUNT) -> dict[str, Any]:
+        """Ask a platform whether it can be reached, and as whom; errors are in the answer.
+
+        Raises:
+            NotFound: That account is not logged in.
+        """
+        attached = self._channels.get(channel, account)
+        if attached is None:
+            raise NotFound(f"{channel} has no account {account} that is logged in; see homarus channels list")
+        try:
+            async with asyncio.timeout(PROBE_LIMIT_S):
+                return await attached.channel.probe()
+        except TimeoutError:
+            return {"ok": False, "error": f"no answer within {PROBE_LIMIT_S:g} s"}
+        except HubError as error:
+            return {"ok": False, "error": error.message}
+
+    def kinds(self) -> list[dict[str, Any]]:
+        """Return the channels that can be added, each with the fields of an account."""
+        return [
+            {"channel": domain, "name": self._name(domain), "fields": fields}
+            for domain in self._domains()
+            if (fields := self._fields(domain))
+        ]
+
+    async def add(self, channel: str, account: Mapping[str, Any]) -> dict[str, Any]:
+        """Write an account into the configuration, log it in, and return how it is doing.
+
+        Secrets go into secrets.yaml. An account that cannot be logged in is taken out again.
+
+        Args:
+            channel: Domain of its integration.
+            account: The values of its fields; `account` is its name.
+
+        Raises:
+            NotFound: There is no such channel.
+            Conflict: There is an account of that name.
+            InvalidRequest: A value does not fit, or the platform refused it; the files are as before.
+        """
+        name = str(account.get("account") or DEFAULT_ACCOUNT)
+        fields = {field["name"]: field for field in self._known_fields(channel)}
+        if unknown := [key for key in account if key not in fields]:
+            hint = did_you_mean(unknown[0], fields)
+            raise InvalidRequest(f"{channel} has no field {unknown[0]}" + (f"; {hint}" if hint else ""))
+        missing = [key for key, field in fields.items() if field["required"] and not account.get(key)]
+        if missing:
+            raise InvalidRequest(f"{channel}: {', '.join(missing)} is missing")
+        async with self._changing:
+            if name in self._configured(channel):
+                raise Conflict(f"{channel} has an account {name} already; give the new one another name")
+            before = await asyncio.to_thread(self._write, channel, name, account, fields)
+            try:
+                return await self._logged_in(channel, name)
+            except BaseException:
+                await asyncio.shield(self._restore(before))
+                raise
+
+    def credentials(self, channel: str, account: str) -> list[dict[str, Any]]:
+        """Return the secret fields that a configured account uses, or needs.
+
+        Raises:
+            NotFound: It is not configured.
+        """
+        configured = self._account(channel, account)
+        fields = self._known_fields(channel)
+        return [field for field in fields if field["secret"] and (field["required"] or field["name"] in configured)]
+
+    async def login(self, channel: str, account: str, credentials: Mapping[str, str]) -> dict[str, Any]:
+        """Give an account new credentials and log it in; the old ones stay if the platform refuses the new ones.
+
+        Raises:
+            NotFound: It is not configured.
+            InvalidRequest: A field is not a credential, or the platform refused them; the files are as before.
+        """
+        known = {field["name"] for field in self._known_fields(channel) if field["secret"]}
+        if other := set(credentials) - known:
+            raise InvalidRequest(f"{channel}: {min(other)} is not a credential; {', '.join(sorted(known))} are")
+        async with self._changing:
+            self._account(channel, account)
+            secrets = {_secret_name(channel, account, key): value for key, value in credentials.items()}
+            keys = self._keys(channel, account)
+
+            def write() -> dict[str, str]:
+                editor = self._config.editor
+                place = editor.where(lambda _: (channel,))
+                before = {place.file: place.text, SECRETS_FILE: self._write_secrets(secrets)}
+                for key in credentials:
+                    editor.set_value((*keys, key), Tagged("!secret", _secret_name(channel, account, key)))
+                return before
+
+            before = await asyncio.to_thread(write)
+            try:
+                return await self._logged_in(channel, account)
+            except BaseException:
+                await asyncio.shield(self._restore(before))
+                raise
+
+    async def remove(self, channel: str, account: str) -> None:
+        """Log an account out and take it out of the configuration; its secrets stay in secrets.yaml.
+
+        Raises:
+            NotFound: It is not configured.
+        """
+        async with self._changing:
+            self._account(channel, account)
+            keys = (channel,) if len(self._configured(channel)) == 1 else self._keys(channel, account)
+            await asyncio.to_thread(self._config.editor.remove_value, keys)
+            await self._apply(await self._config.reload())
+
+    def _write(
+        self, channel: str, name: str, account: Mapping[str, Any], fields: Mapping[str, Mapping[str, Any]]
+    ) -> dict[str, str]:
+        """Write the account and its secrets; return the files as they were."""
+        editor = self._config.editor
+        values: dict[str, Any] = {"account": name} if name != DEFAULT_ACCOUNT else {}
+        secrets: dict[str, str] = {}
+        for key, value in account.items():
+            if key == "account" or value in (None, ""):
+                continue
+            if not fields[key]["secret"]:
+                values[key] = value
+                continue
+            secret = _secret_name(channel, name, key)
+            secrets[secret] = str(value)
+            values[key] = Tagged("!secret", secret)
+        keys, value = self._place(channel, values)
+        place = editor.where(lambda _: (channel,))
+        before = {place.file: place.text}
+        if secrets:
+            before[SECRETS_FILE] = self._write_secrets(secrets)
+        try:
+            editor.set_value(keys, value)
+        except HubError:
+            self._put_back({SECRETS_FILE: before[SECRETS_FILE]} if secrets else {})
+            raise
+        return before
+
+    def _place(self, channel: str, values: dict[str, Any]) -> tuple[tuple[str | int, ...], Any]:
+        """Return where a further account is written, and what."""
+        raw = self._config.current.raw.get(channel)
+        if raw is None:
+            return (channel,), [values]
+        if isinstance(raw, list):
+            return (channel, len(raw)), values
+        return (channel,), [self._config.editor.get_value((channel,)), values]
+
+    def _write_secrets(self, secrets: Mapping[str, str]) -> str:
+        """Add secrets to their file; return it as it was."""
+        editor = self._config.editor
+        try:
+            text, base = editor.read_file(SECRETS_FILE, admin=True)
+        except NotFound:
+            text, base = "", None
+        changed = text
+        for name, value in secrets.items():
+            changed = set_value(changed, (name,), value)
+        editor.write_file(SECRETS_FILE, changed, base)
+        return text
+
+    def _put_back(self, files: Mapping[str, str]) -> None:
+        for name, text in files.items():
+            _, base = self._config.editor.read_file(name, admin=True)
+            self._config.editor.write_file(name, text, base)
+
+    async def _restore(self, files: Mapping[str, str]) -> None:
+        await asyncio.to_thread(self._put_back, files)
+        await self._apply(await self._config.reload())
+
+    async def _logged_in(self, channel: str, account: str) -> dict[str, Any]:
+        """Put the configuration into force, and wait until the account has reached its platform.
+
+        Raises:
+            InvalidRequest: It did not.
+        """
+        heard = asyncio.Event()
+        unlisten = [
+            self._bus.listen(name, lambda _: heard.set()) for name in (EVENT_CHANNEL_STATUS, EVENT_INTEGRATION_CHANGED)
+        ]
+        try:
+            result = await self._config.reload()
+            if not result.applied:
+                raise InvalidRequest(f"{channel} was not added: {result.errors[0]}")
+            await self._apply(result)
+            async with asyncio.timeout(CONNECT_LIMIT_S):
+                while True:
+                    heard.clear()
+                    self._refuse_failed(channel, account)
+                    attached = self._channels.get(channel, account)
+                    if attached is not None and attached.status.state is ChannelState.CONNECTED:
+                        return next(
+                            each for each in self.all() if (each["channel"], each["account"]) == (channel, account)
+                        )
+                    await heard.wait()
+        except TimeoutError:
+            attached = self._channels.get(channel, account)
+            why = attached.status.error if attached is not None and attached.status.error else "no answer"
+            raise InvalidRequest(f"{channel} could not be reached within {CONNECT_LIMIT_S:g} s: {why}") from None
+        finally:
+            for each in unlisten:
+                each()
+
+    def _refuse_failed(self, channel: str, account: str) -> None:
+        attached = self._channels.get(channel, account)
+        if attached is not None and attached.status.state is ChannelState.FAILED:
+            raise InvalidRequest(f"{channel} refused the account {account}: {attached.status.error}")
+        status = self._integrations.status(channel)
+        if attached is None and status is not None and status.state is IntegrationState.FAILED:
+            raise InvalidRequest(f"{channel} could not be set up: {status.reason}")
+
+    def _domains(self) -> list[str]:
+        """Return the domains of the integrations that bring a channel, but that of the hub's own conversations."""
+        return sorted(
+            domain
+            for domain, found in self._integrations.catalog.items()
+            if found.manifest is not None and found.manifest.kind == KIND and not found.manifest.default
+        )
+
+    def _name(self, domain: str) -> str:
+        found = self._integrations.catalog.get(domain)
+        return found.manifest.name if found is not None and found.manifest is not None else domain
+
+    def _configured(self, domain: str) -> list[str]:
+        """Return the names of the accounts in the configuration, in its order."""
+        return [
+            str(each.get("account", DEFAULT_ACCOUNT))
+            for each in as_list(self._config.current.raw.get(domain) or ())
+            if isinstance(each, Mapping)
+        ]
+
+    def _account(self, channel: str, account: str) -> Mapping[str, Any]:
+        """Return an account as configured.
+
+        Raises:
+            NotFound: It is not.
+        """
+        for each in as_list(self._config.current.raw.get(channel) or ()):
+            if isinstance(each, Mapping) and str(each.get("account", DEFAULT_ACCOUNT)) == account:
+                return each
+        raise NotFound(f"{channel} has no account {account} in the configuration")
+
+    def _keys(self, channel: str, account: str) -> tuple[str | int, ...]:
+        """Return where a configured account is written."""
+        if isinstance(self._config.current.raw.get(channel), Mapping):
+            return (channel,)
+        return (channel, self._configured(channel).index(account))
+
+    def _named(self, domain: str, account: str) -> dict[str, Any]:
+        return {"channel": domain, "account": account, "name": self._name(domain)}
+
+    def _down(self, domain: str, account: str) -> dict[str, Any]:
+        """Return an account that is configured and not logged in."""
+        status = self._integrations.status(domain)
+        reason = status.reason if status is not None else ""
+        return {
+            **self._named(domain, account),
+            "state": ChannelState.FAILED.value,
+            "error": reason or "it is not set up; see homarus integration list",
+            "capabilities": [],
+        }
+
+    def _known_fields(self, channel: str) -> list[dict[str, Any]]:
+        domains = self._domains()
+        if channel not in domains:
+            hint = did_you_mean(channel, domains)
+            raise NotFound(f"there is no channel {channel}; " + (hint or f"there are: {', '.join(domains)}"))
+        fields = self._fields(channel)
+        if not fields:
+            raise InvalidRequest(f"{channel} has no accounts to add")
+        return fields
+
+    def _fields(self, domain: str) -> list[dict[str, Any]]:
+        """Return the fields of one account, required ones first; none when its section is no list of accounts."""
+        try:
+            section = self._config.sections.get(domain)
+        except SchemaProblem:
+            return []  # the integration cannot be used, and says why itself
+        schema = to_json_schema(section.schema) if section is not None else {}
+        items = next((each["items"] for each in schema.get("anyOf", [schema]) if each.get("type") == "array"), None)
+        if not isinstance(items, Mapping) or "properties" not in items:
+            return []
+        required = items.get("required", ())
+        fields = [
+            {
+                "name": name,
+                "required": name in required,
+                "secret": bool(field.get("writeOnly")),
+                "description": field.get("description", ""),
+                "default": field.get("default"),
+                "choices": field.get("enum"),
+                "type": field.get("type") if isinstance(field.get("type"), str) else None,
+            }
+            for name, field in items["properties"].items()
+        ]
+        return sorted(fields, key=lambda field: not field["required"])
+
+
+def _secret_name(channel: str, account: str, key: str) -> str:
+    name = "" if account == DEFAULT_ACCOUNT else account
+    return _NO_NAME.sub("_", f"{channel} {name} {key}".lower())

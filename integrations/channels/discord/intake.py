@@ -1,0 +1,211 @@
+"""The way in of one bot: its gateway's events, and what was written while nobody listened."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from hub.core.clock import Clock
+from hub.core.errors import InvalidRequest
+from hub.messaging.contract import ButtonPressed, CommandUsed, Inbound, InboundMessage, Receiver
+from integrations.channels.discord.events import DiscordSelf, inbound_of, user_of
+from integrations.channels.discord.rest import DiscordError, DiscordRest
+from integrations.channels.discord.rooms import DiscordRoom, DiscordRooms
+
+_log = logging.getLogger(__name__)
+
+PAGE = 100
+PAGES_LIMIT = 20
+"""Pages of one conversation that are read after a pause."""
+INTERACTION_S = 14 * 60.0
+"""A command can be answered in its place for fifteen minutes."""
+DEFER_ANSWER, DEFER_UPDATE = 5, 6
+GONE = frozenset({403, 404})
+ROOM_EVENTS = frozenset({"CHANNEL_CREATE", "CHANNEL_UPDATE", "THREAD_CREATE", "THREAD_UPDATE"})
+
+
+class _Interaction(Struct, eq=False):
+    """A command that waits for its answer; `deferred` is whether Discord shows that one is coming."""
+
+    id: str
+    token: str
+    until: float
+    deferred: asyncio.Future[bool] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+class DiscordIntake:
+    """Receives what happens, in order.
+
+    Attributes:
+        me: The bot, once the gateway greeted it.
+        values: Values of buttons that are too long for Discord, by what stands for them.
+    """
+
+    def __init__(self, rest: DiscordRest, receive: Receiver, clock: Clock, account: str) -> None:
+        self._rest = rest
+        self._receive = receive
+        self._clock = clock
+        self._account = account
+        self._interactions: dict[str, _Interaction] = {}
+        self.rooms = DiscordRooms()
+        self.me: DiscordSelf | None = None
+        self.values: dict[str, str] = {}
+
+    async def beat(self) -> None:
+        """Note that the gateway lives, and keep how far it was read."""
+        self._receive.progress()
+        await self.keep()
+
+    async def keep(self) -> None:
+        """Keep how far the conversations were read."""
+        if self.rooms.changed:
+            await self._receive.keep_cursor(self.rooms.stored(), "rooms")
+
+    async def handle(self, event: str, data: Any, event_id: str) -> None:
+        """Take an event; when this returns it is stored, or of no interest."""
+        self._receive.progress()
+        if event == "READY":
+            await self._ready(data)
+        elif event == "RESUMED" and self.me is not None:
+            self._receive.connected(self.me.id, self.me.name)
+        elif self.me is not None:
+            await self._take(event, data, event_id, self.me)
+
+    async def place_of_answer(self, room: str, reply_to: str | None) -> str | None:
+        """Return the path of what Discord shows in place of an answer to a command; None when no command waits."""
+        waiting = self._interactions.pop(room, None)
+        if waiting is None or self.me is None or reply_to not in (None, waiting.id):
+            return None
+        if self._clock.monotonic() > waiting.until or not await waiting.deferred:
+            return None
+        return f"/webhooks/{self.me.application}/{waiting.token}/messages/@original"
+
+    async def _ready(self, data: Mapping[str, Any]) -> None:
+        user = data["user"]
+        self.me = DiscordSelf(user["id"], user["username"], data["application"]["id"], {})
+        self._receive.connected(user["id"], user["username"])
+        self.rooms.load(await self._receive.cursor("rooms") or "[]")
+        self.values = json.loads(await self._receive.cursor("values") or "{}")
+        for room in self.rooms.followed():
+            await self._catch_up(room, self.me)
+
+    async def _take(self, event: str, data: Any, event_id: str, me: DiscordSelf) -> None:
+        room = None
+        with _left_out_if_malformed(event):
+            if event == "GUILD_CREATE":
+                me.roles[data["id"]] = frozenset(_own_roles(data, me.id))
+                for each in (*data.get("channels", ()), *data.get("threads", ())):
+                    self.rooms.learn(each, data["id"])
+            elif event in ROOM_EVENTS:
+                self.rooms.learn(data)
+            elif "channel_id" in data:
+                room = await self._room(data, me)
+        if room is not None:
+            await self._offer_all(event, data, event_id, room, me)
+
+    async def _offer_all(
+        self, event: str, data: Mapping[str, Any], event_id: str, room: DiscordRoom, me: DiscordSelf
+    ) -> None:
+        said: list[Inbound] = []
+        with _left_out_if_malformed(event):
+            said += inbound_of(event, data, event_id, room, me, self._account)
+        for inbound in said:
+            await self._offer(inbound, data, room)
+
+    async def _room(self, data: Mapping[str, Any], me: DiscordSelf) -> DiscordRoom | None:
+        """Return where an event happened; None when it cannot be found out."""
+        id, guild, user = data["channel_id"], data.get("guild_id"), user_of(data)
+        if room := self.rooms.get(id):
+            return room
+        if guild is None and user not in (None, me.id):
+            return self.rooms.keep(DiscordRoom(id, person=user))
+        try:
+            return self.rooms.learn(await self._rest.call("GET", f"/channels/{id}"), guild, me.id)
+        except DiscordError as error:
+            if error.status in GONE:
+                return None
+            raise
+
+    async def _offer(self, inbound: Inbound, data: Mapping[str, Any], room: DiscordRoom) -> None:
+        waiting = None
+        if isinstance(inbound, CommandUsed):
+            waiting = _Interaction(data["id"], data["token"], self._clock.monotonic() + INTERACTION_S)
+            self._interactions[room.id] = waiting
+        if isinstance(inbound, ButtonPressed) and inbound.value in self.values:
+            inbound = replace(inbound, value=self.values[inbound.value])
+        accepted = deferred = False
+        try:
+            receipt = await self._receive(inbound)
+            accepted = receipt.accepted
+            if accepted and isinstance(inbound, CommandUsed | ButtonPressed):
+                deferred = await self._defer(data, DEFER_ANSWER if waiting else DEFER_UPDATE)
+        except InvalidRequest as error:
+            _log.warning("discord: a message cannot be taken: %s", error)
+        finally:
+            if waiting is not None:
+                waiting.deferred.set_result(deferred)
+                if not deferred and self._interactions.get(room.id) is waiting:
+                    del self._interactions[room.id]
+        if isinstance(inbound, InboundMessage) and self.rooms.read(room.id, inbound.message_id, follow=accepted):
+            await self._receive.keep_cursor(self.rooms.stored(), "rooms")
+
+    async def _defer(self, data: Mapping[str, Any], kind: int) -> bool:
+        try:
+            await self._rest.call("POST", f"/interactions/{data['id']}/{data['token']}/callback", {"type": kind})
+        except DiscordError as error:
+            _log.info("discord: an interaction was not acknowledged: %s", error)
+            return False
+        return True
+
+    async def _catch_up(self, room: DiscordRoom, me: DiscordSelf) -> None:
+        """Read what was written in a conversation while nobody listened, oldest first."""
+        members: dict[str, Mapping[str, Any]] = {}
+        for _ in range(PAGES_LIMIT):
+            after = (self.rooms.get(room.id) or room).after
+            try:
+                page = await self._rest.call("GET", f"/channels/{room.id}/messages?after={after}&limit={PAGE}")
+            except DiscordError as error:
+                if error.status not in GONE:
+                    raise
+                self.rooms.forget(room.id)
+                return
+            for data in sorted(page, key=lambda each: int(each["id"])):
+                data |= {"guild_id": room.guild, "channel_id": room.id}
+                if room.guild and not data["author"].get("bot"):
+                    data["member"] = await self._member(room.guild, data["author"]["id"], members)
+                await self._offer_all("MESSAGE_CREATE", data, data["id"], room, me)
+                self.rooms.read(room.id, data["id"], follow=True)
+            if len(page) < PAGE:
+                return
+
+    async def _member(self, guild: str, user: str, known: dict[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+        if user not in known:
+            try:
+                known[user] = await self._rest.call("GET", f"/guilds/{guild}/members/{user}")
+            except DiscordError as error:
+                if error.status not in GONE:
+                    raise
+                known[user] = {}  # who has left has no roles
+        return known[user]
+
+
+@contextmanager
+def _left_out_if_malformed(event: str) -> Iterator[None]:
+    """Go on after an event that is not as Discord writes them: it would come again for ever."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        _log.warning("discord: %s is not as expected and is left out: %r", event, error)
+
+
+def _own_roles(guild: Mapping[str, Any], me: str) -> Iterator[str]:
+    for role in guild.get("roles", ()):
+        if (role.get("tags") or {}).get("bot_id") == me:
+            yield role["id"]

@@ -1,0 +1,131 @@
+"""`homarus channels`: accounts are added with a live test, listed, given new credentials and removed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cli.terminal import Terminal
+from tests.e2e.homes import make_home
+from tests.servers.hub_process import HubProcess
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
+    home = make_home(tmp_path_factory.mktemp("ferry") / "home", "# mine\nhub: {name: Pier}\n", own=("ferry",))
+    with HubProcess(home) as process:
+        yield process
+
+
+@pytest.fixture(autouse=True)
+def _no_ferry(hub: HubProcess) -> Iterator[None]:
+    """Each test begins without an account."""
+    yield
+    for each in hub.rpc("channels.status")["channelAccounts"].get("ferry", []):
+        hub.rpc("channels.remove", {"channel": "ferry", "account": each["accountId"]})
+
+
+def files(hub: HubProcess) -> tuple[str, str]:
+    """The configuration and the secrets."""
+    secrets = hub.home / "secrets.yaml"
+    return (hub.home / "configuration.yaml").read_text(), secrets.read_text() if secrets.exists() else ""
+
+
+def test_an_account_that_works_is_kept_with_its_secret_apart(hub: HubProcess, ask: Terminal) -> None:
+    added = ask("channels", "add", "ferry", "--set", "token=good1", "--set", "pier=north")
+
+    assert added.out == "ferry (default) is connected as The ferry.\n"
+    configuration, secrets = files(hub)
+    assert configuration.startswith("# mine\n")
+    assert "token: !secret ferry_token" in configuration
+    assert "pier: north" in configuration
+    assert "ferry_token: good1" in secrets
+
+
+def test_several_accounts_are_listed_each_with_its_state(hub: HubProcess, ask: Terminal) -> None:
+    for name in ("default", "work"):
+        ask("channels", "add", "ferry", "--account", name, "--set", f"token=good-{name}")
+
+    listed = json.loads(ask("channels", "list", "--json").out)
+    status = ask("channels", "status", "ferry", "--json")
+
+    assert [(each["accountId"], each["state"]) for each in listed["accounts"]] == [
+        ("default", "connected"),
+        ("work", "connected"),
+    ]
+    assert "ferry" in listed["available"]
+    assert [each["platformAccountId"] for each in json.loads(status.out)] == ["bot-good-default", "bot-good-work"]
+    assert status.code == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (("token=bad",), "the token was refused"),
+        (("token=good", "peer=north"), "Did you mean pier"),
+        (("pier=north", "token="), "token is missing"),
+        (("token=good", "dm_policy=everybody"), "dm_policy"),
+    ],
+)
+def test_what_does_not_work_leaves_the_files_as_they_were(
+    hub: HubProcess, ask: Terminal, given: tuple[str, ...], told: str
+) -> None:
+    before = files(hub)
+
+    failed = ask("channels", "add", "ferry", *(word for each in given for word in ("--set", each)))
+
+    assert failed.code != 0
+    assert told.casefold() in failed.err.casefold()
+    assert files(hub) == before
+    assert json.loads(ask("channels", "list", "--json").out)["accounts"] == []
+
+
+def test_a_name_is_taken_once(ask: Terminal) -> None:
+    ask("channels", "add", "ferry", "--set", "token=good")
+
+    again = ask("channels", "add", "ferry", "--set", "token=good")
+
+    assert again.code != 0
+    assert "has an account default already" in again.err
+
+
+def test_an_account_gets_new_credentials_and_keeps_the_old_ones_when_they_are_refused(
+    hub: HubProcess, ask: Terminal
+) -> None:
+    ask("channels", "add", "ferry", "--set", "token=good1")
+
+    refused = ask("channels", "login", "ferry", "--set", "token=bad")
+    kept = hub.rpc("channels.status")["channelAccounts"]["ferry"][0]["platformAccountId"]
+    changed = ask("channels", "login", "ferry", "--set", "token=good2")
+
+    assert "the token was refused" in refused.err
+    assert kept == "bot-good1"
+    assert changed.code == 0
+    assert hub.rpc("channels.status")["channelAccounts"]["ferry"][0]["platformAccountId"] == "bot-good2"
+
+
+def test_platforms_are_asked(ask: Terminal) -> None:
+    ask("channels", "add", "ferry", "--set", "token=good7")
+
+    probed, tried = ask("channels", "probe"), ask("channels", "test", "ferry")
+
+    assert "reached" in probed.out
+    assert (probed.code, tried.code, tried.out) == (0, 0, "ok: True\nas: 7\n")
+
+
+def test_an_account_that_is_removed_is_logged_out(hub: HubProcess, ask: Terminal) -> None:
+    ask("channels", "add", "ferry", "--set", "token=good")
+
+    ask("channels", "remove", "ferry")
+
+    assert "ferry" not in files(hub)[0]
+    assert ask("channels", "status").out.startswith("No account is configured")
+
+
+def test_an_unknown_channel_is_answered_with_those_there_are(ask: Terminal) -> None:
+    failed = ask("channels", "add", "fery")
+
+    assert failed.code == 2
+    assert "ferry" in failed.err

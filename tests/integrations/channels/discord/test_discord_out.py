@@ -1,0 +1,193 @@
+"""What Discord is sent, and what is made of its refusals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hub.core.errors import HubError
+from hub.messaging.capabilities import Capability, capabilities_of
+from hub.messaging.contract import (
+    Address,
+    ChannelState,
+    Delivery,
+    DeliveryState,
+    MediaKind,
+    OutboundMedia,
+    OutboundPoll,
+)
+from integrations.channels.discord.channel import DiscordChannel
+from tests.integrations.channels.discord.test_discord import IN_ROOM, WITH_ADA, bot, channel, discord, out
+from tests.integrations.channels.rig import Rig
+from tests.servers.discord_server import ROOM, DiscordServer
+
+__all__ = ["channel", "discord"]
+
+POST = f"POST /channels/{ROOM}/messages$"
+
+
+async def test_a_message_goes_out_once_under_its_nonce_and_pings_nobody(
+    discord: DiscordServer, channel: DiscordChannel
+) -> None:
+    message = out("**hi** @everyone", reply_to="5", silent=True)
+
+    first, again = await channel.send(message), await channel.send(message)
+
+    posted = discord.messages[ROOM]
+    assert len(posted) == 1
+    assert first == again == Delivery(DeliveryState.DELIVERED, (posted[0]["id"],))
+    assert posted[0]["content"] == "**hi** @everyone"
+    assert posted[0]["allowed_mentions"] == {"parse": [], "replied_user": False}
+    assert posted[0]["message_reference"] == {"message_id": "5", "fail_if_not_exists": False}
+    assert posted[0]["flags"] == 4096
+
+
+async def test_a_person_is_written_to_by_their_id_and_a_room_by_its_own_even_as_a_person(
+    discord: DiscordServer, channel: DiscordChannel
+) -> None:
+    assert (await channel.send(out("hi", WITH_ADA))).state is DeliveryState.DELIVERED
+    assert (await channel.send(out("there", Address("discord", ROOM)))).state is DeliveryState.DELIVERED
+
+    assert discord.messages["17"][0]["content"] == "hi"
+    assert discord.messages[ROOM][0]["content"] == "there"
+
+
+async def test_marks_that_do_not_fit_are_left_out(discord: DiscordServer, channel: DiscordChannel) -> None:
+    text = " ".join(["**a**"] * 400)
+
+    assert (await channel.send(out(text))).state is DeliveryState.DELIVERED
+
+    assert discord.messages[ROOM][0]["content"] == " ".join(["a"] * 400)
+
+
+async def test_files_go_beside_the_text_and_one_that_is_missing_fails_for_good(
+    tmp_path: Path, discord: DiscordServer, channel: DiscordChannel
+) -> None:
+    (tmp_path / "a.txt").write_bytes(b"A")
+    media = OutboundMedia(MediaKind.FILE, str(tmp_path / "a.txt"), "text/plain", "list.txt")
+    gone = OutboundMedia(MediaKind.FILE, str(tmp_path / "b.txt"), "text/plain")
+
+    sent = await channel.send(out("see", media=(media,)))
+    failed = await channel.send(out("see", media=(gone,)))
+
+    assert (sent.state, failed.state) == (DeliveryState.DELIVERED, DeliveryState.PERMANENT)
+    assert discord.files == {"list.txt": b"A"}
+    assert discord.messages[ROOM][0]["content"] == "see"
+
+
+async def test_a_message_is_edited_reacted_to_and_deleted(discord: DiscordServer, channel: DiscordChannel) -> None:
+    id = (await channel.send(out("a"))).platform_ids[0]
+    message = discord.messages[ROOM][0]
+
+    await channel.edit(IN_ROOM, id, "b")
+    await channel.react(IN_ROOM, id, "👍")
+    await channel.react(IN_ROOM, id, "<:blob:3>")
+    reacted = [each["emoji"]["name"] for each in message["reactions"]]
+    await channel.react(IN_ROOM, id, None)
+
+    assert (message["content"], reacted, message["reactions"]) == ("b", ["👍", "blob"], [])
+    for _ in range(2):
+        assert (await channel.delete(IN_ROOM, id)).state is DeliveryState.DELIVERED
+    assert discord.messages[ROOM] == []
+    assert (await channel.edit(IN_ROOM, id, "c")).state is DeliveryState.PERMANENT
+
+
+async def test_a_poll_is_opened_and_typing_is_shown(discord: DiscordServer, channel: DiscordChannel) -> None:
+    await channel.poll(OutboundPoll("1" * 32, IN_ROOM, "Tea?", ("yes", "no"), multiple=True))
+    await channel.typing(IN_ROOM)
+
+    poll = discord.messages[ROOM][0]["poll"]
+    assert (poll["question"]["text"], poll["allow_multiselect"]) == ("Tea?", True)
+    assert [each["poll_media"]["text"] for each in poll["answers"]] == ["yes", "no"]
+    assert discord.asked("/typing$")
+    assert capabilities_of(channel) == frozenset(Capability) - {Capability.DRAFT}
+
+
+async def test_commands_are_published_once_for_one_list(discord: DiscordServer, channel: DiscordChannel) -> None:
+    for _ in range(2):
+        await channel.publish_commands([("status", "Say how it goes"), ("model", "Choose a model")])
+
+    assert len(discord.asked("PUT .*/commands")) == 1
+    assert [each["name"] for each in discord.published] == ["status", "model"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "state", "posted"),
+    [
+        ({"status": 429, "body": {"message": "slow", "retry_after": 0.65}}, DeliveryState.TRANSIENT, 0),
+        ({"status": 500, "body": {}}, DeliveryState.UNKNOWN, 0),
+        ({"status": 502, "body": "<html>", "done": True}, DeliveryState.UNKNOWN, 1),
+        ({"done": True}, DeliveryState.UNKNOWN, 1),
+        ({"status": 200, "body": "{broken", "done": True}, DeliveryState.UNKNOWN, 1),
+        ({"status": 403, "body": {"message": "Missing Permissions", "code": 50013}}, DeliveryState.PERMANENT, 0),
+        ({"status": 401, "body": {"message": "401: Unauthorized", "code": 0}}, DeliveryState.PERMANENT, 0),
+    ],
+)
+async def test_a_failure_says_whether_to_send_again_and_doing_so_shows_it_once(
+    discord: DiscordServer, channel: DiscordChannel, fault: dict[str, Any], state: DeliveryState, posted: int
+) -> None:
+    message = out("once")
+    discord.fail(POST, **fault)
+
+    failed = await channel.send(message)
+
+    assert (failed.state, len(discord.messages[ROOM])) == (state, posted)
+    assert failed.retry_after_s == (0.65 if fault.get("status") == 429 else None)
+    assert failed.error
+    assert (await channel.send(message)).state is DeliveryState.DELIVERED
+    assert len(discord.messages[ROOM]) == 1
+
+
+async def test_without_a_server_nothing_was_sent(rig: Rig, discord: DiscordServer, channel: DiscordChannel) -> None:
+    await discord.__aexit__()
+
+    assert (await channel.send(out())).state is DeliveryState.TRANSIENT
+    assert not (await channel.probe())["ok"]
+    await rig.until(lambda: rig.state(channel) is ChannelState.DISCONNECTED)
+
+
+async def test_a_route_that_is_used_up_is_left_alone_for_as_long_as_it_says(
+    rig: Rig, discord: DiscordServer, channel: DiscordChannel
+) -> None:
+    limit = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset-After": "3.5"}
+    discord.fail(POST, 200, body={"id": "1"}, headers=limit)
+    began = rig.clock.monotonic()
+    await channel.send(out("1"))
+    done: list[Delivery] = []
+
+    async def send() -> None:
+        done.append(await channel.send(out("2")))
+
+    channel._tasks.spawn(send(), name="second")
+    await rig.until(lambda: bool(done))
+
+    assert rig.clock.monotonic() - began >= 3.5
+
+
+async def test_a_message_is_looked_up_once_its_nonce_is_too_old(
+    rig: Rig, discord: DiscordServer, channel: DiscordChannel
+) -> None:
+    message = out("there?")
+    rig.clock.jump(discord_now(discord) - rig.clock.time())
+    since = rig.clock.time()
+    id = (await channel.send(message)).platform_ids[0]
+
+    assert await channel.find(message, since) is None
+    rig.clock.jump(600)
+
+    assert await channel.find(message, since) == Delivery(DeliveryState.DELIVERED, (id,))
+    assert await channel.find(out("never"), since) is None
+    discord.fail("GET .*/messages", 500)
+    with pytest.raises(HubError):
+        await channel.find(message, since)
+
+
+def discord_now(discord: DiscordServer) -> float:
+    return ((int(discord.new_id()) >> 22) + 1_420_070_400_000) / 1000
+
+
+async def test_a_probe_asks_who_the_bot_is(rig: Rig, discord: DiscordServer, channel: DiscordChannel) -> None:
+    assert await channel.probe() == {"ok": True, "id": "900", "name": "homarus"}
+    assert bot(rig, discord).account == "default"

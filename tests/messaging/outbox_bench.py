@@ -1,0 +1,122 @@
+"""An outbox over a real database, with a platform that answers as it is told."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hub.core.clock import Clock
+from hub.core.events import EventBus
+from hub.core.repairs import Repairs
+from hub.core.tasks import TaskOwner
+from hub.messaging.channels import ChannelRegistry
+from hub.messaging.contract import (
+    ChannelLimits,
+    Delivery,
+    DeliveryState,
+    Inbound,
+    OutboundMessage,
+    Receipt,
+    Receiver,
+)
+from hub.messaging.cursors import Cursors
+from hub.messaging.outbound_policy import OutboxSettings
+from hub.messaging.outbox import Outbox
+from hub.storage.database import Database
+from hub.storage.migrations import HUB_MIGRATIONS
+
+DELIVERED = Delivery(DeliveryState.DELIVERED, platform_ids=("1",))
+
+
+@dataclass
+class Platform:
+    """A channel whose platform answers as it is told."""
+
+    name: str = "test"
+    account: str = "default"
+    limits: ChannelLimits = field(default_factory=lambda: ChannelLimits(text=100))
+    answers: list[Delivery] = field(default_factory=list)
+    sent: list[OutboundMessage] = field(default_factory=list)
+    blocked: dict[str, asyncio.Event] = field(default_factory=dict)
+
+    async def start(self, receive: Receiver) -> None:
+        pass
+
+    async def stop(self) -> None:
+        pass
+
+    async def send(self, message: OutboundMessage) -> Delivery:
+        if message.address.peer in self.blocked:
+            await self.blocked[message.address.peer].wait()
+        self.sent.append(message)
+        return self.answers.pop(0) if self.answers else DELIVERED
+
+    async def probe(self) -> dict[str, Any]:
+        return {}
+
+
+class Fast(Clock):
+    """A clock on which waits take no time and are written down."""
+
+    def __init__(self) -> None:
+        self.waits: list[float] = []
+        self.stopped_from = math.inf
+
+    async def sleep_until(self, when: float) -> None:
+        left = when - self.time()
+        if left > self.stopped_from:
+            await asyncio.Event().wait()
+        if left > 0.5:
+            self.waits.append(left)
+
+
+@dataclass
+class Bench:
+    """An outbox over a real database."""
+
+    db: Database
+    bus: EventBus
+    channels: ChannelRegistry
+    outbox: Outbox
+    repairs: Repairs
+    clock: Fast
+    settings: OutboxSettings = field(default_factory=OutboxSettings)
+
+    async def states(self) -> dict[str, int]:
+        return await self.outbox.counts()
+
+    async def until(self, holds: Callable[[dict[str, int]], bool]) -> dict[str, int]:
+        async with asyncio.timeout(10):
+            while True:
+                states = await self.states()
+                if holds(states):
+                    return states
+                await asyncio.sleep(0.005)
+
+
+async def receive(inbound: Inbound, context: Any) -> Receipt:
+    return Receipt("1", accepted=True)
+
+
+@asynccontextmanager
+async def outbox_bench(folder: Path) -> AsyncIterator[Bench]:
+    """An open outbox without channels."""
+    tasks = TaskOwner("test")
+    bus = EventBus(tasks)
+    db = Database(folder / "hub.db", HUB_MIGRATIONS)
+    await db.open()
+    clock, repairs = Fast(), Repairs(bus)
+    channels = ChannelRegistry(bus, clock, repairs)
+    channels.connect(receive, Cursors(db))
+    outbox = Outbox(db, channels, bus, clock, tasks, repairs, settings=lambda: made.settings)
+    made = Bench(db, bus, channels, outbox, repairs, clock)
+    await outbox.open()
+    yield made
+    await outbox.close()
+    await tasks.cancel_all()
+    await db.close()

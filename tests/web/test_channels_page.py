@@ -1,0 +1,77 @@
+"""The page of channels: what works, what does not and why, and a form that connects an app."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from tests.e2e.homes import make_home
+from tests.servers.hub_process import HubProcess
+from tests.web.plain_browser import PlainBrowser, plain_browser
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
+    home = make_home(tmp_path_factory.mktemp("channels") / "home", "hub: {name: Pier}\n", own=("ferry",))
+    with HubProcess(home) as process:
+        yield process
+
+
+@pytest.fixture
+async def plain(hub: HubProcess) -> AsyncIterator[PlainBrowser]:
+    """A signed-in browser on the page; no account is left behind."""
+    async with plain_browser(hub) as browser:
+        await browser.goto("/channels")
+        yield browser
+    for each in hub.rpc("channels.status")["channelAccounts"].get("ferry", []):
+        hub.rpc("channels.remove", {"channel": "ferry", "account": each["accountId"]})
+
+
+async def connect(plain: PlainBrowser, token: str, account: str = "") -> None:
+    await plain.follow("Ferry")
+    plain.fill("Token", token)
+    plain.fill("Name of the account", account)
+    await plain.press("Connect")
+
+
+async def test_an_app_is_connected_with_a_form(plain: PlainBrowser) -> None:
+    assert "No chat app is connected yet." in plain.text("#channels")
+
+    await connect(plain, "good1")
+
+    assert plain.texts("#channels h2") == ["Ferry"]
+    assert "connected The ferry" in plain.text("#channels")
+
+
+async def test_what_the_platform_refuses_is_said_where_it_was_typed_and_not_kept(
+    plain: PlainBrowser, hub: HubProcess
+) -> None:
+    await connect(plain, "bad", "work")
+
+    assert plain.status == 400
+    assert "the token was refused" in plain.text("[role=alert]")
+    assert (plain.value("Name of the account"), plain.value("Token")) == ("work", "")
+    assert "ferry" not in (hub.home / "configuration.yaml").read_text()
+
+
+async def test_an_account_is_tested_and_removed(plain: PlainBrowser) -> None:
+    await connect(plain, "good1")
+
+    await plain.press("Test: Ferry default")
+    answered = plain.text("[role=status].good")
+    await plain.press("Remove the account")
+
+    assert answered == "ferry answers."
+    assert "No chat app is connected yet." in plain.text("#channels")
+
+
+async def test_an_account_that_fails_is_a_repair(plain: PlainBrowser, hub: HubProcess) -> None:
+    await connect(plain, "good1")
+    (hub.home / "secrets.yaml").write_text("ferry_token: bad\n")
+    hub.rpc("integration.reload", {"domain": "ferry"})
+
+    await plain.goto("/channels")
+    assert "does not work" in plain.text("#channels")
+    assert "the token was refused" in plain.text("#channels")
+    assert [each["title"] for each in hub.rpc("status")["repairs"]] == ["ferry does not work"]

@@ -1,0 +1,40 @@
+"""Routes of the page of channels, and its live topic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hub.core.events import EventBus, Unsubscribe
+from hub.gateway.calls.contract import ADMIN, Route
+from hub.gateway.pages import NavigationItem
+from hub.messaging.channels import EVENT_CHANNEL_ADDED, EVENT_CHANNEL_REMOVED, EVENT_CHANNEL_STATUS
+from web.core.lazy_pages import LazyPages
+from web.core.live import LiveUpdates
+from web.core.page_routes import form, page
+
+if TYPE_CHECKING:
+    from web.channels.channels_page import ChannelsPage
+
+ENTRY = NavigationItem("/channels", "Channels", "send", position=40)
+TOPIC = "channels"
+CHANGES = (EVENT_CHANNEL_ADDED, EVENT_CHANNEL_REMOVED, EVENT_CHANNEL_STATUS)
+
+
+def routes(pages: LazyPages[ChannelsPage]) -> list[Route]:
+    """Return the routes."""
+    return [
+        page("/channels", pages.handler(lambda each: each.show), ADMIN),
+        form("/channels/probe", pages.handler(lambda each: each.probe), ADMIN),
+        form("/channels/add", pages.handler(lambda each: each.add), ADMIN),
+        form("/channels/remove", pages.handler(lambda each: each.remove), ADMIN),
+    ]
+
+
+def serve_topic(bus: EventBus, live: LiveUpdates, pages: LazyPages[ChannelsPage]) -> list[Unsubscribe]:
+    """Serve the live topic and keep it up to date.
+
+    Returns:
+        Functions that stop listening.
+    """
+    live.add_topic(TOPIC, pages.state(lambda each: each.state), ADMIN)
+    return [bus.listen(name, lambda _: live.changed(TOPIC)) for name in CHANGES]
