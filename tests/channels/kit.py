@@ -33,7 +33,7 @@ ADA, EVE = "ada", "eve"
 GROUP = "group"
 ANSWER = "This is the answer."
 LIMIT_S = 20.0
-SETTLED = {"delivered", "unknown", "dead"}
+SETTLED = {"sent", "unknown", "dead"}
 
 
 class Can(StrEnum):
