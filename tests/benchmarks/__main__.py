@@ -24,6 +24,7 @@ NAMES = (
     "relay",
     "message",
     "throughput",
+    "telegram",
     "tool_gap",
     "prompt_size",
     "check",

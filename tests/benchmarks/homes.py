@@ -32,23 +32,23 @@ def empty_home() -> Iterator[Path]:
         yield Path(folder) / "home"
 
 
-def write_configuration(home: Path, base_url: str) -> None:
-    """Make a home that talks to the scripted server and to nobody else."""
+def write_configuration(home: Path, base_url: str, more: str = "") -> None:
+    """Make a home that talks to the scripted server and to nobody else; `more` is added to its configuration."""
     home.mkdir(mode=0o700, parents=True)
     (home / "configuration.yaml").write_text(
         "hub:\n  name: Bench\n"
         "models:\n  default: bench/instant\n  providers:\n    bench:\n      api: openai\n"
         f"      base_url: {base_url}\n      api_key: bench-key-0123456789\n"
         "      models: [{id: instant, context_window: 200000}]\n"
-        "agents:\n  - {id: main, default: true}\n"
+        f"agents:\n  - {{id: main, default: true}}\n{more}"
     )
 
 
 @contextmanager
-def bench_hub() -> Iterator[tuple[HubProcess, OpenAIServerProcess]]:
+def bench_hub(more: str = "") -> Iterator[tuple[HubProcess, OpenAIServerProcess]]:
     """A hub that runs, with a scripted server that answers at once."""
     with empty_home() as home, OpenAIServerProcess() as server:
         server.set_default({"text": ANSWER})
-        write_configuration(home, server.base_url)
+        write_configuration(home, server.base_url, more)
         with BenchHub(home) as hub:
             yield hub, server

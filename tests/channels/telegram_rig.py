@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ def telegram_channel(
     *,
     timing: PollTiming = TIMING,
     webhook: TelegramWebhook | None = None,
+    migrated: Callable[[str, str], None] = lambda old, new: None,
 ) -> Telegram:
     """Return a channel for the bot of a server."""
 
@@ -55,10 +57,7 @@ def telegram_channel(
 
     config = TelegramAccount(account, Secret(server.token), server.api_root, webhook)
     ledger = Ledger(JsonStorage(folder / f"telegram-{account}.json"))
-    migrated: list[tuple[str, str]] = []
-    parts = TelegramParts(
-        ledger, clock, spawn, lambda: "(The topic was deleted.)", lambda old, new: migrated.append((old, new))
-    )
+    parts = TelegramParts(ledger, clock, spawn, lambda: "(The topic was deleted.)", migrated)
     return Telegram(config, parts, timing)
 
 

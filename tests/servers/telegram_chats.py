@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import time
@@ -65,6 +66,8 @@ class TelegramChats:
         self.topics: dict[int, set[int]] = defaultdict(set)
         self.migrated: dict[int, int] = {}
         self.blocked: set[int] = set()
+        self.posted = asyncio.Event()
+        """Set whenever the bot writes."""
         self._number = count(1)
 
     # --- what people do ---
@@ -248,6 +251,7 @@ class TelegramChats:
             message["reply_markup"] = keyboard
         message |= content
         self.messages[chat][message["message_id"]] = message
+        self.posted.set()
         return message
 
     def _chat_of(self, given: Json) -> int:

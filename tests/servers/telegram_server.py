@@ -96,6 +96,7 @@ class TelegramServer:
         self.updates: deque[Json] = deque()
         self.last_update: Json = {}
         self.confirmed: list[int] = []
+        self.handed_out = 0
         self.calls: Counter[str] = Counter()
         self.shuffles: random.Random | None = None
         self.webhook: Json = {}
@@ -143,6 +144,10 @@ class TelegramServer:
         """Let the next requests of a method fail, one after the other."""
         self._faults[method.lower()].extend(faults)
 
+    def faults_left(self) -> int:
+        """Return how many faults have not happened yet."""
+        return sum(map(len, self._faults.values()))
+
     def heal(self) -> None:
         """Take back the faults that have not happened yet."""
         self._faults.clear()
@@ -159,6 +164,11 @@ class TelegramServer:
         self.updates.append(update)
         self.last_update = update
         self._arrived.set()
+
+    def repeat(self, update: Json) -> None:
+        """Queue what an update says once more, under a number of its own."""
+        self.queue_again(update | {"update_id": self._next_update})
+        self._next_update += 1
 
     def cut_poll(self) -> None:
         """Answer the poll that waits, with nothing."""
@@ -260,6 +270,7 @@ class TelegramServer:
         if self._poll is mine:
             self._poll = None
         found = found[:limit]
+        self.handed_out += len(found)
         if self.shuffles is not None:
             self.shuffles.shuffle(found)
         return found

@@ -347,8 +347,8 @@ class Telegram:
 
         for name in ("httpx", "httpcore", "telegram"):  # they log addresses, which have the token, and whole answers
             logging.getLogger(name).setLevel(logging.CRITICAL)
-        polling = HTTPXRequest(1, READ_S, connect_timeout=CONNECT_S, pool_timeout=POOL_S)
-        calling = HTTPXRequest(32, READ_S, connect_timeout=CONNECT_S, pool_timeout=POOL_S)
+        polling = HTTPXRequest(1, self._timing.answer_s, connect_timeout=CONNECT_S, pool_timeout=POOL_S)
+        calling = HTTPXRequest(32, self._timing.answer_s, connect_timeout=CONNECT_S, pool_timeout=POOL_S)
         root = self._config.api_root.rstrip("/")
         bot = Bot(
             self._config.token.reveal(),

@@ -118,14 +118,22 @@ async def _request(
             MediaKind.FILE: InputMediaDocument,
         }
         media = [inputs[each.kind](content, filename=each.name) for each, content in zip(group, contents, strict=True)]
-        return list(await bot.send_media_group(media=media, caption=text or None, write_timeout=UPLOAD_S, **common))
+        return list(
+            await bot.send_media_group(
+                media=media, caption=text or None, write_timeout=UPLOAD_S, read_timeout=UPLOAD_S, **common
+            )
+        )
     (one,) = group
     kind = "voice" if one.voice and one.kind is MediaKind.AUDIO else _FIELDS[one.kind]
     details: dict[str, Any] = {**common, "filename": one.name, "caption": text or None}
     if one.kind is MediaKind.STICKER:
         details = {name: value for name, value in common.items() if name != "parse_mode"}
     send = getattr(bot, f"send_{kind}")
-    return [await send(reply_markup=keyboard, write_timeout=UPLOAD_S, **{kind: contents[0]}, **details)]
+    return [
+        await send(
+            reply_markup=keyboard, write_timeout=UPLOAD_S, read_timeout=UPLOAD_S, **{kind: contents[0]}, **details
+        )
+    ]
 
 
 def _groups(media: Sequence[OutboundMedia]) -> list[list[OutboundMedia]]:

@@ -28,8 +28,8 @@ API_ROOT = "https://api.telegram.org"
 
 _TOKEN = re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]{10,100}")
 _SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
-_SENDER = re.compile(r"(?:telegram:)?(?:user:)?([0-9]{1,20})", re.ASCII)
-_CHAT = re.compile(r"telegram:chat:-[0-9]{1,20}", re.ASCII)
+_SENDER = re.compile(r"(?:telegram:user:)?([0-9]{1,20})")
+_CHAT = re.compile(r"telegram:chat:-[0-9]{1,20}")
 
 
 def _token(value: Any) -> Secret:
@@ -51,7 +51,7 @@ def _sender(value: Any) -> str:
     text: str = string(value)
     if text == "*" or _CHAT.fullmatch(text):
         return text
-    if (found := _SENDER.fullmatch(text)) and text.startswith(("telegram:user:", found[1])):
+    if found := _SENDER.fullmatch(text):
         return f"telegram:user:{found[1]}"
     raise Invalid(
         f"expected the number of a Telegram account, such as 123456789 or telegram:user:123456789, got {show(value)}; "
