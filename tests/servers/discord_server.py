@@ -56,6 +56,7 @@ class DiscordServer:
         self.faults: list[Fault] = []
         self.token = TOKEN
         self.content_intent = True
+        self.heartbeat_ms = HEARTBEAT_MS
         self.deaf = False
         """Whether the gateway answers nothing any more, with its sockets open."""
         self.identified = self.resumed = 0
@@ -321,7 +322,7 @@ class DiscordServer:
     async def _gateway(self, request: web.Request) -> web.StreamResponse:
         socket = web.WebSocketResponse()
         await socket.prepare(request)
-        await socket.send_json({"op": 10, "d": {"heartbeat_interval": HEARTBEAT_MS}})
+        await socket.send_json({"op": 10, "d": {"heartbeat_interval": self.heartbeat_ms}})
         async for frame in socket:
             if frame.type is not WSMsgType.TEXT:
                 break

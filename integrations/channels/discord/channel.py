@@ -32,7 +32,7 @@ from hub.messaging.contract import (
 )
 from hub.messaging.markup import Flavour, render
 from integrations.channels.discord.gateway import DiscordGateway, GatewayRefused
-from integrations.channels.discord.intake import PAGE, DiscordIntake
+from integrations.channels.discord.intake import PAGE, PAGES_LIMIT, DiscordIntake
 from integrations.channels.discord.rest import REQUEST_LIMIT_S, DiscordError, DiscordRest
 from integrations.channels.discord.rooms import DiscordRoom
 
@@ -162,14 +162,20 @@ class DiscordChannel:
 
     async def find(self, message: OutboundMessage, since: float) -> Delivery | None:
         """Look a message up in the conversation; while its nonce is valid it can be sent again without that."""
-        if self._clock.time() - since < NONCE_WINDOW_S or self._intake.me is None:
+        first = min(since, _made_at(message.id) or since)
+        if self._clock.time() - first < NONCE_WINDOW_S or self._intake.me is None:
             return None
-        after = int((since - CLOCK_SKEW_S) * 1000 - EPOCH_MS) << 22
-        room = await self._target(message.address)
-        for each in await self._rest.call("GET", f"/channels/{room}/messages?after={after}&limit={PAGE}"):
-            if each["author"]["id"] == self._intake.me.id and each["content"] == _content(message.text):
-                return Delivery(DeliveryState.DELIVERED, (each["id"],))
-        return None
+        room, text = await self._target(message.address), _content(message.text)
+        after = str(int((first - CLOCK_SKEW_S) * 1000 - EPOCH_MS) << 22)
+        for _ in range(PAGES_LIMIT):
+            page = await self._rest.call("GET", f"/channels/{room}/messages?after={after}&limit={PAGE}")
+            for each in page:
+                if each["author"]["id"] == self._intake.me.id and each["content"] == text:
+                    return Delivery(DeliveryState.DELIVERED, (each["id"],))
+            if len(page) < PAGE:
+                return None
+            after = max((each["id"] for each in page), key=int)
+        raise HubError("Discord: too much was said since to look a message up")
 
     async def edit(self, address: Address, platform_id: str, text: str) -> Delivery:
         """Give a message another text."""
@@ -289,6 +295,14 @@ async def _delivery(request: Awaitable[Any]) -> Delivery:
     except HubError as error:
         return Delivery(DeliveryState.TRANSIENT, error=error.message)
     return Delivery(DeliveryState.DELIVERED, (data["id"],) if isinstance(data, dict) and "id" in data else ())
+
+
+def _made_at(id: str) -> float | None:
+    """When the outbox made a message; its first attempt was not before."""
+    try:
+        return int(id[:12], 16) / 1000
+    except ValueError:
+        return None
 
 
 def _content(text: str) -> str:

@@ -175,11 +175,11 @@ class DiscordGateway:
         self._greeted = True
 
     async def _keep_beating(self, socket: aiohttp.ClientWebSocketResponse, interval_s: float) -> None:
-        await self._clock.sleep(interval_s * random.random())  # noqa: S311  as Discord asks
+        await asyncio.sleep(interval_s * random.random())  # noqa: S311  as Discord asks
         while True:
             if not self._answered and not self._handling:
                 await socket.close(code=CLOSE_TO_RESUME)
                 return
             self._answered = False
             await socket.send_json({"op": 1, "d": self._seq})
-            await self._clock.sleep(interval_s)
+            await asyncio.sleep(interval_s)

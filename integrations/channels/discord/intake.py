@@ -65,8 +65,13 @@ class DiscordIntake:
 
     async def keep(self) -> None:
         """Keep how far the conversations were read."""
-        if self.rooms.changed:
+        if not self.rooms.changed:
+            return
+        try:
             await self._receive.keep_cursor(self.rooms.stored(), "rooms")
+        except BaseException:
+            self.rooms.changed = True
+            raise
 
     async def handle(self, event: str, data: Any, event_id: str) -> None:
         """Take an event; when this returns it is stored, or of no interest."""
@@ -154,7 +159,7 @@ class DiscordIntake:
                 if not deferred and self._interactions.get(room.id) is waiting:
                     del self._interactions[room.id]
         if isinstance(inbound, InboundMessage) and self.rooms.read(room.id, inbound.message_id, follow=accepted):
-            await self._receive.keep_cursor(self.rooms.stored(), "rooms")
+            await self.keep()
 
     async def _defer(self, data: Mapping[str, Any], kind: int) -> bool:
         try:

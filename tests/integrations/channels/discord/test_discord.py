@@ -324,9 +324,10 @@ async def test_an_invalid_session_is_taken_up_or_begun_anew(
     assert discord.resumed == (1 if resumable else 0)
 
 
-async def test_a_connection_that_answers_no_heartbeat_is_replaced(
-    rig: Rig, discord: DiscordServer, channel: DiscordChannel
-) -> None:
+async def test_a_connection_that_answers_no_heartbeat_is_replaced(rig: Rig, discord: DiscordServer) -> None:
+    discord.heartbeat_ms = 100
+    channel = bot(rig, discord)
+    await rig.add(channel)
     discord.deaf = True
     await discord.say("unheard")
     await rig.until(lambda: rig.state(channel) is ChannelState.DISCONNECTED)

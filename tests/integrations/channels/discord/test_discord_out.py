@@ -143,8 +143,8 @@ async def test_a_failure_says_whether_to_send_again_and_doing_so_shows_it_once(
 async def test_without_a_server_nothing_was_sent(rig: Rig, discord: DiscordServer, channel: DiscordChannel) -> None:
     await discord.__aexit__()
 
-    assert (await channel.send(out())).state is DeliveryState.TRANSIENT
     assert not (await channel.probe())["ok"]
+    assert (await channel.send(out())).state is DeliveryState.TRANSIENT
     await rig.until(lambda: rig.state(channel) is ChannelState.DISCONNECTED)
 
 

@@ -1,0 +1,250 @@
+"""Slack as a channel: one app in one workspace."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from hub.core.clock import Clock
+from hub.core.errors import HubError
+from hub.core.secret import Secret
+from hub.core.tasks import TaskOwner
+from hub.messaging.contract import (
+    Address,
+    ChannelLimits,
+    ChatType,
+    Delivery,
+    DeliveryState,
+    Media,
+    MediaKind,
+    OutboundMessage,
+    Receiver,
+)
+from hub.messaging.markup import Flavour, render
+from integrations.channels.slack.emoji import name_of
+from integrations.channels.slack.intake import SlackIntake
+from integrations.channels.slack.rooms import SlackRoom
+from integrations.channels.slack.socket import PING_S, SlackRefused, SlackSocket
+from integrations.channels.slack.web import REQUEST_LIMIT_S, SlackError, SlackWeb
+
+TEXT_CHARS = 3_800
+SECTION_CHARS = 3_000
+LABEL_CHARS = 75
+CLOCK_SKEW_S = 5.0
+HISTORY_PAGE = 100
+MARK = "homarus_message"
+
+
+class SlackChannel:
+    """One app.
+
+    Args:
+        account: Its name in the configuration.
+        ping_s: Between two pings; a connection that left one unanswered at the next is dead.
+    """
+
+    name = "slack"
+    limits = ChannelLimits(
+        text=TEXT_CHARS,
+        caption=TEXT_CHARS,
+        media=frozenset(MediaKind),
+        media_bytes=100_000_000,
+        buttons=25,
+        markup="mrkdwn",
+    )
+
+    def __init__(
+        self,
+        account: str,
+        bot_token: Secret,
+        app_token: Secret,
+        api_root: str,
+        clock: Clock,
+        *,
+        ping_s: float = PING_S,
+    ) -> None:
+        self.account = account
+        self._bot_token = bot_token
+        self._app_token = app_token
+        self._root = api_root
+        self._clock = clock
+        self._ping_s = ping_s
+        self._tasks = TaskOwner(f"slack {account}")
+
+    async def start(self, receive: Receiver) -> None:
+        """Start Socket Mode."""
+        self._receive = receive
+        session = aiohttp.ClientSession(
+            timeout=aiohttp.ClientTimeout(total=REQUEST_LIMIT_S), cookie_jar=aiohttp.DummyCookieJar()
+        )
+        self._web = SlackWeb(session, self._root, self._bot_token)
+        self._intake = SlackIntake(self._web, receive, self._clock, self.account)
+        socket = SlackSocket(
+            self._web,
+            self._app_token,
+            self._clock,
+            ping_s=self._ping_s,
+            greeted=self._intake.greeted,
+            handle=self._intake.handle,
+            beat=self._intake.beat,
+            lost=receive.disconnected,
+        )
+        self._tasks.spawn(self._run(socket), name="socket")
+
+    async def stop(self) -> None:
+        """Close the connection."""
+        await self._tasks.cancel_all()
+        try:
+            await self._intake.keep()
+        finally:
+            await self._web.session.close()
+
+    async def probe(self) -> dict[str, Any]:
+        """Ask who the app is."""
+        try:
+            me = await self._web.call("auth.test")
+        except SlackError as error:
+            return {"ok": False, "error": error.message}
+        return {"ok": True, "id": f"{me['team_id']}/{me['user_id']}", "name": me["user"]}
+
+    async def _run(self, socket: SlackSocket) -> None:
+        try:
+            await socket.run()
+        except SlackRefused as refused:
+            self._receive.disconnected(str(refused), permanent=True)
+
+    async def fetch(self, address: Address, media: Media) -> AsyncIterator[bytes]:
+        """Yield a file."""
+        async for piece in self._web.fetch(media.reference):
+            yield piece
+
+    async def send(self, message: OutboundMessage) -> Delivery:
+        """Post a message; files go before it, with the text as their comment unless there are buttons."""
+        return await _delivery(self._send(message))
+
+    async def _send(self, message: OutboundMessage) -> str:
+        room, thread = await self._target(message.address), message.address.thread
+        text = render(message.text, Flavour.MRKDWN)
+        if message.media:
+            comment = text if not message.buttons else ""
+            await self._share(message, room, comment)
+            if not message.buttons:
+                return ""
+        posted = await self._web.call(
+            "chat.postMessage",
+            channel=room,
+            text=text,
+            thread_ts=thread,
+            blocks=_blocks(text, message) if message.buttons else None,
+            metadata={"event_type": MARK, "event_payload": {"id": message.id}},
+        )
+        if thread is not None:
+            self._intake.rooms.join(room, thread, posted["ts"])
+        return str(posted["ts"])
+
+    async def _share(self, message: OutboundMessage, room: str, comment: str) -> None:
+        files = []
+        for each in message.media:
+            path = Path(each.path)
+            name = each.name or path.name
+            files.append({"id": await self._web.upload(name, await asyncio.to_thread(path.read_bytes)), "title": name})
+        await self._web.call(
+            "files.completeUploadExternal",
+            files=files,
+            channel_id=room,
+            initial_comment=comment or None,
+            thread_ts=message.address.thread,
+        )
+
+    async def find(self, message: OutboundMessage, since: float) -> Delivery | None:
+        """Look a message up by the id that it carries, or files by their comment."""
+        room, thread = await self._target(message.address), message.address.thread
+        page = await self._web.call(
+            "conversations.replies" if thread else "conversations.history",
+            channel=room,
+            ts=thread,
+            oldest=f"{since - CLOCK_SKEW_S:.6f}",
+            limit=HISTORY_PAGE,
+            include_all_metadata=True,
+        )
+        text = render(message.text, Flavour.MRKDWN)
+        for each in page["messages"]:
+            sent = (each.get("metadata") or {}).get("event_payload") or {}
+            ours = self._intake.me is not None and each.get("user") == self._intake.me.user
+            if sent.get("id") == message.id or (ours and message.media and each.get("files") and each["text"] == text):
+                return Delivery(DeliveryState.DELIVERED, (each["ts"],))
+        return None
+
+    async def edit(self, address: Address, platform_id: str, text: str) -> Delivery:
+        """Give a message another text; its buttons go."""
+        rendered = render(text, Flavour.MRKDWN)
+        return await _delivery(self._on_message("chat.update", address, ts=platform_id, text=rendered, blocks=[]))
+
+    async def delete(self, address: Address, platform_id: str) -> Delivery:
+        """Delete a message; one that is gone is as good as deleted."""
+        return await _delivery(self._on_message("chat.delete", address, ts=platform_id), "message_not_found")
+
+    async def react(self, address: Address, platform_id: str, emoji: str | None) -> Delivery:
+        """Add a reaction, or take back all of the app's."""
+        if emoji is None:
+            return await _delivery(self._unreact(address, platform_id))
+        adding = self._on_message("reactions.add", address, timestamp=platform_id, name=name_of(emoji))
+        return await _delivery(adding, "already_reacted")
+
+    async def _unreact(self, address: Address, platform_id: str) -> None:
+        found = await self._on_message("reactions.get", address, timestamp=platform_id)
+        me = self._intake.me
+        for each in found["message"].get("reactions", ()):
+            if me is not None and me.user in each["users"]:
+                await self._on_message("reactions.remove", address, timestamp=platform_id, name=each["name"])
+
+    async def _on_message(self, method: str, address: Address, **arguments: Any) -> dict[str, Any]:
+        return await self._web.call(method, channel=await self._target(address), **arguments)
+
+    async def _target(self, address: Address) -> str:
+        """Return the conversation of an address; the one with a person is opened where needed."""
+        if address.chat_type is not ChatType.DIRECT or not address.peer.startswith(("U", "W")):
+            return address.peer
+        if room := self._intake.rooms.dm_of(address.peer):
+            return room
+        opened = (await self._web.call("conversations.open", users=address.peer))["channel"]["id"]
+        return self._intake.rooms.keep(SlackRoom(opened, "im", address.peer)).id
+
+
+async def _delivery(request: Awaitable[str | dict[str, Any] | None], fine: str = "") -> Delivery:
+    """Return what became of a request; the error `fine` says that it had been done before."""
+    try:
+        answer = await request
+    except SlackError as error:
+        if fine and error.error == fine:
+            return Delivery(DeliveryState.DELIVERED)
+        return Delivery(error.state, error=error.message, retry_after_s=error.retry_after_s)
+    except OSError as error:
+        return Delivery(DeliveryState.PERMANENT, error=f"a file cannot be read: {error}")
+    except HubError as error:
+        return Delivery(DeliveryState.TRANSIENT, error=error.message)
+    return Delivery(DeliveryState.DELIVERED, (answer,) if answer and isinstance(answer, str) else ())
+
+
+def _blocks(text: str, message: OutboundMessage) -> list[dict[str, Any]]:
+    pieces = [text[start : start + SECTION_CHARS] for start in range(0, len(text), SECTION_CHARS)]
+    rows = [
+        [
+            {
+                "type": "button",
+                "text": {"type": "plain_text", "text": button.label[:LABEL_CHARS]},
+                "action_id": f"{row}:{column}",
+                "value": button.value,
+            }
+            for column, button in enumerate(buttons)
+        ]
+        for row, buttons in enumerate(message.buttons)
+    ]
+    return [
+        *({"type": "section", "text": {"type": "mrkdwn", "text": piece}} for piece in pieces),
+        *({"type": "actions", "elements": row} for row in rows),
+    ]

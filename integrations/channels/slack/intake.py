@@ -1,0 +1,152 @@
+"""The way in of one app: its envelopes, and what was written while nobody listened."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from hub.core.clock import Clock
+from hub.core.errors import InvalidRequest
+from hub.messaging.contract import Inbound, InboundMessage, Receiver
+from integrations.channels.slack.events import SlackScene, SlackSelf, of_command, of_event, of_interaction
+from integrations.channels.slack.rooms import SlackRoom, SlackRooms
+from integrations.channels.slack.web import SlackError, SlackWeb
+
+_log = logging.getLogger(__name__)
+
+PAGE = 200
+PAGES_LIMIT = 10
+"""Pages of one conversation that are read after a pause."""
+GONE = frozenset({"channel_not_found", "not_in_channel", "thread_not_found", "is_archived", "missing_scope"})
+
+
+class SlackIntake:
+    """Receives what happens, in order.
+
+    Attributes:
+        me: The app's bot, once Slack said who it is.
+    """
+
+    def __init__(self, web: SlackWeb, receive: Receiver, clock: Clock, account: str) -> None:
+        self._web = web
+        self._receive = receive
+        self._clock = clock
+        self._account = account
+        self.rooms = SlackRooms()
+        self.me: SlackSelf | None = None
+
+    async def beat(self) -> None:
+        """Note that the connection lives, and keep how far it was read."""
+        self._receive.progress()
+        await self.keep()
+
+    async def keep(self) -> None:
+        """Keep how far the conversations were read."""
+        if not self.rooms.changed:
+            return
+        try:
+            await self._receive.keep_cursor(self.rooms.stored(), "rooms")
+        except BaseException:
+            self.rooms.changed = True
+            raise
+
+    async def greeted(self, missed: bool) -> None:
+        """Take up a new connection; read what was missed."""
+        said = await self._web.call("auth.test")
+        self.me = SlackSelf(said["user_id"], said["team_id"], said["user"])
+        self._receive.connected(self.me.account_id, f"{said['user']} ({said.get('team', said['team_id'])})")
+        if not missed:
+            return
+        self.rooms.load(await self._receive.cursor("rooms") or "{}")
+        for room in self.rooms.followed():
+            await self._catch_up(room, None, room.after)
+        for thread, (id, after) in list(self.rooms.threads.items()):
+            if (among := self.rooms.get(id)) is not None:
+                await self._catch_up(among, thread, after)
+        await self.keep()
+
+    async def handle(self, kind: str, payload: Any) -> None:
+        """Take an envelope; when this returns it is stored, or of no interest."""
+        self._receive.progress()
+        said: list[Inbound] = []
+        room: SlackRoom | None = None
+        try:
+            room = self._room(kind, payload)
+            if room is not None and self.me is not None:
+                said += _said(kind, payload, SlackScene(room, self.me, self._account, self.rooms.threads))
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            _log.warning("slack: %s is not as expected and is left out: %r", kind, error)
+        for inbound in said:
+            await self._offer(inbound, room)
+
+    def _room(self, kind: str, payload: Mapping[str, Any]) -> SlackRoom | None:
+        """Return where something happened; None when it did so nowhere."""
+        event = payload.get("event") or {}
+        id, person = event.get("channel") or (event.get("item") or {}).get("channel"), event.get("user")
+        if kind == "interactive":
+            id, person = (payload.get("channel") or {}).get("id"), payload["user"]["id"]
+        elif kind == "slash_commands":
+            id, person = payload["channel_id"], payload["user_id"]
+        if not id:
+            return None
+        known = self.rooms.get(id)
+        form = event.get("channel_type") or (known.kind if known else "im" if id.startswith("D") else "channel")
+        if known is not None and known.kind == form:
+            return known
+        if form == "im" and person in (None, self.me and self.me.user):
+            return None  # about a conversation in which nobody has spoken yet
+        return self.rooms.keep(SlackRoom(id, form, person if form == "im" else None, known.after if known else ""))
+
+    async def _offer(self, inbound: Inbound, room: SlackRoom | None) -> None:
+        try:
+            receipt = await self._receive(inbound)
+        except InvalidRequest as error:
+            _log.warning("slack: a message cannot be taken: %s", error)
+            return
+        if isinstance(inbound, InboundMessage) and room is not None:
+            thread = inbound.address.thread
+            if self.rooms.read(room, inbound.message_id, thread, follow=receipt.accepted):
+                await self.keep()
+
+    async def _catch_up(self, room: SlackRoom, thread: str | None, after: str) -> None:
+        """Read what was written in a conversation or thread while nobody listened, oldest first."""
+        method = "conversations.history" if thread is None else "conversations.replies"
+        found: list[dict[str, Any]] = []
+        cursor: str | None = None
+        for _ in range(PAGES_LIMIT):
+            try:
+                page = await self._patiently(
+                    method, channel=room.id, ts=thread, oldest=after, limit=PAGE, cursor=cursor
+                )
+            except SlackError as error:
+                if error.error not in GONE:
+                    raise
+                self.rooms.forget(room.id)
+                return
+            found += page["messages"]
+            cursor = (page.get("response_metadata") or {}).get("next_cursor")
+            if not cursor:
+                break
+        for message in sorted(found, key=lambda each: str(each["ts"])):
+            if message["ts"] > after:
+                await self.handle("events_api", {"event": {"channel": room.id, **message}, "event_id": message["ts"]})
+
+    async def _patiently(self, method: str, **arguments: Any) -> dict[str, Any]:
+        """Ask for a page, waiting as long as Slack asks."""
+        while True:
+            try:
+                return await self._web.call(method, **arguments)
+            except SlackError as error:
+                if error.retry_after_s is None:
+                    raise
+                await self._clock.sleep(error.retry_after_s)
+
+
+def _said(kind: str, payload: Mapping[str, Any], scene: SlackScene) -> Iterator[Inbound]:
+    if kind == "events_api":
+        yield from of_event(payload["event"], payload["event_id"], scene)
+    elif kind == "slash_commands":
+        yield from of_command(payload, scene)
+    elif payload.get("type") == "block_actions":
+        yield from of_interaction(payload, scene)
