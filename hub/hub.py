@@ -14,6 +14,7 @@ from hub.components.access import AccessComponent, AccessDependencies
 from hub.components.agents import AgentsComponent
 from hub.components.automation import AutomationComponent, AutomationComponentDependencies
 from hub.components.channels import ChannelsComponent
+from hub.components.chat_commands import CommandEngines
 from hub.components.clients import ClientDependencies, ClientsComponent
 from hub.components.component import Component, apply_to, stages_of
 from hub.components.config_watch import ConfigWatchComponent
@@ -100,6 +101,8 @@ class Hub:
         )
         self.agents, self.runner, self.lanes = agents.agents, agents.runner, agents.lanes
         self.workspaces = agents.workspaces
+        memory = MemoryComponent(base, db=self.db, agents=agents, services=self.services, people=people)
+        self.memory, self.remembering = memory.memory, memory.remembering
         messaging = MessagingComponent(
             base,
             channels=self.channels,
@@ -108,11 +111,9 @@ class Hub:
             sessions=self.sessions,
             models=self.models,
             agents=agents,
-            approvals=self.approvals,
+            engines=CommandEngines(self.approvals, self.memory, self.history, self._reload, lambda: self._on_restart()),  # noqa: PLW0108  set at start
         )
         self.commands, self.inbox, self.outbox = messaging.commands, messaging.inbox, messaging.outbox
-        memory = MemoryComponent(base, db=self.db, agents=agents, services=self.services, people=people)
-        self.memory, self.remembering = memory.memory, memory.remembering
         integrations = IntegrationsComponent(
             base, make_host=partial(IntegrationHost, hub=self), apply=self.apply, renew_automations=self._renew
         )

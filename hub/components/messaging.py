@@ -9,13 +9,12 @@ from typing import cast
 from msgspec.structs import replace
 
 from hub.components.agents import AgentsComponent
+from hub.components.chat_commands import CommandEngines, chat_commands
 from hub.components.component import Component
 from hub.components.foundation import Foundation
 from hub.core.stages import Stage
-from hub.messaging.approval_commands import add_approval_commands
 from hub.messaging.approval_messages import ApprovalMessages
 from hub.messaging.channels import ChannelRegistry
-from hub.messaging.commands import Commands, add_session_commands
 from hub.messaging.cursors import Cursors
 from hub.messaging.decide import MessagingSettings
 from hub.messaging.inbox import Inbox
@@ -30,7 +29,6 @@ from hub.models.transcription import CanTranscribe
 from hub.security.people import People
 from hub.sessions.store import SessionStore
 from hub.storage.database import Database
-from hub.tools.approvals import Approvals
 
 _log = logging.getLogger(__name__)
 
@@ -55,7 +53,7 @@ class MessagingComponent(Component):
         sessions: SessionStore,
         models: ModelRegistry,
         agents: AgentsComponent,
-        approvals: Approvals,
+        engines: CommandEngines,
     ) -> None:
         self._base = base
         self._db = db
@@ -63,8 +61,9 @@ class MessagingComponent(Component):
         self._agents = agents.agents
         self._settings = self._configured()
         self._sending = self._sending_configured()
-        self.commands = Commands(base.language)
-        add_session_commands(self.commands, sessions, agents.runner, models, people, base.language, agents.agents)
+        self.commands = chat_commands(
+            base, engines, agents=agents, sessions=sessions, models=models, channels=channels, people=people
+        )
         self.outbox = Outbox(
             db,
             channels,
@@ -76,9 +75,8 @@ class MessagingComponent(Component):
                 self._sending, media_roots=tuple(agent.workspace for agent in agents.agents.all())
             ),
         )
-        add_approval_commands(self.commands, approvals, base.language)
-        ApprovalMessages(approvals, db, self.outbox, base.bus, base.language)
-        self.router = Router(channels, agents.agents, people, lambda: self._settings)
+        ApprovalMessages(engines.approvals, db, self.outbox, base.bus, base.language)
+        self.router = Router(channels, agents.agents, people, lambda: self._settings, models=models)
         self._media = MediaStore(
             channels, agents.workspaces, base.clock, lambda: self._settings.media, lambda: self._transcribe(models)
         )

@@ -1,29 +1,31 @@
-"""Slash commands: what a message that begins with `/` does instead of going to a model."""
+"""The registry of slash commands: what a message that begins with `/` does instead of going to a model."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from difflib import get_close_matches
+from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from hub.agent.agents import Agents
-from hub.agent.lift_taint import lift_taint
-from hub.agent.runner import AgentRunner
-from hub.agent.taint import LiftScope
 from hub.core.context import Context
 from hub.core.errors import HubError
-from hub.messaging.contract import InboundMessage
-from hub.messaging.texts import say
-from hub.models.registry import ModelRegistry
-from hub.security.people import People
-from hub.sessions.store import SessionStore
+from hub.messaging.contract import ChatType, InboundMessage
+from hub.messaging.texts import FALLBACK, say
+from hub.tools.policy import belongs_here
 
 _COMMAND = re.compile(r"^/([a-z][a-z_]{0,31})(?:@\S+)?(?:\s+(.*))?$", re.DOTALL)
 
 
 class CommandCall(Struct, frozen=True):
-    """One command as written."""
+    """One command as written.
+
+    Attributes:
+        by_owner: Whether its sender is an owner; in a group, where owners have no rights, still.
+        more: Further commands of the same message, name and arguments.
+    """
 
     name: str
     arguments: str
@@ -31,24 +33,102 @@ class CommandCall(Struct, frozen=True):
     agent_id: str
     session_key: str
     context: Context
+    by_owner: bool = False
+    more: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def word(self) -> str:
+        """The first word of the arguments, in small letters."""
+        return next(iter(self.arguments.split(None, 1)), "").lower()
+
+    @property
+    def rest(self) -> str:
+        """What follows the first word of the arguments."""
+        return "".join(self.arguments.split(None, 1)[1:])
+
+
+class CommandReply(Struct, frozen=True):
+    """What a command answers.
+
+    Attributes:
+        text: For the sender.
+        menu: Commands to choose from: label, and the command as it is written.
+        message: A message that goes on to the agent in the sender's name.
+    """
+
+    text: str
+    menu: tuple[tuple[str, str], ...] = ()
+    message: str | None = None
+
+    def as_text(self) -> str:
+        """Return the text with the menu as a list, for channels without buttons."""
+        return "\n".join([self.text, *(f"{number}. {command}" for number, (_, command) in enumerate(self.menu, 1))])
+
+
+class Category(StrEnum):
+    """The groups in which commands are listed."""
+
+    SESSION = "session"
+    OPTIONS = "options"
+    STATUS = "status"
+    TOOLS = "tools"
+    MANAGEMENT = "management"
+
+
+class CommandPlace(StrEnum):
+    """Kinds of conversations that a command is for."""
+
+    ANYWHERE = "anywhere"
+    DIRECT = "direct"
+    GROUP = "group"
 
 
 class ChatCommand(Struct, frozen=True):
-    """A command; its line of help is the sentence `help.<name>` or `help`.
+    """A command; what it does, in one line, is the sentence `help.<name>` or `help`.
 
     Attributes:
         name: Without the slash.
         run: Does it and returns the answer.
         owner_only: Whether it takes an owner.
+        people_only: Whether it takes somebody of this home.
         aliases: Other names.
-        help: Line of help of commands that integrations bring.
+        arguments: What is written behind it, such as `[MODEL] [MESSAGE]`; made of the choices without it.
+        choices: What its first argument can be.
+        accepted: What it can be beside that.
+        required: Whether it needs an argument: without one, it answers with its choices.
+        help: Line of help of a command that an integration brings, by language or the same in all.
     """
 
     name: str
-    run: Callable[[CommandCall], Awaitable[str]]
+    run: Callable[[CommandCall], Awaitable[str | CommandReply]]
+    category: Category = Category.TOOLS
     owner_only: bool = False
+    people_only: bool = False
+    where: CommandPlace = CommandPlace.ANYWHERE
     aliases: tuple[str, ...] = ()
-    help: str | None = None
+    arguments: str = ""
+    choices: tuple[str, ...] = ()
+    accepted: tuple[str, ...] = ()
+    required: bool = False
+    help: str | Mapping[str, str] = ""
+
+    @property
+    def usage(self) -> str:
+        """The command as it is written."""
+        arguments = self.arguments or "|".join(self.choices)
+        if not arguments:
+            return f"/{self.name}"
+        return f"/{self.name} {arguments}" if self.required or self.arguments else f"/{self.name} [{arguments}]"
+
+    def about(self, language: str) -> str:
+        """Return what it does, in one line."""
+        if isinstance(self.help, str):
+            return self.help or say(f"help.{self.name}", language)
+        return self.help.get(language) or self.help[FALLBACK]
+
+    def menu(self) -> tuple[tuple[str, str], ...]:
+        """Return its choices as commands."""
+        return tuple((choice, f"/{self.name} {choice}") for choice in self.choices)
 
 
 def parse_command(text: str) -> tuple[str, str] | None:
@@ -61,115 +141,111 @@ def parse_command(text: str) -> tuple[str, str] | None:
 
 
 class Commands:
-    """The registry of commands."""
+    """The commands there are, in chat, on the dashboard and on the command line."""
 
     def __init__(self, language: Callable[[], str]) -> None:
-        self._language = language
+        self.language = language
         self._commands: dict[str, ChatCommand] = {}
         self._names: dict[str, str] = {}
-        self.add(ChatCommand("help", self._help, aliases=("commands", "start")))
+        self._listeners: list[Callable[[], None]] = []
+        self.add(ChatCommand("help", self._help, Category.STATUS, aliases=("commands", "start"), arguments="[COMMAND]"))
 
-    def add(self, command: ChatCommand) -> Callable[[], None]:
-        """Add a command; returns a function that removes it."""
-        self._commands[command.name] = command
-        names = (command.name, *command.aliases)
-        self._names.update(dict.fromkeys(names, command.name))
+    def add(self, *commands: ChatCommand) -> Callable[[], None]:
+        """Add commands; returns a function that removes them."""
+        for command in commands:
+            self._commands[command.name] = command
+            self._names.update(dict.fromkeys((command.name, *command.aliases), command.name))
+        self._tell()
 
         def remove() -> None:
-            if self._commands.get(command.name) is command:
-                del self._commands[command.name]
-                for name in names:
-                    self._names.pop(name, None)
+            for command in commands:
+                if self._commands.get(command.name) is command:
+                    del self._commands[command.name]
+                    for name in (command.name, *command.aliases):
+                        self._names.pop(name, None)
+            self._tell()
 
         return remove
 
-    def all(self) -> list[ChatCommand]:
-        """Return all commands by name."""
-        return [self._commands[name] for name in sorted(self._commands)]
+    def listen(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Call `changed` when there are other commands than before; returns a function that stops that."""
+        self._listeners.append(changed)
+        return lambda: self._listeners.remove(changed)
 
-    async def run(self, call: CommandCall) -> str:
-        """Do what the command says and return the answer; errors are answers too."""
-        language = self._language()
-        command = self._commands.get(self._names.get(call.name, ""))
-        shown = f"/{call.name}"
+    def all(self) -> list[ChatCommand]:
+        """Return all commands by category, then by name."""
+        order = list(Category)
+        return sorted(self._commands.values(), key=lambda command: (order.index(command.category), command.name))
+
+    def get(self, name: str) -> ChatCommand | None:
+        """Return a command by any of its names."""
+        return self._commands.get(self._names.get(name, ""))
+
+    async def run(self, call: CommandCall) -> CommandReply:
+        """Do what the command says, and what `call.more` says, and return the answer; errors are answers too."""
+        replies = [await self._run(call)]
+        for name, arguments in call.more:
+            replies.append(await self._run(replace(call, name=name, arguments=arguments)))
+        return replace(replies[-1], text="\n\n".join(reply.text for reply in replies))
+
+    async def _run(self, call: CommandCall) -> CommandReply:
+        language = self.language()
+        command = self.get(call.name)
         if command is None:
-            return say("command.unknown", language, name=shown)
-        if command.owner_only and not call.context.authority.owner:
-            return say("command.refused", language, name=shown)
+            return CommandReply(self._unknown(call.name))
+        if (refusal := _refusal(command, call)) is not None:
+            return CommandReply(say(f"command.{refusal}", language, name=f"/{call.name}"))
+        if command.required and not call.arguments:
+            return CommandReply(say("command.choose", language, usage=command.usage), command.menu())
+        if call.word and command.choices and call.word not in (*command.choices, *command.accepted):
+            given = say("command.argument", language, name=f"/{call.name}", given=call.word, usage=command.usage)
+            return CommandReply(given, command.menu())
         try:
-            return await command.run(call)
+            reply = await command.run(call)
         except HubError as error:
-            return say("command.failed", language, name=shown, error=error.message)
+            return CommandReply(say("command.failed", language, name=f"/{call.name}", error=error.message))
+        return CommandReply(reply) if isinstance(reply, str) else reply
+
+    def _unknown(self, name: str) -> str:
+        near = get_close_matches(name, self._names, n=1)
+        if near:
+            return say("command.near", self.language(), name=f"/{name}", near=f"/{near[0]}")
+        return say("command.unknown", self.language(), name=f"/{name}")
 
     async def _help(self, call: CommandCall) -> str:
-        language = self._language()
-        shown = [
-            f"/{command.name}: {command.help or say(f'help.{command.name}', language)}"
-            for command in self.all()
-            if call.context.authority.owner or not command.owner_only
-        ]
-        return "\n".join([say("help.title", language), *shown])
+        language = self.language()
+        if call.word:
+            command = self.get(call.word.removeprefix("/"))
+            if command is None:
+                return self._unknown(call.word.removeprefix("/"))
+            also = ", ".join(f"/{alias}" for alias in command.aliases)
+            lines = [f"{command.usage}: {command.about(language)}"]
+            return "\n".join([*lines, say("help.aliases", language, names=also)] if also else lines)
+        lines = [say("help.title", language)]
+        category = None
+        for command in self.all():
+            if _refusal(command, call) is not None:
+                continue
+            if command.category is not category:
+                category = command.category
+                lines += ["", say(f"category.{category}", language)]
+            lines.append(f"/{command.name}: {command.about(language)}")
+        return "\n".join(lines)
+
+    def _tell(self) -> None:
+        for changed in tuple(self._listeners):
+            changed()
 
 
-def add_session_commands(
-    commands: Commands,
-    sessions: SessionStore,
-    runner: AgentRunner,
-    models: ModelRegistry,
-    people: Callable[[], People],
-    language: Callable[[], str],
-    agents: Agents,
-) -> None:
-    """Add the commands about the conversation one is in: /new, /stop, /status, /model, /whoami, /trust."""
-
-    async def new(call: CommandCall) -> str:
-        runner.abort(session_key=call.session_key)
-        if sessions.get(call.session_key) is not None:
-            await sessions.reset(call.session_key)
-        return say("new.done", language())
-
-    async def stop(call: CommandCall) -> str:
-        stopped = runner.abort(session_key=call.session_key)
-        return say("stop.done" if stopped else "stop.nothing", language())
-
-    async def status(call: CommandCall) -> str:
-        session = await sessions.ensure(call.session_key)
-        resolved = await models.resolve(session.model or agents.get(call.agent_id).model)
-        return say(
-            "status.lines",
-            language(),
-            agent=call.agent_id,
-            session=call.session_key,
-            model=resolved.ref,
-            tokens=session.usage.total_tokens,
-        )
-
-    async def model(call: CommandCall) -> str:
-        wanted = call.arguments
-        if not wanted:
-            session = await sessions.ensure(call.session_key)
-            current = await models.resolve(session.model or agents.get(call.agent_id).model)
-            return say("model.current", language(), model=current.ref)
-        resolved = await models.resolve(wanted)
-        await sessions.ensure(call.session_key)
-        await sessions.patch(call.session_key, model=None if wanted == "auto" else wanted)
-        return say("model.set", language(), model=resolved.ref)
-
-    async def whoami(call: CommandCall) -> str:
-        authority = call.context.authority
-        person = people().by_id(authority.person) if authority.person else None
-        if person is None:
-            return say("whoami.unknown", language(), identity=call.message.sender)
-        return say("whoami.known", language(), name=person.name, identity=call.message.sender)
-
-    async def trust(call: CommandCall) -> str:
-        scope = LiftScope.SESSION if call.arguments == LiftScope.SESSION else LiftScope.TURN
-        await lift_taint(sessions, runner, call.session_key, scope, call.context)
-        return say(f"trust.{scope}", language())
-
-    commands.add(ChatCommand("new", new, aliases=("reset",)))
-    commands.add(ChatCommand("trust", trust, owner_only=True))
-    commands.add(ChatCommand("stop", stop, aliases=("abort",)))
-    commands.add(ChatCommand("status", status))
-    commands.add(ChatCommand("model", model, owner_only=True))
-    commands.add(ChatCommand("whoami", whoami))
+def _refusal(command: ChatCommand, call: CommandCall) -> str | None:
+    """Return the sentence that says why this sender cannot use a command here, or None."""
+    is_direct = call.message.address.chat_type is ChatType.DIRECT
+    if command.owner_only and not call.by_owner:
+        return "refused"
+    if command.people_only and not belongs_here(call.context.authority):
+        return "people"
+    if command.where is CommandPlace.DIRECT and not is_direct:
+        return "direct"
+    if command.where is CommandPlace.GROUP and is_direct:
+        return "group"
+    return None

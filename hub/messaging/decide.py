@@ -11,9 +11,10 @@ from hub.agent.agents import Agents
 from hub.core.context import Context
 from hub.core.errors import NotFound
 from hub.messaging.access import AccessPolicy, authorize
-from hub.messaging.commands import CommandCall, parse_command
-from hub.messaging.contract import Address, ClientMessage, CommandUsed, Inbound, InboundMessage
+from hub.messaging.commands import CommandCall
+from hub.messaging.contract import Address, ChatType, ClientMessage, CommandUsed, Inbound, InboundMessage
 from hub.messaging.queue_policy import QueueSettings
+from hub.messaging.reading import read_message
 from hub.messaging.routing import Binding, DmScope, choose_agent, session_key_for
 from hub.messaging.schema import TEXT_LIMIT
 from hub.messaging.texts import say
@@ -54,22 +55,37 @@ class MessagingSettings(Struct, frozen=True):
         )
 
 
+def _knows_none(ref: str) -> bool:
+    """Default callable: there is no model."""
+    return False
+
+
 class Facts(Struct, frozen=True):
-    """The facts that a decision depends on besides the message."""
+    """The facts that a decision depends on besides the message.
+
+    Attributes:
+        knows_model: Whether there is a model of this name.
+    """
 
     policy: AccessPolicy
     people: People
     agents: Agents
     settings: MessagingSettings
+    knows_model: Callable[[str], bool] = _knows_none
 
 
 class Accept(Struct, frozen=True):
-    """An agent answers the message in a session; `context` carries the sender's authority."""
+    """An agent answers the message in a session; `context` carries the sender's authority.
+
+    Attributes:
+        at_once: Commands that were in the message, and are answered now.
+    """
 
     message: InboundMessage
     agent_id: str
     session_key: str
     context: Context
+    at_once: CommandCall | None = None
 
 
 class Notice(Struct, frozen=True):
@@ -105,9 +121,15 @@ def decide(inbound: Inbound, context: Context, facts: Facts) -> Accept | Command
         text = say("text.too_long", settings.language, limit=settings.text_limit)
         return Refuse(text, answer=text)
     agent_id, session_key = _route(message, allowed, facts)
-    if (command := parse_command(message.text)) is not None:
-        return CommandCall(*command, message, agent_id, session_key, allowed)
-    return Accept(message, agent_id, session_key, allowed)
+    by_owner = _is_owner(message, allowed, facts)
+    reading = read_message(message, verdict.authority, facts.knows_model, by_owner=by_owner)
+    at_once = None
+    if reading.commands:
+        first, *more = reading.commands
+        at_once = CommandCall(*first, message, agent_id, session_key, allowed, by_owner, tuple(more))
+    if reading.message is None and at_once is not None:
+        return at_once
+    return Accept(reading.message or message, agent_id, session_key, allowed, at_once=at_once)
 
 
 def _as_message(inbound: Inbound) -> InboundMessage | None:
@@ -117,6 +139,14 @@ def _as_message(inbound: Inbound) -> InboundMessage | None:
         text = f"/{inbound.name} {inbound.arguments}".strip()
         return InboundMessage(inbound.address, inbound.event_id, inbound.sender, text, mentioned=True)
     return None
+
+
+def _is_owner(message: InboundMessage, context: Context, facts: Facts) -> bool:
+    """Whether an owner says it; in a group, where owners have no rights, by their identity."""
+    if context.authority.owner or message.address.chat_type is ChatType.DIRECT:
+        return context.authority.owner
+    person = facts.people.by_identity(message.sender)
+    return person is not None and person.owner
 
 
 def _route(message: InboundMessage, context: Context, facts: Facts) -> tuple[str, str]:

@@ -94,7 +94,7 @@ class Inbox:
             case Notice(allowed):
                 return await self._note(inbound, allowed)
             case CommandCall() as call:
-                return await self._at_once(call, lambda: self._commands.run(call))
+                return await self._command(call, context)
             case Accept() as accepted:
                 return await self._accept(accepted)
 
@@ -114,26 +114,50 @@ class Inbox:
         receipt = await self._queue.add(accepted)
         if not receipt.duplicate:
             self._tell_received(accepted, receipt.inbox_id)
+            if accepted.at_once is not None:
+                reply = (await self._commands.run(accepted.at_once)).as_text()
+                await self._outbox.send(message.address, reply, context, session_key=accepted.session_key)
+                return replace(receipt, reply=reply)
         return receipt
 
-    async def _at_once(self, accepted: Accept | CommandCall, answer: Answer) -> Receipt:
-        """Answer without a run: a command, or something that answers instead of an agent."""
-        message, session_key, context = accepted.message, accepted.session_key, accepted.context
-        inbox_id = new_id()
-        known = await self._insert(InboxRow(inbox_id, message, context, "received", None, session_key))
-        self._queue.flush(session_key, message.address, message.sender)
-        if known is not None:
-            return known
-        self._tell_received(accepted, inbox_id)
-        reply = await answer()
+    async def _command(self, call: CommandCall, context: Context) -> Receipt:
+        """Run a command; what it leaves for the agent is received as a message of its own."""
+        opened = await self._open(call)
+        if opened.duplicate:
+            return opened
+        reply = await self._commands.run(call)
+        if reply.message is None:
+            return await self._answer(call, opened, reply.as_text())
+        rest = replace(call.message, text=reply.message, message_id=f"{call.message.message_id}+")
+        receipt = await self.receive(rest, context)
+        await self._db.write(lambda connection: inbox_rows.close(connection, opened.inbox_id, "command"))
+        return receipt
+
+    async def _at_once(self, accepted: Accept, answer: Answer) -> Receipt:
+        """Answer without a run, by something that answers instead of an agent."""
+        opened = await self._open(accepted)
+        return opened if opened.duplicate else await self._answer(accepted, opened, await answer())
+
+    async def _open(self, accepted: Accept | CommandCall) -> Receipt:
+        """Keep a message that is answered at once, and say that it came."""
+        inbox_id, session_key = new_id(), accepted.session_key
+        row = InboxRow(inbox_id, accepted.message, accepted.context, "received", None, session_key)
+        known = await self._insert(row)
+        self._queue.flush(session_key, accepted.message.address, accepted.message.sender)
+        if known is None:
+            self._tell_received(accepted, inbox_id)
+        return known or Receipt(inbox_id, accepted=True, session_key=session_key)
+
+    async def _answer(self, accepted: Accept | CommandCall, opened: Receipt, reply: str) -> Receipt:
+        address, context, session_key = accepted.message.address, accepted.context, accepted.session_key
 
         def write(connection: SqlConnection) -> None:
-            inbox_rows.close(connection, inbox_id, "command")
-            self._outbox.insert(connection, message.address, reply, caused_by=context.id, session_key=session_key)
+            inbox_rows.close(connection, opened.inbox_id, "command")
+            self._outbox.insert(connection, address, reply, caused_by=context.id, session_key=session_key)
 
         await self._db.write(write)
-        self._outbox.notify(message.address)
-        return Receipt(inbox_id, accepted=True, session_key=session_key, reply=reply)
+        self._outbox.notify(address)
+        return replace(opened, reply=reply)
 
     async def _note(self, inbound: Inbound, context: Context) -> Receipt:
         """Publish an event at least once: after a crash, it is published at the next start."""

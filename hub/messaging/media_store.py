@@ -56,7 +56,7 @@ class MediaStore:
 
     Args:
         channels: The channels that have them.
-        workspaces: Where they are kept, one folder for each conversation.
+        workspaces: CommandPlace they are kept, one folder for each conversation.
         settings: The current limits.
         transcribe: Returns what is said in a recording; None when no transcriber is configured now.
     """

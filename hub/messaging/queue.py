@@ -21,7 +21,7 @@ from hub.core.ids import new_id
 from hub.core.sql import SqlConnection
 from hub.core.tasks import TaskOwner
 from hub.messaging import group_history, inbox_rows
-from hub.messaging.contract import Address, ChatType, InboundEvent, Receipt
+from hub.messaging.contract import Address, ChatType, ClientMessage, InboundEvent, InboundMessage, Receipt
 from hub.messaging.decide import Accept
 from hub.messaging.inbox_rows import InboxRow
 from hub.messaging.media_store import MediaStore
@@ -204,7 +204,7 @@ class MessageQueue:
 
     def _take_in(self, turn: Turn, fresh: WaitingMessage, *, own: bool) -> None:
         session_key, address = turn.session_key, fresh.message.address
-        policy = self._policy(session_key, address)
+        policy = self._policy(session_key, address, fresh.message)
         running = [each for each in self._running.get(session_key, ()) if each is not turn]
         if policy.mode is QueueMode.INTERRUPT:
             for each in running:
@@ -345,12 +345,12 @@ class MessageQueue:
     def _steerable(self, turn: Turn) -> list[WaitingMessage]:
         """Return what waits and may be heard by a running turn: of its conversation, under its own rights."""
         address, authority = turn.address, turn.first.context.authority
-        if self._policy(turn.session_key, address).mode not in STEERING:
-            return []
         return [
             each
             for each in self._kept(turn.session_key, conversation_of(address))
-            if not each.steered and each.context.authority == authority
+            if not each.steered
+            and each.context.authority == authority
+            and self._policy(turn.session_key, address, each.message).mode in STEERING
         ]
 
     def _is_steered(self, turn: Turn) -> bool:
@@ -359,25 +359,26 @@ class MessageQueue:
     async def _steer(self, turn: Turn) -> Sequence[SteeredMessage]:
         """Return the messages that a running turn is to hear, and let it answer them."""
         again, turn.heard = turn.heard, ()
-        found = self._steerable(turn)
-        if found and self._policy(turn.session_key, turn.address).mode is QueueMode.STEER:
-            rows = ids_of(found)
-            self._waiting[turn.session_key] = [each for each in self._waiting[turn.session_key] if each not in found]
+        found, key = self._steerable(turn), turn.session_key
+        taken = [each for each in found if self._policy(key, turn.address, each.message).mode is QueueMode.STEER]
+        if taken:
+            self._waiting[key] = [each for each in self._waiting[key] if each not in taken]
             try:
-                await self._db.write(partial(inbox_rows.join, run_id=turn.run_id, rows=rows, reason="steered"))
+                await self._db.write(partial(inbox_rows.join, run_id=turn.run_id, rows=ids_of(taken), reason="steered"))
             except HubError as error:
                 _log.error("messages wait for the end of run %s: %s", turn.run_id, error.message)
-                self._waiting.setdefault(turn.session_key, [])[:0] = found
-                found = []
+                self._waiting.setdefault(key, [])[:0] = taken
+                found = [each for each in found if each not in taken]
         for each in found:
             each.steered = True
         return [await self._requests.steered(each, turn) for each in (*again, *found)]
 
     # -- what is known ---------------------------------------------------------------------------------------------
 
-    def _policy(self, session_key: str, address: Address) -> QueuePolicy:
-        session = self._runner.parts.sessions.get(session_key)
-        return self._router.settings.queue.of(address.channel, session.queue if session is not None else None)
+    def _policy(self, session_key: str, address: Address, message: InboundMessage | None = None) -> QueuePolicy:
+        said = message.options.get("queue") if isinstance(message, ClientMessage) else None
+        session = None if said else self._runner.parts.sessions.get(session_key)
+        return self._router.settings.queue.of(address.channel, session.queue if session is not None else said)
 
     def _rules(self, session_key: str, address: Address) -> TurnRules:
         return TurnRules(

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import sys
+from itertools import groupby
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from hub.cli.app import app
 from hub.cli.manual import manual
 from hub.config.reference import reference
+from hub.hub import Hub
 from hub.integration.catalog import find
 from hub.integration.schemas import schemas
+from hub.messaging.commands import ChatCommand, CommandPlace
+from hub.messaging.texts import say
 from hub.sections import all_sections
+from hub.storage.homedir import Home
 
 CHECKOUT = Path(__file__).parents[2]
 DOCS = CHECKOUT / "docs"
@@ -22,7 +28,35 @@ def generated() -> dict[Path, str]:
     return {
         DOCS / "configuration.md": reference(all_sections(schemas(find(None)))),
         DOCS / "cli.md": manual(app),
+        DOCS / "commands.md": command_tables(own_commands()),
     }
+
+
+def own_commands() -> list[ChatCommand]:
+    """The commands of the hub itself."""
+    with TemporaryDirectory() as folder:
+        home = Home(folder)
+        home.create()
+        return Hub(home, port=0).commands.all()
+
+
+def command_tables(commands: list[ChatCommand]) -> str:
+    """A table for each category of commands."""
+    parts = ["# All commands\n"]
+    for category, some in groupby(commands, lambda command: command.category):
+        parts += [f"## {say(f'category.{category}')}\n", "| Command | What it does | For |", "| --- | --- | --- |"]
+        for command in some:
+            written = " ".join(f"`/{alias}`" for alias in command.aliases)
+            shown = f"`{command.usage}`".replace("|", "\\|") + (f" {written}" if written else "")
+            parts.append(f"| {shown} | {command.about('en')} | {_for(command)} |")
+        parts.append("")
+    return "\n".join(parts)
+
+
+def _for(command: ChatCommand) -> str:
+    who = "owner" if command.owner_only else "people of this home" if command.people_only else "everybody"
+    where = {CommandPlace.DIRECT: ", in a direct chat", CommandPlace.GROUP: ", in a group"}.get(command.where, "")
+    return who + where
 
 
 def renewed(page: Path, text: str) -> str:

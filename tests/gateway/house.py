@@ -38,7 +38,7 @@ from hub.gateway.push.events import HubEvents
 from hub.memory.registry import MemoryRegistry
 from hub.messaging.access import AccessPolicy
 from hub.messaging.channels import ChannelRegistry
-from hub.messaging.commands import Commands, add_session_commands
+from hub.messaging.commands import Commands
 from hub.messaging.cursors import Cursors
 from hub.messaging.decide import MediaSettings, MessagingSettings
 from hub.messaging.inbox import Inbox
@@ -46,6 +46,7 @@ from hub.messaging.media_store import MediaStore
 from hub.messaging.outbox import Outbox
 from hub.messaging.queue import MessageQueue
 from hub.messaging.router import Router
+from hub.messaging.session_commands import SessionCommandNeeds, add_session_commands
 from hub.models.registry import ModelRegistry
 from hub.models.vendors import OPENAI_API
 from hub.sections import all_sections
@@ -150,11 +151,12 @@ class FullRig(Rig):
         self.runner = AgentRunner(parts, self.db, self.lanes)
         self.channels = ChannelRegistry(self.bus, self.clock, self.repairs)
         commands = Commands(lambda: "en")
-        add_session_commands(
-            commands, self.sessions, self.runner, self.models, lambda: people, lambda: "en", self.agents
+        needs = SessionCommandNeeds(
+            self.sessions, self.runner, self.models, self.agents, lambda: people, self.home.path
         )
+        add_session_commands(commands, needs)
         self.outbox = Outbox(self.db, self.channels, self.bus, self.clock, self.tasks, self.repairs)
-        router = Router(self.channels, self.agents, lambda: people, MessagingSettings)
+        router = Router(self.channels, self.agents, lambda: people, MessagingSettings, models=self.models)
         media = MediaStore(self.channels, self.workspaces, self.clock, MediaSettings, lambda: None)
         queue = MessageQueue(self.db, router, self.runner, self.outbox, media, clock=self.clock, tasks=self.tasks)
         self.inbox = Inbox(self.db, router, queue, commands, self.outbox, bus=self.bus, clock=self.clock)

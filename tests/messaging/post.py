@@ -14,7 +14,7 @@ from hub.core.ids import new_id
 from hub.core.repairs import Repairs
 from hub.messaging.access import AccessPolicy, DmPolicy
 from hub.messaging.channels import ChannelRegistry
-from hub.messaging.commands import Commands, add_session_commands
+from hub.messaging.commands import Commands
 from hub.messaging.contract import (
     Address,
     ChannelLimits,
@@ -34,6 +34,8 @@ from hub.messaging.outbox import Outbox
 from hub.messaging.queue import MessageQueue
 from hub.messaging.queue_policy import QueueMode, QueuePolicy, QueueSettings
 from hub.messaging.router import Router
+from hub.messaging.session_commands import SessionCommandNeeds, add_session_commands
+from hub.messaging.setting_commands import SettingCommandNeeds, add_setting_commands
 from hub.security.people import People, Person
 from tests.agent.house import AgentHouse
 
@@ -99,17 +101,13 @@ class Post:
         self._access = access or AccessPolicy(dm=DmPolicy.OPEN)
         house = self.house
         self.commands = Commands(lambda: self.settings.language)
-        add_session_commands(
-            self.commands,
-            house.sessions,
-            house.runner,
-            house.models,
-            lambda: self.people,
-            lambda: self.settings.language,
-            house.agents,
+        needs = SessionCommandNeeds(
+            house.sessions, house.runner, house.models, house.agents, lambda: self.people, house.home.path
         )
+        add_session_commands(self.commands, needs)
+        add_setting_commands(self.commands, SettingCommandNeeds(house.sessions, house.models, house.agents))
         self.outbox = Outbox(house.db, self.channels, house.bus, clock or Clock(), house.tasks, Repairs(house.bus))
-        router = Router(self.channels, house.agents, lambda: self.people, lambda: self.settings)
+        router = Router(self.channels, house.agents, lambda: self.people, lambda: self.settings, models=house.models)
         self.transcribe: Transcribe | None = None
         self.media = MediaStore(
             self.channels, house.workspaces, Clock(), lambda: self.settings.media, lambda: self.transcribe

@@ -44,7 +44,7 @@ async def desk(post: Post) -> AsyncIterator[Desk]:
     house = post.house
     approvals = Approvals(house.db, house.bus, house.clock, house.redactor)
     await approvals.open()
-    add_approval_commands(post.commands, approvals, lambda: post.settings.language)
+    add_approval_commands(post.commands, approvals)
     messages = ApprovalMessages(approvals, house.db, post.outbox, house.bus, lambda: post.settings.language)
     yield Desk(post, approvals)
     messages.close()

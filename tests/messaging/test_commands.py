@@ -21,6 +21,7 @@ from tests.servers.openai_server import OpenAIServer
         ("/new", "A new conversation."),
         ("/reset", "A new conversation."),
         ("/levitate", "There is no command /levitate"),
+        ("/statis", "Did you mean /status?"),
         ("/help@assistant_bot", "/whoami"),
         ("  /whoami  ", "You are Me"),
     ],
@@ -29,10 +30,9 @@ async def test_a_command_is_answered_without_a_model(
     post: Post, openai_server: OpenAIServer, text: str, told: str
 ) -> None:
     receipt = await post.said(text)
-    await post.until(lambda: len(post.pigeons.sent) == 1)
+    await post.until(lambda: told in "".join(post.pigeons.texts()))
 
     assert told in (receipt.reply or "")
-    assert told in post.pigeons.texts()[0]
     assert receipt.run_id is None
     assert openai_server.requests() == []
     assert await post.rows("SELECT state FROM inbox") == [("command",)]
@@ -52,7 +52,7 @@ async def test_a_command_for_owners_is_refused_to_others_and_not_shown_to_them(p
     shown = await post.said("/help", who="8")
 
     assert "owner" in (refused.reply or "")
-    assert "/model" not in (shown.reply or "")
+    assert "/model:" not in (shown.reply or "")
     assert post.house.sessions.get("agent:main:test:direct:8") is None
 
 
@@ -97,3 +97,109 @@ async def test_new_begins_another_transcript_and_forgets_what_waits(post: Post, 
     assert after is not None
     assert before.session_id != after.session_id
     assert "remember me" not in str(openai_server.requests()[-1]["body"]["messages"])
+
+
+async def test_what_follows_new_is_the_first_message_of_the_conversation(
+    post: Post, openai_server: OpenAIServer
+) -> None:
+    await post.said("remember me")
+    await post.until(lambda: len(post.pigeons.sent) == 1)
+
+    receipt = await post.said("/new test/other hello there", "n1")
+    again = await post.said("/new test/other hello there", "n1")
+    await post.until(lambda: len(post.pigeons.sent) == 2)
+
+    body = openai_server.requests()[-1]["body"]
+    assert receipt.run_id is not None
+    assert again.duplicate
+    assert body["model"] == "other"
+    assert "hello there" in str(body["messages"][-1])
+    assert "/new" not in str(body["messages"])
+    assert "remember me" not in str(body["messages"])
+    assert post.pigeons.texts() == ["ok", "ok"]
+
+
+async def test_a_directive_holds_for_its_message_and_the_model_never_sees_it(
+    post: Post, openai_server: OpenAIServer
+) -> None:
+    await post.said("/think high /model test/other what is 6 times 7?")
+    await post.until(lambda: len(post.pigeons.sent) == 1)
+    await post.said("and 6 times 8?")
+    await post.until(lambda: len(post.pigeons.sent) == 2)
+
+    first, second = (request["body"] for request in openai_server.requests())
+    assert (first["model"], first["reasoning_effort"]) == ("other", "high")
+    assert second["model"] == "model"
+    assert "reasoning_effort" not in second
+    assert "/think" not in str(second["messages"])
+    assert "what is 6 times 7?" in str(first["messages"][-1])
+
+
+async def test_directives_alone_are_kept_and_acknowledged(post: Post, openai_server: OpenAIServer) -> None:
+    receipt = await post.said("/think low /verbose on")
+    await post.said("hello")
+    await post.until(lambda: len(post.pigeons.sent) == 2)
+
+    session = post.house.sessions.get("agent:main:main")
+    assert session is not None
+    assert (session.thinking, session.verbose) == ("low", "on")
+    assert "/think of this conversation: low" in (receipt.reply or "")
+    assert "/verbose of this conversation: on" in (receipt.reply or "")
+    assert openai_server.requests()[-1]["body"]["reasoning_effort"] == "low"
+
+
+async def test_a_shortcut_inside_a_message_is_answered_at_once_and_the_rest_goes_on(
+    post: Post, openai_server: OpenAIServer
+) -> None:
+    receipt = await post.said("hey /whoami how are you?")
+    await post.until(lambda: len(post.pigeons.sent) == 2)
+
+    assert receipt.run_id is not None
+    assert "You are Me (test:user:7)." in post.pigeons.texts()
+    assert "hey how are you?" in str(openai_server.requests()[-1]["body"]["messages"][-1])
+
+
+async def test_a_directive_of_somebody_without_the_right_is_text(post: Post, openai_server: OpenAIServer) -> None:
+    await post.said("/model test/other", who="9")
+    await post.said("hi /think high /model test/other", who="9")
+    await post.until(lambda: len(post.pigeons.texts("9")) == 2)
+
+    body = openai_server.requests()[-1]["body"]
+    assert body["model"] == "model"
+    assert "reasoning_effort" not in body
+    assert "hi /think high /model test/other" in str(body["messages"][-1])
+
+
+async def test_an_owner_chooses_for_a_group_and_others_do_not(post: Post, openai_server: OpenAIServer) -> None:
+    mine = await post.said("/send off", group="family", mentioned=True)
+    annas = await post.said("/send on", who="8", group="family", mentioned=True)
+    private = await post.said("/export", group="family", mentioned=True)
+
+    session = post.house.sessions.get("agent:main:test:group:family")
+    assert session is not None
+    assert session.send == "off"
+    assert "off" in (mine.reply or "")
+    assert "owner" in (annas.reply or "")
+    assert "direct chat" in (private.reply or "")
+
+
+async def test_a_model_is_found_by_a_part_of_its_name(post: Post) -> None:
+    one = await post.said("/model othe")
+    several = await post.said("/model test")
+    none = await post.said("/model zzzz")
+
+    assert "test/other" in (one.reply or "")
+    assert "This conversation now uses test/model." in (several.reply or "")
+    assert "no model zzzz" in (none.reply or "")
+
+
+async def test_stop_says_how_many_messages_it_dropped(post: Post, openai_server: OpenAIServer) -> None:
+    openai_server.queue([{"text": "on and on"}, {"hold": "never"}])
+    await post.said("talk")
+    await openai_server.until_arrived()
+    await post.said("one")
+    await post.said("two")
+
+    stopped = await post.said("/stop")
+
+    assert stopped.reply == "Stopped. Messages that waited and are dropped: 2"

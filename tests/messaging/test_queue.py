@@ -157,6 +157,24 @@ async def test_a_running_turn_hears_a_message_before_its_next_step(
     assert await post.rows("SELECT count(*) FROM runs") == [(turns,)]
 
 
+async def test_a_mode_written_in_a_message_holds_for_that_message(post: Post, openai_server: OpenAIServer) -> None:
+    begun, go_on = asyncio.Event(), asyncio.Event()
+    called = looking(post, openai_server, begun, go_on)
+    await post.said("look around")
+    await begun.wait()
+
+    await post.said("this can wait")
+    await post.said("/queue steer stop at once")
+    go_on.set()
+    await post.until(lambda: len(post.pigeons.texts()) == 2)
+
+    assert len(called) == 1
+    heard = openai_server.requests()[1]["body"]["messages"]
+    assert "stop at once" in str(heard[-1]["content"])
+    assert "this can wait" not in str(heard)
+    assert "this can wait" in asked(openai_server, 2)
+
+
 async def test_words_of_another_sender_do_not_steer_but_follow(post: Post, openai_server: OpenAIServer) -> None:
     post.settings = replace(post.settings, queue=waits(QueueMode.STEER))
     begun, go_on = asyncio.Event(), asyncio.Event()
@@ -232,7 +250,7 @@ async def test_stop_drops_what_waits(busy: Post, openai_server: OpenAIServer) ->
     await busy.house.tasks.drain(timeout_s=5)
     await busy.rows("SELECT 1")
 
-    await busy.until(lambda: busy.pigeons.texts() == ["Stopped."])
+    await busy.until(lambda: busy.pigeons.texts() == ["Stopped. Messages that waited and are dropped: 2"])
     rows = await busy.rows("SELECT state, reason FROM inbox WHERE session_key IS NOT NULL ORDER BY position")
     assert rows[1:3] == [("done", "aborted")] * 2
     assert len(openai_server.requests()) == 1
