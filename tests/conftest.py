@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.lengths import EXAMPLES
+from tests.servers.ngircd import Ngircd
 from tests.servers.openai_server import OpenAIServer
 from tests.servers.synapse import Synapse
 
@@ -71,4 +72,11 @@ def openai_server() -> Iterator[OpenAIServer]:
 def synapse() -> Iterator[Synapse]:
     """A Matrix homeserver for all tests of this process; it takes five seconds to start."""
     with Synapse() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def ngircd() -> Iterator[Ngircd]:
+    """An IRC server for all tests of this process."""
+    with Ngircd() as server:
         yield server

@@ -18,6 +18,7 @@ OTHER_MEANINGS = frozenset(
         ("models/selection.py", "offline"),  # a reason shown to people
         ("messaging/markup.py", "discord"),  # a flavour of text
         ("gateway/connection/connection.py", "webchat"),  # a client mode of the wire protocol
+        ("messaging/markup.py", "irc"),  # a flavour of markup
     }
 )
 
