@@ -6,10 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.channels.discord_rig import DiscordRig
 from tests.channels.kit import Can, Rig, Trouble
+from tests.channels.slack_rig import SlackRig
 from tests.channels.telegram_rig import TelegramRig
 
-RIGS: tuple[Callable[[], Rig], ...] = (TelegramRig,)
+RIGS: tuple[Callable[[], Rig], ...] = (TelegramRig, DiscordRig, SlackRig)
 
 
 def rigs_that(*needs: Can | Trouble) -> pytest.MarkDecorator:

@@ -58,7 +58,10 @@ class DiscordServer:
         self.content_intent = True
         self.heartbeat_ms = HEARTBEAT_MS
         self.deaf = False
-        """Whether the gateway answers nothing any more, with its sockets open."""
+        """Whether the gateway answers nothing any more, with its sockets open; over with the next connection."""
+        self.garbled = False
+        """Whether the next event is preceded by what is no JSON."""
+        self.fetched = 0
         self.identified = self.resumed = 0
         self.published: list[Json] = []
         self.originals: dict[str, Json] = {}
@@ -69,7 +72,7 @@ class DiscordServer:
             THREAD: {"id": THREAD, "type": 11, "guild_id": GUILD, "parent_id": ROOM, "name": "a thread"},
             DM: {"id": DM, "type": 1, "recipients": [{"id": PERSON}]},
         }
-        self.messages: dict[str, list[Json]] = {ROOM: [], THREAD: []}
+        self.messages: dict[str, list[Json]] = {room: [] for room in self.channels}
         self._nonces: dict[str, Json] = {}
         self._sessions: dict[str, _Session] = {}
         self._last_id = 0
@@ -134,6 +137,9 @@ class DiscordServer:
             frame = {"op": 0, "t": event, "s": len(session.sent) + 1, "d": data}
             session.sent.append(frame)
             if session.socket is not None and not self.deaf:
+                if self.garbled:
+                    self.garbled = False
+                    await session.socket.send_str('{"op": 0, "t": "MESSA')
                 await session.socket.send_json(frame)
 
     async def frame(self, frame: Json | str) -> None:
@@ -144,13 +150,17 @@ class DiscordServer:
 
     async def cut(self, code: int | None = None) -> None:
         """End the connections: with a code, or as a broken line does."""
+        if code is None:
+            self.cut_now()
+        for session in self._sessions.values():
+            if session.socket is not None:
+                await session.socket.close(code=code or 1000)
+
+    def cut_now(self) -> None:
+        """Break the connections."""
         for session in self._sessions.values():
             socket, session.socket = session.socket, None
-            if socket is None:
-                continue
-            if code is not None:
-                await socket.close(code=code)
-            elif socket._req is not None and socket._req.transport is not None:
+            if socket is not None and socket._req is not None and socket._req.transport is not None:
                 socket._req.transport.abort()
 
     def forget_sessions(self) -> None:
@@ -297,6 +307,7 @@ class DiscordServer:
         return web.json_response(self.published)
 
     async def _file(self, request: web.Request) -> web.Response:
+        self.fetched += 1
         name = request.match_info["name"]
         if name not in self.files:
             return web.Response(status=404)
@@ -322,6 +333,7 @@ class DiscordServer:
     async def _gateway(self, request: web.Request) -> web.StreamResponse:
         socket = web.WebSocketResponse()
         await socket.prepare(request)
+        self.deaf = False
         await socket.send_json({"op": 10, "d": {"heartbeat_interval": self.heartbeat_ms}})
         async for frame in socket:
             if frame.type is not WSMsgType.TEXT:

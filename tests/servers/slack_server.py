@@ -45,7 +45,10 @@ class SlackServer:
         self.contents: dict[str, bytes] = {}
         self.connections = 0
         self.deaf = False
-        """Whether the socket answers nothing any more, though it is open."""
+        """Whether the socket answers nothing any more, though it is open; over with the next connection."""
+        self.garbled = False
+        """Whether the next envelope is preceded by what is no JSON."""
+        self.fetched = 0
         self.acknowledged: list[str] = []
         self._socket: web.WebSocketResponse | None = None
         self._request: web.Request | None = None
@@ -87,7 +90,7 @@ class SlackServer:
     async def say(self, text: str, room: str = ROOM, who: str = ADA, *, heard: bool = True, **more: Any) -> Json:
         """Write a message as somebody; `heard` is whether an event brings it."""
         message = {"type": "message", "user": who, "text": text, "ts": self.new_ts(), "team": TEAM, **more}
-        self.messages[room].append(message)
+        self.messages.setdefault(room, []).append(message)
         if heard:
             place = {"channel": room, "channel_type": "im" if room.startswith("D") else "channel"}
             await self.event({**message, **place})
@@ -104,7 +107,10 @@ class SlackServer:
         self._count += 1
         envelope = {"envelope_id": f"env{self._count}", "type": kind, "payload": payload}
         self._waiting[envelope["envelope_id"]] = envelope  # type: ignore[index]
-        if self._socket is not None and not self.deaf:
+        if self._socket is not None and not self._socket.closed and not self.deaf:
+            if self.garbled:
+                self.garbled = False
+                await self._socket.send_str('{"envelope_id": "env')
             await self._socket.send_json(envelope)
         return str(envelope["envelope_id"])
 
@@ -147,7 +153,7 @@ class SlackServer:
         handlers: dict[str, Callable[[Json], Json | str]] = {
             "auth.test": lambda _: {"user_id": ME, "team_id": TEAM, "user": "homarus", "team": "Home", "bot_id": "B1"},
             "apps.connections.open": lambda _: {"url": f"ws://{self.address}/socket"},
-            "conversations.open": lambda _: {"channel": {"id": DM}},
+            "conversations.open": self._open_dm,
             "conversations.history": self._history,
             "conversations.replies": self._history,
             "chat.postMessage": self._post,
@@ -158,6 +164,7 @@ class SlackServer:
             "reactions.get": lambda given: {"message": self._find(given)},
             "files.getUploadURLExternal": self._place,
             "files.completeUploadExternal": self._complete,
+            "files.delete": self._delete_file,
             "files.info": lambda given: {"file": self.files[given["file"]]},
         }
         answer = handlers[method](arguments)
@@ -176,6 +183,11 @@ class SlackServer:
         page = (found if thread else found[::-1])[start : start + limit]
         more = str(start + limit) if start + limit < len(found) else ""
         return {"messages": page, "response_metadata": {"next_cursor": more}}
+
+    def _open_dm(self, given: Json) -> Json:
+        id = f"D{given['users'][1:]}"
+        self.messages.setdefault(id, [])
+        return {"channel": {"id": id}}
 
     def _post(self, given: Json) -> Json | str:
         if given["channel"] not in self.messages:
@@ -226,11 +238,16 @@ class SlackServer:
         self.messages[given["channel_id"]].append(message)
         return {"files": files}
 
+    def _delete_file(self, given: Json) -> Json:
+        del self.files[given["file"]]
+        return {}
+
     async def _upload(self, request: web.Request) -> web.Response:
         self.contents[request.match_info["file"]] = await request.read()
         return web.Response(text="OK")
 
     async def _file(self, request: web.Request) -> web.Response:
+        self.fetched += 1
         if request.headers.get("Authorization") != f"Bearer {self.bot_token}":
             return web.Response(text="<html>Sign in</html>", content_type="text/html")
         return web.Response(body=self.contents[request.match_info["file"]])
@@ -241,6 +258,7 @@ class SlackServer:
         socket = web.WebSocketResponse(autoping=False)
         await socket.prepare(request)
         self.connections += 1
+        self.deaf = False
         self._socket, self._request = socket, request
         await socket.send_json({"type": "hello", "connection_info": {"app_id": "A1"}})
         for envelope in list(self._waiting.values()):
@@ -254,6 +272,8 @@ class SlackServer:
                 id = json.loads(frame.data)["envelope_id"]
                 self.acknowledged.append(id)
                 self._waiting.pop(id, None)
+        if self._socket is socket:
+            self._socket = None
         return socket
 
 

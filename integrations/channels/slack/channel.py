@@ -131,9 +131,9 @@ class SlackChannel:
         text = render(message.text, Flavour.MRKDWN)
         if message.media:
             comment = text if not message.buttons else ""
-            await self._share(message, room, comment)
+            file = await self._share(message, room, comment)
             if not message.buttons:
-                return ""
+                return file
         posted = await self._web.call(
             "chat.postMessage",
             channel=room,
@@ -146,7 +146,8 @@ class SlackChannel:
             self._intake.rooms.join(room, thread, posted["ts"])
         return str(posted["ts"])
 
-    async def _share(self, message: OutboundMessage, room: str, comment: str) -> None:
+    async def _share(self, message: OutboundMessage, room: str, comment: str) -> str:
+        """Upload the files and return the id of the first: of the message that shows them Slack says nothing."""
         files = []
         for each in message.media:
             path = Path(each.path)
@@ -159,6 +160,7 @@ class SlackChannel:
             initial_comment=comment or None,
             thread_ts=message.address.thread,
         )
+        return str(files[0]["id"])
 
     async def find(self, message: OutboundMessage, since: float) -> Delivery | None:
         """Look a message up by the id that it carries, or files by their comment."""
@@ -186,6 +188,8 @@ class SlackChannel:
 
     async def delete(self, address: Address, platform_id: str) -> Delivery:
         """Delete a message; one that is gone is as good as deleted."""
+        if platform_id.startswith("F"):
+            return await _delivery(self._web.call("files.delete", file=platform_id), "file_not_found")
         return await _delivery(self._on_message("chat.delete", address, ts=platform_id), "message_not_found")
 
     async def react(self, address: Address, platform_id: str, emoji: str | None) -> Delivery:

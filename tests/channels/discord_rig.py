@@ -1,0 +1,143 @@
+"""Discord for the test-kit: our gateway and REST API, one for each of two bots."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hub.core.clock import Clock
+from hub.core.secret import Secret
+from hub.messaging.contract import Address, Channel, ChatType
+from integrations.channels.discord.channel import DiscordChannel
+from tests.channels.kit import ADA, EVE, Can, Trouble
+from tests.servers.discord_server import BOT, DM, GUILD, PERSON, ROOM, TOKEN, DiscordServer
+
+PEOPLE = {ADA: PERSON, EVE: "666"}
+ROOMS = {ADA: DM, EVE: "1666"}
+HEARTBEAT_MS = 400
+POST = r"POST /channels/\d+/messages$"
+FAULTS: dict[Trouble, dict[str, Any]] = {
+    Trouble.RATE_LIMITED: {"status": 429, "body": {"message": "slow down", "retry_after": 0.5}},
+    Trouble.SERVER_ERROR: {"status": 502, "body": "bad gateway"},
+    Trouble.ANSWER_LOST: {"done": True},
+    Trouble.FORBIDDEN: {"status": 403, "body": {"message": "Missing Permissions", "code": 50013}},
+}
+
+
+class DiscordRig:
+    """A server for each account; Ada and Eve write in direct messages and in one room."""
+
+    name = "discord"
+    can = frozenset(Can) - {Can.THREADS}  # a thread is a room of its own, which the rules name by its parent
+    troubles = frozenset(FAULTS)
+
+    def __init__(self) -> None:
+        self._servers = {"default": DiscordServer(), "second": DiscordServer()}
+        self.server = self._servers["default"]
+        self._last: dict[str, Any] = {}
+
+    async def start(self) -> None:
+        for server in self._servers.values():
+            server.heartbeat_ms = HEARTBEAT_MS
+            await server.__aenter__()
+
+    async def stop(self) -> None:
+        for server in self._servers.values():
+            await server.__aexit__()
+
+    def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
+        return DiscordChannel(account, Secret(TOKEN), self._servers[account].root, None, clock)
+
+    def identity(self, who: str) -> str:
+        return f"discord:user:{PEOPLE[who]}"
+
+    def address(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> Address:
+        if group:
+            parent = ROOM if thread else None
+            return Address("discord", thread or ROOM, chat_type=ChatType.CHANNEL, space=GUILD, parent=parent)
+        return Address("discord", PEOPLE[who])
+
+    async def says(
+        self,
+        text: str,
+        who: str = ADA,
+        *,
+        group: bool = False,
+        thread: str | None = None,
+        mention: bool = True,
+        media: bytes | None = None,
+        heard: bool = True,
+    ) -> str:
+        more: dict[str, Any] = {}
+        if media is not None:
+            self.server.files["a.txt"] = media
+            url = f"http://{self.server.address}/cdn/a.txt"
+            more["attachments"] = [{"id": "1", "filename": "a.txt", "url": url, "content_type": "text/plain"}]
+        if group and mention:
+            text, more["mentions"] = f"<@{BOT['id']}> {text}", [BOT]
+        room = (thread or ROOM) if group else ROOMS[who]
+        place = {"id": room, "type": 11, "guild_id": GUILD, "parent_id": ROOM, "name": "a thread"}
+        if thread is not None:
+            self.server.channels.setdefault(thread, place)
+        self._last = await self.server.say(text, room, PEOPLE[who], heard=heard, **more)
+        return str(self._last["id"])
+
+    async def says_in_disorder(self, *texts: str) -> None:
+        said = []
+        for text in texts:
+            await self.says(text, heard=False)
+            said.append(self._last)
+        for message in reversed(said):
+            await self.server.emit("MESSAGE_CREATE", message)
+
+    async def says_again(self) -> None:
+        await self.server.emit("MESSAGE_CREATE", self._last)
+
+    async def edits(self, id: str, text: str) -> None:
+        message = next(each for each in self.server.messages[DM] if each["id"] == id)
+        message |= {"content": text, "edited_timestamp": "2026-11-23T00:00:01+00:00"}
+        await self.server.emit("MESSAGE_UPDATE", message)
+
+    async def presses(self, label: str) -> None:
+        message = self.server.messages[DM][-1]
+        buttons = [each for row in message["components"] for each in row["components"]]
+        data = {"custom_id": next(each["custom_id"] for each in buttons if each["label"] == label)}
+        pressed = {"id": self.server.new_id(), "token": "t", "type": 3, "channel_id": DM, "user": {"id": PERSON}}
+        await self.server.emit("INTERACTION_CREATE", {**pressed, "message": message, "data": data})
+
+    def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
+        in_guild = [id for id, room in self.server.channels.items() if "guild_id" in room]
+        rooms = [thread] if thread else in_guild if group else [ROOMS[who]]
+        messages = [each for room in rooms for each in self.server.messages.get(room, [])]
+        ours = [each for each in messages if each["author"] == BOT]
+        return [each["poll"]["question"]["text"] if "poll" in each else each["content"] for each in ours]
+
+    def reactions(self, id: str) -> list[str]:
+        message = next(each for each in self.server.messages[DM] if each["id"] == id)
+        return [each["emoji"]["name"] for each in message.get("reactions", ())]
+
+    def uploads(self) -> list[bytes]:
+        return list(self.server.files.values())
+
+    def attempts(self) -> int:
+        return len(self.server.asked(POST))
+
+    def fetches(self) -> int:
+        return self.server.fetched
+
+    def typing_seen(self) -> int:
+        return len(self.server.asked("/typing$"))
+
+    def trouble(self, *troubles: Trouble) -> None:
+        for each in troubles:
+            self.server.fail(POST, **FAULTS[each])
+
+    def goes_deaf(self) -> None:
+        self.server.deaf = True
+
+    def garbles(self) -> None:
+        self.server.garbled = True
+
+    def revokes(self, account: str = "default") -> None:
+        self._servers[account].token = "revoked"
+        self._servers[account].cut_now()

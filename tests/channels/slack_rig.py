@@ -1,0 +1,140 @@
+"""Slack for the test-kit: our Web API and Socket Mode, one for each of two apps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hub.core.clock import Clock
+from hub.core.secret import Secret
+from hub.messaging.contract import Address, Channel, ChatType
+from integrations.channels.slack.channel import SlackChannel
+from integrations.channels.slack.emoji import emoji_of
+from tests.channels.kit import ADA, EVE, Can, Trouble
+from tests.servers.slack_server import ADA as ADAS_ID, APP_TOKEN, BOT_TOKEN, DM, ME, ROOM, TEAM, SlackServer
+
+PEOPLE = {ADA: ADAS_ID, EVE: "U666"}
+ROOMS = {ADA: DM, EVE: "D666"}
+PING_S = 0.4
+FAULTS: dict[Trouble, dict[str, Any]] = {
+    Trouble.RATE_LIMITED: {"status": 429, "retry_after": 1},
+    Trouble.SERVER_ERROR: {"status": 503, "body": "unavailable"},
+    Trouble.ANSWER_LOST: {"done": True},
+    Trouble.FORBIDDEN: {"status": 200, "body": {"ok": False, "error": "is_archived"}},
+}
+
+
+class SlackRig:
+    """A workspace for each account; Ada and Eve write in direct messages and in one channel."""
+
+    name = "slack"
+    can = frozenset(Can)
+    troubles = frozenset(FAULTS)
+
+    def __init__(self) -> None:
+        self._servers = {"default": SlackServer(), "second": SlackServer()}
+        self.server = self._servers["default"]
+        self._last: dict[str, Any] = {}
+
+    async def start(self) -> None:
+        for server in self._servers.values():
+            await server.__aenter__()
+
+    async def stop(self) -> None:
+        for server in self._servers.values():
+            await server.__aexit__()
+
+    def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
+        tokens = Secret(BOT_TOKEN), Secret(APP_TOKEN)
+        return SlackChannel(account, *tokens, self._servers[account].root, clock, ping_s=PING_S)
+
+    def identity(self, who: str) -> str:
+        return f"slack:user:{TEAM}/{PEOPLE[who]}"
+
+    def address(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> Address:
+        if group:
+            return Address("slack", ROOM, chat_type=ChatType.CHANNEL, thread=thread, space=TEAM)
+        return Address("slack", PEOPLE[who], space=TEAM)
+
+    async def says(
+        self,
+        text: str,
+        who: str = ADA,
+        *,
+        group: bool = False,
+        thread: str | None = None,
+        mention: bool = True,
+        media: bytes | None = None,
+        heard: bool = True,
+    ) -> str:
+        more: dict[str, Any] = {} if thread is None else {"thread_ts": thread}
+        if media is not None:
+            self.server.contents["F9"] = media
+            file = {"id": "F9", "name": "a.txt", "mimetype": "text/plain"}
+            self.server.files["F9"] = {**file, "url_private": f"http://{self.server.address}/files/F9"}
+            more |= {"subtype": "file_share", "files": [file]}
+        room = ROOM if group else ROOMS[who]
+        written = f"<@{ME}> {text}" if group and mention else text
+        message = await self.server.say(written, room, PEOPLE[who], heard=heard, **more)
+        self._last = {**message, "channel": room, "channel_type": "channel" if group else "im"}
+        return str(message["ts"])
+
+    async def says_in_disorder(self, *texts: str) -> None:
+        said = []
+        for text in texts:
+            await self.says(text, heard=False)
+            said.append(self._last)
+        for message in reversed(said):
+            await self.server.event(message)
+
+    async def says_again(self) -> None:
+        await self.server.event(self._last)
+
+    async def edits(self, id: str, text: str) -> None:
+        message = next(each for each in self.server.messages[DM] if each["ts"] == id)
+        message |= {"text": text, "edited": {"user": ADAS_ID, "ts": self.server.new_ts()}}
+        changed = {"type": "message", "subtype": "message_changed", "message": message}
+        await self.server.event({**changed, "channel": DM, "channel_type": "im"})
+
+    async def presses(self, label: str) -> None:
+        message = self.server.messages[DM][-1]
+        buttons = [each for block in message["blocks"] for each in block.get("elements", ())]
+        button = next(each for each in buttons if each["text"]["text"] == label)
+        payload = {"type": "block_actions", "user": {"id": ADAS_ID, "team_id": TEAM}, "channel": {"id": DM}}
+        action = {**button, "action_ts": self.server.new_ts()}
+        await self.server.envelope("interactive", {**payload, "message": message, "actions": [action]})
+
+    def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
+        messages = self.server.messages.get(ROOM if group else ROOMS[who], [])
+        ours = [each for each in messages if each["user"] == ME]
+        return [each["text"] for each in ours if thread in (None, each.get("thread_ts"))]
+
+    def reactions(self, id: str) -> list[str]:
+        message = next(each for each in self.server.messages[DM] if each["ts"] == id)
+        return [emoji_of(each["name"]) for each in message.get("reactions", ())]
+
+    def uploads(self) -> list[bytes]:
+        return list(self.server.contents.values())
+
+    def attempts(self) -> int:
+        return len(self.server.asked("chat.postMessage"))
+
+    def fetches(self) -> int:
+        return self.server.fetched
+
+    def typing_seen(self) -> int:
+        return 0
+
+    def trouble(self, *troubles: Trouble) -> None:
+        for each in troubles:
+            self.server.fail("chat.postMessage", **FAULTS[each])
+
+    def goes_deaf(self) -> None:
+        self.server.deaf = True
+
+    def garbles(self) -> None:
+        self.server.garbled = True
+
+    def revokes(self, account: str = "default") -> None:
+        self._servers[account].bot_token = "revoked"
+        self._servers[account].cut()
