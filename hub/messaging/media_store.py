@@ -70,7 +70,7 @@ class MediaStore:
         transcribe: Callable[[], Transcribe | None],
     ) -> None:
         self._channels = channels
-        self._workspaces = workspaces
+        self.workspaces = workspaces
         self._clock = clock
         self._settings = settings
         self._transcribe = transcribe
@@ -128,7 +128,7 @@ class MediaStore:
             return path, await FILES.run(root.read_bytes, path, limit)
         except FileNotFoundError:
             data = await self._download(address, media, limit, deadline)
-        await FILES.run(self._workspaces.outside.mark, agent_id, path, data)
+        await FILES.run(self.workspaces.outside.mark, agent_id, path, data)
         await FILES.run(root.write_bytes, path, data, parents=True, executable=False)
         return path, data
 
@@ -158,9 +158,9 @@ class MediaStore:
             return ""
 
     def _root(self, agent_id: str) -> Root:
-        if not self._workspaces.is_ready(agent_id):
-            self._workspaces.ensure(agent_id)
-        return self._workspaces.root(agent_id)
+        if not self.workspaces.is_ready(agent_id):
+            self.workspaces.ensure(agent_id)
+        return self.workspaces.root(agent_id)
 
 
 def _suffix(media: Media) -> str:

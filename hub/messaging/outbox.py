@@ -27,7 +27,7 @@ from hub.messaging.contract import Address, Channel, ChannelLimits, TextUnit
 from hub.messaging.outbound_policy import OutboundPolicy, OutboxSettings, ReplyToMode
 from hub.messaging.outbox_repairs import OutboxRepairs
 from hub.messaging.outbox_sending import AGE_LIMIT_S, EXPIRED, OutboxSender
-from hub.messaging.outgoing import NewMessage, NewText, OutboxRow, Outgoing, insert_row
+from hub.messaging.outgoing import NewMessage, NewText, OutboxRow, Outgoing, RowSource, insert_row
 from hub.storage.database import Database
 
 ASSUMED_LIMITS = ChannelLimits(text=2_000, unit=TextUnit.UTF16)
@@ -73,8 +73,14 @@ class Outbox:
             ended=self._ended,
         )
         self._waiting: dict[str, asyncio.Future[OutboxRow]] = {}
+        self._settings = settings
         self._limits: dict[tuple[str, str], ChannelLimits] = {}
         self._unlisten: Callable[[], None] | None = None
+
+    @property
+    def settings(self) -> OutboxSettings:
+        """The current settings."""
+        return self._settings()
 
     async def open(self) -> None:
         """Sort out what a crash left and begin to send what waits."""
@@ -110,7 +116,7 @@ class Outbox:
         caused_by: str | None,
         session_key: str | None = None,
         run_id: str | None = None,
-        reply_to: str | None = None,
+        source: RowSource = RowSource.REPLY,
         not_before_ms: int = 0,
     ) -> list[str]:
         """Write the rows of one message inside the caller's transaction; runs in the writer thread.
@@ -118,13 +124,13 @@ class Outbox:
         Args:
             content: A text, or what else is to be sent.
             caused_by: Id of the context that led to it, for the chain of what happens next.
-            reply_to: The platform's id of the message that a text replies to.
+            source: Who wrote it.
             not_before_ms: When it is sent at the earliest, in milliseconds since the epoch.
 
         Returns:
             The rows' ids. Call `notify` when the transaction is committed.
         """
-        outgoing = NewMessage(content, reply_to=reply_to) if isinstance(content, str) else content
+        outgoing = NewMessage(content) if isinstance(content, str) else content
         now = self._now_ms()
         ids = []
         for part, piece in enumerate(self._pieces(address, outgoing)):
@@ -136,6 +142,7 @@ class Outbox:
                     id=ids[-1],
                     address=address,
                     outgoing=piece,
+                    source=source,
                     state="queued",
                     attempts=0,
                     next_ms=max(now, not_before_ms),
@@ -157,11 +164,18 @@ class Outbox:
         *,
         session_key: str | None = None,
         run_id: str | None = None,
+        source: RowSource = RowSource.REPLY,
     ) -> list[str]:
         """Write a message and begin to send it; returns the rows' ids once they are on disk."""
         ids = await self._db.write(
             lambda connection: self.insert(
-                connection, address, content, caused_by=context.id, session_key=session_key, run_id=run_id
+                connection,
+                address,
+                content,
+                caused_by=context.id,
+                session_key=session_key,
+                run_id=run_id,
+                source=source,
             )
         )
         self.notify(address)
@@ -192,6 +206,7 @@ class Outbox:
         if not pieces:
             return []
         pieces = [replace(each, silent=outgoing.silent) for each in pieces]
+        pieces[-1] = replace(pieces[-1], covers=outgoing.covers, digest=outgoing.digest)
         last_text = max((at for at, each in enumerate(pieces) if each.text), default=0)
         pieces[last_text] = replace(pieces[last_text], buttons=outgoing.buttons)
         replying = {ReplyToMode.OFF: 0, ReplyToMode.FIRST: 1, ReplyToMode.ALL: len(pieces)}[policy.reply_to_mode]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Any
 
 import msgspec
@@ -13,14 +14,30 @@ from hub.messaging.capabilities import Capability
 from hub.messaging.contract import Address, Button, ChatType, OutboundMedia, OutboundMessage, OutboundPoll
 
 
+class RowSource(StrEnum):
+    """Who wrote a message: the hub or an agent's answer, its `message` tool, or an answer that is being written."""
+
+    REPLY = "reply"
+    TOOL = "tool"
+    BLOCK = "block"
+    PREVIEW = "preview"
+
+
 class NewMessage(Struct, frozen=True, tag="message", omit_defaults=True):
-    """A message, see `OutboundMessage`."""
+    """A message, see `OutboundMessage`.
+
+    Attributes:
+        covers: Of a streamed block: how many characters of the answer end with it.
+        digest: Of those characters.
+    """
 
     text: str = ""
     media: tuple[OutboundMedia, ...] = ()
     buttons: tuple[tuple[Button, ...], ...] = ()
     silent: bool = False
     reply_to: str | None = None
+    covers: int = 0
+    digest: str = ""
 
 
 class NewText(Struct, frozen=True, tag="edit", omit_defaults=True):
@@ -87,6 +104,7 @@ class OutboxRow(Struct):
     id: str
     address: Address
     outgoing: Outgoing
+    source: RowSource
     state: str
     attempts: int
     next_ms: int
@@ -139,7 +157,7 @@ class OutboxRow(Struct):
 
 _COLUMNS = (
     "position, id, channel, account, peer, chat_type, thread, session_key, run_id, reply_to, part, text, kind, payload,"
-    " state, attempts, next_ms, created_ms, updated_ms, context_id, platform_ids, error"
+    " state, attempts, next_ms, created_ms, updated_ms, context_id, platform_ids, error, source"
 )
 _SELECT = f"SELECT {_COLUMNS} FROM outbox"  # noqa: S608  constants
 
@@ -149,8 +167,8 @@ def insert_row(connection: SqlConnection, row: OutboxRow) -> None:
     kind, text, reply_to, payload = _columns_of(row.outgoing)
     connection.execute(
         "INSERT INTO outbox(id, channel, account, peer, chat_type, thread, session_key, run_id, reply_to, part, text,"
-        " kind, payload, state, attempts, next_ms, created_ms, updated_ms, context_id)"
-        " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        " kind, payload, source, state, attempts, next_ms, created_ms, updated_ms, context_id)"
+        " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         (
             row.id,
             row.address.channel,
@@ -165,6 +183,7 @@ def insert_row(connection: SqlConnection, row: OutboxRow) -> None:
             text,
             kind,
             payload,
+            row.source.value,
             row.state,
             row.attempts,
             row.next_ms,
@@ -177,12 +196,13 @@ def insert_row(connection: SqlConnection, row: OutboxRow) -> None:
 
 def _load_row(values: tuple[Any, ...]) -> OutboxRow:
     position, id, channel, account, peer, chat_type, thread, session_key, run_id, reply_to, part, text, *rest = values
-    _, payload, state, attempts, next_ms, created_ms, updated_ms, context_id, platform_ids, error = rest
+    _, payload, state, attempts, next_ms, created_ms, updated_ms, context_id, platform_ids, error, source = rest
     return OutboxRow(
         position=position,
         id=id,
         address=Address(channel, peer, account, ChatType(chat_type), thread),
         outgoing=_outgoing(text or "", reply_to, payload),
+        source=RowSource(source),
         state=state,
         attempts=attempts,
         next_ms=next_ms or 0,

@@ -10,7 +10,8 @@ from hub.core.sql import SqlConnection
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.contract import Address, ClientMessage, InboundEvent, Receipt
 from hub.messaging.decide import Accept
-from hub.messaging.outgoing import Outgoing
+from hub.messaging.outbound_policy import OutboxSettings
+from hub.messaging.outgoing import Outgoing, RowSource
 
 
 class MessageInbox(Protocol):
@@ -53,6 +54,11 @@ class ReplyOutbox(Protocol):
         """The channels that send."""
         ...
 
+    @property
+    def settings(self) -> OutboxSettings:
+        """The current settings."""
+        ...
+
     def insert(
         self,
         connection: SqlConnection,
@@ -62,7 +68,8 @@ class ReplyOutbox(Protocol):
         caused_by: str | None,
         session_key: str | None = None,
         run_id: str | None = None,
-        reply_to: str | None = None,
+        source: RowSource = RowSource.REPLY,
+        not_before_ms: int = 0,
     ) -> list[str]:
         """Write a reply inside the caller's transaction and return the ids of its parts."""
         ...

@@ -8,10 +8,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hub.agent.run_request import RunRequest, RunResult, SteeredMessage, Steering
+from hub.core.context import Context
 from hub.core.sql import SqlConnection
 from hub.messaging import inbox_rows
-from hub.messaging.contract import Address, ChatType, ClientMessage
+from hub.messaging.contract import Address, ClientMessage
 from hub.messaging.media_store import MediaStore
+from hub.messaging.replies import Replies, ReplyTarget
 from hub.messaging.router import Router
 from hub.messaging.seams import ReplyOutbox
 from hub.messaging.texts import say
@@ -72,6 +74,7 @@ class TurnRequests:
         self._router = router
         self._outbox = outbox
         self._media = media
+        self._replies = Replies(outbox, media.workspaces, lambda: router.settings.language)
 
     def of(self, turn: Turn, steering: Steering | None = None) -> RunRequest:
         """Return the run that answers a turn.
@@ -102,7 +105,7 @@ class TurnRequests:
             kind="message",
             sender_name=content.sender_name,
             channel=newest.address.channel,
-            on_final=self._end_of(turn, content.context.id),
+            on_final=self._end_of(turn, content.context),
             load=load if any(each.message.media for each in turn.messages) else None,
             quoted=content.quoted,
             steering=steering,
@@ -138,29 +141,12 @@ class TurnRequests:
             return each
         return replace(each, message=await self._media.fetched(each.message, turn.agent_id, turn.session_key))
 
-    def _end_of(self, turn: Turn, caused_by: str) -> Callable[[SqlConnection, RunResult], None]:
-        address, newest = turn.address, turn.messages[-1].message
+    def _end_of(self, turn: Turn, context: Context) -> Callable[[SqlConnection, RunResult], None]:
+        newest = turn.messages[-1].message
+        target = ReplyTarget(turn.address, turn.agent_id, turn.session_key, context, newest.message_id)
 
         def end(connection: SqlConnection, result: RunResult) -> None:
             inbox_rows.close_run(connection, turn.run_id)
-            if text := self._answer(result):
-                self._outbox.insert(
-                    connection,
-                    address,
-                    text,
-                    caused_by=caused_by,
-                    session_key=turn.session_key,
-                    run_id=turn.run_id,
-                    reply_to=newest.message_id if address.chat_type is not ChatType.DIRECT else None,
-                )
+            self._replies.insert(connection, result, target)
 
         return end
-
-    def _answer(self, result: RunResult) -> str | None:
-        if result.status == "ok":
-            return result.reply or None
-        if result.status == "aborted":
-            return None
-        language = self._router.settings.language
-        error = (result.error or {}).get("message") or result.status
-        return "\n\n".join(filter(None, [result.reply, say("run.failed", language, error=error)]))

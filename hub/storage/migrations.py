@@ -175,6 +175,7 @@ _EIGHTH = (
         person TEXT, text TEXT NOT NULL, received_ms INTEGER NOT NULL)""",
     """CREATE INDEX group_history_session ON group_history(session_key, run_id)""",
     """CREATE INDEX group_history_run ON group_history(run_id) WHERE run_id IS NOT NULL""",
+    """ALTER TABLE outbox ADD COLUMN source TEXT NOT NULL DEFAULT 'reply'""",
     """UPDATE outbox SET state = 'queued' WHERE state = 'pending'""",
     """UPDATE outbox SET state = 'sent' WHERE state = 'delivered'""",
     """DROP INDEX outbox_open""",

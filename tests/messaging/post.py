@@ -30,6 +30,7 @@ from hub.messaging.cursors import Cursors
 from hub.messaging.decide import MessagingSettings
 from hub.messaging.inbox import Inbox
 from hub.messaging.media_store import MediaStore, Transcribe
+from hub.messaging.outbound_policy import OutboxSettings
 from hub.messaging.outbox import Outbox
 from hub.messaging.queue import MessageQueue
 from hub.messaging.queue_policy import QueueMode, QueuePolicy, QueueSettings
@@ -106,7 +107,16 @@ class Post:
         )
         add_session_commands(self.commands, needs)
         add_setting_commands(self.commands, SettingCommandNeeds(house.sessions, house.models, house.agents))
-        self.outbox = Outbox(house.db, self.channels, house.bus, clock or Clock(), house.tasks, Repairs(house.bus))
+        self.sending = OutboxSettings(media_roots=tuple(agent.workspace for agent in house.agents.all()))
+        self.outbox = Outbox(
+            house.db,
+            self.channels,
+            house.bus,
+            clock or Clock(),
+            house.tasks,
+            Repairs(house.bus),
+            settings=lambda: self.sending,
+        )
         router = Router(self.channels, house.agents, lambda: self.people, lambda: self.settings, models=house.models)
         self.transcribe: Transcribe | None = None
         self.media = MediaStore(

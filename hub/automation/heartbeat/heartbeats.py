@@ -16,7 +16,6 @@ from hub.agent.agents import Agent, Agents
 from hub.agent.run_request import RunResult, RunStatus
 from hub.agent.workspace import Workspaces
 from hub.automation.heartbeat import file as heartbeat_file
-from hub.automation.heartbeat.ack import ACK_LIMIT, strip_ack
 from hub.automation.heartbeat.file import FILE, FILE_LIMIT_BYTES, Checklist, HeartbeatCheck
 from hub.automation.heartbeat.prompt import heartbeat_prompt
 from hub.automation.heartbeat.state import HeartbeatState, load, store
@@ -32,6 +31,7 @@ from hub.core.lanes import Lanes, Priority
 from hub.core.phrases import phrase
 from hub.core.sql import SqlConnection
 from hub.core.states import StateMachine
+from hub.messaging.ack import ACK_LIMIT, strip_ack
 from hub.security.jail_path import PathRefused
 from hub.security.root import Root
 from hub.sessions.entry import event_entry

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, tzinfo
 
-from hub.automation.heartbeat.ack import HEARTBEAT_OK
 from hub.automation.heartbeat.file import HeartbeatCheck
 from hub.automation.services.system_event_queue import SystemEvent
+from hub.messaging.ack import HEARTBEAT_OK
 from hub.tools.quoting import quote_untrusted
 
 OPENING = (

@@ -7,7 +7,6 @@ from typing import Any
 
 from hub.agent.agents import Agents
 from hub.agent.run_request import RunResult, RunStatus
-from hub.automation.heartbeat.ack import is_silent
 from hub.automation.services.addresses import TARGET, Addresses
 from hub.automation.services.agent_runs import AgentRuns, RequestedRun, failed, noting, run_id_of, shown
 from hub.automation.services.delivery import ResultDelivery
@@ -30,6 +29,7 @@ from hub.core.schema import (
 )
 from hub.core.services import ResponseMode, ServiceCall, ServiceRegistry
 from hub.core.sql import SqlConnection
+from hub.messaging.ack import is_silent
 from hub.sessions.keys import SessionKey, SessionKind, main_key
 from hub.tools.policy import policies_from_config
 from hub.tools.profiles import PROFILES

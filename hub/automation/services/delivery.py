@@ -15,6 +15,7 @@ from hub.core.ids import new_id
 from hub.core.lanes import Lanes, Priority
 from hub.core.sql import SqlConnection
 from hub.core.tasks import TaskOwner
+from hub.messaging.replies import message_of
 from hub.messaging.seams import ReplyOutbox
 from hub.models.contract import Message, Role, TextBlock
 from hub.sessions.entry import EntryType, TranscriptEntry
@@ -89,10 +90,13 @@ class ResultDelivery:
         run_id: str | None = None,
     ) -> list[str]:
         """Write a message's rows inside the caller's transaction; call `sent` when it is committed."""
+        message = message_of(text)
+        if message is None:
+            return []
         return self._outbox.insert(
             connection,
             place.address,
-            text,
+            message,
             caused_by=context.id,
             session_key=place.session_key,
             run_id=run_id,

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.agent.agents import Agents
-from hub.automation.heartbeat.ack import ACK_LIMIT
 from hub.automation.heartbeat.heartbeats import CHECKS_DEFAULT, Beat, Heartbeats
 from hub.automation.services.addresses import TARGET
 from hub.automation.services.agent_runs import noting
@@ -26,6 +25,7 @@ from hub.core.schema import (
     string,
 )
 from hub.core.services import ResponseMode, ServiceCall, ServiceRegistry
+from hub.messaging.ack import ACK_LIMIT
 
 HEARTBEAT_SCHEMA = Schema(
     {

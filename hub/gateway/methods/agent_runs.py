@@ -20,6 +20,7 @@ from hub.gateway.calls.method_table import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_SCHE
 from hub.gateway.methods.attachments import ATTACHMENTS_SCHEMA, images_of
 from hub.gateway.methods.sessions import THINKING, SessionMethods
 from hub.messaging.contract import Address
+from hub.messaging.replies import message_of
 from hub.messaging.seams import ReplyOutbox
 from hub.models.contract import Message, Role, TextBlock
 from hub.sessions.keys import SessionKey, main_key
@@ -128,11 +129,12 @@ class AgentMethods:
         run_id = params[IDEMPOTENCY_KEY]
 
         def on_final(connection: SqlConnection, result: RunResult) -> None:
-            if address is not None and result.status == RunStatus.OK and result.reply:
+            message = message_of(result.reply)
+            if address is not None and result.status == RunStatus.OK and message is not None:
                 self._outbox.insert(
                     connection,
                     address,
-                    result.reply,
+                    message,
                     caused_by=call.context.id,
                     session_key=session_key,
                     run_id=run_id,

@@ -171,6 +171,7 @@ async def test_it_is_due_only_when_there_is_something_to_do(desk: Desk, openai_s
     assert await moments.why() == (False, "nothing changed since the last check")
     assert (await moments.why(skip_unchanged=False))[0] is True
 
+    openai_server.queue("Hello!")
     await desk.post.said("hello")
     await desk.post.until(lambda: len(desk.pigeons.sent) == 1)
     assert (await moments.why())[0] is True

@@ -39,6 +39,16 @@ def is_silent(text: str) -> bool:
     return any(strip_ack(text, 0, token) is None for token in (NO_REPLY, HEARTBEAT_OK))
 
 
+def declines(text: str) -> bool:
+    """Whether an answer is not to be delivered: it is a token and nothing else, or it begins with `NO_REPLY`."""
+    return _cut_start(text, NO_REPLY)[1] or is_silent(text)
+
+
+def without_token(text: str) -> str:
+    """Return an answer without a `NO_REPLY` at its end."""
+    return _cut_end(text, NO_REPLY)[0] if text.rstrip().endswith(NO_REPLY) else text
+
+
 def _without(text: str, token: str) -> tuple[str, bool]:
     if token not in text:
         return text, False
