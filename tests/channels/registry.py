@@ -10,8 +10,9 @@ from tests.channels.discord_rig import DiscordRig
 from tests.channels.kit import Can, Rig, Trouble
 from tests.channels.slack_rig import SlackRig
 from tests.channels.telegram_rig import TelegramRig
+from tests.channels.webhook_chat_rig import WebhookRig
 
-RIGS: tuple[Callable[[], Rig], ...] = (TelegramRig, DiscordRig, SlackRig)
+RIGS: tuple[Callable[[], Rig], ...] = (TelegramRig, DiscordRig, SlackRig, WebhookRig)
 
 
 def rigs_that(*needs: Can | Trouble) -> pytest.MarkDecorator:

@@ -12,7 +12,6 @@ from msgspec import Struct
 
 from hub.automation.contract import StepOutcome
 from hub.automation.engine.environment import StartOutcome
-from hub.automation.sources.webhook_signature import SignatureForm, sign
 from hub.core.clock import Clock
 from hub.core.errors import HubError, InvalidRequest
 from hub.core.phrases import phrase
@@ -20,6 +19,7 @@ from hub.core.repairs import Repairs, Severity
 from hub.core.secret import Secret
 from hub.core.tasks import TaskOwner
 from hub.security.egress import EgressRefused, Fetched
+from hub.security.webhook_signature import SignatureForm, sign
 
 _log = logging.getLogger(__name__)
 

@@ -18,12 +18,12 @@ from typing import Any
 from msgspec import Struct
 
 from hub.automation.sources.webhook_data import fields_of, read_body, told_headers
-from hub.automation.sources.webhook_signature import SignatureForm, is_signed, stamp_of
 from hub.core.clock import Clock
 from hub.core.errors import Conflict, InvalidRequest
 from hub.core.events import Unsubscribe
 from hub.core.secret import Secret
 from hub.security.rate_limit import AttemptLimiter, TooManyAttempts
+from hub.security.webhook_signature import SignatureForm, is_signed, stamp_of
 
 BODY_LIMIT_BYTES = 1_000_000
 FAILED_ATTEMPTS = 20

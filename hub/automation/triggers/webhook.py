@@ -9,7 +9,6 @@ from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import dynamic_text
 from hub.automation.definition.phrases import listed, shown
 from hub.automation.definition.values import is_template
-from hub.automation.sources.webhook_signature import FORMS, TOLERANCE_S, SignatureForm, form_of
 from hub.automation.sources.webhooks import ACCEPTED_PER_MINUTE, DEFAULT_METHODS, METHODS, WEBHOOK_ID, Webhook
 from hub.automation.triggers.arming import limited, told
 from hub.core.errors import Unavailable
@@ -34,6 +33,7 @@ from hub.core.schema import (
     show,
     string,
 )
+from hub.security.webhook_signature import FORMS, TOLERANCE_S, SignatureForm, form_of
 
 SECRET_CHARS = 16
 _HEADER = All(string, str.lower, Match(r"^[a-z0-9-]{1,100}$", msg="expected the name of a header"))

@@ -10,13 +10,13 @@ import pytest
 from hub.automation.contract import StepOutcome
 from hub.automation.engine.environment import StartOutcome
 from hub.automation.engine.result_notice import FORM, ResultNotices
-from hub.automation.sources.webhook_signature import sign
 from hub.core.clock import ManualClock
 from hub.core.events import EventBus
 from hub.core.repairs import Repairs
 from hub.core.secret import Secret
 from hub.core.tasks import TaskOwner
 from hub.security.egress import Egress
+from hub.security.webhook_signature import sign
 from tests.security.web_servers import WebServer, started
 
 

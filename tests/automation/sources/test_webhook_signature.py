@@ -8,7 +8,7 @@ from hashlib import sha256
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.automation.sources.webhook_signature import FORMS, SignatureForm, form_of, is_signed, sign
+from hub.security.webhook_signature import FORMS, SignatureForm, form_of, is_signed, sign
 
 SECRET = "a secret of some length"
 BODY = b'{"a": 1}'

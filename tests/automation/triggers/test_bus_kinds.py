@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from hub.automation.sources.mqtt_topics import EVENT_BRIDGE_READY, EVENT_WANTED, fits, message_data, where_of
-from hub.automation.sources.webhook_signature import SignatureForm, sign
 from hub.automation.sources.webhooks import WebhookRequest, Webhooks
 from hub.core.events import Event
 from hub.core.schema import Invalid
+from hub.security.webhook_signature import SignatureForm, sign
 from tests.automation.triggers.bench import OWNER, START, Bench, calls_during, explained, valid
 
 SECRET = "0123456789abcdef"

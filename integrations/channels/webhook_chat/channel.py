@@ -1,0 +1,214 @@
+"""One account of the webhook channel.
+
+Both ways carry JSON, `X-Homarus-Timestamp` (seconds) and `X-Homarus-Signature`: `sha256=` and the hex HMAC-SHA256 of
+`<timestamp>.<body>`. A message may be repeated: `id` says which it is, in both directions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import aiohttp
+import orjson
+from aiohttp import web
+from msgspec.structs import replace
+
+from hub.core.clock import Clock
+from hub.core.errors import HubError
+from hub.core.schema import All, In, Invalid, Length, Optional, Required, Schema, boolean, describe_error, string
+from hub.core.secret import Secret
+from hub.gateway.calls.contract import HttpCall, Open, Route
+from hub.messaging.contract import (
+    Address,
+    ButtonPressed,
+    ChannelLimits,
+    ChatType,
+    Delivery,
+    DeliveryState,
+    Inbound,
+    InboundMessage,
+    OutboundMessage,
+    Receiver,
+)
+from hub.models.retry_after import retry_after_s
+from hub.security.webhook_signature import SignatureForm, is_signed, sign
+
+BODY_LIMIT_BYTES = 48_000
+TIMEOUT_S = 20.0
+FORM = SignatureForm(header="x-homarus-signature", timestamp_header="x-homarus-timestamp")
+
+_ID = All(string, Length(min=1, max=256))
+_MESSAGE = Schema(
+    {
+        Optional("type"): "message",
+        Required("id"): _ID,
+        Required("sender"): _ID,
+        Required("text"): All(string, Length(max=40_000)),
+        Optional("peer"): _ID,
+        Optional("chat_type", default="direct"): In([each.value for each in ChatType]),
+        Optional("thread"): _ID,
+        Optional("sender_name"): All(string, Length(max=256)),
+        Optional("mentioned", default=False): boolean,
+        Optional("reply_to"): _ID,
+    }
+)
+_BUTTON = Schema(
+    {
+        Required("type"): "button",
+        Required("id"): _ID,
+        Required("sender"): _ID,
+        Required("message_id"): _ID,
+        Required("value"): All(string, Length(max=1_024)),
+        Optional("peer"): _ID,
+        Optional("chat_type", default="direct"): In([each.value for each in ChatType]),
+        Optional("thread"): _ID,
+    }
+)
+_TRANSIENT = frozenset({408, 425, 429})
+
+
+class WebhookChannel:
+    """A program that posts messages, and takes answers.
+
+    Args:
+        account: Its name in the configuration.
+        secret: What both sides sign with.
+        url: Where answers are posted.
+        clock: For the timestamps.
+    """
+
+    name = "webhook_chat"
+    limits = ChannelLimits(text=4_000, markup="markdown", buttons=20, idempotent=True)
+
+    def __init__(self, account: str, secret: Secret, url: str, clock: Clock) -> None:
+        self.account = account
+        self._secret = secret
+        self._url = url
+        self._clock = clock
+        self._receive: Receiver | None = None
+        self._session: aiohttp.ClientSession | None = None
+
+    async def start(self, receive: Receiver) -> None:
+        """Be ready: the gateway takes the requests."""
+        self._receive = receive
+        receive.connected(self.account)
+
+    async def stop(self) -> None:
+        """Take no more requests."""
+        self._receive = None
+        if self._session is not None:
+            await self._session.close()
+
+    def route(self) -> Route:
+        """Return the address that takes its messages."""
+        path = f"/api/channels/webhook_chat/{self.account}"
+        return Route("POST", path, self.posted, self.name, scope=Open.SELF, body_limit=BODY_LIMIT_BYTES)
+
+    async def posted(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /api/channels/webhook_chat/<account>`: take a message; it is on disk when this answers 200."""
+        body = bytes(call.body or b"")
+        headers = {name.lower(): value for name, value in call.request.headers.items()}
+        if not is_signed(self._secret.reveal(), body, headers, FORM, self._clock.time()):
+            return _refused(401, "UNAUTHORIZED", "the signature is missing, wrong, or older than five minutes")
+        try:
+            inbound = self._inbound(orjson.loads(body))
+        except ValueError as error:
+            return _refused(400, "INVALID_REQUEST", f"the body is not JSON: {error}")
+        except Invalid as error:
+            return _refused(400, "INVALID_REQUEST", describe_error(error))
+        if self._receive is None:
+            return _refused(503, "UNAVAILABLE", "the channel is being stopped; send it again")
+        try:
+            receipt = await self._receive(inbound)
+        except HubError as error:
+            return _refused(error.http_status, error.code, error.message)
+        return web.json_response({"accepted": receipt.accepted, "duplicate": receipt.duplicate})
+
+    def _inbound(self, data: Any) -> Inbound:
+        """Return the message or the pressed button that was posted.
+
+        Raises:
+            Invalid: It is neither.
+        """
+        pressed = isinstance(data, dict) and data.get("type") == "button"
+        fields = (_BUTTON if pressed else _MESSAGE)(data)
+        sender = f"webhook_chat:user:{fields['sender']}"
+        peer, chat_type = fields.get("peer", fields["sender"]), ChatType(fields["chat_type"])
+        address = Address(self.name, peer, self.account, chat_type, fields.get("thread"))
+        if pressed:
+            return ButtonPressed(address, fields["id"], sender, message_id=fields["message_id"], value=fields["value"])
+        return InboundMessage(
+            address,
+            fields["id"],
+            sender,
+            fields["text"],
+            sender_name=fields.get("sender_name"),
+            mentioned=fields["mentioned"],
+            reply_to=fields.get("reply_to"),
+        )
+
+    async def send(self, message: OutboundMessage) -> Delivery:
+        """Post a message; the other side knows a repeated one by its id."""
+        address = message.address
+        delivery = await self._post(
+            {
+                "type": "message",
+                "id": message.id,
+                "peer": address.peer,
+                "chat_type": address.chat_type.value,
+                "thread": address.thread,
+                "text": message.text,
+                "reply_to": message.reply_to,
+                "buttons": [[{"label": each.label, "value": each.value} for each in row] for row in message.buttons],
+            }
+        )
+        return replace(delivery, platform_ids=(message.id,)) if delivery.state is DeliveryState.DELIVERED else delivery
+
+    async def typing(self, address: Address) -> None:
+        """Tell that an answer is being written."""
+        await self._post({"type": "typing", "peer": address.peer, "thread": address.thread})
+
+    async def probe(self) -> dict[str, Any]:
+        """Post a ping; anything but an error is an answer."""
+        delivery = await self._post({"type": "ping"})
+        works = delivery.state is DeliveryState.DELIVERED
+        return {"ok": works, "url": self._url, **({} if works else {"error": delivery.error})}
+
+    async def _post(self, data: dict[str, Any]) -> Delivery:
+        body = orjson.dumps({"account": self.account, **data})
+        stamp = str(int(self._clock.time()))
+        headers = {
+            "Content-Type": "application/json",
+            "X-Homarus-Timestamp": stamp,
+            "X-Homarus-Signature": sign(self._secret.reveal(), body, FORM, stamp),
+        }
+        if self._session is None:
+            self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TIMEOUT_S), trust_env=False)
+        try:
+            async with self._session.post(self._url, data=body, headers=headers, allow_redirects=False) as response:
+                return self._delivery(response)
+        except aiohttp.ClientConnectorError as error:
+            return Delivery(DeliveryState.TRANSIENT, error=f"{self._url} cannot be reached: {error}")
+        except (TimeoutError, aiohttp.ClientError) as error:
+            said = str(error) or type(error).__name__
+            return Delivery(DeliveryState.UNKNOWN, error=f"{self._url} broke off: {said}")
+
+    def _delivery(self, response: aiohttp.ClientResponse) -> Delivery:
+        status = response.status
+        if 200 <= status < 300:
+            if self._receive is not None:
+                self._receive.progress()
+            return Delivery(DeliveryState.DELIVERED)
+        error = f"{self._url} answered {status} {response.reason or ''}".rstrip()
+        if status == 401 and self._receive is not None:
+            self._receive.disconnected(f"{error}: the other side does not accept the secret", permanent=True)
+        if status >= 500:
+            return Delivery(DeliveryState.UNKNOWN, error=error)
+        if status in _TRANSIENT:
+            wait = retry_after_s(response.headers, "", self._clock.time())
+            return Delivery(DeliveryState.TRANSIENT, error=error, retry_after_s=wait)
+        return Delivery(DeliveryState.PERMANENT, error=error)
+
+
+def _refused(status: int, code: str, message: str) -> web.Response:
+    return web.json_response({"error": {"code": code, "message": message}}, status=status)

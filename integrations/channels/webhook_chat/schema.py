@@ -1,0 +1,31 @@
+"""Configuration of webhook channels: a list of programs that talk and are answered over HTTP."""
+
+from __future__ import annotations
+
+from hub.core.schema import All, Invalid, Match, Optional, Required, Schema, ensure_list, secret, string, url
+from hub.core.secret import Secret
+from hub.messaging.schema import ACCESS_KEYS
+
+SECRET_CHARS = 16
+
+
+def _long_secret(value: Secret) -> Secret:
+    if len(value.reveal()) < SECRET_CHARS:
+        raise Invalid(f"the secret is too short; at least {SECRET_CHARS} characters")
+    return value
+
+
+CONFIG_SCHEMA = Schema(
+    ensure_list(
+        {
+            Optional("account", default="default", description="A name; it is the end of the address."): All(
+                string, Match(r"^[a-z0-9][a-z0-9_-]{0,63}$", msg="expected lower-case letters, digits, - and _")
+            ),
+            Required("secret", description="What both sides sign with, 16 characters at least."): All(
+                secret, _long_secret
+            ),
+            Required("url", description="Where answers are posted."): url,
+            **ACCESS_KEYS,
+        }
+    )
+)

@@ -1,0 +1,198 @@
+"""The webhook channel for the test-kit: a program that posts to the channel's address and takes its answers."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import orjson
+from aiohttp import web
+
+from hub.core.clock import Clock
+from hub.core.secret import Secret
+from hub.gateway.calls.contract import HttpCall
+from hub.messaging.contract import Address, Channel, ChatType
+from hub.security.webhook_signature import is_signed, sign
+from integrations.channels.webhook_chat.channel import FORM, WebhookChannel
+from tests.channels.kit import ADA, Can, Trouble
+
+SECRET = "a-secret-of-both-sides"
+GROUP_ID = "everybody"
+
+
+class WebhookRig:
+    """The program; it knows a repeated message by its id, as the documentation asks."""
+
+    name = "webhook_chat"
+    can = frozenset({Can.GROUPS, Can.THREADS, Can.OFFERS_AGAIN})
+    troubles = frozenset({Trouble.RATE_LIMITED, Trouble.SERVER_ERROR, Trouble.ANSWER_LOST, Trouble.FORBIDDEN})
+
+    def __init__(self) -> None:
+        self._shown: dict[str, dict[str, Any]] = {}
+        self._attempts = self._typing = self._count = 0
+        self._troubles: list[Trouble] = []
+        self._channels: dict[str, WebhookChannel] = {}
+        self._last: dict[str, Any] = {}
+        self._running: set[asyncio.Task[Any]] = set()
+        self._revoked: set[str] = set()
+        self._runner: web.AppRunner | None = None
+        self._url = ""
+
+    async def start(self) -> None:
+        application = web.Application()
+        application.router.add_post("/answers", self._answered)
+        application.router.add_post("/hub/{account}", self._to_the_hub)
+        self._runner = web.AppRunner(application)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await site.start()
+        self._url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+
+    async def stop(self) -> None:
+        for task in self._running:
+            task.cancel()
+        assert self._runner is not None
+        await self._runner.cleanup()
+
+    def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
+        self._channels[account] = WebhookChannel(account, Secret(SECRET), f"{self._url}/answers", clock)
+        return self._channels[account]
+
+    def identity(self, who: str) -> str:
+        return f"webhook_chat:user:{who}"
+
+    def address(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> Address:
+        if group:
+            return Address("webhook_chat", GROUP_ID, chat_type=ChatType.GROUP, thread=thread)
+        return Address("webhook_chat", who)
+
+    async def says(
+        self,
+        text: str,
+        who: str = ADA,
+        *,
+        group: bool = False,
+        thread: str | None = None,
+        mention: bool = True,
+        media: bytes | None = None,
+    ) -> str:
+        self._count += 1
+        message = {"id": str(self._count), "sender": who, "text": text, "mentioned": mention}
+        if group:
+            message |= {"peer": GROUP_ID, "chat_type": "group"}
+        if thread is not None:
+            message["thread"] = thread
+        await self.posts(message)
+        return str(self._count)
+
+    async def posts(self, message: dict[str, Any], *, secret: str = SECRET, age_s: int = 0) -> int:
+        """Post something to the channel, and go on until it is taken; return the first status."""
+        self._last = message
+        status = await self._post(message, secret, age_s)
+        if status >= 500:
+            self._running.add(asyncio.get_running_loop().create_task(self._post_on(message)))
+        return status
+
+    async def _post_on(self, message: dict[str, Any]) -> None:
+        while await self._post(message, SECRET, 0) >= 500:  # noqa: ASYNC110  the other side is asked
+            await asyncio.sleep(0.02)
+
+    async def _post(self, message: dict[str, Any], secret: str, age_s: int) -> int:
+        body = orjson.dumps(message)
+        stamp = str(int(time.time()) - age_s)
+        headers = {"X-Homarus-Timestamp": stamp, "X-Homarus-Signature": sign(secret, body, FORM, stamp)}
+        async with (
+            aiohttp.ClientSession() as client,
+            client.post(f"{self._url}/hub/default", data=body, headers=headers) as answer,
+        ):
+            return answer.status
+
+    async def says_again(self) -> None:
+        await self.posts(self._last)
+
+    async def says_in_disorder(self, *texts: str) -> None:
+        for text in reversed(texts):
+            await self.says(text)
+
+    async def edits(self, id: str, text: str) -> None:
+        raise AssertionError("programs have none of it")
+
+    async def presses(self, label: str) -> None:
+        shown, value = next(
+            (each, button["value"])
+            for each in reversed(self._shown.values())
+            for row in each["buttons"]
+            for button in row
+            if button["label"] == label
+        )
+        self._count += 1
+        pressed = {"type": "button", "id": f"b{self._count}", "sender": ADA, "message_id": shown["id"], "value": value}
+        await self.posts(pressed)
+
+    def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
+        peer = GROUP_ID if group else who
+        shown = [each for each in self._shown.values() if each["peer"] == peer]
+        return [each["text"] for each in shown if thread is None or each["thread"] == thread]
+
+    def reactions(self, id: str) -> list[str]:
+        raise AssertionError("programs have none of it")
+
+    def uploads(self) -> list[bytes]:
+        raise AssertionError("programs have none of it")
+
+    def goes_deaf(self) -> None:
+        raise AssertionError("programs have none of it")
+
+    def garbles(self) -> None:
+        raise AssertionError("programs have none of it")
+
+    def revokes(self, account: str = "default") -> None:
+        self._revoked.add(account)
+        # Nobody asks the program anything by itself; a person does.
+        self._running.add(asyncio.get_running_loop().create_task(self._channels[account].probe()))
+
+    def attempts(self) -> int:
+        return self._attempts
+
+    def fetches(self) -> int:
+        return 0
+
+    def typing_seen(self) -> int:
+        return self._typing
+
+    def trouble(self, *troubles: Trouble) -> None:
+        self._troubles += troubles
+
+    async def _to_the_hub(self, request: web.Request) -> web.StreamResponse:
+        body = await request.read()
+        return await self._channels[request.match_info["account"]].posted(HttpCall(request, None, {}, body))
+
+    async def _answered(self, request: web.Request) -> web.StreamResponse:
+        body = await request.read()
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        # The hub's clock runs ahead in these tests.
+        assert is_signed(SECRET, body, headers, FORM, float(headers["x-homarus-timestamp"]))
+        data = orjson.loads(body)
+        if data["account"] in self._revoked:
+            return web.Response(status=401)
+        if data["type"] == "typing":
+            self._typing += 1
+        if data["type"] != "message":
+            return web.Response()
+        self._attempts += 1
+        match self._troubles.pop(0) if self._troubles else None:
+            case Trouble.RATE_LIMITED:
+                return web.Response(status=429, headers={"Retry-After": "1"})
+            case Trouble.SERVER_ERROR:
+                return web.Response(status=502)
+            case Trouble.FORBIDDEN:
+                return web.Response(status=403)
+            case Trouble.ANSWER_LOST:
+                self._shown.setdefault(data["id"], data)
+                assert request.transport is not None
+                request.transport.close()
+        self._shown.setdefault(data["id"], data)
+        return web.Response()
