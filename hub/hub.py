@@ -25,6 +25,7 @@ from hub.components.memory import MemoryComponent
 from hub.components.messaging import MessagingComponent
 from hub.components.models import ModelsComponent
 from hub.components.nodes import NodesComponent
+from hub.components.pairing import PairingComponent
 from hub.components.security import SecretsComponent, SecurityComponent
 from hub.components.sessions import SessionsComponent
 from hub.components.storage import StorageComponent
@@ -114,6 +115,7 @@ class Hub:
             engines=CommandEngines(self.approvals, self.memory, self.history, self._reload, lambda: self._on_restart()),  # noqa: PLW0108  set at start
         )
         self.commands, self.inbox, self.outbox = messaging.commands, messaging.inbox, messaging.outbox
+        self.pairings = messaging.pairings
         integrations = IntegrationsComponent(
             base, make_host=partial(IntegrationHost, hub=self), apply=self.apply, renew_automations=self._renew
         )
@@ -167,6 +169,7 @@ class Hub:
             sessions,
             agents,
             nodes,
+            PairingComponent(messaging.pairings, messaging.router),
             integrations,
             models,
             memory,

@@ -21,7 +21,7 @@ from hub.sections import core_sections
 from hub.storage.homedir import Home
 
 GROUND = ["gateway", "hub database", "history", "credentials"]
-PARTS = ["approvals", "sessions", "workspaces", "integrations", "models", "remembering"]
+PARTS = ["approvals", "sessions", "workspaces", "pairing", "integrations", "models", "remembering"]
 MESSAGES = ["events of runs", "runs", "automations", "makers of automations"]
 LAST = ["watch of the configuration"]
 

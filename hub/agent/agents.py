@@ -35,6 +35,7 @@ class Agent(Struct, frozen=True):
         limits: Bounds on one run.
         tool_policies: All must permit a tool.
         params: Further parameters of its model calls.
+        mention_patterns: Regular expressions that count as a mention of it in a group.
     """
 
     id: str
@@ -46,6 +47,7 @@ class Agent(Struct, frozen=True):
     limits: RunLimits = field(default_factory=RunLimits)
     tool_policies: tuple[ToolPolicy, ...] = ()
     params: Mapping[str, Any] = field(default_factory=dict)
+    mention_patterns: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """The agent as plain data."""
@@ -116,4 +118,5 @@ class Agents:
             limits=RunLimits(**item["limits"]),
             tool_policies=policies_from_config(item["tools"]),
             params=item["params"],
+            mention_patterns=tuple(item["mention_patterns"]),
         )

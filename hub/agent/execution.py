@@ -78,7 +78,8 @@ class Execution:
         candidates = await parts.models.candidates(request.model or (session and session.model) or agent.model)
         tools = parts.tools.available(authority, agent.tool_policies)
         files = parts.workspaces.prompt_files(agent.id, parts.workspaces.is_private(request.session_key, authority))
-        prompt = parts.prompts.of(agent.name, files, tools, request.extra_system_prompt)
+        extra = "\n\n".join(filter(None, [request.configured_prompt, request.extra_system_prompt]))
+        prompt = parts.prompts.of(agent.name, files, tools, extra or None)
         thinking = request.thinking or (session and session.thinking) or agent.thinking
         ports = RunPorts(parts, run, conversation, RunConfig(agent, prompt, candidates, thinking))
         limits = agent.limits

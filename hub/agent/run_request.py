@@ -89,6 +89,8 @@ class RunRequest(Struct, frozen=True):
         context: Why, and with whose authority.
         model: Instead of the session's and the agent's.
         thinking: off | minimal | low | medium | high, instead of the session's and the agent's.
+        configured_prompt: What the configuration says of the conversation, such as of a group; put behind the agent's
+            own prompt.
         extra_system_prompt: Put behind the agent's own prompt.
         history: The conversation so far, for an ephemeral run, which leaves no transcript; None for a session.
         inbox_id: The inbox row it answers.
@@ -111,6 +113,7 @@ class RunRequest(Struct, frozen=True):
     context: Context
     model: str | None = None
     thinking: str | None = None
+    configured_prompt: str | None = None
     extra_system_prompt: str | None = None
     history: tuple[Message, ...] | None = None
     inbox_id: str | None = None

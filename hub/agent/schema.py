@@ -25,9 +25,11 @@ from hub.core.schema import (
     string,
 )
 from hub.models.schema import model_ref
+from hub.template.searching import caseless_pattern
 from hub.tools.schema import POLICY_KEYS
 
 AGENTS_LIMIT = 100
+MENTION_PATTERNS_LIMIT = 20
 THINKING = ("off", "minimal", "low", "medium", "high")
 
 
@@ -91,6 +93,9 @@ AGENT_SCHEMA = {
     Optional("params", default=dict, description="Further parameters of its model calls, sent unchanged"): All(
         _mapping, {string: object}
     ),
+    Optional(
+        "mention_patterns", default=list, description="Regular expressions that count as a mention of it in groups"
+    ): All(ensure_list(caseless_pattern), Length(max=MENTION_PATTERNS_LIMIT)),
 }
 
 AGENTS_SCHEMA = Schema(All(ensure_list(AGENT_SCHEMA), Length(max=AGENTS_LIMIT), _consistent))

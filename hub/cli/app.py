@@ -29,6 +29,8 @@ COMMANDS = {
     "sessions": "hub.cli.sessions",
     "memory": "hub.cli.memory",
     "approvals": "hub.cli.approvals",
+    "pairing": "hub.cli.pairing",
+    "route": "hub.cli.route",
     "automation": "hub.cli.automation",
     "script": "hub.cli.script",
     "blueprint": "hub.cli.blueprint",

@@ -21,6 +21,7 @@ from hub.messaging.inbox import Inbox
 from hub.messaging.media_store import MediaStore, Transcribe
 from hub.messaging.outbound_policy import OutboxSettings
 from hub.messaging.outbox import Outbox
+from hub.messaging.pairing import Pairings
 from hub.messaging.queue import MessageQueue
 from hub.messaging.retention import prune_daily
 from hub.messaging.router import Router
@@ -40,7 +41,7 @@ class MessagingComponent(Component):
     """Takes messages in, has them answered, and sends answers out."""
 
     name = "messaging"
-    sections = frozenset({"messages", "bindings"})
+    sections = frozenset({"messages", "bindings", "broadcast"})
     follows = frozenset({"hub", "session"})
 
     def __init__(
@@ -76,7 +77,18 @@ class MessagingComponent(Component):
             ),
         )
         ApprovalMessages(engines.approvals, db, self.outbox, base.bus, base.language)
-        self.router = Router(channels, agents.agents, people, lambda: self._settings, models=models)
+        self.pairings = Pairings(
+            db, self.outbox, bus=base.bus, clock=base.clock, tasks=base.tasks, language=base.language
+        )
+        self.router = Router(
+            channels,
+            agents.agents,
+            people,
+            lambda: self._settings,
+            models=models,
+            paired=self.pairings.paired,
+            session=sessions.get,
+        )
         self._media = MediaStore(
             channels, agents.workspaces, base.clock, lambda: self._settings.media, lambda: self._transcribe(models)
         )
@@ -84,6 +96,7 @@ class MessagingComponent(Component):
             db, self.router, agents.runner, self.outbox, self._media, clock=base.clock, tasks=agents.tasks
         )
         self.inbox = Inbox(db, self.router, queue, self.commands, self.outbox, bus=base.bus, clock=base.clock)
+        self.inbox.offer_pairing_with(self.pairings.offer)
         channels.connect(self.inbox.receive, Cursors(db))
 
     def stages(self) -> Sequence[Stage]:

@@ -1,95 +1,215 @@
-"""Access to the assistant: a pure decision over a message, its sender and the account's policy."""
+"""Access to the assistant: a pure decision over a message or event, its sender and the account's policy."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
-from hub.core.context import Authority
-from hub.messaging.contract import ChatType, Inbound, InboundMessage
-from hub.security.people import People
+from hub.core.context import Authority, ToolPolicy
+from hub.messaging.contract import Address, ChatType, Inbound
+from hub.security.people import People, is_identity
+
+ANYBODY = "*"
+"""In a list of senders: everybody. In `groups`: what holds for every group. It never makes anybody an owner."""
 
 
 class DmPolicy(StrEnum):
-    """Policies for direct messages."""
+    """Policies for direct messages. Owners are let in by all but `disabled`."""
 
-    OWNER = "owner"
-    PEOPLE = "people"
+    PAIRING = "pairing"
+    """People of this home, the allow-list and whoever is paired; a stranger gets a pairing code."""
     ALLOWLIST = "allowlist"
+    """The allow-list, and whoever was paired."""
     OPEN = "open"
+    """Everybody."""
+    DISABLED = "disabled"
+    """Nobody."""
 
 
 class GroupPolicy(StrEnum):
     """Which groups are answered."""
 
-    DISABLED = "disabled"
     ALLOWLIST = "allowlist"
+    OPEN = "open"
+    DISABLED = "disabled"
+
+
+class Activation(StrEnum):
+    """Which messages of a group are answered: those that mention the assistant, or all."""
+
+    MENTION = "mention"
+    ALWAYS = "always"
+
+
+class GroupSettings(Struct, frozen=True):
+    """What is configured for a group; what is None (or empty) is left to what is configured more generally.
+
+    Attributes:
+        allow: Whether it is answered at all.
+        activation: Which of its messages are.
+        mention_patterns: Regular expressions that count as a mention.
+        tools: All must permit a tool, beside the agent's and the sender's own.
+        agent: Id of the agent that answers, whatever the bindings say.
+        system_prompt: Put behind the agent's prompt.
+        history_limit: Messages since the last answer that are given as context.
+        allow_from: Senders who are answered; the account's `group_allow_from` without it.
+    """
+
+    allow: bool | None = None
+    activation: Activation | None = None
+    mention_patterns: tuple[str, ...] = ()
+    tools: tuple[ToolPolicy, ...] = ()
+    agent: str | None = None
+    system_prompt: str | None = None
+    history_limit: int | None = None
+    allow_from: frozenset[str] | None = None
+
+    def over(self, general: GroupSettings) -> GroupSettings:
+        """Return these settings, completed by more general ones; the policies for tools meet."""
+        return GroupSettings(
+            general.allow if self.allow is None else self.allow,
+            self.activation or general.activation,
+            self.mention_patterns or general.mention_patterns,
+            (*general.tools, *self.tools),
+            self.agent or general.agent,
+            self.system_prompt or general.system_prompt,
+            general.history_limit if self.history_limit is None else self.history_limit,
+            general.allow_from if self.allow_from is None else self.allow_from,
+        )
 
 
 class AccessPolicy(Struct, frozen=True):
-    """The policy of one account of a channel; the defaults let in the owner alone.
+    """The policy of one account of a channel; the defaults let in the owner alone, and no group.
 
     Attributes:
         dm: The policy for direct messages.
         allow_from: Further identities that may, typed (`telegram:user:123`).
         group: Which groups are answered.
-        groups: Peers of the groups on the allow-list.
-        require_mention: Whether a group message must address the assistant.
+        groups: Settings by the id of a group, of a space, of `<space>/<group>`, or `*` for all; a group that is named
+            is on the allow-list unless it says `allow: false`.
+        group_allow_from: Identities that are answered in groups; all members without it.
+        require_mention: Whether a group message must address the assistant, where `groups` does not say.
     """
 
-    dm: DmPolicy = DmPolicy.OWNER
+    dm: DmPolicy = DmPolicy.ALLOWLIST
     allow_from: frozenset[str] = frozenset()
-    group: GroupPolicy = GroupPolicy.DISABLED
-    groups: frozenset[str] = frozenset()
+    group: GroupPolicy = GroupPolicy.ALLOWLIST
+    groups: Mapping[str, GroupSettings] = field(default_factory=dict)
+    group_allow_from: frozenset[str] = frozenset()
     require_mention: bool = True
+
+    def group_settings(self, address: Address) -> GroupSettings | None:
+        """Return what holds for the room of an address, its threads and topics too; None for a direct conversation.
+
+        What is said of the room comes before what is said of the room that a thread hangs in, of the space, of all.
+        """
+        if address.chat_type is ChatType.DIRECT:
+            return None
+        activation = Activation.MENTION if self.require_mention else Activation.ALWAYS
+        settings = GroupSettings(activation=activation, allow_from=self.group_allow_from or None)
+        for key in _group_keys(address):
+            if (stated := self.groups.get(key)) is not None:
+                named = stated.allow is None and key != ANYBODY
+                settings = (replace(stated, allow=True) if named else stated).over(settings)
+        return settings
 
 
 class AccessVerdict(Struct, frozen=True):
-    """Whether a message may be handled, with whose authority, or why not."""
+    """Whether something may be handled.
+
+    Attributes:
+        authority: With whose authority it may; None when it may not.
+        reason: Which rule decided.
+        group: What holds for the group it came from.
+        may_pair: Whether the sender may ask to be let in.
+    """
 
     authority: Authority | None
-    reason: str | None = None
+    reason: str
+    group: GroupSettings | None = None
+    may_pair: bool = False
 
 
-def authorize(inbound: Inbound, caller: Authority, policy: AccessPolicy, people: People) -> AccessVerdict:
+def authorize(
+    inbound: Inbound,
+    caller: Authority,
+    policy: AccessPolicy,
+    people: People,
+    paired: frozenset[str] = frozenset(),
+) -> AccessVerdict:
     """Decide on one message or event; every inbound kind passes through here.
 
     A caller whom the gateway authenticated has operator scopes and is let in by `operator.write`. Everybody else is
     known by their typed identity alone; an empty or malformed one matches nobody.
+
+    Args:
+        inbound: What came in.
+        caller: Who handed it to the hub.
+        policy: That of the account.
+        people: The people of this home.
+        paired: Identities that an owner let in for direct messages on this account.
     """
     if caller.scopes:
         if caller.has("operator.write"):
-            return AccessVerdict(caller)
+            return AccessVerdict(caller, "the caller may write (operator.write)")
         return AccessVerdict(None, "the credential may not write")
-    if not _well_formed(inbound.sender):
+    if not is_identity(inbound.sender):
         return AccessVerdict(None, "the sender has no identity")
-    person = people.by_identity(inbound.sender)
+    group = policy.group_settings(inbound.address)
+    if group is not None:
+        return _authorize_group(inbound, policy, group, people)
     authority = people.authority_for(inbound.sender)
-    if inbound.address.chat_type is not ChatType.DIRECT:
-        return _authorize_group(inbound, policy, authority)
-    if inbound.sender in policy.allow_from or (person is not None and person.owner):
-        return AccessVerdict(authority)
     match policy.dm:
+        case DmPolicy.DISABLED:
+            return AccessVerdict(None, "direct messages are not answered (dm_policy: disabled)")
+        case _ if authority.owner:
+            return AccessVerdict(authority, "an owner of this home")
         case DmPolicy.OPEN:
-            return AccessVerdict(authority)
-        case DmPolicy.PEOPLE if person is not None:
-            return AccessVerdict(authority)
-    return AccessVerdict(None, f"{inbound.sender} is not on the list of those who may write (dm_policy: {policy.dm})")
+            return AccessVerdict(authority, "everybody may write (dm_policy: open)")
+        case _ if inbound.sender in policy.allow_from:
+            return AccessVerdict(authority, "on the allow-list (allow_from)")
+        case _ if inbound.sender in paired:
+            return AccessVerdict(authority, "paired")
+        case DmPolicy.PAIRING if authority.person is not None:
+            return AccessVerdict(authority, "a person of this home")
+    refused = f"{inbound.sender} is not on the list of those who may write (dm_policy: {policy.dm})"
+    return AccessVerdict(None, refused, may_pair=policy.dm is DmPolicy.PAIRING)
 
 
-def _authorize_group(inbound: Inbound, policy: AccessPolicy, authority: Authority) -> AccessVerdict:
-    if policy.group is GroupPolicy.DISABLED:
-        return AccessVerdict(None, "groups are not answered (group_policy: disabled)")
-    if inbound.address.peer not in policy.groups:
-        return AccessVerdict(None, f"the group {inbound.address.peer} is not on the list (groups)")
-    # Reactions, edits and joins are not addressed to anyone and get no answer.
-    if policy.require_mention and isinstance(inbound, InboundMessage) and not inbound.mentioned:
-        return AccessVerdict(None, "the assistant was not addressed (require_mention)")
+def _authorize_group(inbound: Inbound, policy: AccessPolicy, group: GroupSettings, people: People) -> AccessVerdict:
+    peer = inbound.address.peer
+    match policy.group:
+        case GroupPolicy.ALLOWLIST if group.allow:
+            allowed = f"the group {peer} is on the list (groups)"
+        case GroupPolicy.OPEN if group.allow is not False:
+            allowed = "all groups are answered (group_policy: open)"
+        case GroupPolicy.DISABLED:
+            return AccessVerdict(None, "groups are not answered (group_policy: disabled)", group)
+        case _ if group.allow is False:
+            return AccessVerdict(None, f"the group {peer} is not answered (groups, allow: false)", group)
+        case _:
+            return AccessVerdict(None, f"the group {peer} is not on the list (groups)", group)
+    # What a person may in direct conversations, by pairing or allow_from, counts for nothing here.
+    authority, senders = people.authority_for(inbound.sender), group.allow_from
+    if senders is not None and not authority.owner and not senders & {inbound.sender, ANYBODY}:
+        return AccessVerdict(None, f"{inbound.sender} is not on the group's list of senders (allow_from)", group)
     # In a group others read and write too: an owner keeps the name there, not the rights.
-    return AccessVerdict(authority.narrow(owner=False))
+    authority = authority.narrow(scopes=(), owner=False)
+    for tools in group.tools:
+        authority = authority.narrow(policy=tools)
+    return AccessVerdict(authority, allowed, group)
 
 
-def _well_formed(sender: str) -> bool:
-    parts = sender.split(":", 2)
-    return len(parts) == 3 and all(part.strip() for part in parts)
+def _group_keys(address: Address) -> Iterator[str]:
+    """Yield the keys under which a room may be configured, from the most general on."""
+    yield ANYBODY
+    if address.space:
+        yield address.space
+    for room in (address.parent, address.peer):
+        if room:
+            yield room
+            if address.space:
+                yield f"{address.space}/{room}"

@@ -9,14 +9,10 @@ import logging
 import re
 from collections.abc import Callable
 
-from msgspec import Struct
-
 from hub.core.errors import HubError
 from hub.core.events import Event, EventBus
-from hub.core.sql import SqlConnection, SqlCursor
-from hub.messaging.contract import Address, ChatType
+from hub.messaging.owner_place import owner_place
 from hub.messaging.seams import ReplyOutbox
-from hub.messaging.stored import load_message
 from hub.messaging.texts import say
 from hub.storage.database import Database
 from hub.tools.approval import Approval, shown
@@ -26,17 +22,6 @@ _log = logging.getLogger(__name__)
 
 _NAMED_KINDS = frozenset({"tool", "service", "automation", "exec"})
 _BACKTICKS = re.compile(r"`{3,}")
-_LAST = (
-    "SELECT message, session_key FROM inbox"
-    " WHERE state IN ('queued', 'done', 'command', 'received') AND message != '{}' AND owner = 1"
-)
-
-
-class ApprovalPlace(Struct, frozen=True):
-    """A direct conversation with an owner."""
-
-    address: Address
-    session_key: str | None
 
 
 class ApprovalMessages:
@@ -64,7 +49,7 @@ class ApprovalMessages:
 
     async def _requested(self, event: Event) -> None:
         approval = await self._approvals.get(event.data["id"])
-        place = await self._place(event.data["session_key"])
+        place = await owner_place(self._db, event.data["session_key"])
         if approval is None or place is None:
             return
         text = question(approval, self._language())
@@ -72,23 +57,6 @@ class ApprovalMessages:
             await self._outbox.send(place.address, text, event.context, session_key=place.session_key)
         except HubError as error:
             _log.warning("the question about %s could not be sent: %s", approval.title, error.message)
-
-    async def _place(self, session_key: str | None) -> ApprovalPlace | None:
-        """Return where the owner is asked: where they last wrote in this conversation, else where they last wrote."""
-
-        def read(connection: SqlConnection) -> ApprovalPlace | None:
-            here = connection.execute(f"{_LAST} AND session_key = ? ORDER BY position DESC", (session_key,))
-            return _first_direct(here) or _first_direct(connection.execute(f"{_LAST} ORDER BY position DESC"))
-
-        return await self._db.read(read)
-
-
-def _first_direct(rows: SqlCursor) -> ApprovalPlace | None:
-    for message, session_key in rows:
-        address = load_message(message).address
-        if address.chat_type is ChatType.DIRECT:
-            return ApprovalPlace(address, session_key)
-    return None
 
 
 def question(approval: Approval, language: str) -> str:

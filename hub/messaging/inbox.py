@@ -13,10 +13,10 @@ from hub.core.context import Context
 from hub.core.events import EventBus
 from hub.core.ids import new_id
 from hub.core.sql import SqlConnection
-from hub.messaging import inbox_rows
+from hub.messaging import group_history, inbox_rows
 from hub.messaging.commands import CommandCall, Commands
 from hub.messaging.contract import ClientMessage, Inbound, InboundEvent, InboundMessage, Receipt
-from hub.messaging.decide import Accept, Notice, Refuse
+from hub.messaging.decide import Accept, Notice, Overheard, Refuse
 from hub.messaging.inbox_rows import InboxRow
 from hub.messaging.router import Router
 from hub.messaging.seams import AnswerQueue, ReplyOutbox
@@ -27,6 +27,8 @@ from hub.storage.database import Database
 EVENT_MESSAGE_RECEIVED = "message_received"
 EVENT_MESSAGE_REJECTED = "message_rejected"
 Answer = Callable[[], Awaitable[str]]
+Offer = Callable[[Inbound], Awaitable[bool]]
+"""Offers a stranger to be let in; returns whether they are answered."""
 Hear = Callable[[str, Context], Awaitable[Answer | None]]
 """Returns what answers a text instead of an agent, or None when nothing does."""
 
@@ -61,11 +63,16 @@ class Inbox:
         self._bus = bus
         self._clock = clock
         self._hear: Hear | None = None
+        self._offer_pairing: Offer | None = None
         self._rejected = 0
 
     def answer_with(self, hear: Hear) -> None:
         """Let something else answer a message before an agent does, such as an automation that waits for a sentence."""
         self._hear = hear
+
+    def offer_pairing_with(self, offer: Offer) -> None:
+        """Let strangers whose policy is `pairing` ask to be let in."""
+        self._offer_pairing = offer
 
     async def submit(self, message: ClientMessage, context: Context) -> Receipt:
         """Take a message of a caller whom the gateway authenticated; see `receive`.
@@ -89,8 +96,10 @@ class Inbox:
             What was decided. What was seen before gets the first one's receipt, marked as a duplicate.
         """
         match self._router.decide(inbound, context):
-            case Refuse(reason, answer):
-                return await self._reject(inbound, context, reason, answer=answer)
+            case Refuse() as refused:
+                return await self._refuse(inbound, context, refused)
+            case Overheard() as overheard:
+                return await self._overhear(overheard)
             case Notice(allowed):
                 return await self._note(inbound, allowed)
             case CommandCall() as call:
@@ -105,9 +114,22 @@ class Inbox:
         return await self._queue.recover()
 
     async def _accept(self, accepted: Accept) -> Receipt:
+        """Have a message answered, by each agent of a broadcast for itself; the receipt is that of the first.
+
+        What a crash keeps from being queued for the others comes again: each has a row of its own.
+        """
         message, context = accepted.message, accepted.context
         if self._hear is not None and (answer := await self._hear(message.text, context)) is not None:
             return await self._at_once(accepted, answer)
+        receipt = await self._queue_for_one(accepted)
+        for agent_id, session_key in accepted.also:
+            part = replace(accepted, agent_id=agent_id, session_key=session_key, also=(), part=agent_id)
+            if self._queue.refuses(part) is None:
+                await self._queue.add(part)
+        return receipt
+
+    async def _queue_for_one(self, accepted: Accept) -> Receipt:
+        message, context = accepted.message, accepted.context
         if (limit := self._queue.refuses(accepted)) is not None:
             text = say("queue.full", self._router.settings.language, limit=limit)
             return await self._reject(message, context, text, answer=text)
@@ -170,12 +192,37 @@ class Inbox:
             self._tell_event(inbound, inbox_id, context)
         return Receipt(inbox_id, accepted=True)
 
-    async def _reject(self, inbound: Inbound, context: Context, reason: str, *, answer: str | None = None) -> Receipt:
+    async def _refuse(self, inbound: Inbound, context: Context, refused: Refuse) -> Receipt:
+        receipt = await self._reject(inbound, context, refused.reason, answer=refused.answer)
+        if refused.may_pair and not receipt.duplicate and self._offer_pairing is not None:
+            await self._offer_pairing(inbound)
+        return receipt
+
+    async def _overhear(self, overheard: Overheard) -> Receipt:
+        """Keep what is said in a group as context for the next answer there."""
+        message, context, limit = overheard.message, overheard.context, overheard.group.history_limit
+        limit, now_ms = group_history.HISTORY_LIMIT if limit is None else limit, int(self._clock.time() * 1000)
+
+        def keep(connection: SqlConnection) -> None:
+            for key in overheard.session_keys:
+                group_history.keep(connection, key, message, context.authority.person, limit=limit, received_ms=now_ms)
+
+        return await self._reject(message, context, overheard.reason, further=keep)
+
+    async def _reject(
+        self,
+        inbound: Inbound,
+        context: Context,
+        reason: str,
+        *,
+        answer: str | None = None,
+        further: Callable[[SqlConnection], None] | None = None,
+    ) -> Receipt:
         inbox_id = new_id()
         self._rejected += 1
         if self._rejected % CLEAR_EVERY == 0:
             self._db.post(inbox_rows.clear_rejected)
-        known = await self._insert(InboxRow(inbox_id, _without_words(inbound), context, "rejected", reason))
+        known = await self._insert(InboxRow(inbox_id, _without_words(inbound), context, "rejected", reason), further)
         if known is not None:
             return known
         self._bus.fire(EVENT_MESSAGE_REJECTED, _facts(inbound, inbox_id, None) | {"reason": reason}, context)

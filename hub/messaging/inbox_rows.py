@@ -27,6 +27,7 @@ class InboxRow(Struct, frozen=True):
         reason: Why it was refused or not answered; of one that is queued, `dropped` when it is only mentioned, and
             `steered` when a running turn hears it.
         received_ms: Milliseconds since the epoch.
+        part: Tells the rows of one message apart that several agents answer.
     """
 
     id: str
@@ -37,6 +38,7 @@ class InboxRow(Struct, frozen=True):
     session_key: str | None = None
     run_id: str | None = None
     received_ms: int = 0
+    part: str = ""
 
 
 class InterruptedMessage(Struct, frozen=True):
@@ -53,6 +55,8 @@ def insert(connection: SqlConnection, row: InboxRow) -> Receipt | None:
     """Write a row, or return the receipt of the one that is there."""
     inbound, context, address = row.inbound, row.context, row.inbound.address
     message_id = inbound.message_id if isinstance(inbound, InboundMessage) else inbound.event_id
+    if row.part:
+        message_id = f"{message_id} for {row.part}"
     account = address.account_id or address.account  # the same one, whatever the configuration calls it
     cursor = connection.execute(
         "INSERT INTO inbox(id, channel, account, peer, message_id, received_ms, state, reason, session_key, run_id,"

@@ -111,9 +111,8 @@ class MessageQueue:
         chosen = own_run(message)
         fresh = WaitingMessage(new_id(), chosen or new_id(), message, accepted.context, int(self._clock.time() * 1000))
         turn = Turn(session_key, accepted.agent_id, (fresh,), begun=True)
-        row = InboxRow(
-            fresh.row_id, message, fresh.context, "queued", None, session_key, fresh.run_id, fresh.received_ms
-        )
+        facts = (fresh.row_id, message, fresh.context, "queued", None, session_key, fresh.run_id, fresh.received_ms)
+        row = InboxRow(*facts, accepted.part)
         request = turn.request = self._request(turn)
 
         def write(connection: SqlConnection) -> Receipt | None:

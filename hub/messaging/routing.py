@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import Any
 
 from msgspec import Struct
@@ -11,6 +12,8 @@ from msgspec import Struct
 from hub.core.context import Authority
 from hub.messaging.contract import Address, ChatType, InboundMessage
 from hub.sessions.keys import channel_key, direct_key, group_key, main_key
+
+ANY_ACCOUNT = "*"
 
 
 class DmScope(StrEnum):
@@ -23,55 +26,122 @@ class DmScope(StrEnum):
     PER_ACCOUNT_CHANNEL_PEER = "per-account-channel-peer"
 
 
+class MatchedBy(IntEnum):
+    """What made a binding match, from the least specific to the most."""
+
+    DEFAULT = 0
+    CHANNEL = 1
+    ACCOUNT = 2
+    TEAM = 3
+    GUILD = 4
+    GUILD_ROLES = 5
+    PARENT = 6
+    PEER = 7
+    GROUP = 8
+    """Not a binding: the settings of the group name the agent."""
+    BROADCAST = 9
+    """Not a binding: several agents answer there."""
+
+
 class Binding(Struct, frozen=True):
-    """Messages that match go to this agent; None matches anything."""
+    """Messages that match go to this agent; None matches anything.
+
+    Attributes:
+        peer: The conversation, or the room that a thread hangs in.
+        guild, team: The server or workspace that a room belongs to.
+        roles: Roles in the guild, of which the sender has one.
+    """
 
     agent: str
     channel: str | None = None
     account: str | None = None
     peer: str | None = None
     chat_type: ChatType | None = None
+    guild: str | None = None
+    team: str | None = None
+    roles: frozenset[str] = frozenset()
 
     @classmethod
     def from_config(cls, entry: Mapping[str, Any]) -> Binding:
         """Read one item of `bindings:`."""
         match = entry["match"]
-        chat_type = match.get("chat_type")
+        peer, chat_type = match.get("peer"), match.get("chat_type")
+        if isinstance(peer, Mapping):
+            peer, chat_type = peer["id"], peer["kind"]
+        account = match.get("account")
         return cls(
             agent=entry["agent"],
             channel=match.get("channel"),
-            account=match.get("account"),
-            peer=match.get("peer"),
+            account=None if account == ANY_ACCOUNT else account,
+            peer=peer,
             chat_type=ChatType(chat_type) if chat_type else None,
+            guild=match.get("guild"),
+            team=match.get("team"),
+            roles=frozenset(match.get("roles") or ()),
         )
 
-    def matches(self, address: Address) -> bool:
-        """Whether everything that is stated fits."""
-        return (
+    def matched_by(self, address: Address, roles: Iterable[str] = ()) -> MatchedBy | None:
+        """Return the most specific thing by which it matches; None when anything that is stated does not fit."""
+        if not (
             self.channel in (None, address.channel)
             and self.account in (None, address.account)
-            and self.peer in (None, address.peer)
+            and self.peer in (None, address.peer, address.parent)
             and self.chat_type in (None, address.chat_type)
-        )
+            and self.guild in (None, address.space)
+            and self.team in (None, address.space)
+            and (not self.roles or not self.roles.isdisjoint(roles))
+        ):
+            return None
+        if self.peer is not None:
+            return MatchedBy.PEER if self.peer == address.peer else MatchedBy.PARENT
+        if self.guild is not None:
+            return MatchedBy.GUILD_ROLES if self.roles else MatchedBy.GUILD
+        if self.team is not None:
+            return MatchedBy.TEAM
+        if self.account is not None:
+            return MatchedBy.ACCOUNT
+        return MatchedBy.DEFAULT if self.channel is None else MatchedBy.CHANNEL
 
     @property
-    def rank(self) -> tuple[bool, bool, bool, bool]:
-        """The more specific, the greater: a peer before a kind of chat, an account, a channel."""
-        return (
-            self.peer is not None,
-            self.chat_type is not None,
-            self.account is not None,
-            self.channel is not None,
-        )
+    def filed_under(self) -> str | None:
+        """The one id without which it cannot match; None when there is none."""
+        return self.peer or self.guild or self.team or self.channel
+
+    @property
+    def details(self) -> int:
+        """How much it states beside what it matched by."""
+        return sum(each is not None for each in (self.channel, self.account, self.chat_type, self.guild, self.team))
 
 
-def choose_agent(bindings: Iterable[Binding], address: Address, default: str) -> str:
-    """Return the agent of the most specific binding that matches, the first of equals; else the default."""
-    best: Binding | None = None
-    for binding in bindings:
-        if binding.matches(address) and (best is None or binding.rank > best.rank):
-            best = binding
-    return best.agent if best else default
+class AgentRoute(Struct, frozen=True):
+    """The agent that answers, and why: the number of the binding in `bindings:`, unless none matched."""
+
+    agent: str
+    matched_by: MatchedBy = MatchedBy.DEFAULT
+    index: int | None = None
+
+
+class Bindings:
+    """The bindings of a configuration, found by the ids in an address."""
+
+    def __init__(self, bindings: Iterable[Binding] = ()) -> None:
+        self.all = tuple(bindings)
+        self._filed: dict[str | None, list[tuple[int, Binding]]] = defaultdict(list)
+        for index, binding in enumerate(self.all):
+            self._filed[binding.filed_under].append((index, binding))
+
+    def choose(self, address: Address, default: str, roles: Iterable[str] = ()) -> AgentRoute:
+        """Return the agent of the most specific binding that matches, the first of equals; else the default."""
+        best, best_rank = AgentRoute(default), (-1, 0, 0)
+        for key in {address.peer, address.parent, address.space, address.channel, None}:
+            for index, binding in self._filed.get(key, ()):
+                matched_by = binding.matched_by(address, roles)
+                if matched_by is None:
+                    continue
+                rank = (int(matched_by), binding.details, -index)
+                if rank > best_rank:
+                    best, best_rank = AgentRoute(binding.agent, matched_by, index), rank
+        return best
 
 
 def session_key_for(agent: str, message: InboundMessage, authority: Authority, dm_scope: DmScope) -> str:

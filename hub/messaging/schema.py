@@ -2,21 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from difflib import get_close_matches
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from hub.agent.schema import MENTION_PATTERNS_LIMIT
 from hub.config.sections import CheckReport, CrossCheck, Section
-from hub.core.schema import All, In, Optional, Range, Required, Schema, boolean, ensure_list, integer, slug, string
-from hub.messaging.access import AccessPolicy, DmPolicy, GroupPolicy
-from hub.messaging.contract import ChatType
+from hub.core.schema import (
+    All,
+    AnyOf,
+    Described,
+    In,
+    Invalid,
+    Length,
+    Optional,
+    Range,
+    Schema,
+    as_list,
+    boolean,
+    ensure_list,
+    integer,
+    slug,
+    string,
+)
+from hub.messaging import routing_schema
+from hub.messaging.access import ANYBODY, AccessPolicy, Activation, DmPolicy, GroupPolicy, GroupSettings
 from hub.messaging.outbound_policy import MESSAGE_SENDING_KEYS
 from hub.messaging.queue_policy import INBOUND_SCHEMA, QUEUE_SCHEMA
-from hub.sessions.keys import DEFAULT_AGENT
+from hub.messaging.routing_schema import ids_as_keys, platform_id
+from hub.security.people import identity
+from hub.template.searching import caseless_pattern
+from hub.tools.policy import policies_from_config
+from hub.tools.schema import POLICY_KEYS
 
 TEXT_LIMIT = 100_000
 PARALLEL_RUNS = 16
 KEEP_DAYS = 90
+SENDERS_LIMIT = 1_000
+GROUPS_LIMIT = 1_000
+SYSTEM_PROMPT_LIMIT = 20_000
 
 MEDIA_SCHEMA = Schema(
     {
@@ -32,19 +55,6 @@ MEDIA_SCHEMA = Schema(
         ): string,
     }
 )
-
-BINDING_SCHEMA = Schema(
-    {
-        Required("agent", description="Id of the agent that answers."): slug,
-        Required("match", description="All that is stated must fit; the most specific binding wins."): {
-            Optional("channel", description="Name of a channel, for example telegram."): slug,
-            Optional("account", description="Account of that channel."): string,
-            Optional("peer", description="The platform's id of a person or group."): string,
-            Optional("chat_type", description="direct, group or channel."): In([each.value for each in ChatType]),
-        },
-    }
-)
-BINDINGS_SCHEMA = Schema([BINDING_SCHEMA])
 
 MESSAGES_SCHEMA = Schema(
     {
@@ -69,13 +79,7 @@ MESSAGES_SCHEMA = Schema(
 )
 
 SECTIONS = (
-    Section(
-        "bindings",
-        BINDINGS_SCHEMA,
-        default=[],
-        description="Which agent answers where; the default agent where nothing is said",
-        each_item=True,
-    ),
+    *routing_schema.SECTIONS,
     Section(
         "messages",
         MESSAGES_SCHEMA,
@@ -85,34 +89,125 @@ SECTIONS = (
 )
 
 
-def _bound_agents_exist(config: Mapping[str, Any], report: CheckReport) -> None:
-    stated = config.get("agents")
-    if stated is None:
-        return  # they are broken and have their own errors
-    agents = [agent["id"] for agent in stated] or [DEFAULT_AGENT]
-    for index, binding in enumerate(config.get("bindings") or ()):
-        if binding["agent"] not in agents:
-            near = get_close_matches(binding["agent"], agents, n=1)
+def _accounts(config: Mapping[str, Any]) -> Iterator[tuple[tuple[Any, ...], Mapping[str, Any]]]:
+    """Yield every account of every channel, and where it is: each mapping that took in `ACCESS_KEYS`."""
+    for name, section in config.items():
+        places = enumerate(section) if isinstance(section, list) else [(None, section)]
+        for index, account in places:
+            if isinstance(account, Mapping) and "dm_policy" in account and "group_allow_from" in account:
+                yield (name,) if index is None else (name, index), account
+
+
+def _open_is_meant(config: Mapping[str, Any], report: CheckReport) -> None:
+    for keys, account in _accounts(config):
+        is_open = account["dm_policy"] == DmPolicy.OPEN
+        if is_open is not (ANYBODY in account["allow_from"]):
             report.error(
-                ("bindings", index, "agent"),
-                f"there is no agent {binding['agent']!r}",
-                f"Did you mean {near[0]}?" if near else f"There are: {', '.join(agents)}.",
+                (*keys, "dm_policy" if is_open else "allow_from"),
+                'everybody may write only where both are stated: dm_policy: open and allow_from: ["*"]',
+                'Add allow_from: ["*"] if that is meant; else choose dm_policy: pairing.'
+                if is_open
+                else "Set dm_policy: open if that is meant; else list identities such as telegram:user:123.",
             )
 
 
-CROSS_CHECKS: Mapping[str, CrossCheck] = {"bindings": _bound_agents_exist}
+def _agents_of_groups_exist(config: Mapping[str, Any], report: CheckReport) -> None:
+    for keys, account in _accounts(config):
+        for group, stated in account["groups"].items():
+            if "agent" in stated:
+                routing_schema.check_agent(config, report, (*keys, "groups", group, "agent"), stated["agent"])
+
+
+CROSS_CHECKS: Mapping[str, CrossCheck] = {
+    **routing_schema.CROSS_CHECKS,
+    "open access": _open_is_meant,
+    "agents of groups": _agents_of_groups_exist,
+}
+
+
+def _anybody(value: Any) -> str:
+    if value == ANYBODY:
+        return ANYBODY
+    raise Invalid("expected an identity such as telegram:user:123456789 (channel:kind:id), or *")
+
+
+_sender = AnyOf(Described(_anybody, {"const": ANYBODY}, "*"), identity)
+
+
+def _senders(limit: int = SENDERS_LIMIT) -> All:
+    return All(ensure_list(_sender), Length(max=limit))
+
+
+def _one_activation(group: dict[str, Any]) -> dict[str, Any]:
+    if "activation" in group and "require_mention" in group:
+        raise Invalid("state one of activation and require_mention, which say the same", path=["activation"])
+    return group
+
+
+def _or_empty(value: Any) -> Any:
+    return {} if value is None else value
+
+
+as_mapping = Described(_or_empty, {}, "mapping")
+
+GROUP_SCHEMA = Schema(
+    All(
+        as_mapping,
+        {
+            Optional("allow", description="Whether it is answered; true for a group that is named."): boolean,
+            Optional("require_mention", description="Whether a message must address the assistant."): boolean,
+            Optional("activation", description="mention or always: the same as require_mention, in another word."): In(
+                [each.value for each in Activation]
+            ),
+            Optional("mention_patterns", description="Regular expressions that count as a mention."): All(
+                ensure_list(caseless_pattern), Length(max=MENTION_PATTERNS_LIMIT)
+            ),
+            Optional("tools", description="Which tools there are in this group, within those of the agent."): All(
+                as_mapping, POLICY_KEYS
+            ),
+            Optional("agent", description="Id of the agent that answers, whatever the bindings say."): slug,
+            Optional("system_prompt", description="What the agent is told beside its own prompt."): All(
+                string, Length(max=SYSTEM_PROMPT_LIMIT)
+            ),
+            Optional("history_limit", description="Messages since its last answer that are given as context."): All(
+                integer, Range(min=0, max=1_000)
+            ),
+            Optional("allow_from", description="Who is answered in it; without it, group_allow_from."): _senders(),
+        },
+        _one_activation,
+    )
+)
+
+
+def _groups(value: Any) -> Any:
+    """Take a list of ids as a mapping that allows each."""
+    if value is None or isinstance(value, dict):
+        return value or {}
+    return {platform_id(each): {"allow": True} for each in as_list(value)}
+
 
 ACCESS_KEYS: Mapping[Any, Any] = {
     Optional(
-        "dm_policy", default="owner", description="Direct messages are accepted from: owner, people, allowlist or open."
+        "dm_policy",
+        default=DmPolicy.PAIRING.value,
+        description="Direct messages are accepted from: pairing (a stranger gets a code that the owner approves), "
+        'allowlist, open (needs allow_from: ["*"]) or disabled.',
     ): In([each.value for each in DmPolicy]),
-    Optional("allow_from", default=list, description="Further identities that may, such as telegram:user:123."): (
-        ensure_list(string)
+    Optional("allow_from", default=list, description="Who may, beside owners, such as telegram:user:123."): _senders(),
+    Optional(
+        "group_policy",
+        default=GroupPolicy.ALLOWLIST.value,
+        description="Which groups are answered: allowlist (those under groups), open or disabled.",
+    ): In([each.value for each in GroupPolicy]),
+    Optional(
+        "groups",
+        default=dict,
+        description="Groups by the platform's id, by space, or <space>/<group>; * holds for all. A list of ids is "
+        "accepted too.",
+    ): All(Described(_groups, {}, "groups"), ids_as_keys, {string: GROUP_SCHEMA}, Length(max=GROUPS_LIMIT)),
+    Optional("group_allow_from", default=list, description="Who is answered in groups; all members without it."): (
+        _senders()
     ),
-    Optional("group_policy", default="disabled", description="Which groups are answered: disabled or allowlist."): In(
-        [each.value for each in GroupPolicy]
-    ),
-    Optional("groups", default=list, description="Ids of the groups on the allow-list."): ensure_list(string),
     Optional("require_mention", default=True, description="Whether a group message must address it."): boolean,
 }
 """Keys that every channel's account schema takes in, so that access reads the same everywhere."""
@@ -122,8 +217,25 @@ def access_policy(account: Mapping[str, Any]) -> AccessPolicy:
     """Return the policy that a validated account states."""
     return AccessPolicy(
         dm=DmPolicy(account["dm_policy"]),
-        allow_from=frozenset(account["allow_from"]),
+        allow_from=frozenset(account["allow_from"]) - {ANYBODY},
         group=GroupPolicy(account["group_policy"]),
-        groups=frozenset(account["groups"]),
+        groups={str(key): _group_settings(stated) for key, stated in account["groups"].items()},
+        group_allow_from=frozenset(account["group_allow_from"]),
         require_mention=account["require_mention"],
+    )
+
+
+def _group_settings(stated: Mapping[str, Any]) -> GroupSettings:
+    activation = stated.get("activation")
+    if "require_mention" in stated:
+        activation = Activation.MENTION if stated["require_mention"] else Activation.ALWAYS
+    return GroupSettings(
+        allow=stated.get("allow"),
+        activation=Activation(activation) if activation else None,
+        mention_patterns=tuple(stated.get("mention_patterns", ())),
+        tools=policies_from_config(stated.get("tools")),
+        agent=stated.get("agent"),
+        system_prompt=stated.get("system_prompt"),
+        history_limit=stated.get("history_limit"),
+        allow_from=frozenset(stated["allow_from"]) if "allow_from" in stated else None,
     )

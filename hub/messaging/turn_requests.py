@@ -86,6 +86,7 @@ class TurnRequests:
         newest = turn.messages[-1].message
         gap_ms = self._router.settings.queue.debounce_ms(newest.address.channel)
         content = turn_content(turn.messages, gap_ms)
+        group = self._router.group_settings(newest.address)
         options = newest.options if isinstance(newest, ClientMessage) else {}
 
         async def load() -> Message:
@@ -99,6 +100,7 @@ class TurnRequests:
             context=content.context,
             model=options.get("model"),
             thinking=options.get("thinking"),
+            configured_prompt=group.system_prompt if group is not None else None,
             extra_system_prompt=options.get("extra_system_prompt"),
             timeout_s=options.get("timeout_s"),
             inbox_id=turn.first.row_id,
@@ -147,6 +149,7 @@ class TurnRequests:
 
         def end(connection: SqlConnection, result: RunResult) -> None:
             inbox_rows.close_run(connection, turn.run_id)
-            self._replies.insert(connection, result, target)
+            if self._router.may_reply(turn.address, turn.session_key):
+                self._replies.insert(connection, result, target)
 
         return end

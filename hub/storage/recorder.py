@@ -41,6 +41,8 @@ KEPT: Mapping[str, tuple[str, ...]] = {
     "standing_intent_fired": ("intent_id", "run_id", "session_key", "agent_id"),
     "approval_requested": ("id", "kind", "title", "session_key", "run_id"),
     "approval_resolved": ("id", "state", "decided_by"),
+    "pairing_requested": ("id", "channel", "account", "identity"),
+    "pairing_decided": ("id", "channel", "account", "identity", "state", "decided_by"),
     "integration_changed": ("domain", "state", "reason"),
     "repairs_changed": ("source", "id", "open"),
     "config_changed": ("changed", "added", "removed", "needs_restart", "files"),

@@ -42,6 +42,9 @@ ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     ("memory", "search"): ["boiler"],
     ("memory", "show"): ["MEMORY.md"],
     ("memory", "undo"): ["some-id"],
+    **{("pairing", name): ["telegram", "K7WQX2MA"] for name in ("approve", "deny")},
+    ("pairing", "revoke"): ["telegram", "telegram:user:1"],
+    ("route", "explain"): ["--channel", "telegram", "--peer", "1"],
     ("script", "run"): ["greet"],
     ("service", "call"): ["hub.check"],
     ("sessions", "show"): ["main"],
@@ -64,16 +67,8 @@ NEEDS_HUB = {
         for path in COMMANDS
         if path[0]
         in {
-            "automation",
-            "blueprint",
-            "channels",
-            "cron",
-            "event",
-            "integration",
-            "memory",
-            "script",
-            "service",
-            "state",
+            *("automation", "blueprint", "channels", "cron", "event", "integration", "memory", "pairing", "route"),
+            *("script", "service", "state"),
         }
     ),
     ("call",),

@@ -105,14 +105,13 @@ def test_the_tool_is_called_and_again_after_an_edit(hub: HubProcess) -> None:
     assert (before, ring(hub)) == ("The doorbell rang 3 times.", "Ding, dong, 3 times.")
 
 
-def test_the_channel_answers_the_owner_and_gives_a_stranger_nothing_before_and_after_an_edit(
+def test_the_channel_answers_the_owner_and_gives_a_stranger_a_code_before_and_after_an_edit(
     hub: HubProcess, port: int
 ) -> None:
     owner, stranger = say(port, "1 ada good evening"), say(port, "1 eve /status")
     answered = owner.makefile().readline()
-    stranger.settimeout(1)
-    with pytest.raises(TimeoutError):
-        stranger.recv(1)
+    offered = stranger.makefile()
+    code = offered.readline()
 
     edit(hub, "lines", "channel.py", "writer.write(", 'writer.write(b"> " + ')
     again = say(port, "2 ada hello").makefile().readline()
@@ -121,7 +120,8 @@ def test_the_channel_answers_the_owner_and_gives_a_stranger_nothing_before_and_a
     assert "good evening" in answered
     assert again.startswith("> You said:")
     assert "/status" not in str(hub.rpc("chat.history", {"sessionKey": "main"})["messages"])
-    assert stranger.recv(1) == b""
+    assert "Give this code to the owner" in code
+    assert offered.readline() == ""
 
 
 def test_the_trigger_fires_and_again_after_an_edit(hub: HubProcess) -> None:

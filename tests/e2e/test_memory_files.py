@@ -241,7 +241,7 @@ def talking(hub: HubProcess, openai_server: OpenAIServer, **memory: Any) -> Memo
     sections = {
         "models": {"default": "test/scripted", "providers": {"test": provider}},
         "people": PEOPLE,
-        "doorbell": {"place": "front door", "dm_policy": "people"},
+        "doorbell": {"place": "front door", "dm_policy": "pairing"},
         "memory": {"embeddings": WORDS_ALONE, "recall": {"direct": False}, **memory},
     }
     make_home(hub.home, "", own=("doorbell",))

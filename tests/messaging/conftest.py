@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from hub.messaging.access import AccessPolicy, DmPolicy, GroupPolicy
+from hub.messaging.access import AccessPolicy, DmPolicy, GroupPolicy, GroupSettings
 from tests.messaging.outbox_bench import Bench, outbox_bench
 from tests.messaging.post import Post
 from tests.servers.openai_server import OpenAIServer
 
-OPEN = AccessPolicy(dm=DmPolicy.OPEN, group=GroupPolicy.ALLOWLIST, groups=frozenset({"family"}))
+OPEN = AccessPolicy(dm=DmPolicy.OPEN, group=GroupPolicy.ALLOWLIST, groups={"family": GroupSettings()})
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hub.core.clock import Clock
+from hub.core.clock import Clock, ManualClock
 from hub.core.context import SCOPES, Authority
 from hub.core.ids import new_id
 from hub.core.repairs import Repairs
@@ -32,6 +32,7 @@ from hub.messaging.inbox import Inbox
 from hub.messaging.media_store import MediaStore, Transcribe
 from hub.messaging.outbound_policy import OutboxSettings
 from hub.messaging.outbox import Outbox
+from hub.messaging.pairing import Pairings
 from hub.messaging.queue import MessageQueue
 from hub.messaging.queue_policy import QueueMode, QueuePolicy, QueueSettings
 from hub.messaging.router import Router
@@ -117,7 +118,24 @@ class Post:
             Repairs(house.bus),
             settings=lambda: self.sending,
         )
-        router = Router(self.channels, house.agents, lambda: self.people, lambda: self.settings, models=house.models)
+        self.pairing_clock = ManualClock()
+        self.pairings = Pairings(
+            house.db,
+            self.outbox,
+            bus=house.bus,
+            clock=self.pairing_clock,
+            tasks=house.tasks,
+            language=lambda: self.settings.language,
+        )
+        self.router = router = Router(
+            self.channels,
+            house.agents,
+            lambda: self.people,
+            lambda: self.settings,
+            models=house.models,
+            paired=self.pairings.paired,
+            session=house.sessions.get,
+        )
         self.transcribe: Transcribe | None = None
         self.media = MediaStore(
             self.channels, house.workspaces, Clock(), lambda: self.settings.media, lambda: self.transcribe
@@ -126,11 +144,13 @@ class Post:
             house.db, router, house.runner, self.outbox, self.media, clock=house.clock, tasks=house.tasks
         )
         self.inbox = Inbox(house.db, router, queue, self.commands, self.outbox, bus=house.bus, clock=house.clock)
+        self.inbox.offer_pairing_with(self.pairings.offer)
         self.channels.connect(self.inbox.receive, Cursors(house.db))
 
     async def open(self) -> int:
         """Stand up as the hub does; return how many messages are answered again."""
         await self.house.open()
+        await self.pairings.open()
         await self.channels.add(self.pigeons, self._access)
         await self.outbox.open()
         return await self.inbox.recover()

@@ -18,7 +18,7 @@ from hub.messaging.commands import ChatCommand, CommandCall
 from hub.messaging.contract import Address, ChannelLimits, ClientMessage
 from hub.messaging.decide import MessagingSettings
 from hub.messaging.queue_policy import DropPolicy
-from hub.messaging.routing import Binding
+from hub.messaging.routing import Binding, Bindings
 from hub.models.contract import user_message
 from hub.tools.contract import ToolCall, ToolResult
 from tests.agent.house import CHANGING, READ_ONLY
@@ -163,7 +163,7 @@ async def test_bindings_choose_the_agent_and_a_binding_to_nobody_means_the_defau
         tmp_path / "home",
         openai_server.base_url,
         access=OPEN,
-        settings=MessagingSettings(bindings=bindings, queue=ONE_BY_ONE),
+        settings=MessagingSettings(bindings=Bindings(bindings), queue=ONE_BY_ONE),
         agents=agents,
     )
     await post.open()

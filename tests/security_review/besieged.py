@@ -18,7 +18,7 @@ from hub.core.stages import Stage
 from hub.gateway.calls.contract import Route
 from hub.gateway.log_tail import LogTail
 from hub.hub import Hub
-from hub.messaging.access import AccessPolicy, DmPolicy, GroupPolicy
+from hub.messaging.access import AccessPolicy, DmPolicy, GroupPolicy, GroupSettings
 from hub.messaging.contract import (
     Address,
     ChannelLimits,
@@ -225,7 +225,7 @@ async def besieged(
     try:
         await hub.start(before_open=[Stage("dashboard", open_dashboard, close_dashboard)])
         policy = AccessPolicy(
-            dm=DmPolicy.OPEN, group=GroupPolicy.ALLOWLIST, groups=frozenset({"-100"}), require_mention=False
+            dm=DmPolicy.OPEN, group=GroupPolicy.ALLOWLIST, groups={"-100": GroupSettings()}, require_mention=False
         )
         await hub.channels.add(platform, policy)
         async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as http:

@@ -11,9 +11,9 @@ import pytest
 
 from hub.automation.definition.kinds import TRIGGERS
 from hub.automation.triggers.provenance import is_somebody_elses
-from hub.automation.triggers.searching import pattern, search_for
 from hub.core.context import CHAIN_LIMIT, SYSTEM, Authority, Context
 from hub.core.schema import Invalid
+from hub.template.searching import pattern, search_for
 
 OUTSIDE, CAUSE, TIME = "outside", "cause", "time"
 WHOSE = {

@@ -10,7 +10,6 @@ from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.phrases import listed, shown
 from hub.automation.sources.command_process import CommandLine, CommandProcess
 from hub.automation.triggers.arming import told
-from hub.automation.triggers.searching import found, pattern, search_for
 from hub.core.events import Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import (
@@ -29,6 +28,7 @@ from hub.core.schema import (
     string,
 )
 from hub.security.jail_path import PathRefused, components
+from hub.template.searching import found, pattern, search_for
 
 ARGUMENTS_LIMIT = 100
 ARGUMENT_CHARS = 8_192

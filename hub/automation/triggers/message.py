@@ -13,10 +13,10 @@ from hub.automation.definition.fields import match_text
 from hub.automation.definition.phrases import any_of, listed, shown
 from hub.automation.triggers.arming import told
 from hub.automation.triggers.provenance import is_tainted
-from hub.automation.triggers.searching import found, pattern, search_for
 from hub.core.events import Event, Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import All, Described, In as OneOf, Invalid, Optional, Schema, boolean, ensure_list
+from hub.template.searching import found, pattern, search_for
 
 EVENT = "message_received"
 CHAT_TYPES = ("direct", "group", "channel")

@@ -19,11 +19,11 @@ from hub.automation.services.system_events import register_system_events
 from hub.core.context import SCOPES, Authority, Context
 from hub.core.services import ServiceRegistry
 from hub.core.states import StateMachine
-from hub.messaging.access import AccessPolicy, DmPolicy, GroupPolicy
+from hub.messaging.access import AccessPolicy, DmPolicy, GroupPolicy, GroupSettings
 from integrations.channels.webchat.channel import WebChat
 from tests.messaging.post import Pigeons, Post
 
-ACCESS = AccessPolicy(dm=DmPolicy.OPEN, group=GroupPolicy.ALLOWLIST, groups=frozenset({"family"}))
+ACCESS = AccessPolicy(dm=DmPolicy.OPEN, group=GroupPolicy.ALLOWLIST, groups={"family": GroupSettings()})
 AUTOMATION = Authority("automation:morning", person="me", scopes=SCOPES, owner=True)
 ANNA = Authority("peer:test:user:8", person="anna")
 

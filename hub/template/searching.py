@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from hub.core.schema import Described, Invalid, string
@@ -17,19 +17,20 @@ class PatternSearch:
 
     Args:
         find: The pattern, as `re` takes it.
+        ignorecase: Whether upper and lower case are the same.
 
     Raises:
         Invalid: It is no pattern, or slow even on the shortest texts.
     """
 
-    def __init__(self, find: str) -> None:
+    def __init__(self, find: str, *, ignorecase: bool = False) -> None:
         from hub.template.patterns import judged
         from hub.template.work import BoundReached
 
         self.limit = 0
         for limit in SEARCHED_CHARS:
             try:
-                self._pattern = judged(find, " " * limit)
+                self._pattern = judged(find, " " * limit, ignorecase=ignorecase)
             except ValueError as error:
                 raise Invalid(str(error)) from error
             except BoundReached as error:
@@ -45,24 +46,28 @@ class PatternSearch:
 
 
 @lru_cache(maxsize=256)
-def search_for(find: str) -> PatternSearch:
+def search_for(find: str, *, ignorecase: bool = False) -> PatternSearch:
     """Return the search for a pattern, judged once however many look for it.
 
     Raises:
         Invalid: As `PatternSearch`.
     """
-    return PatternSearch(find)
+    return PatternSearch(find, ignorecase=ignorecase)
 
 
-def _pattern(value: Any) -> str:
+def _pattern(value: Any, *, ignorecase: bool = False) -> str:
     text = str(string(value))
     if not text:
         raise Invalid("expected a regular expression, got nothing")
-    search_for(text)
+    search_for(text, ignorecase=ignorecase)
     return text
 
 
 pattern = Described(_pattern, {"type": "string", "format": "regex"}, "regular expression")
+caseless_pattern = Described(
+    partial(_pattern, ignorecase=True), {"type": "string", "format": "regex"}, "regular expression"
+)
+"""Accepts a pattern that is looked for with `ignorecase`."""
 
 
 def found(match: re.Match[str]) -> dict[str, Any]:

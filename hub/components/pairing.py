@@ -1,0 +1,30 @@
+"""Who is let in for direct messages: read before any channel hears from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from hub.components.component import Component
+from hub.core.stages import Stage
+from hub.gateway.calls.contract import Method
+from hub.gateway.methods.message_access import MessageAccessMethods
+from hub.messaging.pairing import Pairings
+from hub.messaging.router import Router
+
+
+class PairingComponent(Component):
+    """Pairing, and the methods about who may talk and to which agent."""
+
+    name = "pairing"
+
+    def __init__(self, pairings: Pairings, router: Router) -> None:
+        self._pairings = pairings
+        self._router = router
+
+    def stages(self) -> Sequence[Stage]:
+        """Return the stage that reads who is paired."""
+        return [Stage("pairing", self._pairings.open)]
+
+    def methods(self) -> Iterable[Method]:
+        """Return the methods."""
+        return MessageAccessMethods(self._pairings, self._router).methods()

@@ -1,0 +1,98 @@
+"""`pairing.*` and `route.explain`: who may talk to the assistant in chat, and to which agent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.core.context import Authority, Context
+from hub.core.errors import InvalidRequest
+from hub.core.schema import All, In, Length, Optional, Required, Schema, boolean, ensure_list, string
+from hub.gateway.calls.contract import READ, Method, MethodCall
+from hub.messaging.contract import Address, ChatType, InboundMessage
+from hub.messaging.pairing import SCOPE, Pairings
+from hub.messaging.router import Router
+
+OWNER = "gateway"
+
+_TEXT = All(string, Length(min=1, max=512))
+_LIST = Schema(
+    {
+        Optional("channel"): _TEXT,
+        Optional("all", default=False, description="Who is paired or denied, too."): boolean,
+    }
+)
+_APPROVE = Schema({Required("channel"): _TEXT, Required("code", description="As the stranger was shown it."): _TEXT})
+_DENY = Schema({Required("channel"): _TEXT, Required("code", description="The code, or the request's id."): _TEXT})
+_REVOKE = Schema({Required("channel"): _TEXT, Required("identity"): _TEXT})
+_EXPLAIN = Schema(
+    {
+        Required("channel"): _TEXT,
+        Required("peer", description="The platform's id of the person or group."): _TEXT,
+        Optional("account", default="default"): _TEXT,
+        Optional("chatType", default="direct"): In([each.value for each in ChatType]),
+        Optional("sender", description="Typed identity; for a direct conversation that of the peer without it."): _TEXT,
+        Optional("thread"): _TEXT,
+        Optional("parent", description="Peer of the room that a thread hangs in."): _TEXT,
+        Optional("space", description="Id of the guild or team."): _TEXT,
+        Optional("roles", default=list): ensure_list(_TEXT),
+    }
+)
+
+
+class MessageAccessMethods:
+    """The methods about pairing and routing.
+
+    Args:
+        pairings: Who asked to be let in, and who was.
+        router: Decides.
+    """
+
+    def __init__(self, pairings: Pairings, router: Router) -> None:
+        self._pairings = pairings
+        self._router = router
+
+    def methods(self) -> list[Method]:
+        """Return the methods."""
+        return [
+            Method("pairing.list", self._list, OWNER, _LIST, SCOPE),
+            Method("pairing.approve", self._approve, OWNER, _APPROVE, SCOPE, acts=True),
+            Method("pairing.deny", self._deny, OWNER, _DENY, SCOPE, acts=True),
+            Method("pairing.revoke", self._revoke, OWNER, _REVOKE, SCOPE, acts=True),
+            Method("route.explain", self._explain, OWNER, _EXPLAIN, READ),
+        ]
+
+    async def _list(self, call: MethodCall) -> Mapping[str, Any]:
+        found = await self._pairings.entries(call.params.get("channel"), decided=call.params["all"])
+        return {"requests": [each.as_dict() for each in found]}
+
+    async def _approve(self, call: MethodCall) -> Mapping[str, Any]:
+        entry = await self._pairings.approve(call.params["channel"], call.params["code"], call.context)
+        return entry.as_dict()
+
+    async def _deny(self, call: MethodCall) -> Mapping[str, Any]:
+        return (await self._pairings.deny(call.params["channel"], call.params["code"], call.context)).as_dict()
+
+    async def _revoke(self, call: MethodCall) -> Mapping[str, Any]:
+        found = await self._pairings.revoke(call.params["channel"], call.params["identity"], call.context)
+        return {"revoked": [each.as_dict() for each in found]}
+
+    async def _explain(self, call: MethodCall) -> Mapping[str, Any]:
+        params = call.params
+        channel, peer, chat_type = params["channel"], params["peer"], ChatType(params["chatType"])
+        address = Address(
+            channel,
+            peer,
+            params["account"],
+            chat_type,
+            thread=params.get("thread"),
+            space=params.get("space"),
+            parent=params.get("parent"),
+        )
+        sender = params.get("sender")
+        if sender is None:
+            sender = f"{channel}:user:{peer if chat_type is ChatType.DIRECT else 'somebody'}"
+        if not sender.startswith(f"{channel}:"):
+            raise InvalidRequest(f"sender: an identity on {channel} begins with '{channel}:', not {sender[:80]!r}")
+        message = InboundMessage(address, "explained", sender, "", mentioned=True, roles=tuple(params["roles"]))
+        return self._router.explain(message, Context(Authority(f"peer:{sender}")))

@@ -1,0 +1,136 @@
+"""Configuration of routing: `bindings:` and `broadcast:`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from hub.config.sections import CheckReport, CrossCheck, Section
+from hub.core.schema import (
+    All,
+    AnyOf,
+    Described,
+    In,
+    Invalid,
+    Length,
+    Optional,
+    Required,
+    Schema,
+    ensure_list,
+    show,
+    slug,
+    string,
+)
+from hub.messaging.contract import ChatType
+from hub.sessions.keys import DEFAULT_AGENT
+
+BROADCAST_AGENTS_LIMIT = 10
+BROADCASTS_LIMIT = 200
+
+_CHAT_TYPES = [each.value for each in ChatType]
+_text = All(string, Length(min=1, max=512))
+
+
+def _platform_id(value: Any) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(value, str) and 0 < len(value) <= 512:
+        return str(value)
+    raise Invalid(f"expected a platform's id of a person, group or space, got {show(value)}")
+
+
+platform_id = Described(_platform_id, {"type": ["string", "integer"]}, "id")
+"""Accepts the id of a person, group or space, which YAML may read as a number."""
+
+
+def _roles_have_a_guild(match: dict[str, Any]) -> dict[str, Any]:
+    if match.get("roles") and "guild" not in match:
+        raise Invalid("roles are those of a guild: state the guild too", path=["roles"])
+    return match
+
+
+_MATCH = All(
+    {
+        Optional("channel", description="Name of a channel, for example telegram."): slug,
+        Optional("account", description="Account of that channel; * is any."): _text,
+        Optional(
+            "peer", description="The platform's id of a person or group, or {kind: direct|group|channel, id}."
+        ): AnyOf(platform_id, {Required("kind"): In(_CHAT_TYPES), Required("id"): platform_id}),
+        Optional("chat_type", description="direct, group or channel."): In(_CHAT_TYPES),
+        Optional("guild", description="The platform's id of a server, as Discord has them."): platform_id,
+        Optional("roles", description="Ids of roles in the guild, of which the sender has one."): All(
+            ensure_list(platform_id), Length(min=1, max=100)
+        ),
+        Optional("team", description="The platform's id of a workspace, as Slack has them."): platform_id,
+    },
+    _roles_have_a_guild,
+)
+BINDING_SCHEMA = Schema(
+    {
+        Required("agent", description="Id of the agent that answers."): slug,
+        Required("match", description="All that is stated must fit; the most specific binding wins."): _MATCH,
+    }
+)
+
+
+def _with_text_keys(value: Any) -> Any:
+    return {_platform_id(key): entry for key, entry in value.items()} if isinstance(value, dict) else value
+
+
+ids_as_keys = Described(_with_text_keys, {}, "mapping")
+"""Turns the keys of a mapping, which are platforms' ids, into text."""
+
+
+BROADCAST_SCHEMA = Schema(
+    All(
+        ids_as_keys,
+        {string: All(ensure_list(slug), Length(min=1, max=BROADCAST_AGENTS_LIMIT))},
+        Length(max=BROADCASTS_LIMIT),
+    )
+)
+
+SECTIONS = (
+    Section(
+        "bindings",
+        Schema([BINDING_SCHEMA]),
+        default=[],
+        description="Which agent answers where; the default agent where nothing is said",
+        each_item=True,
+    ),
+    Section(
+        "broadcast",
+        BROADCAST_SCHEMA,
+        default={},
+        description="Groups (or people), by the platform's id, that several agents answer",
+    ),
+)
+
+
+def _named_agents(config: Mapping[str, Any]) -> Iterator[tuple[tuple[Any, ...], str]]:
+    """Yield each place that names an agent, and the agent."""
+    for index, binding in enumerate(config.get("bindings") or ()):
+        yield ("bindings", index, "agent"), binding["agent"]
+    for peer, together in (config.get("broadcast") or {}).items():
+        for index, agent in enumerate(together):
+            yield ("broadcast", peer, index), agent
+
+
+def _named_agents_exist(config: Mapping[str, Any], report: CheckReport) -> None:
+    for keys, agent in _named_agents(config):
+        check_agent(config, report, keys, agent)
+
+
+def check_agent(config: Mapping[str, Any], report: CheckReport, keys: tuple[Any, ...], agent: str) -> None:
+    """Report an agent that does not exist, at the place that names it."""
+    stated = config.get("agents")
+    if stated is None:
+        return  # they are broken and have their own errors
+    agents = [each["id"] for each in stated] or [DEFAULT_AGENT]
+    if agent not in agents:
+        near = get_close_matches(agent, agents, n=1)
+        hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(agents)}."
+        report.error(keys, f"there is no agent {agent!r}", hint)
+
+
+CROSS_CHECKS: Mapping[str, CrossCheck] = {"bindings": _named_agents_exist}
