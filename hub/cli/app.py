@@ -41,6 +41,8 @@ COMMANDS = {
     "config": "hub.cli.config",
     "integration": "hub.cli.integration",
     "channels": "hub.cli.channels",
+    "message": "hub.cli.message",
+    "outbox": "hub.cli.outbox",
     "cron": "hub.cli.cron",
     "doctor": "hub.cli.doctor",
 }

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
 from msgspec.structs import replace
 
+from hub.automation.services.addresses import Addresses
 from hub.components.agents import AgentsComponent
 from hub.components.chat_commands import CommandEngines, chat_commands
 from hub.components.component import Component
 from hub.components.foundation import Foundation
 from hub.core.stages import Stage
+from hub.gateway.calls.contract import Method
+from hub.gateway.methods.outbox import OutboxMethods
 from hub.messaging.approval_messages import ApprovalMessages
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.cursors import Cursors
@@ -76,6 +79,8 @@ class MessagingComponent(Component):
                 self._sending, media_roots=tuple(agent.workspace for agent in agents.agents.all())
             ),
         )
+        addresses = Addresses(db, people, channels)
+        self._outbox_methods = OutboxMethods(self.outbox, addresses, agents.agents, agents.workspaces)
         ApprovalMessages(engines.approvals, db, self.outbox, base.bus, base.language)
         self.pairings = Pairings(
             db, self.outbox, bus=base.bus, clock=base.clock, tasks=base.tasks, language=base.language
@@ -98,6 +103,10 @@ class MessagingComponent(Component):
         self.inbox = Inbox(db, self.router, queue, self.commands, self.outbox, bus=base.bus, clock=base.clock)
         self.inbox.offer_pairing_with(self.pairings.offer)
         channels.connect(self.inbox.receive, Cursors(db))
+
+    def methods(self) -> Iterable[Method]:
+        """Return the methods about sending."""
+        return self._outbox_methods.methods()
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage that takes up what the last stop left unanswered."""

@@ -230,7 +230,7 @@ class OutboxSender:
         address = row.address
         facts = {
             "outbox_id": row.id,
-            "kind": str(type(row.outgoing).__struct_config__.tag),
+            "kind": row.kind,
             "channel": address.channel,
             "account": address.account,
             "peer": address.peer,

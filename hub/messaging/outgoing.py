@@ -118,6 +118,11 @@ class OutboxRow(Struct):
     error: str | None = None
 
     @property
+    def kind(self) -> str:
+        """message, edit, delete, react or poll."""
+        return str(type(self.outgoing).__struct_config__.tag)
+
+    @property
     def chat(self) -> tuple[str, str, str]:
         """Channel, account and peer."""
         return self.address.channel, self.address.account, self.address.peer

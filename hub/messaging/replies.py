@@ -32,6 +32,11 @@ def message_of(answer: str) -> NewMessage | None:
     return NewMessage(parsed.text, silent=parsed.silent, reply_to=parsed.reply_to) if parsed.text else None
 
 
+def kind_of(mime_type: str) -> MediaKind:
+    """Return the kind of an attachment."""
+    return _KINDS.get(mime_type.partition("/")[0], MediaKind.FILE)
+
+
 class ReplyTarget(Struct, frozen=True):
     """Where an answer goes, and what it answers.
 
@@ -155,7 +160,7 @@ class Replies:
         except (OSError, HubError):
             return None
         mime_type = mimetypes.guess_type(relative.name)[0] or "application/octet-stream"
-        kind = _KINDS.get(mime_type.partition("/")[0], MediaKind.FILE)
+        kind = kind_of(mime_type)
         return OutboundMedia(
             kind, str(root.path / relative), mime_type, relative.name, voice=voice and kind is MediaKind.AUDIO
         )

@@ -18,6 +18,8 @@ COMMANDS = sorted(every_command())
 ARGUMENTS: dict[tuple[str, ...], list[str]] = {
     ("approvals", "approve"): ["K7WQX2"],
     ("approvals", "deny"): ["K7WQX2"],
+    ("message", "send"): ["--channel", "telegram", "--to", "1", "Hello"],
+    **{("outbox", name): ["01jx"] for name in ("show", "retry", "drop")},
     **{
         ("automation", name): ["morning"]
         for name in ("show", "trigger", "trace", "test", "backtest", "explain", "on", "off", "resume", "export")
@@ -62,6 +64,8 @@ NEEDS_HUB = {
     ("approvals", "approve"),
     ("approvals", "deny"),
     ("approvals", "list"),
+    ("message", "send"),
+    *(("outbox", name) for name in ("list", "show", "retry", "drop")),
     *(
         path
         for path in COMMANDS

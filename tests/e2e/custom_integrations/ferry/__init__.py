@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hub.host import IntegrationHost
-from hub.messaging.contract import ChannelLimits, Delivery, DeliveryState, OutboundMessage, Receiver
+from hub.messaging.contract import ChannelLimits, Delivery, DeliveryState, MediaKind, OutboundMessage, Receiver
 from hub.messaging.schema import access_policy
 
 
@@ -14,7 +14,7 @@ class Ferry:
     """One account."""
 
     name = "ferry"
-    limits = ChannelLimits()
+    limits = ChannelLimits(caption=100, media=frozenset({MediaKind.FILE}))
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self.account: str = config["account"]
@@ -29,7 +29,9 @@ class Ferry:
     async def stop(self) -> None: ...
 
     async def send(self, message: OutboundMessage) -> Delivery:
-        return Delivery(DeliveryState.DELIVERED)
+        if message.address.peer == "nobody":
+            return Delivery(DeliveryState.PERMANENT, error="there is no such pier")
+        return Delivery(DeliveryState.DELIVERED, platform_ids=(f"{len(message.text)}-{len(message.media)}",))
 
     async def probe(self) -> dict[str, Any]:
         return {"ok": self._token.startswith("good"), "as": self._token[-1]}
