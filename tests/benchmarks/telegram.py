@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from tests.benchmarks.homes import bench_hub
 from tests.benchmarks.message import MESSAGES, WARM, Client, measure_messages
 from tests.benchmarks.relay import relay
 from tests.benchmarks.table import Row, row
-from tests.servers.telegram_server import TelegramServer
+from tests.servers.telegram_server import TelegramServer, TelegramThread
 
 CHATS = 100
 LOAD = 2_000
-WAIT_S = 60.0
 
 
 def measure() -> list[Row]:
@@ -24,12 +20,12 @@ def measure() -> list[Row]:
     with relay() as (served, server):
         relayed = measure_messages(served, server, Client(served), "relay", WARM, MESSAGES)
     round_ms = next(each.median for each in relayed if "round trip" in each.what)
-    with _telegram() as (loop, telegram), bench_hub(_configuration(telegram)):
-        run = asyncio.run_coroutine_threadsafe
-        run(_talk(telegram, 1, WARM), loop).result(WAIT_S)
-        waits = run(_talk(telegram, 1, MESSAGES), loop).result(WAIT_S)
+    with TelegramThread() as thread, bench_hub(_configuration(thread.server)):
+        telegram = thread.server
+        thread.run(_talk(telegram, 1, WARM))
+        waits = thread.run(_talk(telegram, 1, MESSAGES))
         begun = time.perf_counter()
-        many = run(_talk_all(telegram), loop).result(2 * WAIT_S)
+        many = thread.run(_talk_all(telegram))
         rate = len(many) / (time.perf_counter() - begun)
     return [
         row("telegram: update in → answer in the chat", "ms", waits, f"p50 < {6 * round_ms:.1f} (6 × relay)"),
@@ -45,28 +41,6 @@ def _configuration(telegram: TelegramServer) -> str:
         f'telegram:\n  - {{token: "{telegram.token}", api_root: "{telegram.api_root}", dm_policy: allowlist, '
         f"allow_from: {people}}}\n"
     )
-
-
-@contextmanager
-def _telegram() -> Iterator[tuple[asyncio.AbstractEventLoop, TelegramServer]]:
-    """A Bot API server on a loop of its own."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-
-    async def make() -> TelegramServer:
-        server = TelegramServer()
-        await server.start()
-        return server
-
-    server = asyncio.run_coroutine_threadsafe(make(), loop).result(WAIT_S)
-    try:
-        yield loop, server
-    finally:
-        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(WAIT_S)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
 
 
 async def _talk(telegram: TelegramServer, chat: int, messages: int) -> list[float]:

@@ -69,7 +69,7 @@ class TelegramRig:
     troubles = frozenset(Trouble)
 
     def __init__(self) -> None:
-        self._servers = {"default": TelegramServer(), "second": TelegramServer("second_bot")}
+        self._servers = {"default": TelegramServer(), "second": TelegramServer("second_bot", 4343)}
         self.server = self._servers["default"]
 
     async def start(self) -> None:

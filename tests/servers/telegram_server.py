@@ -15,12 +15,13 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import threading
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import aiohttp
 from aiohttp import web
@@ -28,11 +29,13 @@ from aiohttp.test_utils import TestServer
 
 from tests.servers.telegram_chats import MEDIA, ApiError, Json, TelegramChats
 
+T = TypeVar("T")
+
 BOT_ID = 4242
-TOKEN = f"{BOT_ID}:AAtest-token-of-a-bot"
 POLL_LIMIT_S = 50
 UPDATES_LIMIT = 100
 WEBHOOK_RETRY_S = 0.05
+THREAD_LIMIT_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -86,12 +89,13 @@ class TelegramServer:
 
     Args:
         username: The bot's name.
+        bot_id: Its number.
         repeat_s: The same offset again within this time is answered after it at the earliest (3 s in truth).
     """
 
-    def __init__(self, username: str = "homarus_bot", repeat_s: float = 0.02) -> None:
-        self.token = TOKEN
-        bot = {"id": BOT_ID, "is_bot": True, "first_name": "Homarus", "username": username}
+    def __init__(self, username: str = "homarus_bot", bot_id: int = BOT_ID, repeat_s: float = 0.02) -> None:
+        self.token = f"{bot_id}:AAtest-token-of-a-bot"
+        bot = {"id": bot_id, "is_bot": True, "first_name": "Homarus", "username": username}
         self.chats = TelegramChats(bot, self.queue)
         self.updates: deque[Json] = deque()
         self.last_update: Json = {}
@@ -330,6 +334,43 @@ class TelegramServer:
         if content is None or request.match_info["token"] != self.token:
             return web.Response(status=404)
         return web.Response(body=content)
+
+
+class TelegramThread:
+    """A server on a loop of its own, for tests that wait for other processes."""
+
+    def __init__(self, bot_id: int = BOT_ID) -> None:
+        self._bot_id = bot_id
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self.server = self.run(self._make())
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.run(self.server.stop())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do something on the loop of the server; return its result."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(THREAD_LIMIT_S)
+
+    def says(self, text: str, **more: Any) -> None:
+        """Let somebody write; see `TelegramChats.says`."""
+
+        async def say() -> None:
+            self.server.chats.says(text, **more)
+
+        self.run(say())
+
+    async def _make(self) -> TelegramServer:
+        server = TelegramServer(bot_id=self._bot_id)
+        await server.start()
+        return server
 
 
 async def _parameters(request: web.Request) -> Json:

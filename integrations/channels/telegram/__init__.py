@@ -62,14 +62,17 @@ def _add_route(host: IntegrationHost, channel: Telegram, secret: str) -> None:
     """Take what Telegram delivers; it is confirmed once it is on disk, and else delivered again."""
     from aiohttp import web
 
-    from hub.core.errors import Unauthorized
+    from hub.core.errors import InvalidRequest, Unauthorized
     from hub.gateway.calls.contract import HttpCall, Open, Route
 
     async def deliver(call: HttpCall) -> web.StreamResponse:
         given = call.request.headers.get(HEADER, "")
         if not hmac.compare_digest(given.encode(), secret.encode()):
             raise Unauthorized("this is not Telegram's secret")
-        await channel.deliver(orjson.loads(call.body))
+        try:
+            await channel.deliver(orjson.loads(call.body))
+        except ValueError as error:
+            raise InvalidRequest("this is not an update") from error
         return web.Response()
 
     path = f"/telegram/{channel.account}"

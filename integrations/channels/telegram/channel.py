@@ -31,7 +31,7 @@ from hub.messaging.contract import (
 )
 from hub.messaging.markup import Flavour, render
 from integrations.channels.telegram.errors import delivery_of, describe, is_markup_refused
-from integrations.channels.telegram.intake import Intake
+from integrations.channels.telegram.intake import Intake, NotTaken
 from integrations.channels.telegram.ledger import Ledger, SentPoll
 from integrations.channels.telegram.listener import Listener, PollTiming, TelegramWebhook
 from integrations.channels.telegram.outgoing import PartlySent, send_all, target
@@ -119,11 +119,17 @@ class Telegram:
         """Take an update that Telegram delivered to the webhook.
 
         Raises:
-            Unavailable, NotTaken: It was not stored; Telegram must deliver it again.
+            ValueError: It is no update.
+            Unavailable: It was not stored; Telegram must deliver it again.
         """
+        if not isinstance(update, dict) or not isinstance(update.get("update_id"), int):
+            raise ValueError("an update has a number")
         if self._intake is None:
             raise Unavailable("the bot is not connected yet")
-        await self._intake.take([update])
+        try:
+            await self._intake.take([update])
+        except NotTaken as error:
+            raise Unavailable(str(error)) from error
 
     async def send(self, message: OutboundMessage) -> Delivery:
         """Send one message; see `Channel`."""
