@@ -100,6 +100,8 @@ class Listener:
                 await self._turn()
             except (TelegramError, TimeoutError, NotTaken) as error:
                 self._failures += 1
+                if not isinstance(error, NotTaken):
+                    self._offset = 0  # who knows what happens until the next answer; what comes twice is known
                 await self._clock.sleep(await self._failed(error))
 
     async def _turn(self) -> None:

@@ -36,7 +36,7 @@ async def bot(server: TelegramServer, tmp_path: Path, clock: HurriedClock, heard
     await bot.start(heard)
     await until(lambda: heard.account_id is not None)
     server.chats.says("/start")
-    await until(lambda: bool(heard.inbound))
+    await until(lambda: not server.updates)
     heard.inbound.clear()
     yield bot
     await bot.stop()

@@ -67,6 +67,7 @@ async def test_none_is_lost_and_none_is_answered_twice(tmp_path: Path, openai_se
             await hub.until(lambda: hub.state() is ChannelState.FAILED)
             await hub.log_in_again()
         if wave % 20 == 4:
+            await hub.until(lambda: not server.updates)
             server.begin_ids_at(wave + 1)
         for number in range(first, first + WAVE):
             chat = chance.choice(CHATS)
