@@ -20,6 +20,8 @@ ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
     "--disable-gpu-compositing",
+    "--in-process-gpu",
+    "--renderer-process-limit=1",
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
