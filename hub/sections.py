@@ -13,7 +13,7 @@ from typing import Any
 
 from hub.agent import schema as agent
 from hub.automation.definition import kinds, schema as automation
-from hub.automation.editing.unknown_names import check_names
+from hub.automation.editing.unknown_names import names_are_known
 from hub.config import hub_section
 from hub.config.checked import Config
 from hub.config.sections import CrossCheck, IntegrationSections, Section, Sections
@@ -62,7 +62,7 @@ def cross_checks() -> dict[str, CrossCheck]:
     for module in _MODULES:
         checks: Mapping[str, CrossCheck] = getattr(module, "CROSS_CHECKS", {})
         found.update(checks)
-    return {**found, **start_check.CROSS_CHECKS, "names in automations": check_names}
+    return {**found, **start_check.CROSS_CHECKS, "names in automations": names_are_known()}
 
 
 def domains_in_use(config: Config, catalog: Mapping[str, CatalogEntry]) -> set[str]:
@@ -84,8 +84,12 @@ def _checks_with(integrations: IntegrationSchemas) -> dict[str, CrossCheck]:
         used = domains_in_use(config, integrations.catalog) if kinds else set()
         return {name: domain for name, domain in kinds.items() if domain not in used}
 
+    def folders(config: Config) -> list[Path]:
+        return blueprint_folders(config, integrations.catalog)
+
     return {
-        "blueprints": automation.blueprints_fit(lambda config: blueprint_folders(config, integrations.catalog)),
+        "blueprints": automation.blueprints_fit(folders),
+        "names in automations": names_are_known(folders),
         "kinds of integrations": automation.kinds_are_in_use(unused),
     }
 

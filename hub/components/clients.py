@@ -88,7 +88,14 @@ class ClientsComponent(Component):
             channels=channels,
         )
         agent = AgentMethods(
-            sessions, needs.sessions, needs.agents, needs.runner, needs.outbox, needs.db, clock, needs.tasks
+            sessions,
+            sessions=needs.sessions,
+            agents=needs.agents,
+            runner=needs.runner,
+            outbox=needs.outbox,
+            db=needs.db,
+            clock=clock,
+            tasks=needs.tasks,
         )
         return [*self._catalog.methods(), *sessions.methods(), *chat.methods(), *agent.methods()]
 

@@ -18,7 +18,10 @@ models:
       base_url: {base_url}
       api_key: test-key-0123456789
       models: [{{id: scripted, context_window: 32768}}, {{id: other, context_window: 32768}}]
+memory: {{embeddings: {{provider: none}}}}
 """
+BY_WORD = "embeddings: {provider: none}"
+"""In `MODELS`: loading the local model takes as long as most tests."""
 
 
 def make_home(path: Path, configuration: str, *, own: tuple[str, ...] = ()) -> Path:

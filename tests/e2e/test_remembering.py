@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.homes import MODELS, make_home
+from tests.e2e.homes import BY_WORD, MODELS, make_home
 from tests.e2e.talk import ask, chat, messages_of, query, until
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
@@ -25,15 +25,13 @@ PEOPLE = """
 people:
   - {id: me, name: Me, owner: true}
   - {id: anna, name: Anna, identities: ["telegram:user:555"]}
-memory:
-  embeddings: {provider: none}
-  recall: {timeout: 5}
 """
 
 
 @pytest.fixture
 def hub(tmp_path: Path, openai_server: OpenAIServer) -> Iterator[HubProcess]:
-    home = make_home(tmp_path / "home", MODELS.format(base_url=openai_server.base_url) + PEOPLE)
+    models = MODELS.format(base_url=openai_server.base_url).replace(BY_WORD, f"{BY_WORD}, recall: {{timeout: 5}}")
+    home = make_home(tmp_path / "home", models + PEOPLE)
     with HubProcess(home) as process:
         yield process
 

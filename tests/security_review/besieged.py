@@ -41,6 +41,8 @@ WAIT_LIMIT_S = 20.0
 SECRET = "a-secret-of-this-home-0123456789"
 ANNAS = "Anna hides a present in the attic"
 SESSION = "agent:main:main"
+BY_WORD = "memory: {embeddings: {provider: none}}\n"
+"""Loading the local model takes as long as most tests; those that compare meanings configure it themselves."""
 
 CONFIGURATION = """\
 # Who reads this?
@@ -211,6 +213,8 @@ async def besieged(
 ) -> AsyncIterator[Besieged]:
     """Start a hub, with more in its configuration, and stop it again."""
     redactor = Redactor()
+    if not more.startswith("memory:") and "\nmemory:" not in more:
+        more += BY_WORD
     home = _furnished(path, CONFIGURATION.format(base_url=server.base_url, context_window=context_window) + more)
     hub = Hub(home, redactor=redactor, port=0, log=LogTail(redactor))
     dashboards: list[Dashboard] = []

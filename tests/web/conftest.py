@@ -28,6 +28,8 @@ models:
       base_url: {base_url}
       api_key: test-key-of-a-scripted-server
       models: [{{id: scripted, context_window: 32768}}]
+memory:
+  embeddings: {{provider: none}}
 """
 
 

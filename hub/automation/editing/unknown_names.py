@@ -5,16 +5,21 @@ What an integration registers while it runs cannot be known from the files: an u
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache, lru_cache
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
+from hub.automation.blueprints.expanding import expand, store_of
+from hub.automation.blueprints.store import BlueprintStore
 from hub.automation.definition.values import is_template
 from hub.automation.engine.own_events import OWN_EVENTS, TRIED_EVENTS
-from hub.config.sections import CheckReport
+from hub.config.checked import Config
+from hub.config.sections import CheckReport, CrossCheck
 from hub.config.suggest import did_you_mean, nearest
+from hub.core.schema import SchemaError
 
 Keys = tuple[str | int, ...]
 UnknownName = tuple[Keys, str, str]
@@ -78,27 +83,57 @@ FOREIGN_EVENTS: Mapping[str, str] = {
 """Events of Home Assistant that nothing here fires, and what is fired instead."""
 
 
-def check_names(config: Mapping[str, Any], report: CheckReport) -> None:
-    """Report each service, data key and event of the automations and scripts that is not known."""
-    scripts: Mapping[str, Any] = config.get("script") or {}
-    known: dict[str, frozenset[str] | None] = {
-        **SERVICES,
-        **{f"script.{key}": None for key in scripts},
-        **{f"notify.{person['id'].replace('-', '_')}": PERSON_KEYS for person in config.get("people") or ()},
-    }
-    known.setdefault("notify.owner", PERSON_KEYS)
-    items: list[tuple[Keys, Any]] = [
-        (("automation", index), item) for index, item in enumerate(config.get("automation") or ())
-    ]
-    items += [(("script", key), item) for key, item in scripts.items()]
+def names_are_known(folders: Callable[[Config], Iterable[Path]] = lambda _: ()) -> CrossCheck:
+    """Return the check that each service, data key and event of the automations and scripts is known.
 
-    @cache
-    def fired() -> set[str]:
-        return {event for _, item in items for event in _fired(item)}
+    Args:
+        folders: Returns the folders of blueprints that the integrations in use bring.
+    """
 
-    unknown = (each for keys, item in items for each in _unknown(item, keys, known, fired))
-    for path, message, hint in islice(unknown, WARNINGS_LIMIT):
-        report.warning(path, message, hint)
+    def check(config: Config, report: CheckReport) -> None:
+        scripts: Mapping[str, Any] = config.get("script") or {}
+        known: dict[str, frozenset[str] | None] = {
+            **SERVICES,
+            **{f"script.{key}": None for key in scripts},
+            **{f"notify.{person['id'].replace('-', '_')}": PERSON_KEYS for person in config.get("people") or ()},
+        }
+        known.setdefault("notify.owner", PERSON_KEYS)
+        items: list[tuple[Keys, Any]] = [
+            (("automation", index), item) for index, item in enumerate(config.get("automation") or ())
+        ]
+        items += [(("script", key), item) for key, item in scripts.items()]
+        store = store_of(config.home, further=lambda: folders(config)) if config.home is not None else None
+        made = [_expanded(keys, item, store) for keys, item in items]
+
+        @cache
+        def fired() -> set[str]:
+            return {event for item in made for event in _fired(item)}
+
+        unknown = (
+            _at_its_blueprint(keys, item, each) if "use_blueprint" in item else each
+            for (keys, item), whole in zip(items, made, strict=True)
+            for each in _unknown(whole, keys, known, fired)
+        )
+        for path, message, hint in islice(unknown, WARNINGS_LIMIT):
+            report.warning(path, message, hint)
+
+    return check
+
+
+def _expanded(keys: Keys, item: Any, store: BlueprintStore | None) -> Any:
+    """Return what an item stands for, and one that does not fit its blueprint as it is: another check says so."""
+    if store is None or "use_blueprint" not in item:
+        return item
+    try:
+        return expand(item, str(keys[0]), store)
+    except SchemaError:
+        return item
+
+
+def _at_its_blueprint(keys: Keys, item: Mapping[str, Any], unknown: UnknownName) -> UnknownName:
+    """Return a warning at the line that a person can change: that of the blueprint's path."""
+    _, message, hint = unknown
+    return (*keys, "use_blueprint", "path"), f"made from {item['use_blueprint']['path']}: {message}", hint
 
 
 def _unknown(

@@ -52,6 +52,7 @@ class AgentMethods:
     def __init__(
         self,
         keys: SessionMethods,
+        *,
         sessions: SessionStore,
         agents: Agents,
         runner: AgentRunner,

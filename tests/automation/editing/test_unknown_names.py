@@ -66,6 +66,33 @@ def test_an_event_that_nothing_fires_is_a_warning(tmp_path: Path, event: str, to
     assert warnings(tmp_path, text) == told
 
 
+BLUEPRINT = """\
+blueprint:
+  name: Bell
+  domain: automation
+  input: {who: {name: Who}, then: {name: Then, default: [], selector: {action: {}}}}
+triggers: {trigger: event, event_type: call_service}
+actions:
+  - {action: notify.notif, data: {message: !input who}}
+  - {choose: [], default: !input then}
+"""
+USED = "- id: bell\n  use_blueprint:\n    path: mine/bell.yaml\n    input: {who: me, then: [{action: agent.runn}]}\n"
+
+
+def test_what_a_blueprint_makes_is_searched_and_told_at_the_line_that_uses_it(tmp_path: Path) -> None:
+    file = tmp_path / "blueprints/automation/mine/bell.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text(BLUEPRINT, encoding="utf-8")
+
+    told = warnings(tmp_path, USED)
+
+    assert told == [
+        "3: made from mine/bell.yaml: nothing here fires the event call_service (did you mean service_called?)",
+        "3: made from mine/bell.yaml: no service notify.notif is known (did you mean notify.notify?)",
+        "3: made from mine/bell.yaml: no service agent.runn is known (did you mean agent.run?)",
+    ]
+
+
 async def test_the_table_of_services_is_that_of_a_running_hub(tmp_path: Path) -> None:
     (tmp_path / "configuration.yaml").write_text("memory: {}\n", encoding="utf-8")
     hub = Hub(Home(tmp_path), host="127.0.0.1", port=0)

@@ -18,14 +18,12 @@ from tests.web.memory.test_files_page import opened
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
-MORE = "memory:\n  embeddings: {provider: none}\n"
-
 
 @pytest.fixture(scope="module")
 def hub(model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
     home = tmp_path_factory.mktemp("editing") / "home"
     home.mkdir(mode=0o700)
-    (home / "configuration.yaml").write_text(CONFIGURATION.format(base_url=model_server.base_url) + MORE)
+    (home / "configuration.yaml").write_text(CONFIGURATION.format(base_url=model_server.base_url))
     files = {
         "MEMORY.md": b"# What counts\n",
         "memory/2026-05-11.md": b"# 2026-05-11\n\n- Sun all day\n",

@@ -23,8 +23,6 @@ people:
 agents:
   - {id: main, default: true}
   - {id: cook, name: Cook}
-memory:
-  embeddings: {provider: none}
 """
 MEMORY = """\
 # What counts

@@ -17,7 +17,6 @@ from tests.web.memory.test_files_page import opened
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
-MORE = "memory:\n  embeddings: {provider: none}\n"
 TABLE = "| what | how many |\n|---|---|\n" + "| Donaudampfschifffahrtsgesellschaft | 12 |\n" * 3
 
 
@@ -25,7 +24,7 @@ TABLE = "| what | how many |\n|---|---|\n" + "| Donaudampfschifffahrtsgesellscha
 def hub(model_server: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
     home = tmp_path_factory.mktemp("looks") / "home"
     home.mkdir(mode=0o700)
-    (home / "configuration.yaml").write_text(CONFIGURATION.format(base_url=model_server.base_url) + MORE)
+    (home / "configuration.yaml").write_text(CONFIGURATION.format(base_url=model_server.base_url))
     diary(home / "workspace", days=400)
     with HubProcess(home) as process:
         yield process
