@@ -347,7 +347,7 @@ class AutomationEngine:
         }
         text = f"It was set off by {run.trace.trigger.get('description') or 'hand'}."
         title = f"Run the automation {run.plan.alias}"
-        wish = Ask(
+        request = Ask(
             "automation",
             title,
             text,
@@ -357,7 +357,7 @@ class AutomationEngine:
             id=f"automation:{run.id}",
             survives=True,
         )
-        decision = await self._needs.approvals.ask(wish)
+        decision = await self._needs.approvals.ask(request)
         return decision.approved
 
     async def _discard(self, id: str) -> None:

@@ -12,7 +12,7 @@ from hub.core.services import ServiceRegistry
 from hub.core.stages import Stage
 from hub.gateway.calls.contract import Method
 from hub.gateway.methods.memory import MemoryMethods
-from hub.gateway.methods.memory_door import MemoryApi
+from hub.gateway.methods.memory_api import MemoryApi
 from hub.gateway.methods.memory_files import MemoryFileMethods
 from hub.gateway.methods.memory_intents import IntentMethods
 from hub.gateway.methods.memory_tidy import TidyMethods

@@ -228,9 +228,9 @@ class SessionStore:
         path = self.transcript_path(session)
         try:
             if path.exists():
-                shelf = path.parent / "deleted"
-                shelf.mkdir(mode=0o700, exist_ok=True)
-                os.replace(path, shelf / path.name)
+                folder = path.parent / "deleted"
+                folder.mkdir(mode=0o700, exist_ok=True)
+                os.replace(path, folder / path.name)
         except OSError as error:
             raise Unavailable(f"the transcript {path} cannot be moved: {error.strerror}") from error
         self._release(session.session_id)

@@ -30,7 +30,7 @@ class ApprovalState(StrEnum):
 
 
 class Ask(Struct, frozen=True):
-    """A wish to do something that needs the owner's word.
+    """A request for something that needs the owner's approval.
 
     Attributes:
         kind: What asks: `tool`, `service`, `automation`, `exec`.

@@ -36,7 +36,7 @@ Number = TypeVar("Number", int, float)
 
 
 class ToolCallRequest(Struct, frozen=True):
-    """A wish to call a tool, before anything of it was checked.
+    """A request to call a tool, before any check.
 
     Attributes:
         id: The caller's id of the call.

@@ -29,7 +29,7 @@ from hub.gateway.methods.config import ConfigMethods
 from hub.gateway.methods.devices import DeviceMethods
 from hub.gateway.methods.hub_state import HubState
 from hub.gateway.methods.memory import MemoryMethods
-from hub.gateway.methods.memory_door import MemoryApi
+from hub.gateway.methods.memory_api import MemoryApi
 from hub.gateway.methods.memory_files import MemoryFileMethods
 from hub.gateway.methods.tokens import TokenMethods
 from hub.gateway.push.approval_events import ApprovalEvents

@@ -80,7 +80,7 @@ class Tidy:
         self._needs = needs
         self._lock = asyncio.Lock()
 
-    async def tidy(self, wish: TidyRequest) -> Tidied:
+    async def tidy(self, request: TidyRequest) -> Tidied:
         """Tidy up what whoever asks may write, and for an owner the memories of others.
 
         All changes are written at the end, or none; cancelling it before changes nothing.
@@ -90,24 +90,24 @@ class Tidy:
             Conflict: A file was changed meanwhile; nothing of the caller's was written, and the next run does it.
             Unavailable: There is no memory, or the disk cannot be written.
         """
-        authority = wish.context.authority
+        authority = request.context.authority
         if authority.tainted:
             raise Forbidden("memory.tidy: words from outside are in this run; they do not choose what lasts")
         own = own_scope(authority)
         if own == NOBODY:
             raise Forbidden("memory.tidy: the caller is not a person of this home, so there is no memory to tidy")
         async with self._lock:
-            run = _Run(self._needs, self._needs.memory.require(), wish)
+            run = _Run(self._needs, self._needs.memory.require(), request)
             mine = await run.tidy(own)
-            others = [await run.tidy_quietly(each) for each in self._others(wish)] if authority.owner else []
-        return Tidied(mine.plans, mine.diff, mine.change_id, _summed(others), wish.dry_run)
+            others = [await run.tidy_quietly(each) for each in self._others(request)] if authority.owner else []
+        return Tidied(mine.plans, mine.diff, mine.change_id, _summed(others), request.dry_run)
 
-    def _others(self, wish: TidyRequest) -> list[MemoryScope]:
+    def _others(self, request: TidyRequest) -> list[MemoryScope]:
         """Return the scopes of other people and of the groups that talk with the agent."""
         people = self._needs.people()
-        own = wish.context.authority.person
+        own = request.context.authority.person
         found = [MemoryScope(each.id, private=False) for each in people.all() if each.id != own]
-        for session in self._needs.sessions.list(wish.agent.id):
+        for session in self._needs.sessions.list(request.agent.id):
             if SessionKey.parse(session.key).kind in (SessionKind.GROUP, SessionKind.CHANNEL):
                 found.append(scope_of(session.key, Authority("system"), people))
         return [each for each in dict.fromkeys(found) if each != NOBODY][:OTHERS_LIMIT]
@@ -125,12 +125,12 @@ class _Outcome(Struct, frozen=True):
 class _Run:
     """One run over one agent's memory."""
 
-    def __init__(self, needs: TidyNeeds, memory: Memory, wish: TidyRequest) -> None:
+    def __init__(self, needs: TidyNeeds, memory: Memory, request: TidyRequest) -> None:
         self._needs = needs
         self._memory = memory
-        self._wish = wish
-        self._agent_id = wish.agent.id
-        self._purse: Purse = needs.judge.purse(wish.cost_usd)
+        self._request = request
+        self._agent_id = request.agent.id
+        self._purse: Purse = needs.judge.purse(request.cost_usd)
         self._today = datetime.fromtimestamp(needs.clock.time(), needs.zone()).date()
         self._verdicts = Verdicts(needs.home.agent(self._agent_id) / VERDICTS)
 
@@ -153,7 +153,7 @@ class _Run:
         before = {path: text for each in readings for path, text in each.texts.items()}
         after = {path: text for each in plans for path, text in each.texts.items()}
         diff = await asyncio.to_thread(diff_of, {path: each.text for path, each in before.items()}, after)
-        if not after or self._wish.dry_run:
+        if not after or self._request.dry_run:
             return _Outcome(tuple(plans), diff)
         hashes = {path: each.hash for path, each in before.items()}
         # Copied entries must still be where they were read: they may have been forgotten since.
@@ -167,14 +167,14 @@ class _Run:
         area = reading.area.name
         judged = await asyncio.to_thread(self._verdicts.of, area, [each.pair for each in asked])
         fresh = [each for each in asked if each.pair not in judged]
-        if said := await self._needs.judge.judge(fresh, self._wish.agent, self._wish.context, self._purse):
+        if said := await self._needs.judge.judge(fresh, self._request.agent, self._request.context, self._purse):
             await asyncio.to_thread(self._verdicts.keep, area, said)
         return await asyncio.to_thread(plan, reading.area, reading.files, replace(known, judged={**judged, **said}))
 
     async def _write(
         self, scope: MemoryScope, texts: Mapping[str, str | None], hashes: Mapping[str, str], summary: str
     ) -> str:
-        authority = self._wish.context.authority
+        authority = self._request.context.authority
         change = await self._memory.notebook.write(
             [Edit(path, text, hashes.get(path)) for path, text in texts.items()],
             agent_id=self._agent_id,

@@ -64,7 +64,7 @@ class Fetches(Protocol):
 
 
 class ResultNotices:
-    """Sends them; calling it is a `Desk.tell`.
+    """Sends them; calling it is an `EngineEnvironment.tell`.
 
     Args:
         egress: Judges where it may go and sends it.

@@ -9,7 +9,7 @@ from typing import Any
 from hub.core.errors import InvalidRequest, TimedOut
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean, integer, slug
 from hub.gateway.calls.contract import ADMIN, READ, WRITE, Method, MethodCall
-from hub.gateway.methods.memory_door import (
+from hub.gateway.methods.memory_api import (
     AGENT,
     PATH,
     QUERY,
@@ -49,11 +49,11 @@ class MemoryMethods:
     """The methods about entries and their index.
 
     Args:
-        door: The way to the memory.
+        api: The way to the memory.
     """
 
-    def __init__(self, door: MemoryApi) -> None:
-        self._door = door
+    def __init__(self, api: MemoryApi) -> None:
+        self._api = api
 
     def methods(self) -> list[Method]:
         """Return the methods."""
@@ -118,10 +118,10 @@ class MemoryMethods:
     async def _search(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
         kind = params.get("kind")
-        answer = await self._door.memory.search(
+        answer = await self._api.memory.search(
             params["query"],
-            agent_id=self._door.agent(call),
-            scope=self._door.scope(call),
+            agent_id=self._api.agent(call),
+            scope=self._api.scope(call),
             limit=params.get("limit"),
             filters=Filters(
                 params.get("person"),
@@ -130,63 +130,63 @@ class MemoryMethods:
                 params.get("trusted"),
             ),
         )
-        return self._door.shown(answer_data(answer))
+        return self._api.shown(answer_data(answer))
 
     async def _get(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
         path, start = params["path"], params["start"]
-        agent_id, scope = self._door.agent(call), self._door.scope(call)
-        text = await self._door.memory.get(path, agent_id=agent_id, scope=scope, start=start, lines=params["lines"])
-        return self._door.shown({"path": path, "start": start, "text": text, "trusted": not holds_outside_words(text)})
+        agent_id, scope = self._api.agent(call), self._api.scope(call)
+        text = await self._api.memory.get(path, agent_id=agent_id, scope=scope, start=start, lines=params["lines"])
+        return self._api.shown({"path": path, "start": start, "text": text, "trusted": not holds_outside_words(text)})
 
     async def _status(self, call: MethodCall) -> Mapping[str, Any]:
         """Tell an owner all there is to know, and anybody else how much of it is theirs to see."""
-        agent_id, scope = self._door.agent(call), self._door.scope(call)
+        agent_id, scope = self._api.agent(call), self._api.scope(call)
         if scope.private:
-            return self._door.shown({"agent": agent_id, **await self._door.memory.status(agent_id=agent_id)})
-        files = await self._door.memory.notebook.files(agent_id=agent_id, scope=scope)
+            return self._api.shown({"agent": agent_id, **await self._api.memory.status(agent_id=agent_id)})
+        files = await self._api.memory.notebook.files(agent_id=agent_id, scope=scope)
         return {"agent": agent_id, "files": len(files)}
 
     async def _add(self, call: MethodCall) -> Mapping[str, Any]:
         params, authority = call.params, call.context.authority
-        scope = self._door.whose(call)
+        scope = self._api.whose(call)
         trusted = belongs_here(authority) and not authority.tainted
-        source = MemoryProvenance(BY_HAND, authority.person, self._door.clock.time(), trusted)
+        source = MemoryProvenance(BY_HAND, authority.person, self._api.clock.time(), trusted)
         entry = MemoryEntry(
             params["text"], MemoryKind(params["kind"]), source, params.get("replaces"), params["shared"]
         )
-        added = await self._door.memory.add(entry, agent_id=self._door.agent(call), scope=scope)
-        return self._door.shown(added_data(added))
+        added = await self._api.memory.add(entry, agent_id=self._api.agent(call), scope=scope)
+        return self._api.shown(added_data(added))
 
     async def _forget(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
         what = Forget(params.get("query"), params.get("session"), params.get("person"))
         if what == Forget():
             raise InvalidRequest("memory.forget: say what, by query, session or person")
-        hits = await self._door.memory.forget(
-            what, agent_id=self._door.agent(call), scope=self._door.whose(call), dry_run=params["dry_run"]
+        hits = await self._api.memory.forget(
+            what, agent_id=self._api.agent(call), scope=self._api.whose(call), dry_run=params["dry_run"]
         )
-        return self._door.shown({**forgotten_data(hits), "dry_run": params["dry_run"]})
+        return self._api.shown({**forgotten_data(hits), "dry_run": params["dry_run"]})
 
     async def _index(self, call: MethodCall) -> Mapping[str, Any]:
-        self._door.owners(call)
-        agent_id = self._door.agent(call)
+        self._api.owners(call)
+        agent_id = self._api.agent(call)
         try:
             async with asyncio.timeout(INDEX_LIMIT_S):
-                synced = await self._door.memory.sync(agent_id=agent_id, force=call.params["force"])
+                synced = await self._api.memory.sync(agent_id=agent_id, force=call.params["force"])
         except TimeoutError:
             raise TimedOut(
                 f"the index of {agent_id} was not done within {INDEX_LIMIT_S:g} s; what is there can be searched, and "
                 "memory.status tells how it stands"
             ) from None
-        return self._door.shown(synced_data(synced))
+        return self._api.shown(synced_data(synced))
 
     async def _verify(self, call: MethodCall) -> Mapping[str, Any]:
-        self._door.owners(call)
-        agent_id = self._door.agent(call)
+        self._api.owners(call)
+        agent_id = self._api.agent(call)
         try:
             async with asyncio.timeout(INDEX_LIMIT_S):
-                verified = await self._door.memory.verify(agent_id=agent_id)
+                verified = await self._api.memory.verify(agent_id=agent_id)
         except TimeoutError:
             raise TimedOut(f"files and index of {agent_id} were not compared within {INDEX_LIMIT_S:g} s") from None
-        return self._door.shown(verified_data(verified))
+        return self._api.shown(verified_data(verified))

@@ -21,7 +21,7 @@ from hub.core.schema import (
     slug,
 )
 from hub.gateway.calls.contract import ADMIN, LARGE_FRAME_BYTES, READ, WRITE, Method, MethodCall
-from hub.gateway.methods.memory_door import AGENT, PATH, MemoryApi, told, without_words
+from hub.gateway.methods.memory_api import AGENT, PATH, MemoryApi, told, without_words
 from hub.gateway.methods.plain_data import as_json
 from hub.memory.contract import CHANGES_LIMIT
 from hub.memory.notebook import Edit
@@ -74,11 +74,11 @@ class MemoryFileMethods:
     """The methods about files.
 
     Args:
-        door: The way to the memory.
+        api: The way to the memory.
     """
 
-    def __init__(self, door: MemoryApi) -> None:
-        self._door = door
+    def __init__(self, api: MemoryApi) -> None:
+        self._api = api
 
     def methods(self) -> list[Method]:
         """Return the methods."""
@@ -141,22 +141,22 @@ class MemoryFileMethods:
         ]
 
     async def _list(self, call: MethodCall) -> Mapping[str, Any]:
-        files = await self._door.memory.notebook.files(agent_id=self._door.agent(call), scope=self._door.scope(call))
+        files = await self._api.memory.notebook.files(agent_id=self._api.agent(call), scope=self._api.scope(call))
         rows = [file_data(each) for each in files]
         # Ten years have thousands of files: their names are looked over together, and one by one only if need be.
         paths = "\n".join(each.path for each in files)
-        if self._door.redact(paths) != paths:
-            return self._door.shown({"files": rows})
+        if self._api.redact(paths) != paths:
+            return self._api.shown({"files": rows})
         return {"files": [row if row["path"].isascii() else as_json(row) for row in rows]}
 
     async def _read(self, call: MethodCall) -> Mapping[str, Any]:
-        found = await self._door.memory.notebook.read(
-            call.params["path"], agent_id=self._door.agent(call), scope=self._door.scope(call)
+        found = await self._api.memory.notebook.read(
+            call.params["path"], agent_id=self._api.agent(call), scope=self._api.scope(call)
         )
-        text = self._door.redact(found.text)
+        text = self._api.redact(found.text)
         # Who writes back what was taken out of the text would lose it; without the hash that is refused.
         whole = text == found.text
-        return self._door.shown(
+        return self._api.shown(
             {"path": found.path, "text": text, "hash": found.hash if whole else None, "redacted": not whole}
         )
 
@@ -164,19 +164,19 @@ class MemoryFileMethods:
         params = call.params
         edits = [Edit(each["path"], each["text"], each["base_hash"]) for each in params["edits"]]
         summary = params["summary"].strip() or f"Edited {', '.join(each.path for each in edits)}"[:SUMMARY_LIMIT]
-        change = await self._door.memory.notebook.write(
+        change = await self._api.memory.notebook.write(
             edits,
-            agent_id=self._door.agent(call),
-            scope=self._door.whose(call),
+            agent_id=self._api.agent(call),
+            scope=self._api.whose(call),
             reason="edit",
-            who=self._door.who(call),
+            who=self._api.who(call),
             summary=summary,
         )
-        return self._door.shown(change_data(change))
+        return self._api.shown(change_data(change))
 
     async def _changes(self, call: MethodCall) -> Mapping[str, Any]:
-        changes = await self._door.memory.notebook.changes(
-            agent_id=self._door.agent(call), scope=self._door.scope(call), limit=call.params["limit"]
+        changes = await self._api.memory.notebook.changes(
+            agent_id=self._api.agent(call), scope=self._api.scope(call), limit=call.params["limit"]
         )
         told_of: list[dict[str, Any]] = []
         left = DIFFS_LIMIT
@@ -184,32 +184,32 @@ class MemoryFileMethods:
             room = min(left, DIFF_LIMIT)
             left -= min(room, len(each.diff))
             told_of.append({**change_data(each), "diff": each.diff[:room], "diff_cut": len(each.diff) > room})
-        return self._door.shown({"changes": told_of})
+        return self._api.shown({"changes": told_of})
 
     async def _undo(self, call: MethodCall) -> Mapping[str, Any]:
-        change = await self._door.memory.notebook.undo(
+        change = await self._api.memory.notebook.undo(
             call.params["id"],
-            agent_id=self._door.agent(call),
-            scope=self._door.whose(call),
-            who=self._door.who(call),
+            agent_id=self._api.agent(call),
+            scope=self._api.whose(call),
+            who=self._api.who(call),
         )
-        return self._door.shown(change_data(change))
+        return self._api.shown(change_data(change))
 
     async def _import(self, call: MethodCall) -> Mapping[str, Any]:
         params = call.params
-        written = await self._door.memory.notebook.bring_in(
+        written = await self._api.memory.notebook.bring_in(
             params["files"],
             origin=params["origin"],
             trusted=params["trusted"],
-            agent_id=self._door.agent(call),
-            scope=self._door.owners(call),
+            agent_id=self._api.agent(call),
+            scope=self._api.owners(call),
         )
-        return self._door.shown({"written": written})
+        return self._api.shown({"written": written})
 
     async def _export(self, call: MethodCall) -> Mapping[str, Any]:
         """Hand out the owner's files, as many as fit into a frame; `next` is given back for those behind."""
-        agent_id, scope, after = self._door.agent(call), self._door.owners(call), call.params["after"]
-        notebook = self._door.memory.notebook
+        agent_id, scope, after = self._api.agent(call), self._api.owners(call), call.params["after"]
+        notebook = self._api.memory.notebook
         listed = await notebook.files(agent_id=agent_id, scope=scope)
         paths = sorted(each.path for each in listed if each.writable and (after is None or each.path > after))
         files: list[dict[str, Any]] = []
@@ -218,7 +218,7 @@ class MemoryFileMethods:
         last = None
         for path in paths:
             if len(files) >= BATCH_FILES or size >= BATCH_LIMIT - FILE_LIMIT:
-                return self._door.shown({"files": files, "notes": notes, "next": last})
+                return self._api.shown({"files": files, "notes": notes, "next": last})
             last = path
             try:
                 found = await notebook.read(path, agent_id=agent_id, scope=scope)
@@ -227,9 +227,9 @@ class MemoryFileMethods:
             except HubError as error:
                 notes.append(f"{path} is left out: {error.message}")
                 continue
-            text = self._door.redact(found.text)
+            text = self._api.redact(found.text)
             if text != found.text:
                 notes.append(f"{path} held a secret of the configuration, which was taken out of it")
             size += len(text)
             files.append({"path": path, "text": text})
-        return self._door.shown({"files": files, "notes": notes, "next": None})
+        return self._api.shown({"files": files, "notes": notes, "next": None})

@@ -17,7 +17,7 @@ from hub.agent.intents.intents import (
 from hub.agent.intents.match import TOPIC_LIMIT, TOPICS_LIMIT
 from hub.core.schema import All, Length, Optional, Range, Required, Schema, integer, number
 from hub.gateway.calls.contract import READ, WRITE, Method, MethodCall
-from hub.gateway.methods.memory_door import AGENT, MemoryApi, told, without_words
+from hub.gateway.methods.memory_api import AGENT, MemoryApi, told, without_words
 from hub.memory.contract import BY_HAND
 from hub.memory.scope import NOBODY, MemoryProvenance
 from hub.tools.policy import belongs_here
@@ -29,12 +29,12 @@ class IntentMethods:
     """The methods about standing intents.
 
     Args:
-        door: Tells whose they are.
+        api: Tells whose they are.
         intents: Keeps them.
     """
 
-    def __init__(self, door: MemoryApi, intents: StandingIntents) -> None:
-        self._door = door
+    def __init__(self, api: MemoryApi, intents: StandingIntents) -> None:
+        self._api = api
         self._intents = intents
 
     def methods(self) -> list[Method]:
@@ -62,21 +62,21 @@ class IntentMethods:
         ]
 
     async def _list(self, call: MethodCall) -> Mapping[str, Any]:
-        scope = self._door.scope(call)
-        agent_id = self._door.agent(call)
+        scope = self._api.scope(call)
+        agent_id = self._api.agent(call)
         found = [] if scope == NOBODY else self._intents.list(agent_id=agent_id, scope=scope)
-        return self._door.shown({"intents": [each.as_dict() for each in found]})
+        return self._api.shown({"intents": [each.as_dict() for each in found]})
 
     async def _add(self, call: MethodCall) -> Mapping[str, Any]:
         params, authority = call.params, call.context.authority
         new = NewIntent(params["topics"], params["remind"], params["days"], params["every_hours"])
         trusted = belongs_here(authority) and not authority.tainted
-        source = MemoryProvenance(BY_HAND, authority.person, self._door.clock.time(), trusted)
-        scope, agent_id = self._door.whose(call), self._door.agent(call)
+        source = MemoryProvenance(BY_HAND, authority.person, self._api.clock.time(), trusted)
+        scope, agent_id = self._api.whose(call), self._api.agent(call)
         intent = await self._intents.add(new, source, call.context, agent_id=agent_id, scope=scope)
-        return self._door.shown(intent.as_dict())
+        return self._api.shown(intent.as_dict())
 
     async def _remove(self, call: MethodCall) -> Mapping[str, Any]:
-        scope, agent_id = self._door.whose(call), self._door.agent(call)
+        scope, agent_id = self._api.whose(call), self._api.agent(call)
         intent = await self._intents.remove(call.params["id"], call.context, agent_id=agent_id, scope=scope)
-        return self._door.shown(intent.as_dict())
+        return self._api.shown(intent.as_dict())

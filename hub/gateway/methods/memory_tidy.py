@@ -10,7 +10,7 @@ from hub.agent.tidy.service import TIDY_KEYS
 from hub.agent.tidy.tidy import Tidy, TidyRequest
 from hub.core.schema import Schema
 from hub.gateway.calls.contract import WRITE, Method, MethodCall
-from hub.gateway.methods.memory_door import AGENT, MemoryApi, without_words
+from hub.gateway.methods.memory_api import AGENT, MemoryApi, without_words
 
 OWNER = "gateway"
 
@@ -19,13 +19,13 @@ class TidyMethods:
     """The method about tidying up.
 
     Args:
-        door: The way to the memory.
+        api: The way to the memory.
         agents: Whose there is.
         tidy: Does it.
     """
 
-    def __init__(self, door: MemoryApi, agents: Agents, tidy: Tidy) -> None:
-        self._door = door
+    def __init__(self, api: MemoryApi, agents: Agents, tidy: Tidy) -> None:
+        self._api = api
         self._agents = agents
         self._tidy = tidy
 
@@ -38,7 +38,7 @@ class TidyMethods:
         ]
 
     async def _run(self, call: MethodCall) -> Mapping[str, Any]:
-        self._door.whose(call)
-        agent = self._agents.get(self._door.agent(call))
-        wish = TidyRequest(agent, call.context, call.params["dry_run"], call.params.get("cost_usd"))
-        return self._door.shown((await self._tidy.tidy(wish)).as_data())
+        self._api.whose(call)
+        agent = self._agents.get(self._api.agent(call))
+        request = TidyRequest(agent, call.context, call.params["dry_run"], call.params.get("cost_usd"))
+        return self._api.shown((await self._tidy.tidy(request)).as_data())

@@ -172,8 +172,8 @@ def _about_both(intent: RecognizedIntent, results: Sequence[StepResult], turn: O
         step = about_schedules(intent, by_time, language, now)
         if step != Say(reply("schedule_unknown", language)) and step != Say(reply("no_schedules", language)):
             return step
-        wish = intent.slots.get("wish", "")
-        return remove_standing(wish, by_topic, language, now.date()) if wish else step
+        reminder = intent.slots.get("reminder", "")
+        return remove_standing(reminder, by_topic, language, now.date()) if reminder else step
     step = about_schedules(intent, by_time, language, now)
     if isinstance(step, Call):
         return step

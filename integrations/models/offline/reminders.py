@@ -35,22 +35,22 @@ def about_schedules(intent: RecognizedIntent, results: Sequence[StepResult], lan
 
 def _remind(intent: RecognizedIntent, results: Sequence[StepResult], language: str, now: datetime) -> Step:
     """Set a reminder or a timer, then tell when it comes."""
-    wish = " ".join(intent.slots[name] for name in ("before", "wish") if name in intent.slots)
-    wish = re.sub(r"^for\s+(?=\d|noon|midnight)", "at ", wish).removeprefix("for ")
+    reminder = " ".join(intent.slots[name] for name in ("before", "reminder") if name in intent.slots)
+    reminder = re.sub(r"^for\s+(?=\d|noon|midnight)", "at ", reminder).removeprefix("for ")
     if intent.name == "Timer":
         when = amount_of(intent.slots["amount"])
-        text = reply("named_timer_text", language, text=wish) if wish else reply("timer_text", language)
+        text = reply("named_timer_text", language, text=reminder) if reminder else reply("timer_text", language)
     else:
-        found = find_when(wish, now)
+        found = find_when(reminder, now)
         if found is None:
-            return Say(reply("when_missing", language, text=_wished(wish)))
+            return Say(reply("when_missing", language, text=_reminder_text(reminder)))
         when, text = found
         if when.morning is not None and (intent.name == "WakeUp" or _RISING.search(text)):
             when = When(when.kind, when.morning)
         if not text:
             text = reply("wake_text", language)
     if when is None:
-        return Say(reply("when_missing", language, text=_wished(wish)))
+        return Say(reply("when_missing", language, text=_reminder_text(reminder)))
     if not results:
         return Call(TOOL, {"action": "add", when.kind: when.value, "text": text})
     told = tell_next(_entry(results[-1].output, "added"), now, language)
@@ -76,7 +76,7 @@ def _cancel(intent: RecognizedIntent, results: Sequence[StepResult], language: s
     if len(results) > 1:
         return Say(reply("schedule_cancelled", language, text=_named(_entry(results[-1].output, "removed"))))
     entries = read_items(results[-1].output, "schedules")
-    meant = _meant(entries, intent.slots.get("wish", ""))
+    meant = _meant(entries, intent.slots.get("reminder", ""))
     if not meant:
         return Say(reply("schedule_unknown" if entries else "no_schedules", language))
     if len(meant) > 1:
@@ -98,8 +98,8 @@ def tell_next(entry: dict[str, Any], now: datetime, language: str) -> str:
     return reply("date_at", language, date=tell_date(due, language), time=f"{due:%H:%M}")
 
 
-def _wished(wish: str) -> str:
-    return re.sub(r"^(?:to|about|of)\s+", "", wish) or "…"
+def _reminder_text(reminder: str) -> str:
+    return re.sub(r"^(?:to|about|of)\s+", "", reminder) or "…"
 
 
 def _entry(output: str, key: str) -> dict[str, Any]:
@@ -107,9 +107,9 @@ def _entry(output: str, key: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _meant(entries: list[dict[str, Any]], wish: str) -> list[dict[str, Any]]:
-    """Return the entries that share most words with a wish; all of them when it has none."""
-    wanted = _words(wish)
+def _meant(entries: list[dict[str, Any]], reminder: str) -> list[dict[str, Any]]:
+    """Return the entries that share most words with a reminder; all of them when it has none."""
+    wanted = _words(reminder)
     if not wanted:
         return entries
     shared = [(len(wanted & _words(f"{each.get('text', '')} {each.get('name', '')}")), each) for each in entries]

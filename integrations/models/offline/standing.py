@@ -64,11 +64,11 @@ def reminded(note: str) -> list[str]:
 
 
 def _add(intent: RecognizedIntent, results: Sequence[StepResult], language: str) -> Step:
-    wish, topic = intent.slots["wish"], intent.slots["topic"]
+    reminder, topic = intent.slots["reminder"], intent.slots["topic"]
     if not results:
-        return Call(TOOL, {"action": "add", "topic": topic, "remind": wish})
+        return Call(TOOL, {"action": "add", "topic": topic, "remind": reminder})
     until = _day(read_json(results[-1].output), language)
-    return Say(reply("standing_added", language, topic=topic, text=wish, until=until))
+    return Say(reply("standing_added", language, topic=topic, text=reminder, until=until))
 
 
 def _named(entry: dict[str, Any], language: str) -> str:

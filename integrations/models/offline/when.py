@@ -1,7 +1,7 @@
-"""Finds the time in a wish and takes it out of it, in English and Chinese. Pure functions.
+"""Finds the time in a reminder and takes it out of it, in English and Chinese. Pure functions.
 
-"call Anna in 20 minutes" is the wish "call Anna" and the time `1200s`; "每天早上七点吃药" is the wish "吃药" and
-the cron expression `0 7 * * *`.
+"call Anna in 20 minutes" is the reminder "call Anna" and the time `1200s`; "每天早上七点吃药" is the reminder "吃药"
+and the cron expression `0 7 * * *`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def find_when(text: str, now: datetime) -> tuple[When, str] | None:
     if len(text) > LENGTH_LIMIT:
         return None
     for pattern, read in (*ENGLISH_TIMES, *CHINESE_TIMES):
-        # What stands at an end of the sentence is meant; a time in its middle belongs to what is wished.
+        # What stands at an end of the sentence is meant; a time in its middle belongs to the reminder.
         for match in _at_the_ends(pattern, text):
             when = read(match, now)
             if when is not None:

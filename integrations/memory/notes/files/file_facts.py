@@ -14,7 +14,7 @@ from integrations.memory.notes.job import FILE_LIMIT_BYTES, Source
 
 def texts(worker: FileWorker, sources: Sequence[Source], areas: Sequence[str]) -> Iterator[grep.Text]:
     """Yield the texts of these areas as a search reads them."""
-    for path, text in worker.shelf.texts(areas):
+    for path, text in worker.files.texts(areas):
         yield grep.Text(path, shown(text))
     for found in elsewhere.texts(sources, areas):
         yield grep.Text(found.path, found.text, found.trusted)
@@ -26,7 +26,7 @@ def facts(worker: FileWorker, *, counting: bool) -> dict[str, Any]:
     if counting:
         files, count, skipped = counted(worker)
         return {**facts, "files": files, "passages": count, "skipped": skipped}
-    entries = worker.shelf.entries()
+    entries = worker.files.entries()
     skipped = sorted(each.path for each in entries if each.size_bytes > FILE_LIMIT_BYTES)
     return {**facts, "files": len(entries) - len(skipped), "skipped": skipped}
 
@@ -39,7 +39,7 @@ def heal(worker: FileWorker) -> tuple[None, Sequence[str]]:
 
 def counted(worker: FileWorker) -> tuple[int, int, list[str]]:
     """Return how many files and passages there are, and the files that cannot be read."""
-    entries = worker.shelf.entries()
-    read = dict(worker.shelf.texts())
+    entries = worker.files.entries()
+    read = dict(worker.files.texts())
     skipped = sorted(each.path for each in entries if each.path not in read)
     return len(read), sum(len(passages(text)) for text in read.values()), skipped

@@ -21,7 +21,7 @@ T = TypeVar("T")
 class FileWorker:
     """The files of one agent, and how they are changed; all of it blocks."""
 
-    shelf: MemoryFiles
+    files: MemoryFiles
     journal: Journal
     history: History
 
@@ -67,7 +67,7 @@ class FileWorkers:
             Unavailable: The disk cannot be written.
         """
         worker = self._desk(agent_id)
-        lock = self._locks.setdefault(worker.shelf.root.path, asyncio.Lock())
+        lock = self._locks.setdefault(worker.files.root.path, asyncio.Lock())
         async with lock:
             doing = asyncio.ensure_future(asyncio.to_thread(_guarded, work, worker))
             try:
@@ -81,10 +81,10 @@ class FileWorkers:
 
     def _desk(self, agent_id: str) -> FileWorker:
         root, known = self._root_of(agent_id), self._workers.get(agent_id)
-        if known is None or known.shelf.root.path != root.path:  # an agent may be given another workspace
-            shelf, history = MemoryFiles(root), History(self._history_of(agent_id))
-            journal = Journal(shelf, history, lambda: int(self._now() * 1_000))
-            known = self._workers[agent_id] = FileWorker(shelf, journal, history)
+        if known is None or known.files.root.path != root.path:  # an agent may be given another workspace
+            files, history = MemoryFiles(root), History(self._history_of(agent_id))
+            journal = Journal(files, history, lambda: int(self._now() * 1_000))
+            known = self._workers[agent_id] = FileWorker(files, journal, history)
         return known
 
 

@@ -20,13 +20,13 @@ class Journal:
     """Changes the files of one workspace; one call at a time.
 
     Args:
-        shelf: The files.
+        files: The files.
         history: The records.
         now_ms: Milliseconds since the epoch.
     """
 
-    def __init__(self, shelf: MemoryFiles, history: History, now_ms: Callable[[], int]) -> None:
-        self.shelf = shelf
+    def __init__(self, files: MemoryFiles, history: History, now_ms: Callable[[], int]) -> None:
+        self.files = files
         self.history = history
         self._now_ms = now_ms
         self._healed = False
@@ -47,7 +47,7 @@ class Journal:
             return record
         self.history.begin(record)
         try:
-            self.shelf.replace(real, record.id)
+            self.files.replace(real, record.id)
         except BaseException:
             if self._is_begun(record):
                 self._healed = False  # what was written could not be put back: done as soon as it can be
@@ -95,7 +95,7 @@ class Journal:
         if self._healed:
             return
         for record in self.history.pending():
-            self.shelf.clear([Draft(file.path, None, None) for file in record.files], record.id)
+            self.files.clear([Draft(file.path, None, None) for file in record.files], record.id)
             for file in record.files:
                 self._put_back(file)
             self.history.cancel(record)
@@ -103,13 +103,13 @@ class Journal:
         self._healed = True
 
     def _put_back(self, file: FileChange) -> None:
-        now = self.shelf.text(file.path)
+        now = self.files.text(file.path)
         if hash_of(now) == file.after and (file.before is None or file.hunks is not None):
             with suppress(Moved):
-                self.shelf.put_back(Draft(file.path, text_before(file, now), now))
+                self.files.put_back(Draft(file.path, text_before(file, now), now))
 
     def _is_begun(self, record: Record) -> bool:
-        return any(hash_of(self.shelf.text(file.path)) == file.after for file in record.files)
+        return any(hash_of(self.files.text(file.path)) == file.after for file in record.files)
 
     def _record(self, drafts: Sequence[Draft], reason: str, who: str, summary: str, undoes: str | None) -> Record:
         files = tuple(

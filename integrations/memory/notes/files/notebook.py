@@ -77,7 +77,7 @@ class NotesNotebook:
                     day.isoformat() if (day := day_of(each.path)) else None,
                     writable=may_write(each.path, scope),
                 )
-                for each in worker.shelf.entries(areas)
+                for each in worker.files.entries(areas)
             ] + elsewhere.listed(sources, areas)
 
         return await self._workers.look(agent_id, listed) if areas else []
@@ -97,7 +97,7 @@ class NotesNotebook:
                 if found is None:
                     raise no_such_file(path)
                 return MemoryText(path, found.text, hash_of(found.text) or "")
-            now = worker.shelf.text(path) if may_see(path, scope) else None
+            now = worker.files.text(path) if may_see(path, scope) else None
             if now is None:
                 raise no_such_file(path)
             return MemoryText(path, shown(now), hash_of(now) or "")
@@ -119,7 +119,7 @@ class NotesNotebook:
         def write(worker: FileWorker) -> tuple[Change, Sequence[str]]:
             drafts = []
             for edit in edits:
-                before = worker.shelf.text(edit.path)
+                before = worker.files.text(edit.path)
                 if hash_of(before) != edit.base_hash:
                     raise _changed(edit.path)
                 drafts.append(Draft(edit.path, before, edit.text))
@@ -152,7 +152,7 @@ class NotesNotebook:
         whole = with_front_matter(front, f"# {' '.join(title.split()) or day.isoformat()}\n\n{body}\n")
 
         def write(worker: FileWorker) -> tuple[str, Sequence[str]]:
-            path = _free(worker.shelf, name)
+            path = _free(worker.files, name)
             who = provenance.person or "someone"
             _change(
                 worker, [Draft(path, None, whole)], reason="note", who=who, summary=f"notes of a conversation: {title}"
@@ -199,7 +199,7 @@ class NotesNotebook:
                 raise Conflict(f"the change cannot be taken back: {why}")
             if not all(may_write(file.path, scope) for file in record.files):
                 raise Forbidden("what is shared in this home is the owner's to edit")
-            drafts = [undone(file, worker.shelf.text(file.path)) for file in record.files]
+            drafts = [undone(file, worker.files.text(file.path)) for file in record.files]
             summary = summary_of_undoing(record)
             done = _change(worker, drafts, reason="undo", who=who, summary=summary, undoes=record.id)
             worker.history.mark(record.id, undone=True)
@@ -236,7 +236,7 @@ class NotesNotebook:
             texts[path] = with_front_matter(FrontMatter(trusted=trusted, source=origin), body)
 
         def write(worker: FileWorker) -> tuple[list[str], Sequence[str]]:
-            drafts = [Draft(path, worker.shelf.text(path), text) for path, text in texts.items()]
+            drafts = [Draft(path, worker.files.text(path), text) for path, text in texts.items()]
             summary = f"brought in {len(texts)} files of {origin}"
             record = _change(worker, drafts, reason="import", who=scope.person or "owner", summary=summary)
             paths = [file.path for file in record.files]
@@ -296,11 +296,11 @@ def _is_seen(record: Record, scope: MemoryScope) -> bool:
     return bool(record.files) and all(may_see(file.path, scope) for file in record.files)
 
 
-def _free(shelf: MemoryFiles, name: str) -> str:
+def _free(files: MemoryFiles, name: str) -> str:
     """Return a path that is not taken."""
     for number in range(1, NAMES_TRIED):
         path = f"{name}.md" if number == 1 else f"{name}-{number}.md"
-        if not shelf.root.exists(path):
+        if not files.root.exists(path):
             return path
     raise Conflict(f"there are too many notes called {name}")
 

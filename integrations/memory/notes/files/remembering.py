@@ -1,4 +1,4 @@
-"""Writes an entry where it belongs, and strikes what it replaces. It blocks; texts come from the shelf."""
+"""Writes an entry where it belongs, and strikes what it replaces. It blocks; texts come from `MemoryFiles`."""
 
 from __future__ import annotations
 
@@ -69,16 +69,16 @@ class Remembering:
             self.scope,
             self._today(),
             trusted=provenance.trusted,
-            curated_bytes=worker.shelf.curated_bytes(),
+            curated_bytes=worker.files.curated_bytes(),
             shared=self.entry.shared,
         )
         texts: Texts = {}
         for path in (CURATED, place.path) if self.scope.private else (place.path,):
-            texts[path] = (now := worker.shelf.text(path), now)
+            texts[path] = (now := worker.files.text(path), now)
         known = self._known(texts)
         gone = self._replaced(worker)
         for path in dict.fromkeys(path for path, _ in gone):
-            before, after = texts.get(path) or ((now := worker.shelf.text(path)), now)
+            before, after = texts.get(path) or ((now := worker.files.text(path)), now)
             wanted = [each for at, each in gone if at == path]
             texts[path] = (before, struck(after or "", wanted, self._today()))
         hits = tuple(_hit(path, each) for path, each in gone)
@@ -109,7 +109,7 @@ class Remembering:
         trusted, same = self.entry.provenance.trusted, fact_key(self.entry.text)
         there = [
             (path, each)
-            for path, text in worker.shelf.texts(areas_of(self.scope))
+            for path, text in worker.files.texts(areas_of(self.scope))
             for each in passages(text)
             if each.is_item
             and not each.struck

@@ -1,4 +1,4 @@
-"""Takes what is forgotten out of files, their history and conversations. It blocks; done at the desk of an agent."""
+"""Removes what is forgotten from files, their history and conversations. It blocks; a file worker runs it."""
 
 from __future__ import annotations
 
@@ -75,50 +75,50 @@ class Deletion:
     scope: MemoryScope
     spoken: Spoken | None
 
-    def find(self, desk: FileWorker) -> Gone:
+    def find(self, worker: FileWorker) -> Gone:
         """Return what would be forgotten.
 
         Raises:
             InvalidRequest: The words name too much.
         """
         what, terms, scope, spoken = self.what, self.terms, self.scope, self.spoken
-        replaced = desk.history.replacements() if what.query else {}
-        files = deletion_plans(desk.shelf.texts(areas_searched(what, scope)), what, terms, scope, replaced)
+        replaced = worker.history.replacements() if what.query else {}
+        files = deletion_plans(worker.files.texts(areas_searched(what, scope)), what, terms, scope, replaced)
         said = [] if spoken is None else list(redactions(spoken.source, what, terms, scope, spoken.runs))
         gone = Gone(files, said)
         within_limit(gone.hits, what, sum(each.older for each in files))
         return gone
 
-    def do(self, desk: FileWorker) -> tuple[Gone, Sequence[str]]:
+    def do(self, worker: FileWorker) -> tuple[Gone, Sequence[str]]:
         """Forget it, and return what it was and which paths the index has to look at.
 
         Raises:
             InvalidRequest, LimitExceeded: It is too much; nothing was forgotten.
             HubError, OSError: Not all of it could be forgotten.
         """
-        gone = self.find(desk)
+        gone = self.find(worker)
         spoken = self.spoken if gone.said else None
         if spoken is not None:
             left_out = spoken.omissions.with_more(self.agent_id, {each.file.id: each.entries for each in gone.said})
-        self._from_files(desk, gone)
+        self._from_files(worker, gone)
         if spoken is not None:
             spoken.omissions.keep(self.agent_id, left_out)
         return gone, gone.paths
 
-    def _from_files(self, desk: FileWorker, gone: Gone) -> None:
+    def _from_files(self, worker: FileWorker, gone: Gone) -> None:
         """Take it out of the history, then out of the files."""
         lines = [line for each in gone.files for line in each.lines]
         if self.what.query:
             lines += [line for each in gone.said for said in each.said or () for line in said.text.split("\n")]
-        desk.journal.heal()
-        desk.history.scrub(lines, [each.path for each in gone.files if each.passages is None])
+        worker.journal.heal()
+        worker.history.scrub(lines, [each.path for each in gone.files if each.passages is None])
         by_area: dict[str, list[DeletionPlan]] = {}
         for each in gone.files:
             by_area.setdefault(area_of(each.path) or "", []).append(each)
         who = self.scope.person or "owner"
         for area in by_area.values():
             # One record for each area: who sees all of it learns that something was forgotten there, and by whom.
-            desk.journal.forget([Draft(each.path, each.text, each.rest) for each in area], who=who)
+            worker.journal.forget([Draft(each.path, each.text, each.rest) for each in area], who=who)
 
 
 def embedded(gone: Gone, spoken: Spoken | None, settings: Mapping[str, Any]) -> Iterator[list[str]]:
