@@ -1,4 +1,4 @@
-"""What the checks look at: a home directory, its configuration, and the hub that runs on it, if one does."""
+"""The input of the checks: a home directory, its configuration, and the running hub, if any."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class CheckContext:
 
     @cached_property
     def checked(self) -> Checked:
-        """Its configuration and all that is wrong with it."""
+        """The configuration and all of its errors."""
         return self._check()
 
     @property
     def config(self) -> Config:
-        """Its configuration without what is broken."""
+        """The configuration without its broken parts."""
         return self.checked.config
 
     @cached_property

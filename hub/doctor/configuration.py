@@ -1,4 +1,4 @@
-"""Whether the configuration is valid; each error is told with its place."""
+"""Check the configuration; each error is reported with its position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the databases are whole and of a version this program knows; they are only read."""
+"""Check that the databases are intact and of a supported version, without writing to them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _look(context: CheckContext) -> Iterator[Finding]:
         disposable = path == home.history_db
         for old in damaged_copies(path):
             yield warning(
-                f"A damaged {path.name} was set aside here. Look whether something is missing, then delete it.",
+                f"A damaged {path.name} was set aside here. Check whether anything is missing, then delete it.",
                 str(old),
                 f"rm {old}*",
             )
@@ -35,13 +35,13 @@ def _look(context: CheckContext) -> Iterator[Finding]:
             )
         for told, command in _examined(path, migrations, context):
             if disposable:
-                yield warning(f"{told} It is disposable: the hub sets it aside and begins it anew.", str(path))
+                yield warning(f"{told} It is disposable: the hub sets it aside and starts a new one.", str(path))
             else:
                 yield critical(told, str(path), command)
 
 
 def _examined(path: Path, migrations: Sequence[Migration], context: CheckContext) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with one database, and the command that mends it."""
+    """Yield the problems of one database, each with the command that fixes it."""
     saves = context.command("start")  # which sets a damaged file aside and saves what can be read of it
     if path.stat().st_size == 0:
         yield f"{path.name} is empty.", saves

@@ -1,4 +1,4 @@
-"""Whether there is room: a hub without it keeps nothing and loses nothing, but answers nobody."""
+"""Check for free disk space: without it the hub stores nothing, loses nothing, and answers no messages."""
 
 from __future__ import annotations
 

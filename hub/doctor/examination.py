@@ -16,20 +16,20 @@ from hub.doctor.finding import Check, Finding, critical, error
 _log = logging.getLogger(__name__)
 
 FINDING_LIMIT = 50
-"""Findings of one check that are told; the rest is counted."""
+"""Findings shown for one check; the rest are only counted."""
 
 _RANK = {Severity.CRITICAL: 0, Severity.ERROR: 1, Severity.WARNING: 2}
 
 
 class Looked(Struct, frozen=True):
-    """What came of one check."""
+    """The result of one check."""
 
     check: Check
     findings: tuple[Finding, ...]
 
 
 class DoctorReport(Struct, frozen=True):
-    """What came of all checks.
+    """The results of all checks.
 
     Attributes:
         looked: Each check that was made, in order.
@@ -76,7 +76,7 @@ def examine(context: CheckContext, checks: Sequence[Check]) -> DoctorReport:
 
 
 def mend(report: DoctorReport) -> list[Finding]:
-    """Mend what can be mended without a person: permissions. Returns what was mended.
+    """Fix what can be fixed automatically, which is permissions. Return what was fixed.
 
     Raises:
         OSError: A permission could not be set.
@@ -94,10 +94,10 @@ def _look(context: CheckContext, check: Check) -> Looked:
         found = list(check.look(context))
     except (HubError, OSError) as problem:
         told = problem.message if isinstance(problem, HubError) else str(problem)
-        found = [error(f"This could not be looked at: {told}", str(context.home))]
+        found = [error(f"This could not be checked: {told}", str(context.home))]
     except Exception as problem:  # a mistake in one check must not hide what the others find
         _log.exception("the check %s failed", check.name)
-        found = [error(f"This check failed itself: {type(problem).__name__}: {problem}", check.name)]
+        found = [error(f"The check itself failed: {type(problem).__name__}: {problem}", check.name)]
     return Looked(check, tuple(_bounded(found)))
 
 

@@ -1,4 +1,4 @@
-"""What the doctor finds, and the checks that find it."""
+"""Findings of the doctor, and the checks that report them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Finding:
 
 
 class Check(Struct, frozen=True):
-    """One thing the doctor looks at.
+    """One check of the doctor.
 
     Attributes:
         name: Short, stable.
@@ -70,5 +70,5 @@ def error(what: str, where: str = "", command: str = "", mend: Mend | None = Non
 
 
 def warning(what: str, where: str = "", command: str = "", mend: Mend | None = None) -> Finding:
-    """Return a finding that should be looked at."""
+    """Return a warning."""
     return Finding(Severity.WARNING, what, where, command, mend)

@@ -1,4 +1,4 @@
-"""Whether the integrations in use have what they need, and whether one's own can be loaded; none is run."""
+"""Check that the integrations in use have their requirements and that custom ones can be loaded; none is run."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ def _parsed(file: Path) -> ast.Module | Finding:
     try:
         return ast.parse(read_bounded(file, SOURCE_LIMIT_BYTES), filename=str(file))
     except SyntaxError as problem:
-        return error(f"This is not Python: {problem.msg}.", f"{file}:{problem.lineno or 1}")
+        return error(f"Not valid Python: {problem.msg}.", f"{file}:{problem.lineno or 1}")
     except (LimitExceeded, ValueError) as problem:
-        return error(f"This is not Python: {problem}.", str(file))
+        return error(f"Not valid Python: {problem}.", str(file))
 
 
 def _imported(tree: ast.Module) -> set[str]:

@@ -1,4 +1,4 @@
-"""Whether the hub would listen safely: bind, sign-in, TLS, and whether its port is free."""
+"""Check that the hub listens safely: address, authentication, TLS, and a free port."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def _look(context: CheckContext) -> Iterator[Finding]:
     settings = HttpSettings.from_config(section, context.home.path)
     if context.running is None and not settings.loopback and settings.tls is None:  # a running hub says so itself
         yield warning(
-            f"The hub listens on {settings.host} without TLS: whoever shares the network can read along. Set http.tls, "
-            "or keep 127.0.0.1 and put a reverse proxy with TLS in front.",
+            f"The hub listens on {settings.host} without TLS: anyone on the same network can read the traffic. "
+            "Set http.tls, or keep 127.0.0.1 and put a reverse proxy with TLS in front.",
             f"{_WHERE}.tls",
         )
     if settings.tls is not None:
@@ -38,7 +38,7 @@ def _look(context: CheckContext) -> Iterator[Finding]:
 def _tls(certificate: Path, key: Path) -> Iterator[Finding]:
     mode = stat.S_IMODE(key.stat().st_mode)
     if mode & 0o077:
-        yield error("The TLS key is not for its owner alone.", f"{key} (mode {mode:o})", f"chmod 600 {key}")
+        yield error("Other users of this machine can read the TLS key.", f"{key} (mode {mode:o})", f"chmod 600 {key}")
     yield from certificate_findings(certificate, datetime.now(UTC))
 
 
@@ -50,19 +50,19 @@ def certificate_findings(certificate: Path, now: datetime) -> Iterator[Finding]:
         with certificate.open("rb") as file:
             read = x509.load_pem_x509_certificate(file.read(CERTIFICATE_LIMIT_BYTES))
     except ValueError as problem:
-        yield critical(f"The TLS certificate is not one in PEM form: {problem}.", str(certificate))
+        yield critical(f"The TLS certificate is not in PEM format: {problem}.", str(certificate))
         return
     ends, begins = read.not_valid_after_utc, read.not_valid_before_utc
     if now > ends:
-        yield error(f"The TLS certificate ended on {ends:%Y-%m-%d}.", str(certificate))
+        yield error(f"The TLS certificate expired on {ends:%Y-%m-%d}.", str(certificate))
     elif now + ENDS_SOON > ends:
-        yield warning(f"The TLS certificate ends on {ends:%Y-%m-%d}.", str(certificate))
+        yield warning(f"The TLS certificate expires on {ends:%Y-%m-%d}.", str(certificate))
     elif now < begins:
         yield error(f"The TLS certificate is valid only from {begins:%Y-%m-%d}. Is the clock right?", str(certificate))
 
 
 def _port(settings: HttpSettings) -> Iterator[Finding]:
-    """Tell when something else has the port, by taking it for a moment."""
+    """Report a port that is in use, by binding it for a moment."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     where = f"{settings.host} port {settings.port}"
     with socket.socket(family, socket.SOCK_STREAM) as probe:
@@ -72,7 +72,7 @@ def _port(settings: HttpSettings) -> Iterator[Finding]:
         except OSError as problem:
             if problem.errno == errno.EADDRINUSE:
                 yield error(
-                    "Another program listens there, so that the hub cannot start. Stop it, or set http.port.",
+                    "Another program is listening there, so the hub cannot start. Stop it, or set http.port.",
                     where,
                     f"ss -ltnp 'sport = :{settings.port}'",
                 )

@@ -1,4 +1,4 @@
-"""Who else on this machine can read or change the home: nobody should."""
+"""Check that no other user of this machine can read or change the home directory."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def _top(path: Path, *, secret: bool) -> Iterator[Finding]:
     yield from _owner(path, found)
     mode = stat.S_IMODE(found.st_mode)
     if secret and mode & OTHERS:
-        yield _open(error, "The file of secrets is not for its owner alone.", path, mode, "600")
+        yield _open(error, "Other users of this machine can reach the secrets file.", path, mode, "600")
     elif mode & OTHERS_WRITE:
-        yield _open(error, "Others can change it, and the hub does what it says.", path, mode, "go-w")
+        yield _open(error, "Other users can change it, and the hub obeys it.", path, mode, "go-w")
 
 
 def _storage(storage: Path) -> Iterator[Finding]:
@@ -79,7 +79,7 @@ def _private(path: Path, found: os.stat_result) -> Iterator[Finding]:
     mode = stat.S_IMODE(found.st_mode)
     if mode & OTHERS:
         wanted = "700" if stat.S_ISDIR(found.st_mode) else "600"
-        yield _open(error, "Others on this machine can reach what the hub keeps for itself.", path, mode, wanted)
+        yield _open(error, "Other users of this machine can reach the hub's private files.", path, mode, wanted)
 
 
 def _owner(path: Path, found: os.stat_result) -> Iterator[Finding]:
@@ -92,7 +92,7 @@ def _owner(path: Path, found: os.stat_result) -> Iterator[Finding]:
 
 
 def _open(tell: Callable[..., Finding], text: str, path: Path, mode: int, wanted: str) -> Finding:
-    """Return what is told of a path that others can reach; `wanted` is for chmod."""
+    """Return the findings about a path that others can reach; `wanted` is the mode for chmod."""
     return tell(text, f"{path} (mode {mode:o})", f"chmod {wanted} {path}", partial(_narrow, path))
 
 

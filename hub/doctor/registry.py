@@ -69,5 +69,5 @@ def _declared(found: CatalogEntry) -> Iterator[Check]:
 
 
 def _broken(found: CatalogEntry, why: str) -> Check:
-    finding = error(f"The checks of the integration cannot be made: {why}.", str(found.path / MODULE))
+    finding = error(f"The integration's checks cannot be loaded: {why}.", str(found.path / MODULE))
     return Check(found.domain, f"Checks of {found.domain}", lambda _: (finding,))

@@ -22,7 +22,7 @@ _CONFIGURATION = "config"
 
 
 def _lock(context: CheckContext) -> Iterator[Finding]:
-    """Tell of a lock that a hub left behind when it was killed."""
+    """Report a lock that a killed hub left behind."""
     path = context.home.lock
     if context.running is not None or not path.exists():
         return
@@ -33,7 +33,7 @@ def _lock(context: CheckContext) -> Iterator[Finding]:
     try:
         pid = json.loads(left)["pid"]
     except (ValueError, KeyError, TypeError):
-        yield warning("The lock holds something that no hub wrote; the next start writes it anew.", str(path))
+        yield warning("The lock was not written by a hub; the next start rewrites it.", str(path))
         return
     yield warning(
         f"The last hub (process {pid}) ended without stopping. Nothing it acknowledged is lost: the next start goes on "
@@ -60,7 +60,7 @@ def _running(context: CheckContext) -> Iterator[Finding]:
     try:
         status = context.ask("status")
     except HubError as refused:
-        yield error(f"The hub answers and does not say how it is: {refused.message}", str(running.address))
+        yield error(f"The hub answers but does not report its state: {refused.message}", str(running.address))
         return
     if status.get("state") == "recovery":
         yield critical(

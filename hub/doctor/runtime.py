@@ -45,7 +45,7 @@ def yaml_findings() -> Iterator[Finding]:
         from ruamel.yaml.cyaml import CParser  # type: ignore[attr-defined]  # noqa: F401
     except ImportError:
         yield critical(
-            "The C parser for YAML is missing, and the configuration is read by no other.",
+            "The C parser for YAML is missing, and the configuration cannot be read without it.",
             "ruamel.yaml",
             "uv pip install 'ruamel.yaml[oldlibyaml]'",
         )

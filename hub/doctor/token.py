@@ -1,4 +1,4 @@
-"""The hub token: there, whole, and nobody else's."""
+"""Check that the hub token exists, is valid, and is private."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ def _look(context: CheckContext) -> Iterator[Finding]:
     if not path.exists() and not path.is_symlink():
         if context.running is not None:
             yield critical(
-                "The hub runs and its token is gone; no command can ask it. Start it again and a new one is made.",
+                "The hub is running but its token file is missing, so no command can reach it. "
+                "Restart it to create a new one.",
                 str(path),
                 context.command("start"),
             )

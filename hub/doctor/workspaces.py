@@ -1,4 +1,4 @@
-"""Whether each agent can read and write its workspace."""
+"""Check that each agent can read and write its workspace."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _look(context: CheckContext) -> Iterator[Finding]:
             continue
         if not path.exists():
             if path.is_symlink():
-                yield error("The workspace is a link that leads nowhere.", where, f"ls -l {path}")
+                yield error("The workspace is a broken link.", where, f"ls -l {path}")
             continue  # made when the agent first runs
         if not path.is_dir():
             yield error("The workspace is not a directory.", where, f"ls -ld {path}")

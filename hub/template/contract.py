@@ -1,4 +1,4 @@
-"""What others see of templates: the error, what a rendering depended on, and what is a template at all."""
+"""The interface of templates: the error, the dependencies of a rendering, and what counts as a template."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TemplateFailed(HubError):
 
 
 class RenderInfo(Struct, frozen=True):
-    """What a rendering depended on, so that a trigger knows when to render again.
+    """The dependencies of a rendering, by which a trigger knows when to render again.
 
     Attributes:
         entities: Entity ids that were looked at, existing or not.

@@ -1,4 +1,4 @@
-"""Functions that take their time, such as a search of the memory: asked for, awaited, and given when asked again."""
+"""Asynchronous functions, such as a memory search: the rendering stops, the result is awaited, and it renders again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ANSWER_TIMEOUT_S = 30.0
 
 
 class NeedsAnswer(Exception):
-    """A rendering stopped at a call whose answer is not there yet."""
+    """A rendering stopped at a call that has no result yet."""
 
     def __init__(self, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> None:
         super().__init__(name)
@@ -27,7 +27,7 @@ class NeedsAnswer(Exception):
 
     @property
     def key(self) -> bytes:
-        """What makes two calls the same."""
+        """The identity of a call."""
         return orjson.dumps([self.name, self.given, self.named], _as_text, orjson.OPT_SORT_KEYS)
 
 

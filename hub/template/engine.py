@@ -282,7 +282,7 @@ class TemplateEngine:
         return self._sandbox
 
     def _note(self, message: str) -> None:
-        """Tell once for each template and name that something undefined was used."""
+        """Warn once for each template and name that something undefined was used."""
         template = self._rendering
         if template is None or (template.text, message) in self._noted or len(self._noted) >= NOTED_NAMES:
             return

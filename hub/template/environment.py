@@ -110,7 +110,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return self._handed_in(value)
 
     def _handed_in(self, value: Any) -> Any:
-        """Count a value that is looked at; its texts are there already."""
+        """Count the cost of reading a value; its texts exist already."""
         kind = type(value)
         if kind in ATOMS:
             return value
@@ -351,7 +351,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return self.work.text("".join(texts))
 
     def print(self, value: Any) -> str:
-        """What `{{ value }}` writes, counted; quoted where a model will read it among words of ours."""
+        """The output of `{{ value }}`, counted; quoted where a model reads it within our own text."""
         self.work.step()
         text = value if type(value) is str else self.to_text(value)
         return self.work.text(text if self.work.quote is None else self.work.quote(text))

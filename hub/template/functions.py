@@ -1,4 +1,4 @@
-"""What templates can call besides jinja's own, and a namespace that prints nothing of its content."""
+"""Functions for templates beside Jinja's own, and a namespace that does not print its content."""
 
 from __future__ import annotations
 

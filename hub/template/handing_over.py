@@ -1,4 +1,4 @@
-"""What a template hands to a function of the hub: plain data, and nothing of the template's own."""
+"""Arguments that a template passes to a function of the hub: plain data, without objects of the template."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a rendered text means: numbers, lists and truth, by Home Assistant's rules."""
+"""Converts rendered text to numbers, lists and booleans, by Home Assistant's rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Home Assistant's templates have and ours do not, by name, with the reason; and who may have been meant."""
+"""Names of Home Assistant's templates that are not available here, with the reason, and suggestions."""
 
 from __future__ import annotations
 

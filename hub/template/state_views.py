@@ -1,4 +1,4 @@
-"""States as templates see them: read-only, in the home's time zone, and noting what was looked at."""
+"""States as templates see them: read-only, in the home's time zone, and recording each access."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ _READERS: Mapping[str, Callable[[StateView], Any]] = {
 
 
 class StateReader:
-    """Reads the state machine and notes in the rendering's work what was asked for.
+    """Reads the state machine and records each access in the rendering's work.
 
     Args:
         states: The state machine.
@@ -101,7 +101,7 @@ class StateReader:
         self.work = work
 
     def get(self, entity_id: str) -> StateView | None:
-        """One state, noted."""
+        """One state; the access is recorded."""
         entity_id = entity_id.strip().lower()
         self.work().entities.add(entity_id)
         found = self.states.get(entity_id)

@@ -1,4 +1,4 @@
-"""What is not defined: it prints as nothing and is noted; to calculate with it is an error, as in Home Assistant."""
+"""An undefined value: it prints as nothing and is recorded; calculating with it is an error, as in Home Assistant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The work of one rendering: what it may cost, what it has cost, and what it looked at."""
+"""The work of one rendering: its limits, its cost so far, and its dependencies."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class TemplateLimits(Struct, frozen=True):
 
 
 class BoundReached(Exception):
-    """A rendering costs more than it may; the message says which bound it was."""
+    """A rendering exceeds a limit; the message says which."""
 
 
 class NotPlainData(Exception):
@@ -193,5 +193,5 @@ class Work:
         return weight
 
     def info(self) -> RenderInfo:
-        """What was looked at."""
+        """The recorded dependencies."""
         return RenderInfo(frozenset(self.entities), frozenset(self.domains), self.all_states, self.uses_time)

@@ -177,7 +177,7 @@ def test_a_good_integration_of_ones_own_is_no_finding(home: Home, see: See) -> N
     ("code", "told"),
     [
         ("def setup(host, config): ...\n", "async def setup"),
-        ("async def setup(host, config:\n", "not Python"),
+        ("async def setup(host, config:\n", "Not valid Python"),
         ("raise SystemExit\n", "async def setup"),
     ],
 )

@@ -59,7 +59,7 @@ def test_checks_that_cannot_be_loaded_are_a_finding(home: Home, see: See) -> Non
     assert [name for name, _ in broken] == ["custom", "garden"]
     assert "garden/doctor.py line 1" in broken[1][1]
     assert found(see) == [
-        ("garden", "The checks of the integration cannot be made: garden/doctor.py has no soil in CHECKS.")
+        ("garden", "The integration's checks cannot be loaded: garden/doctor.py has no soil in CHECKS.")
     ]
 
 

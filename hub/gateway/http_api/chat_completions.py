@@ -46,7 +46,7 @@ REQUEST_SCHEMA = Schema(
 
 
 class _Head(Struct, frozen=True):
-    """What every chunk of an answer begins with."""
+    """The fields that every chunk begins with."""
 
     id: str
     created: int

@@ -128,7 +128,7 @@ class Responses:
 
 
 class _Shape:
-    """One response object and the events that tell how it comes about."""
+    """One response object and its events while it is generated."""
 
     def __init__(self, request: RunRequest, body: Mapping[str, Any]) -> None:
         self._id = f"{PREFIX}{request.run_id}"

@@ -1,4 +1,4 @@
-"""A run followed from its request to its end, with its text as it comes; whoever leaves stops it."""
+"""Follows a run from its request to its end, streaming its text; a client that disconnects stops it."""
 
 from __future__ import annotations
 

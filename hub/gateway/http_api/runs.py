@@ -25,7 +25,7 @@ KEEPALIVE_S = 15.0
 
 
 class Target(Struct, frozen=True):
-    """Whom a request means.
+    """The agent and session that a request means.
 
     Attributes:
         agent_id: Who answers.
@@ -42,7 +42,7 @@ class Target(Struct, frozen=True):
 
 
 class RunQuery(Struct, frozen=True):
-    """What a client asks: of whom, the new message, what was said before, extra prompt and thinking level."""
+    """A client's request: the target, the new message, earlier messages, extra prompt and thinking level."""
 
     target: Target
     message: Message

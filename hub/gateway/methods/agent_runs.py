@@ -1,4 +1,4 @@
-"""`agent` and `agent.wait`: a run asked for and answered, beside any conversation of people."""
+"""`agent` and `agent.wait`: runs that a program requests, outside people's conversations."""
 
 from __future__ import annotations
 

@@ -118,6 +118,6 @@ def as_request(approval: Approval) -> dict[str, Any]:
 
 
 def decision_of(approval: Approval) -> str | None:
-    """Return what became of an approval in the protocol's words; None while it waits, or when nobody answered."""
+    """Return the protocol's word for the outcome of an approval; None while it is pending or when nobody answered."""
     words = {ApprovalState.APPROVED: ALLOW_ONCE, ApprovalState.DENIED: DENY}
     return words.get(approval.state)

@@ -1,4 +1,4 @@
-"""`config.get|schema|set`: the configuration files, with a base hash so that nobody overwrites another's change."""
+"""`config.get|schema|set`: the configuration files, with a base hash that prevents overwriting another change."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ Facts = Callable[[], Any]
 
 
 class HubFacts(Struct, frozen=True):
-    """Where the facts of `status` come from.
+    """The sources of the facts in `status`.
 
     Attributes:
         integrations, agents: Lists of plain data.

@@ -1,4 +1,4 @@
-"""What the methods about memory share: whose memory is asked for, who asks, and how what they find is shown."""
+"""Shared by the memory methods: which memory a call means, who calls, and how results are shown."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ WORDS = frozenset({"text", "diff", "summary", "topics"})
 
 
 def without_words(answer: Any) -> Any:
-    """Return an answer as it is kept for whoever asks again: what is forgotten must not be found there for a day."""
+    """Return the answer that is kept for repeated calls: forgotten text must not stay in it for a day."""
     if isinstance(answer, Mapping):
         return {
             key: ([] if isinstance(value, list) else "") if key in WORDS and value is not None else without_words(value)

@@ -1,4 +1,4 @@
-"""Plain data at the gateway: what a caller hands in, bounded, and what it is told, as JSON can hold it."""
+"""Plain data at the gateway: bounded input of callers, and answers that fit into JSON."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def shown_messages(entries: Iterable[TranscriptEntry], limit: int) -> list[dict[
 
 
 def shown_message(entry: TranscriptEntry) -> dict[str, Any]:
-    """Return one message with when it was said and by which run; `note` stands with what the hub put in by itself."""
+    """Return one message with its time and run; `note` marks text that the hub inserted."""
     message: dict[str, Any] = entry.message.as_dict() if entry.message is not None else {}
     message |= {"timestamp": entry.ts_ms, "id": entry.id}
     if (channel := note_channel(entry)) is not None:

@@ -79,7 +79,7 @@ class StateMethods:
         return {"entity_id": id, "removed": self._states.remove(id, acting(call))}
 
     def _refuse(self, id: str, authority: Authority) -> None:
-        """Refuse a hand on what another tells: the engine, and for all but the owner whatever keeps an entity.
+        """Refuse to set a state of the engine and, for anyone but the owner, one that another source maintains.
 
         Who is at home, or whether a door is open, is believed by automations that run with the owner's rights.
         """

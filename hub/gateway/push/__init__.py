@@ -1,4 +1,4 @@
-"""What the gateway sends unasked: events of runs, approvals, automations and schedules, encoded once for all.
+"""Events that the gateway pushes: runs, approvals, automations and schedules, each encoded once for all clients.
 
 Not here: the connections they go out by (`connection/`).
 """

@@ -12,7 +12,7 @@ from hub.tools.approvals import EVENT_APPROVAL_REQUESTED, EVENT_APPROVAL_RESOLVE
 
 
 class ApprovalEvents:
-    """Tells clients what waits for the owner's word and what became of it.
+    """Pushes pending approvals and their outcomes to clients.
 
     Args:
         bus: Where it is told.
@@ -29,7 +29,7 @@ class ApprovalEvents:
         ]
 
     def close(self) -> None:
-        """Tell nothing more."""
+        """Stop pushing events."""
         for unsubscribe in self._listening:
             unsubscribe()
         self._listening.clear()

@@ -17,7 +17,7 @@ AUTOMATION = "automation"
 
 
 class AutomationEvents:
-    """Tells clients `automation`: its `phase` and what the bus tells of it.
+    """Pushes `automation` events: the `phase` and the data of the event on the bus.
 
     A client that reads slowly may miss one; it asks for the list then.
 
@@ -32,7 +32,7 @@ class AutomationEvents:
         self._listening = [bus.listen(type, self._automation) for type in PHASES]
 
     def close(self) -> None:
-        """Tell nothing more."""
+        """Stop pushing events."""
         for unsubscribe in self._listening:
             unsubscribe()
         self._listening.clear()

@@ -31,7 +31,7 @@ def session_topic(key: str) -> str:
 
 
 class _Audience:
-    """What one group of clients was told of a run; each group counts for itself."""
+    """The run events that one group of clients was sent; each group has its own sequence."""
 
     __slots__ = ("agent_seq", "chat_seq", "pending", "sent_at", "thinking", "timer")
 
@@ -54,7 +54,7 @@ class _Followed:
 
 
 class RunEvents:
-    """Tells clients of runs.
+    """Pushes the events of runs to clients.
 
     Args:
         bus: Where runs are told.
@@ -69,7 +69,7 @@ class RunEvents:
         self._listening: list[Unsubscribe] = []
 
     def start(self) -> None:
-        """Begin to follow runs whenever somebody is connected who may see them."""
+        """Follow runs whenever a client is connected that may see them."""
         self._broadcast.on_watched(self._watched)
 
     def stop(self) -> None:
@@ -77,7 +77,7 @@ class RunEvents:
         self._watched(watched=False)
 
     def chat_final(self, run_id: str, session_key: str, text: str) -> None:
-        """Tell an answer that no run gave: a command's."""
+        """Push an answer that came from no run, such as that of a command."""
         payload = {
             "runId": run_id,
             "sessionKey": session_key,
@@ -288,7 +288,7 @@ class RunEvents:
 
 
 class HubEvents:
-    """Tells clients of everything else: sessions, configuration, pairing, health.
+    """Pushes all other events to clients: sessions, configuration, pairing, health.
 
     Args:
         bus: Where it is told.
@@ -309,7 +309,7 @@ class HubEvents:
         ]
 
     def close(self) -> None:
-        """Tell nothing more."""
+        """Stop pushing events."""
         for unsubscribe in self._listening:
             unsubscribe()
         self._listening.clear()

@@ -18,7 +18,7 @@ _FINE = frozenset({"finished", "stopped"})
 
 
 class ScheduleEvents:
-    """Tells clients what happens by itself.
+    """Pushes the events of schedules to clients.
 
     Args:
         bus: Where it is told.
@@ -41,7 +41,7 @@ class ScheduleEvents:
         ]
 
     def close(self) -> None:
-        """Tell nothing more."""
+        """Stop pushing events."""
         for unsubscribe in self._listening:
             unsubscribe()
         self._listening.clear()

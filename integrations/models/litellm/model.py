@@ -94,7 +94,7 @@ class LitellmProvider:
         return _info(self.name, model_id, facts)
 
     async def warm_up(self) -> None:
-        """Load the library before somebody waits for it."""
+        """Load the library ahead of the first request."""
         await self._library.load()
 
     async def close(self) -> None:
@@ -127,7 +127,7 @@ class LitellmProvider:
 
 
 def _cut_off(stream: Any) -> bool:
-    """Whether no finish came from the vendor; litellm then makes one up."""
+    """Whether the vendor sent no finish reason, in which case litellm invents one."""
     reasons = [getattr(stream, name, "?") for name in ("received_finish_reason", "intermittent_finish_reason")]
     return all(reason is None for reason in reasons)
 

@@ -1,4 +1,4 @@
-"""Corrections: which entry holds no longer, and what stands in its place. Pure functions.
+"""Corrections: which entry is no longer true, and its replacement. Pure functions.
 
 "No, it's on Tuesday" is about what was said last; "the boiler was serviced on 14 May instead of 12 May" names what it
 replaces. Where not exactly one entry can be meant, nothing is changed and the question is put back.
@@ -94,7 +94,7 @@ def _put(new: str, text: str) -> str | None:
 
 
 def _is_about(new: str, text: str) -> bool:
-    """Whether a whole sentence is about the same thing as another, and says it otherwise."""
+    """Whether a sentence contradicts another about the same thing."""
     ours, theirs = gist_of(new), gist_of(text)
     shared = ours.frame & theirs.frame
     both = ours.frame | theirs.frame

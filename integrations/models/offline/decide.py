@@ -1,4 +1,4 @@
-"""What to do about a sentence: say something, or call a tool first. Pure functions over plain data.
+"""Decides how to answer a sentence: with a reply, or with a tool call first. Pure functions over plain data.
 
 A turn is decided anew after each tool result, from the sentence and the results so far, exactly as a model would.
 """

@@ -1,4 +1,4 @@
-"""What memory told: entries with their place and day, and how well they fit what was asked. Pure functions."""
+"""Search results of memory: entries with their file and day, and how well they match a question. Pure functions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Told(Struct, frozen=True):
 
 
 class EntryQuery(Struct, frozen=True):
-    """What a question asks for.
+    """The words that a question asks for.
 
     Attributes:
         words: Beside the days it names.
@@ -55,7 +55,7 @@ def asked(text: str, today: date) -> EntryQuery:
 
 
 def told_in(output: str, key: str) -> list[Told]:
-    """Return what a tool of memory told under a key; each item of a list for itself, nothing twice."""
+    """Return the entries in a memory tool's result under a key: each item of a list once."""
     found: dict[str, Told] = {}
     for each in read_items(output, key):
         if "text" not in each:

@@ -1,4 +1,4 @@
-"""What a tool's error means to a person, in the language of the conversation. Pure functions."""
+"""Explains a tool's error to a person, in the language of the conversation. Pure functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was said, made ready to be recognised: one way of writing, no politeness around it, keywords spelled right.
+"""Prepares a sentence for recognition: normalised spelling, no polite phrases, keywords corrected.
 
 Pure functions. What is compared and what was said stay of one length, so that what is kept is what was said.
 """
@@ -34,7 +34,7 @@ class Heard(Struct, frozen=True):
     said: str
 
     def cut(self, begin: int, end: int) -> Heard:
-        """Return a part of it, without what stands around it."""
+        """Return a part of it, stripped."""
         part = self.plain[begin:end]
         begin += len(part) - len(part.lstrip(ENDS))
         end -= len(part) - len(part.rstrip(ENDS))
@@ -91,5 +91,5 @@ def plain(text: str) -> str:
 
 
 def asks(text: str) -> bool:
-    """Whether a sentence ends as a question does."""
+    """Whether a sentence ends like a question."""
     return _ASKS.search(text) is not None

@@ -53,7 +53,7 @@ def recall(intent: RecognizedIntent, results: Sequence[StepResult], language: st
 
 
 def told(output: str, wanted: EntryQuery, language: str, least: float = ANY_SHARE) -> str | None:
-    """Return what memory told in answer to a question, of what has at least that share of it; None for nothing."""
+    """Return a reply from the entries that match at least this share of a question; None when there are none."""
     hits = [hit for hit in told_in(output, "hits") if wanted.share(hit) >= least]
     if not wanted.words:
         of_day = [hit for hit in hits if wanted.share(hit) == 1]
@@ -70,7 +70,7 @@ def told(output: str, wanted: EntryQuery, language: str, least: float = ANY_SHAR
 
 
 def list_memories(intent: RecognizedIntent, results: Sequence[StepResult], language: str, now: datetime) -> Step:
-    """Tell what is remembered, or what there is to do."""
+    """Return a reply that lists the remembered entries or the tasks."""
     query = intent.slots.get("query", "")
     is_todo = intent.name == "ListTodos"
     if not results:

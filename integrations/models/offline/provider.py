@@ -133,7 +133,7 @@ def last_turn(messages: Sequence[Message]) -> tuple[str, list[StepResult]]:
 
 
 def spoken_of(messages: Sequence[Message]) -> list[Told]:
-    """Return what of memory was spoken of in the turn before the last: what was remembered, or else told."""
+    """Return the entries that the turn before the last was about: those remembered, or else those found."""
     turns = [number for number, message in enumerate(messages) if _is_said(message)]
     if len(turns) < 2:
         return []
@@ -147,7 +147,7 @@ def spoken_of(messages: Sequence[Message]) -> list[Told]:
 
 
 def reminders(messages: Sequence[Message], language: str) -> list[str]:
-    """Return in words what the hub wants brought up in the last turn: its notes right before what was said."""
+    """Return the hub's notes of the last turn: the text right before the user's message."""
     last = max((number for number, message in enumerate(messages) if _is_said(message)), default=0)
     found: list[str] = []
     for message in reversed(messages[:last]):

@@ -1,4 +1,4 @@
-"""What a sentence means: intents of the sentence files, found with hassil's grammar.
+"""Recognises the intent of a sentence, by the sentence files and hassil's grammar.
 
 The files are `sentences/<language>.yaml`; of several intents that fit, the one with the most words of its own wins.
 """
@@ -32,7 +32,7 @@ _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 
 
 class RecognizedIntent(Struct, frozen=True):
-    """What was meant: the name of the intent and what was said in its open places."""
+    """A recognised intent: its name and the text of its slots."""
 
     name: str
     language: str
@@ -131,7 +131,7 @@ def _letters(text: str) -> str:
 
 
 def _fits(intent: RecognizedIntent) -> bool:
-    """Whether what was said in the open places can be meant; an open place takes anything."""
+    """Whether the text of the slots is plausible; a wildcard slot takes anything."""
     if any(not said for said in intent.slots.values()):
         return False
     if intent.name == "Timer":

@@ -60,7 +60,7 @@ def _remind(intent: RecognizedIntent, results: Sequence[StepResult], language: s
 
 
 def _list(results: Sequence[StepResult], language: str, now: datetime) -> Step:
-    """Tell what is set."""
+    """Return a reply that lists the reminders."""
     if not results:
         return Call(TOOL, {"action": "list"})
     entries = read_items(results[-1].output, "schedules")

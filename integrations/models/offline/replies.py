@@ -1,4 +1,4 @@
-"""What the offline model says, in the language it was asked in."""
+"""Replies of the offline model, in the language of the question."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def short_date(day: date, language: str) -> str:
 
 
 def tell_date(now: datetime, language: str) -> str:
-    """Return a date in words, whatever the locale of the process is."""
+    """Return a date in words, independent of the process's locale."""
     if language == CHINESE:
         return f"{short_date(now, language)}，{_WEEKDAYS[now.weekday()]}"
     return f"{_DAYS[now.weekday()]}, {short_date(now, language)}"

@@ -59,7 +59,7 @@ def told_standing(output: str, language: str) -> str | None:
 
 
 def reminded(note: str) -> list[str]:
-    """Return what a note of the hub wants brought up: the quotations in it."""
+    """Return the reminders in a note of the hub: its quotations."""
     return [text.strip() for text in _QUOTED.findall(note) if text.strip()]
 
 

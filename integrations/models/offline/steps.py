@@ -1,4 +1,4 @@
-"""What a turn is made of: something to say, a tool to call, and what tools gave back."""
+"""The steps of a turn: a reply, a tool call, and tool results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Call(Struct, frozen=True):
 
 
 class StepResult(Struct, frozen=True):
-    """What a tool of this turn gave back."""
+    """A tool result of this turn."""
 
     tool: str
     output: str

@@ -1,4 +1,4 @@
-"""A time that was said, and what both languages share in reading one. Pure functions."""
+"""A time in a sentence, and what both languages share in parsing it. Pure functions."""
 
 from __future__ import annotations
 

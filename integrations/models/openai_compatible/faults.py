@@ -1,4 +1,4 @@
-"""What a server says went wrong, read from any of the shapes in use. Pure."""
+"""Reads a server's error from any of the formats in use. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of models that a server offers, with what several kinds of servers tell beside the id. Pure."""
+"""Reads a server's list of models, with the details that some kinds of servers add. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server cannot take, learned from what it refuses. Pure."""
+"""Parameters that a server does not accept, learned from its refusals. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changing a text by naming what is there: pure rules, with errors that show what the caller got wrong."""
+"""Edits a text by its present content: pure rules, with errors that show the caller's mistake."""
 
 from __future__ import annotations
 

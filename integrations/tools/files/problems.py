@@ -1,4 +1,4 @@
-"""What went wrong with a file, in words that help to mend the call."""
+"""Errors about files, worded to help fix the call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searching files by a pattern that nobody can hang the hub with.
+"""Searches files by a pattern, which cannot hang the hub.
 
 A plain text is looked for here. A regular expression runs in a process of its own that has neither files nor network
 to touch, gets the texts through a pipe, and is killed when it takes too long: Python's `re` cannot be interrupted, and

@@ -207,7 +207,7 @@ class _FileTools:
         self._outside.mark(agent_id, "/".join(names), data, new)
 
     def _named_outside(self, agent_id: str, root: Root, entry: FolderEntry) -> bool:
-        """Whether an entry has a name that words from outside gave it, and nobody has made it their own since."""
+        """Whether text from outside named an entry and no person has changed it since."""
         if not self._outside.named_by(agent_id, entry.path):
             return False
         if not entry.is_file:

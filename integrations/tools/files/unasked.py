@@ -39,7 +39,7 @@ def approval_to_write(arguments: Mapping[str, Any], authority: Authority) -> str
 
 
 def is_unasked(names: tuple[str, ...]) -> bool:
-    """Whether a file of the workspace is one that anybody's turn may write."""
+    """Whether a tainted turn may write a file of the workspace without approval."""
     if len(names) < 2 or names[0] != INBOX or any(name.startswith(".") for name in names):
         return False
     name = folded_name(names[-1])

@@ -126,7 +126,7 @@ def _result(states: list[EntityState], total: int) -> ToolResult:
 
 
 def _is_ours(state: EntityState) -> bool:
-    """Whether nobody but this hub and its owner had a hand in what a state says."""
+    """Whether a state was set only by this hub and its owner."""
     authority = state.context.authority
     return authority.owner and not authority.tainted
 

@@ -1,4 +1,4 @@
-"""The index of one agent: which version of it is current, who may change it when, and what is built beside it."""
+"""The index of one agent: its current version, the work on it, and a new version while that is built."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ FAILURES = (OSError, EngineMissing, *UNSOUND)
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What all indexes of the worker share.
+    """Resources that all indexes of the worker share.
 
     Attributes:
         thread: Where the engines are used.
@@ -102,17 +102,17 @@ class AgentIndex:
 
     @property
     def closed(self) -> bool:
-        """Whether another one took its place, or the worker ends."""
+        """Whether another index replaced it, or the worker is ending."""
         return self._work.closed
 
     @property
     def busy(self) -> bool:
-        """Whether something goes on that should not be cut off."""
+        """Whether work is in progress that should not be interrupted."""
         return self._work.busy
 
     @property
     def wants_vectors(self) -> bool:
-        """Whether passages without a vector wait for one that somebody could make."""
+        """Whether passages wait for a vector that an embedder could make."""
         chosen = self.shared.embedders.known(self.settings)
         return self.settings.wants_vectors and chosen is not None and chosen.embedder is not None
 
@@ -127,7 +127,7 @@ class AgentIndex:
         self.leaving_out = leaving_out(job.sources)
 
     def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Let work go on until it is done or the index is closed, even if nobody waits for it."""
+        """Run work until it is done or the index is closed, even when no caller waits for it."""
         return self._work.spawn(work)
 
     async def in_thread(self, call: Callable[[], T], urgency: Urgency = Urgency.WORK) -> T:
@@ -324,7 +324,7 @@ class AgentIndex:
         return await asyncio.shield(self._start_rebuild(why))
 
     async def _rebuild(self, why: str) -> Tally:
-        """Build a version beside the current one, and put it in its place when it is complete."""
+        """Build a new version beside the current one, and make it current when it is complete."""
         _log.info("rebuilding the index of %s: %s", self.job.agent_id, why)
         tally, progress = Tally(), Progress()
         self.building = progress
@@ -357,7 +357,7 @@ class AgentIndex:
         return tally
 
     async def _delete_damaged(self) -> None:
-        """Delete a version that is damaged: it answers nothing, and needs no replacement beside it."""
+        """Delete a damaged version; since it answers nothing, its replacement is not built beside it."""
         damaged = self.version
         if damaged is not None and damaged.damage is not None:
             self.version = None

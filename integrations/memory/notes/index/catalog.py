@@ -70,7 +70,7 @@ class FileRow(msgspec.Struct, frozen=True):
 
 
 class Portion(msgspec.Struct):
-    """What a change of the catalog means for the engines, and what is left of it for the next one.
+    """The effect of a catalog change on the engines, and the rest for the next change.
 
     Attributes:
         removed, added: Passages the engines have to take out and put in.
@@ -86,7 +86,7 @@ class Portion(msgspec.Struct):
 
     @property
     def size(self) -> int:
-        """How many passages the engines have to deal with."""
+        """The number of passages that the engines have to process."""
         return len(self.removed) + len(self.added)
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EmbedderId:
-    """What vectors depend on; other vectors cannot be compared with these.
+    """The identity of vectors; only vectors with the same identity can be compared.
 
     Attributes:
         provider: `openai`, `gemini`, `voyage`, `local`, …
@@ -28,7 +28,7 @@ class EmbedderId:
 
     @property
     def maker(self) -> str:
-        """Who makes them, whatever their length."""
+        """Provider and model, without the length."""
         return f"{self.provider}|{self.model}|{self.endpoint}"
 
     @property
@@ -44,7 +44,7 @@ class EmbedderId:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What making vectors took."""
+    """The cost of making vectors."""
 
     requests: int = 0
     texts: int = 0
@@ -77,7 +77,7 @@ class Embedder(Protocol):
         ...
 
     async def query(self, text: str) -> Vector:
-        """Return the vector of what somebody asks.
+        """Return the vector of a question.
 
         Raises:
             EmbeddingFailed: The provider cannot be used now.

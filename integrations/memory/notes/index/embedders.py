@@ -1,4 +1,4 @@
-"""Who makes vectors, chosen once for all agents that want the same, and chosen again when nobody could."""
+"""Embedders, chosen once for all agents with the same settings, and again after none could be had."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ CHOOSE_AGAIN_S = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Who makes vectors, None for words alone, and why not others."""
+    """The embedder, None for words alone, and why others were passed over."""
 
     embedder: Embedder | None
     notes: tuple[str, ...] = ()
 
     @property
     def fingerprint(self) -> str | None:
-        """What vectors depend on, beside their length."""
+        """The identity of vectors without their length."""
         return None if self.embedder is None else self.embedder.id.maker
 
 
@@ -79,7 +79,7 @@ class Embedders:
         return found.result()
 
     async def get(self, settings: IndexSettings) -> Chosen:
-        """Return who makes vectors; nobody, with the reason, when choosing fails. It may be cancelled."""
+        """Return the embedder; none, with the reason, when choosing fails. It may be cancelled."""
         key = settings.embeddings_key
         known = self.known(settings)
         stale = time.monotonic() - self._chosen_at.get(key, float("-inf")) > CHOOSE_AGAIN_S

@@ -1,4 +1,4 @@
-"""The one thread in which engines and catalogs are used: what somebody waits for goes before what can wait."""
+"""The thread in which engines and catalogs are used: searches go before background work."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Urgency(IntEnum):
-    """Who goes first."""
+    """The priority of a task."""
 
     SEARCH = 0
     WORK = 1

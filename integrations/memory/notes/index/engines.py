@@ -35,7 +35,7 @@ class Engines:
 
     @property
     def fingerprint(self) -> str:
-        """What an index depends on, beside who makes its vectors."""
+        """The settings that an index depends on, apart from its embedder."""
         wanted = self._settings
         places = "|".join(str(self._section(name).get("url") or "") for name in (wanted.keywords, wanted.vectors))
         rules = f"{FORMAT}|{CUT_VERSION}"

@@ -39,7 +39,7 @@ PROBLEMS_LIMIT = 5
 
 @dataclass(slots=True)
 class Progress:
-    """How far it is: files that are to be read, and those that were; what was amiss."""
+    """Progress: files to read, files read, and problems."""
 
     total: int = 0
     done: int = 0
@@ -47,7 +47,7 @@ class Progress:
 
 
 class Pace:
-    """How many passages fit into a batch, learned from those before.
+    """The size of a batch of passages, learned from earlier batches.
 
     An engine takes some time for each batch and some for each passage in it. Where the first is so long that small
     batches would take nothing but that, they are made larger until they are worth it.
@@ -81,7 +81,7 @@ class Pace:
 
 
 class Hurry(Pace):
-    """Batches as large as may be, whatever they take."""
+    """Use batches of the largest size, however long they take."""
 
     def __init__(self) -> None:
         super().__init__()

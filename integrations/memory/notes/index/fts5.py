@@ -1,4 +1,4 @@
-"""Words in SQLite's own full-text index. It gets words that are cut already and keeps no text beside them."""
+"""The keyword engine in SQLite's full-text index. It is given tokenised words and stores no other text."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class Fts5Index:
         return sorted(scored, key=lambda each: (-each[1], each[0]))
 
     def _common(self) -> CommonTerms:
-        """Return the words that are common, learnt anew when a good part of the index has changed."""
+        """Return the common words, recomputed when a large part of the index has changed."""
         if self._changed > self._learnt.count * LEARN_AGAIN:
             with self._file.reading() as connection:
                 (count,) = connection.execute("SELECT count(*) FROM passages").fetchone()

@@ -56,7 +56,7 @@ class Embedded(msgspec.Struct):
 
 
 class IndexVersion:
-    """One version of an index; everything blocks, and is called in the thread of the engines.
+    """One version of an index; all methods block and run in the engine thread.
 
     Args:
         directory: Where its files are; created if it does not exist.

@@ -1,4 +1,4 @@
-"""What a file is once it was read: its passages with all that is stored of them, and a stamp by which changes show."""
+"""A file as it is indexed: its passages with their stored fields, and a stamp that reveals changes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """A file that is there.
+    """An existing file.
 
     Attributes:
         path: As in results.
@@ -67,7 +67,7 @@ class IndexedChunk:
 
 
 class Outline(NamedTuple):
-    """What a passage is ranked by."""
+    """The fields that a passage is ranked by."""
 
     id: int
     path: str
@@ -84,7 +84,7 @@ _KINDS_OF_OUTLINE = (int, str, str | None, str)
 
 @dataclass(frozen=True, slots=True)
 class ReadFile:
-    """A file that was read.
+    """A file after reading.
 
     Attributes:
         present: The file; its stamp is that of what was read.

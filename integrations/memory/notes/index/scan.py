@@ -39,7 +39,7 @@ _UNREADABLE = (OSError, HubError)
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What is there.
+    """The files that exist.
 
     Attributes:
         files: By path.

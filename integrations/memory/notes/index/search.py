@@ -1,4 +1,4 @@
-"""One search: takes the question apart, asks both engines within the filters, and ranks what they found."""
+"""One search: parses the question, asks both engines within the filters, and ranks the results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LATEST_SCORE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question, taken apart.
+    """A parsed question.
 
     Attributes:
         text: The question without its dates.
@@ -53,7 +53,7 @@ class Asked:
 
 @dataclass(slots=True)
 class SearchResult:
-    """What a search brought: the passages, the engines that were asked, and why others were not."""
+    """The result of a search: the passages, the engines used, and why others were not."""
 
     hits: list[Hit] = field(default_factory=list)
     engines: list[str] = field(default_factory=list)
@@ -78,7 +78,7 @@ def rules_of(settings: Mapping[str, Any]) -> RankingRules:
 
 
 class Search:
-    """One search in one version of an index; every method blocks, and is called in the thread of the engines.
+    """One search in one version of an index; all methods block and run in the engine thread.
 
     Args:
         version: Where.
@@ -153,7 +153,7 @@ class Search:
         self.found.hits = [_hit(rows[each.id], each, asked.words) for each in ranked if each.id in rows]
 
     def _narrow(self) -> None:
-        """Decide what may be looked at, before anything is ranked."""
+        """Decide which passages may be searched, before ranking."""
         asked, catalog = self._asked, self._version.catalog
         self._allowed = catalog.allowed(asked.areas, asked.filters)
         for marks in asked.dates:

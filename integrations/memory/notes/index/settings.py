@@ -1,4 +1,4 @@
-"""The section `memory:` as the worker uses it, read from plain data; what makes an index another one is told apart."""
+"""The section `memory:` as the worker uses it, read from plain data."""
 
 from __future__ import annotations
 

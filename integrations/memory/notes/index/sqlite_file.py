@@ -27,7 +27,7 @@ _NOT_READ = {sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3
 
 
 class SqliteFile:
-    """One connection to one file; called in one thread at a time.
+    """One connection to one file, used by one thread at a time.
 
     Args:
         path: Created if it does not exist.

@@ -1,4 +1,4 @@
-"""How a passage is stored as a row, and read back: a row that is not what was written is damage."""
+"""Stores passages as rows and reads them back; a row that cannot be read back is damage."""
 
 from __future__ import annotations
 

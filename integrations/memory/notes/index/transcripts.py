@@ -24,7 +24,7 @@ _SPEAKERS = {"user": "", "assistant": "Assistant: "}
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What one line of a transcript says.
+    """One line of a transcript.
 
     Attributes:
         line: From 1.
@@ -47,7 +47,7 @@ class Said:
 
 @dataclass(slots=True)
 class Conversation:
-    """What was said in a conversation, by line.
+    """The messages of a conversation, by line.
 
     Attributes:
         session: Its key.

@@ -26,7 +26,7 @@ KEPT_AT_ONCE = 128
 
 @dataclass(slots=True)
 class Tally:
-    """What was done: passages embedded, and the requests that took."""
+    """The work done: passages embedded, and the requests for them."""
 
     embedded: int = 0
     requests: int = 0

@@ -1,4 +1,4 @@
-"""Who makes vectors: the first of the chain that can, and a sentence for each that was passed over.
+"""Chooses the embedding provider: the first usable one of the chain, with a reason for each that was passed over.
 
 A server of one's own (`base_url`) without `model` is asked which it has: its only one, or the first whose name says
 that it is for embeddings; what was found is kept, so that a server that is away does not change the choice. With
@@ -108,7 +108,7 @@ async def choose(
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """A provider that can be had, and whether it refused its key before."""
+    """A usable provider, and whether it refused its key before."""
 
     provider: Provider
     refusal: EmbeddingRefusal
@@ -321,13 +321,13 @@ class _Choice:
 
 
 def _owner_of(model: str | None) -> str | None:
-    """Return the provider whose models are called like this; None when it is nobody's in particular."""
+    """Return the provider that a model's name belongs to; None when it is not specific."""
     name = (model or "").lower()
     return next((owner for start, owner in _OWNERS.items() if name.startswith(start)), None)
 
 
 def _owner_of_key(key: str) -> str:
-    """Return whose keys look like this; those that look like nobody's are taken for OpenAI's."""
+    """Return the provider whose keys have this form; OpenAI when the form is unknown."""
     return next((owner for start, owner in _KEY_OWNERS.items() if key.startswith(start)), "openai")
 
 

@@ -1,4 +1,4 @@
-"""What making vectors took and cost, by day, provider and model."""
+"""Usage and cost of embeddings, by day, provider and model."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ class CachingEmbedder:
 
 @dataclass(slots=True)
 class _Work:
-    """One call of `documents`: what is wanted, what there is, what it took."""
+    """One call of `documents`: the texts, the vectors so far, and the cost."""
 
     wanted: Sequence[str]
     vectors: dict[str, Vector] = field(default_factory=dict)
@@ -205,7 +205,7 @@ class _Work:
 
     @property
     def missing(self) -> list[str]:
-        """What has no vector yet."""
+        """Texts without a vector."""
         return [text for text in self.wanted if text not in self.vectors]
 
 

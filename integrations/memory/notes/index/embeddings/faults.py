@@ -1,4 +1,4 @@
-"""What a server's refusal means, in any of the shapes in use, and the sentence that people get. Pure."""
+"""Reads a server's refusal in any of the formats in use, and words it for people. Pure."""
 
 from __future__ import annotations
 

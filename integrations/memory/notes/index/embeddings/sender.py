@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long a passing failure is waited out.
+    """How long to retry after temporary failures.
 
     Attributes:
         tries: Of one request, in all.
@@ -49,7 +49,7 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What came of one group.
+    """The result of one group.
 
     Attributes:
         places: Of the texts, in the order of `vectors`.

@@ -1,4 +1,4 @@
-"""The database beside the indexes: vectors and costs; disposable, shared by all agents, without any text."""
+"""The cache database: vectors and costs; disposable, shared by all agents, without any text."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _PARTS = ("", "-wal", "-shm")
 
 
 class Store:
-    """Opens the database, begins it anew when it is damaged, and runs functions on it in threads, one at a time.
+    """Opens the database, recreates it when it is damaged, and runs functions on it in threads, one at a time.
 
     Args:
         path: Of the database; it and its directory are made when they are missing.
