@@ -104,8 +104,8 @@ class NotesMemory:
         self._conversations: Conversations | None = None
         self._attendant: SearchObserver | None = None
         self._tasks = tasks or TaskOwner("memory")
-        self._file_workers = FileWorkers(root_of, history_of, now, self._changed)
-        self.notebook: Notebook = NotesNotebook(self._file_workers, self._sources, zone)
+        self._workers = FileWorkers(root_of, history_of, now, self._changed)
+        self.notebook: Notebook = NotesNotebook(self._workers, self._sources, zone)
 
     def set_observer(self, attendant: SearchObserver) -> None:
         """Let somebody know of searches, and of the end."""
@@ -160,7 +160,7 @@ class NotesMemory:
                     texts(worker, sources, areas), terms, filters, self._today(), wanted, limit_s=limit_s
                 )
 
-            hits, is_whole = await self._file_workers.look(agent_id, read)
+            hits, is_whole = await self._workers.look(agent_id, read)
             if not is_whole:
                 why = f"{f'{why}; ' if why else ''}there are more files than could be read in time: the newest were"
             return SearchAnswer(hits, (FILES_ENGINE,), round((time.monotonic() - began) * 1_000, 1), why)
@@ -199,7 +199,7 @@ class NotesMemory:
                 raise no_such_file(path)
             return worker.files.root.read_text(path, FILE_LIMIT_BYTES, errors="replace"), True
 
-        text, trusted = await self._file_workers.look(agent_id, read)
+        text, trusted = await self._workers.look(agent_id, read)
         front = front_matter(text)[0]
         last = start + lines - 1
         # An entry is never shown without its last line, which says where it came from.
@@ -222,7 +222,7 @@ class NotesMemory:
         if len(entry.text) > ENTRY_LIMIT:
             raise InvalidRequest(f"that is longer than {ENTRY_LIMIT} characters; remember what matters of it")
         replaced = terms_of(entry.replaces or "", self._today())
-        return await self._file_workers.change(agent_id, Remembering(entry, scope, replaced, self._zone()).do)
+        return await self._workers.change(agent_id, Remembering(entry, scope, replaced, self._zone()).do)
 
     async def forget(self, what: Forget, *, agent_id: str, scope: MemoryScope, dry_run: bool = False) -> list[Hit]:
         """Remove the entries that match, from files, history, index and cache, and return what was removed.
@@ -246,8 +246,8 @@ class NotesMemory:
         spoken = await self._spoken(agent_id, what)
         work = Deletion(agent_id, what, terms, scope, spoken)
         if dry_run:
-            return (await self._file_workers.look(agent_id, work.find)).hits
-        gone = await self._file_workers.change(agent_id, work.do)
+            return (await self._workers.look(agent_id, work.find)).hits
+        gone = await self._workers.change(agent_id, work.do)
         if gone.paths:
             await self._drop(agent_id, gone, spoken)
         return gone.hits
@@ -274,7 +274,7 @@ class NotesMemory:
         if pairs is not None:
             is_seen = self._sight(agent_id, areas)
             return [each for each in pairs if is_seen(each[0].path) and is_seen(each[1].path)]
-        return await self._file_workers.look(
+        return await self._workers.look(
             agent_id, lambda worker: grep.similar(texts(worker, (), areas), threshold, limit)
         )
 
@@ -284,13 +284,13 @@ class NotesMemory:
         Raises:
             Unavailable: The worker cannot be had.
         """
-        await self._file_workers.change(agent_id, heal)
+        await self._workers.change(agent_id, heal)
         if self._worker is not None and self._jobs is not None:
             synced = await self._worker.sync(self._jobs(agent_id), None, force=force)
             self._tell(agent_id)
             return synced
         began = time.monotonic()
-        files, count, _ = await self._file_workers.look(agent_id, counted)
+        files, count, _ = await self._workers.look(agent_id, counted)
         return Synced(files, count, 0, 0, round(time.monotonic() - began, 3))
 
     async def verify(self, *, agent_id: str) -> Verified:
@@ -301,7 +301,7 @@ class NotesMemory:
         """
         if self._worker is not None and self._jobs is not None:
             return await self._worker.verify(self._jobs(agent_id))
-        files, count, skipped = await self._file_workers.look(agent_id, counted)
+        files, count, skipped = await self._workers.look(agent_id, counted)
         return Verified(files, count, [f"{path} cannot be read" for path in skipped])
 
     async def status(self, *, agent_id: str) -> dict[str, Any]:
@@ -311,7 +311,7 @@ class NotesMemory:
             return await worker.status(job)
 
         index, why = await self._asked(agent_id, ask)
-        own = await self._file_workers.look(agent_id, lambda worker: facts(worker, counting=index is None))
+        own = await self._workers.look(agent_id, lambda worker: facts(worker, counting=index is None))
         unknown = None if self._conversations is None else self._conversations.problem(agent_id)
         problems = "; ".join(each for each in (why, unknown) if each is not None)
         return {**own, "index": None if index is None else dict(index), "problem": problems or None}
