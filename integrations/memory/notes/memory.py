@@ -274,9 +274,7 @@ class NotesMemory:
         if pairs is not None:
             is_seen = self._sight(agent_id, areas)
             return [each for each in pairs if is_seen(each[0].path) and is_seen(each[1].path)]
-        return await self._workers.look(
-            agent_id, lambda worker: grep.similar(texts(worker, (), areas), threshold, limit)
-        )
+        return await self._workers.look(agent_id, lambda own: grep.similar(texts(own, (), areas), threshold, limit))
 
     async def sync(self, *, agent_id: str, force: bool = False) -> Synced:
         """Bring the index up to date with the files; `force` builds it anew beside the old one.
