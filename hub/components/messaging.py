@@ -25,6 +25,7 @@ from hub.messaging.media_store import MediaStore, Transcribe
 from hub.messaging.outbound_policy import OutboxSettings
 from hub.messaging.outbox import Outbox
 from hub.messaging.pairing import Pairings
+from hub.messaging.pairing_commands import add_pairing_command
 from hub.messaging.queue import MessageQueue
 from hub.messaging.retention import prune_daily
 from hub.messaging.router import Router
@@ -85,6 +86,7 @@ class MessagingComponent(Component):
         self.pairings = Pairings(
             db, self.outbox, bus=base.bus, clock=base.clock, tasks=base.tasks, language=base.language
         )
+        add_pairing_command(self.commands, self.pairings)
         self.router = Router(
             channels,
             agents.agents,

@@ -33,6 +33,7 @@ from hub.messaging.media_store import MediaStore, Transcribe
 from hub.messaging.outbound_policy import OutboxSettings
 from hub.messaging.outbox import Outbox
 from hub.messaging.pairing import Pairings
+from hub.messaging.pairing_commands import add_pairing_command
 from hub.messaging.queue import MessageQueue
 from hub.messaging.queue_policy import QueueMode, QueuePolicy, QueueSettings
 from hub.messaging.router import Router
@@ -127,6 +128,7 @@ class Post:
             tasks=house.tasks,
             language=lambda: self.settings.language,
         )
+        add_pairing_command(self.commands, self.pairings)
         self.router = router = Router(
             self.channels,
             house.agents,

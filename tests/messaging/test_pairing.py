@@ -17,7 +17,6 @@ from hub.messaging.access import AccessPolicy, DmPolicy, GroupSettings
 from hub.messaging.contract import Address, CommandUsed, Delivery, DeliveryState, OutboundMessage, ReactionChanged
 from hub.messaging.pairing import CODE_LIFE_S, PENDING_LIMIT, REPLIES_LIMIT, WRONG_CODES, PairingState
 from hub.security.login_codes import ALPHABET
-from hub.security.people import CHAT_SCOPES
 from hub.security.rate_limit import TooManyAttempts
 from tests.messaging.post import OWNER, Pigeons, Post
 from tests.servers.openai_server import OpenAIServer
@@ -221,14 +220,24 @@ async def test_only_who_may_pair_decides(post: Post, scopes: Any) -> None:
             await decide("test", code, other)
 
 
-async def test_an_owner_decides_from_chat(post: Post) -> None:
+async def test_an_owner_decides_from_chat_and_nobody_else_nor_in_a_group(post: Post) -> None:
     await post.said("hello", who="666")
+    code = await code_of(post, "666")
 
-    await post.pairings.approve(
-        "test", await code_of(post, "666"), Context(Authority("peer:test:user:7", "me", CHAT_SCOPES, owner=True))
-    )
+    listed = await post.said("/pair")
+    for who, group in (("8", None), ("7", "family"), ("8", "family")):
+        await post.said(f"/pair test {code}", who=who, group=group, mentioned=True)
+    refused = await post.said("hello", who="666")
+    approved = await post.said(f"/pair test {code}")
+    known = await post.said("hello", who="666")
+    revoked = await post.said("/pair revoke test test:user:666")
+    wrong = await post.said("/pair nonsense")
 
-    assert (await post.said("hello", who="666")).accepted
+    assert "test:user:666" in (listed.reply or "")
+    assert (refused.accepted, known.accepted) == (False, True)
+    assert approved.reply == "test:user:666 may write to me now."
+    assert revoked.reply == "test:user:666 is a stranger again."
+    assert "/pair CHANNEL CODE" in (wrong.reply or "")
 
 
 async def test_the_owner_is_told_who_asks_where_they_last_wrote_but_not_the_code(post: Post) -> None:
