@@ -43,6 +43,7 @@ from hub.messaging.waiting import (
     own_run,
     revise,
     set_due,
+    steerable,
 )
 from hub.storage.database import Database
 
@@ -86,6 +87,7 @@ class MessageQueue:
         self._running: dict[str, list[Turn]] = {}
         self._entering: Counter[tuple[str, Conversation]] = Counter()
         self._wakers: dict[str, asyncio.Task[None]] = {}
+        self._early: set[str] | None = set()  # rows of messages that came before `recover`, which holds up their turns
         runner.on_abort(self._clear)
 
     # -- what comes in ---------------------------------------------------------------------------------------------
@@ -114,6 +116,8 @@ class MessageQueue:
         facts = (fresh.row_id, message, fresh.context, "queued", None, session_key, fresh.run_id, fresh.received_ms)
         row = InboxRow(*facts, accepted.part)
         request = turn.request = self._request(turn)
+        if self._early is not None:
+            self._early.add(fresh.row_id)
 
         def write(connection: SqlConnection) -> Receipt | None:
             known = inbox_rows.insert(connection, row)
@@ -175,11 +179,12 @@ class MessageQueue:
         for run_id in recovered.interrupted:
             await self._tell_interrupted(run_id)
         await self._tell_interrupted(None)
-        rows = await self._db.read(inbox_rows.queued)
+        rows = [row for row in await self._db.read(inbox_rows.queued) if row.id not in (self._early or ())]
         overheard = await self._db.read(
             partial(group_history.given_to, run_ids=[row.run_id for row in rows if row.run_id is not None])
         )
         begun, waiting = taken_up(rows, {*recovered.heard, *recovered.completed}, overheard)
+        early, self._waiting, self._early = self._waiting, {}, None
         for turn in begun:
             self._start(turn)
         for session_key, each in waiting:
@@ -188,6 +193,8 @@ class MessageQueue:
             else:
                 self._waiting.setdefault(session_key, []).append(each)
             self._typing.show(each.message.address)
+        for session_key, later in early.items():
+            self._waiting.setdefault(session_key, []).extend(later)
         for session_key in list(self._waiting):
             self._pump(session_key)
         return len(rows)
@@ -242,7 +249,7 @@ class MessageQueue:
     def _pump(self, session_key: str) -> None:
         """Begin the next turn of a session unless one goes on."""
         waiting = self._waiting.get(session_key)
-        if not waiting or self._running.get(session_key) or self._tasks.closed:
+        if not waiting or self._running.get(session_key) or self._tasks.closed or self._early is not None:
             return
         now = self._clock.monotonic()
         found = next_turn(waiting, partial(self._rules, session_key), now)
@@ -269,7 +276,7 @@ class MessageQueue:
         self._outbox.notify(turn.address)
 
     def _request(self, turn: Turn) -> RunRequest:
-        return self._requests.of(turn, Steering(partial(self._is_steered, turn), partial(self._steer, turn)))
+        return self._requests.of(turn, Steering(lambda: bool(self._steerable(turn)), partial(self._steer, turn)))
 
     async def _join(self, turn: Turn) -> bool:
         """Write which messages a turn answers; return whether it is to run."""
@@ -343,17 +350,9 @@ class MessageQueue:
 
     def _steerable(self, turn: Turn) -> list[WaitingMessage]:
         """Return what waits and may be heard by a running turn: of its conversation, under its own rights."""
-        address, authority = turn.address, turn.first.context.authority
-        return [
-            each
-            for each in self._kept(turn.session_key, conversation_of(address))
-            if not each.steered
-            and each.context.authority == authority
-            and self._policy(turn.session_key, address, each.message).mode in STEERING
-        ]
-
-    def _is_steered(self, turn: Turn) -> bool:
-        return bool(self._steerable(turn))
+        key, address = turn.session_key, turn.address
+        found = steerable(self._waiting.get(key, ()), turn.first)
+        return [each for each in found if self._policy(key, address, each.message).mode in STEERING]
 
     async def _steer(self, turn: Turn) -> Sequence[SteeredMessage]:
         """Return the messages that a running turn is to hear, and let it answer them."""

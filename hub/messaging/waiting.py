@@ -130,6 +130,18 @@ def revise(each: WaitingMessage, event: InboundEvent) -> InboundMessage | None:
     return replace(message, text=event.text if isinstance(event, MessageEdited) else "")
 
 
+def steerable(waiting: Iterable[WaitingMessage], heard: WaitingMessage) -> list[WaitingMessage]:
+    """Return what a turn over `heard` may hear while it runs: of its conversation, and with the rights that it has."""
+    conversation = conversation_of(heard.message.address)
+    return [
+        each
+        for each in waiting
+        if conversation_of(each.message.address) == conversation
+        and each.context.authority == heard.context.authority
+        and not (each.dropped or each.steered)
+    ]
+
+
 def next_turn(waiting: Sequence[WaitingMessage], rules: Callable[[Address], TurnRules], now: float) -> NextTurn | None:
     """Return what is answered next, of the conversation that has waited longest; None while all of it is to wait.
 

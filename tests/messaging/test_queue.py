@@ -376,6 +376,33 @@ async def test_what_waits_survives_a_crash_with_rights_and_policy(tmp_path: Path
     await after.close()
 
 
+async def test_what_arrives_before_the_rest_is_taken_up_is_answered_after_it(
+    tmp_path: Path, openai_server: OpenAIServer
+) -> None:
+    openai_server.queue([{"hold": "never"}])
+    before = Post(tmp_path / "home", openai_server.base_url)
+    await before.open()
+    await before.said("hello", "m1")
+    await openai_server.until_arrived()
+    await before.close()
+    openai_server.reset()
+    openai_server.queue("first", "second")
+
+    after = Post(tmp_path / "home", openai_server.base_url, before.pigeons)
+    await after.house.open()
+    await after.channels.add(after.pigeons, OPEN)
+    early = asyncio.gather(*(after.said(f"early {number}") for number in range(2)))
+    again = await after.inbox.recover()
+    await early
+    await after.outbox.open()
+    await after.until(lambda: len(after.pigeons.texts()) == 3)
+
+    assert again == 1
+    assert after.pigeons.texts() == ["first", "second", "ok"]
+    assert len(openai_server.requests()) == 3
+    await after.close()
+
+
 async def test_a_turn_over_several_messages_that_was_cut_off_tells_its_sender_once(
     tmp_path: Path, openai_server: OpenAIServer
 ) -> None:
