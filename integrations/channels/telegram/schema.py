@@ -59,6 +59,16 @@ def _sender(value: Any) -> str:
     )
 
 
+def _groups(groups: dict[str, Any]) -> dict[str, Any]:
+    for name, group in groups.items():
+        for index, sender in enumerate(group.get("allow_from", ())):
+            try:
+                _sender(sender)
+            except Invalid as error:
+                raise Invalid(error.msg, path=[name, "allow_from", index]) from None
+    return groups
+
+
 ACCOUNT_SCHEMA = Schema(
     {
         **ACCESS_KEYS,
@@ -70,6 +80,10 @@ ACCOUNT_SCHEMA = Schema(
         Optional("allow_from", default=list, description="Numbers of further people who may write."): (
             ensure_list(_sender)
         ),
+        Optional("group_allow_from", default=list, description="Numbers of those who are answered in groups."): (
+            ensure_list(_sender)
+        ),
+        Optional("groups", default=dict, description="Groups by their number."): All(ACCESS_KEYS["groups"], _groups),
         Optional("webhook", description="Let Telegram deliver to this hub instead of asking it."): {
             Required(
                 "url", description="The https address of this hub's /telegram/<account>, as Telegram reaches it."

@@ -46,6 +46,17 @@ def test_a_person_who_is_no_number_is_an_error(wrong: str) -> None:
         entry(allow_from=[wrong])
 
 
+def test_in_groups_too_only_numbers_are_trusted() -> None:
+    person = "telegram:user:123"
+
+    found = entry(group_allow_from=[123], groups={"-100123": {"allow_from": [person]}})
+
+    assert (found["group_allow_from"], found["groups"]["-100123"]["allow_from"]) == ([person], [person])
+    for wrong in ({"group_allow_from": ["@ada"]}, {"groups": {"-100123": {"allow_from": ["telegram:user:ada"]}}}):
+        with pytest.raises(SchemaError, match="expected the number of a Telegram account"):
+            entry(**wrong)
+
+
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
