@@ -15,9 +15,12 @@ from hub.components.component import Component
 from hub.components.foundation import Foundation
 from hub.core.stages import Stage
 from hub.gateway.calls.contract import Method
+from hub.gateway.methods.commands import CommandMethods
 from hub.gateway.methods.outbox import OutboxMethods
 from hub.messaging.approval_messages import ApprovalMessages
 from hub.messaging.channels import ChannelRegistry
+from hub.messaging.command_buttons import CommandButtons
+from hub.messaging.command_publisher import CommandPublisher
 from hub.messaging.cursors import Cursors
 from hub.messaging.decide import MessagingSettings
 from hub.messaging.inbox import Inbox
@@ -31,6 +34,7 @@ from hub.messaging.retention import prune_daily
 from hub.messaging.router import Router
 from hub.models.registry import ModelRegistry
 from hub.models.transcription import CanTranscribe
+from hub.security.hub_token import hub_token
 from hub.security.people import People
 from hub.sessions.store import SessionStore
 from hub.storage.database import Database
@@ -82,7 +86,8 @@ class MessagingComponent(Component):
         )
         addresses = Addresses(db, people, channels)
         self._outbox_methods = OutboxMethods(self.outbox, addresses, agents.agents, agents.workspaces)
-        ApprovalMessages(engines.approvals, db, self.outbox, base.bus, base.language)
+        buttons = CommandButtons(hub_token(base.home.path), channels)
+        ApprovalMessages(engines.approvals, db, self.outbox, base.bus, base.language, buttons)
         self.pairings = Pairings(
             db, self.outbox, bus=base.bus, clock=base.clock, tasks=base.tasks, language=base.language
         )
@@ -93,22 +98,26 @@ class MessagingComponent(Component):
             people,
             lambda: self._settings,
             models=models,
+            buttons=buttons,
             paired=self.pairings.paired,
             session=sessions.get,
         )
+        self._publisher = CommandPublisher(self.commands, channels, base.bus, base.tasks)
         self._media = MediaStore(
             channels, agents.workspaces, base.clock, lambda: self._settings.media, lambda: self._transcribe(models)
         )
         queue = self._queue = MessageQueue(
             db, self.router, agents.runner, self.outbox, self._media, clock=base.clock, tasks=agents.tasks
         )
-        self.inbox = Inbox(db, self.router, queue, self.commands, self.outbox, bus=base.bus, clock=base.clock)
+        self.inbox = Inbox(
+            db, self.router, queue, self.commands, self.outbox, buttons=buttons, bus=base.bus, clock=base.clock
+        )
         self.inbox.offer_pairing_with(self.pairings.offer)
         channels.connect(self.inbox.receive, Cursors(db))
 
     def methods(self) -> Iterable[Method]:
-        """Return the methods about sending."""
-        return self._outbox_methods.methods()
+        """Return the methods about sending and about commands."""
+        return [*self._outbox_methods.methods(), *CommandMethods(self.commands).methods()]
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage that takes up what the last stop left unanswered."""
@@ -153,4 +162,5 @@ class MessagingComponent(Component):
         self._queue.close()
         if not await self._runs.drain(timeout_s=DRAIN_LIMIT_S):
             await self._runs.cancel_all(timeout_s=CANCEL_LIMIT_S)
+        self._publisher.close()
         await self.outbox.close()

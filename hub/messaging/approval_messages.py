@@ -11,6 +11,8 @@ from collections.abc import Callable
 
 from hub.core.errors import HubError
 from hub.core.events import Event, EventBus
+from hub.messaging.command_buttons import CommandButtons
+from hub.messaging.commands import CommandReply
 from hub.messaging.owner_place import owner_place
 from hub.messaging.seams import ReplyOutbox
 from hub.messaging.texts import say
@@ -32,15 +34,23 @@ class ApprovalMessages:
         db: The hub database, where the inbox keeps who wrote from where.
         outbox: Sends.
         language: The language of the home.
+        buttons: Makes the buttons to answer with.
     """
 
     def __init__(
-        self, approvals: Approvals, db: Database, outbox: ReplyOutbox, bus: EventBus, language: Callable[[], str]
+        self,
+        approvals: Approvals,
+        db: Database,
+        outbox: ReplyOutbox,
+        bus: EventBus,
+        language: Callable[[], str],
+        buttons: CommandButtons,
     ) -> None:
         self._approvals = approvals
         self._db = db
         self._outbox = outbox
         self._language = language
+        self._buttons = buttons
         self._unlisten = bus.listen(EVENT_APPROVAL_REQUESTED, self._requested)
 
     def close(self) -> None:
@@ -52,9 +62,12 @@ class ApprovalMessages:
         place = await owner_place(self._db, event.data["session_key"])
         if approval is None or place is None:
             return
-        text = question(approval, self._language())
+        language = self._language()
+        text = question(approval, language)
+        menu = tuple((say(f"approval.{word}", language), f"/{word} {approval.code}") for word in ("approve", "deny"))
+        message = self._buttons.message(place.address, CommandReply(text, menu), plain=text)
         try:
-            await self._outbox.send(place.address, text, event.context, session_key=place.session_key)
+            await self._outbox.send(place.address, message, event.context, session_key=place.session_key)
         except HubError as error:
             _log.warning("the question about %s could not be sent: %s", approval.title, error.message)
 

@@ -96,6 +96,7 @@ class ChatCommand(Struct, frozen=True):
         choices: What its first argument can be.
         accepted: What it can be beside that.
         required: Whether it needs an argument: without one, it answers with its choices.
+        listed: Whether it is in lists of commands.
         help: Line of help of a command that an integration brings, by language or the same in all.
     """
 
@@ -110,6 +111,7 @@ class ChatCommand(Struct, frozen=True):
     choices: tuple[str, ...] = ()
     accepted: tuple[str, ...] = ()
     required: bool = False
+    listed: bool = True
     help: str | Mapping[str, str] = ""
 
     @property
@@ -224,7 +226,7 @@ class Commands:
         lines = [say("help.title", language)]
         category = None
         for command in self.all():
-            if _refusal(command, call) is not None:
+            if not command.listed or _refusal(command, call) is not None:
                 continue
             if command.category is not category:
                 category = command.category

@@ -12,7 +12,7 @@ from hub.core.context import Context
 from hub.core.errors import NotFound
 from hub.messaging.access import AccessPolicy, Activation, GroupSettings, authorize
 from hub.messaging.commands import CommandCall
-from hub.messaging.contract import ChatType, ClientMessage, CommandUsed, Inbound, InboundMessage
+from hub.messaging.contract import Address, ButtonPressed, ChatType, ClientMessage, CommandUsed, Inbound, InboundMessage
 from hub.messaging.queue_policy import QueueSettings
 from hub.messaging.reading import read_message
 from hub.messaging.routing import AgentRoute, Binding, Bindings, DmScope, MatchedBy, session_key_for
@@ -70,6 +70,10 @@ def _nothing_chosen(session_key: str) -> None:
     """Default callable: nothing is chosen for a session."""
 
 
+def _no_command(address: Address, value: str) -> None:
+    """Default callable: no button stands for a command."""
+
+
 class Facts(Struct, frozen=True):
     """The facts that a decision depends on besides the message.
 
@@ -77,6 +81,7 @@ class Facts(Struct, frozen=True):
         knows_model: Whether there is a model of this name.
         paired: Identities that are paired with the account.
         activation: Returns the activation that was chosen for a session, or None.
+        pressed: Returns the command that a pressed button stands for, or None.
     """
 
     policy: AccessPolicy
@@ -86,6 +91,7 @@ class Facts(Struct, frozen=True):
     knows_model: Callable[[str], bool] = _knows_none
     paired: frozenset[str] = frozenset()
     activation: Callable[[str], str | None] = _nothing_chosen
+    pressed: Callable[[Address, str], str | None] = _no_command
 
 
 class Accept(Struct, frozen=True):
@@ -148,7 +154,7 @@ def decide(inbound: Inbound, context: Context, facts: Facts) -> Decision:
         InvalidRequest, NotFound: A client of the gateway named a session or agent that cannot be.
     """
     settings = facts.settings
-    message = _as_message(inbound)
+    message = _as_message(inbound, facts)
     verdict = authorize(message or inbound, context.authority, facts.policy, facts.people, facts.paired)
     if verdict.authority is None:
         return Refuse(verdict.reason, may_pair=verdict.may_pair and message is not None)
@@ -201,13 +207,18 @@ def activation_of(group: GroupSettings, session_key: str, facts: Facts) -> Activ
     return Activation(chosen) if chosen in tuple(Activation) else group.activation or Activation.MENTION
 
 
-def _as_message(inbound: Inbound) -> InboundMessage | None:
-    if isinstance(inbound, InboundMessage):
-        return inbound
-    if isinstance(inbound, CommandUsed):
-        text = f"/{inbound.name} {inbound.arguments}".strip()
-        return InboundMessage(inbound.address, inbound.event_id, inbound.sender, text, mentioned=True)
-    return None
+def _as_message(inbound: Inbound, facts: Facts) -> InboundMessage | None:
+    text: str | None = None
+    match inbound:
+        case InboundMessage():
+            return inbound
+        case CommandUsed():
+            text = f"/{inbound.name} {inbound.arguments}".strip()
+        case ButtonPressed():
+            text = facts.pressed(inbound.address, inbound.value)
+    if text is None:
+        return None
+    return InboundMessage(inbound.address, inbound.event_id, inbound.sender, text, mentioned=True)
 
 
 def _is_owner(message: InboundMessage, context: Context, facts: Facts) -> bool:

@@ -99,7 +99,7 @@ class HubCommands:
             ChatCommand("restart", self._restart, management, owner_only=True, where=here),
             ChatCommand("debug", self._debug, management, owner_only=True, where=here),
             *(
-                ChatCommand(name, self._not_yet, category, people_only=True, arguments=arguments)
+                ChatCommand(name, self._not_yet, category, people_only=True, arguments=arguments, listed=False)
                 for name, (category, arguments) in NOT_YET.items()
             ),
         )

@@ -14,7 +14,8 @@ from hub.core.events import EventBus
 from hub.core.ids import new_id
 from hub.core.sql import SqlConnection
 from hub.messaging import group_history, inbox_rows
-from hub.messaging.commands import CommandCall, Commands
+from hub.messaging.command_buttons import CommandButtons
+from hub.messaging.commands import CommandCall, CommandReply, Commands
 from hub.messaging.contract import ClientMessage, Inbound, InboundEvent, InboundMessage, Receipt
 from hub.messaging.decide import Accept, Notice, Overheard, Refuse
 from hub.messaging.inbox_rows import InboxRow
@@ -42,6 +43,7 @@ class Inbox:
         router: Decides.
         queue: Sees to it that accepted messages are answered.
         commands: Answers slash commands.
+        buttons: Makes buttons of what a command offers.
     """
 
     def __init__(
@@ -52,10 +54,12 @@ class Inbox:
         commands: Commands,
         outbox: ReplyOutbox,
         *,
+        buttons: CommandButtons,
         bus: EventBus,
         clock: Clock,
     ) -> None:
         self._db = db
+        self._buttons = buttons
         self._router = router
         self._queue = queue
         self._commands = commands
@@ -137,9 +141,10 @@ class Inbox:
         if not receipt.duplicate:
             self._tell_received(accepted, receipt.inbox_id)
             if accepted.at_once is not None:
-                reply = (await self._commands.run(accepted.at_once)).as_text()
-                await self._outbox.send(message.address, reply, context, session_key=accepted.session_key)
-                return replace(receipt, reply=reply)
+                reply = await self._commands.run(accepted.at_once)
+                content = self._buttons.message(message.address, reply)
+                await self._outbox.send(message.address, content, context, session_key=accepted.session_key)
+                return replace(receipt, reply=reply.as_text())
         return receipt
 
     async def _command(self, call: CommandCall, context: Context) -> Receipt:
@@ -149,7 +154,7 @@ class Inbox:
             return opened
         reply = await self._commands.run(call)
         if reply.message is None:
-            return await self._answer(call, opened, reply.as_text())
+            return await self._answer(call, opened, reply)
         rest = replace(call.message, text=reply.message, message_id=f"{call.message.message_id}+")
         receipt = await self.receive(rest, context)
         await self._db.write(lambda connection: inbox_rows.close(connection, opened.inbox_id, "command"))
@@ -158,7 +163,7 @@ class Inbox:
     async def _at_once(self, accepted: Accept, answer: Answer) -> Receipt:
         """Answer without a run, by something that answers instead of an agent."""
         opened = await self._open(accepted)
-        return opened if opened.duplicate else await self._answer(accepted, opened, await answer())
+        return opened if opened.duplicate else await self._answer(accepted, opened, CommandReply(await answer()))
 
     async def _open(self, accepted: Accept | CommandCall) -> Receipt:
         """Keep a message that is answered at once, and say that it came."""
@@ -170,16 +175,17 @@ class Inbox:
             self._tell_received(accepted, inbox_id)
         return known or Receipt(inbox_id, accepted=True, session_key=session_key)
 
-    async def _answer(self, accepted: Accept | CommandCall, opened: Receipt, reply: str) -> Receipt:
+    async def _answer(self, accepted: Accept | CommandCall, opened: Receipt, reply: CommandReply) -> Receipt:
         address, context, session_key = accepted.message.address, accepted.context, accepted.session_key
+        content = self._buttons.message(address, reply)
 
         def write(connection: SqlConnection) -> None:
             inbox_rows.close(connection, opened.inbox_id, "command")
-            self._outbox.insert(connection, address, reply, caused_by=context.id, session_key=session_key)
+            self._outbox.insert(connection, address, content, caused_by=context.id, session_key=session_key)
 
         await self._db.write(write)
         self._outbox.notify(address)
-        return replace(opened, reply=reply)
+        return replace(opened, reply=reply.as_text())
 
     async def _note(self, inbound: Inbound, context: Context) -> Receipt:
         """Publish an event at least once: after a crash, it is published at the next start."""

@@ -9,6 +9,7 @@ from hub.agent.agents import Agents
 from hub.core.context import Context
 from hub.messaging.access import AccessPolicy, GroupSettings, authorize
 from hub.messaging.channels import ChannelRegistry
+from hub.messaging.command_buttons import CommandButtons
 from hub.messaging.contract import Address, Inbound, InboundMessage
 from hub.messaging.decide import Decision, Facts, MessagingSettings, activation_of, agents_for, decide
 from hub.messaging.routing import session_key_for
@@ -35,6 +36,7 @@ class Router:
         models: Know whether a model that a message names exists.
         paired: Returns the identities that are paired with the account of an address.
         session: Returns a session by its key; what was chosen for it comes before what is configured.
+        buttons: Know which command a pressed button stands for.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class Router:
         settings: Callable[[], MessagingSettings],
         *,
         models: ModelRegistry,
+        buttons: CommandButtons,
         paired: Callable[[Address], frozenset[str]] = _nobody,
         session: Callable[[str], Session | None] = _no_session,
     ) -> None:
@@ -55,6 +58,7 @@ class Router:
         self._models = models
         self._paired = paired
         self._session = session
+        self._buttons = buttons
 
     @property
     def settings(self) -> MessagingSettings:
@@ -114,7 +118,8 @@ class Router:
     def _facts(self, address: Address) -> Facts:
         people, paired = self._people(), self._paired(address)
         policy, settings = self._policy(address), self._settings()
-        return Facts(policy, people, self._agents, settings, self._knows_model, paired, self._activation)
+        pressed = self._buttons.command
+        return Facts(policy, people, self._agents, settings, self._knows_model, paired, self._activation, pressed)
 
     def _policy(self, address: Address) -> AccessPolicy:
         attached = self._channels.get(address.channel, address.account)

@@ -56,7 +56,7 @@ def command_tables(commands: list[ChatCommand]) -> str:
 def _for(command: ChatCommand) -> str:
     who = "owner" if command.owner_only else "people of this home" if command.people_only else "everybody"
     where = {CommandPlace.DIRECT: ", in a direct chat", CommandPlace.GROUP: ", in a group"}.get(command.where, "")
-    return who + where
+    return who + where + ("" if command.listed else "; does not work yet")
 
 
 def renewed(page: Path, text: str) -> str:

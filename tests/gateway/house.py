@@ -17,6 +17,7 @@ from hub.components.automation import automation_methods
 from hub.components.clients import ClientDependencies, ClientsComponent
 from hub.config.store import ConfigStore, ReloadResult
 from hub.core.lanes import Lanes
+from hub.core.secret import Secret
 from hub.core.services import ServiceRegistry
 from hub.core.states import StateMachine
 from hub.gateway.calls.settings import HttpSettings
@@ -38,6 +39,7 @@ from hub.gateway.push.events import HubEvents
 from hub.memory.registry import MemoryRegistry
 from hub.messaging.access import AccessPolicy
 from hub.messaging.channels import ChannelRegistry
+from hub.messaging.command_buttons import CommandButtons
 from hub.messaging.commands import Commands
 from hub.messaging.cursors import Cursors
 from hub.messaging.decide import MediaSettings, MessagingSettings
@@ -156,10 +158,15 @@ class FullRig(Rig):
         )
         add_session_commands(commands, needs)
         self.outbox = Outbox(self.db, self.channels, self.bus, self.clock, self.tasks, self.repairs)
-        router = Router(self.channels, self.agents, lambda: people, MessagingSettings, models=self.models)
+        buttons = CommandButtons(Secret("key of buttons"), self.channels)
+        router = Router(
+            self.channels, self.agents, lambda: people, MessagingSettings, models=self.models, buttons=buttons
+        )
         media = MediaStore(self.channels, self.workspaces, self.clock, MediaSettings, lambda: None)
         queue = MessageQueue(self.db, router, self.runner, self.outbox, media, clock=self.clock, tasks=self.tasks)
-        self.inbox = Inbox(self.db, router, queue, commands, self.outbox, bus=self.bus, clock=self.clock)
+        self.inbox = Inbox(
+            self.db, router, queue, commands, self.outbox, buttons=buttons, bus=self.bus, clock=self.clock
+        )
         self.channels.connect(self.inbox.receive, Cursors(self.db))
         self.log = LogTail(self.redactor)
         self.history = HistoryStore(self.home.history_db)

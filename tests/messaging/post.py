@@ -12,8 +12,10 @@ from hub.core.clock import Clock, ManualClock
 from hub.core.context import SCOPES, Authority
 from hub.core.ids import new_id
 from hub.core.repairs import Repairs
+from hub.core.secret import Secret
 from hub.messaging.access import AccessPolicy, DmPolicy
 from hub.messaging.channels import ChannelRegistry
+from hub.messaging.command_buttons import CommandButtons
 from hub.messaging.commands import Commands
 from hub.messaging.contract import (
     Address,
@@ -119,6 +121,7 @@ class Post:
             Repairs(house.bus),
             settings=lambda: self.sending,
         )
+        buttons = self.buttons = CommandButtons(Secret("key of buttons"), self.channels)
         self.pairing_clock = ManualClock()
         self.pairings = Pairings(
             house.db,
@@ -137,6 +140,7 @@ class Post:
             models=house.models,
             paired=self.pairings.paired,
             session=house.sessions.get,
+            buttons=buttons,
         )
         self.transcribe: Transcribe | None = None
         self.media = MediaStore(
@@ -145,7 +149,9 @@ class Post:
         queue = MessageQueue(
             house.db, router, house.runner, self.outbox, self.media, clock=house.clock, tasks=house.tasks
         )
-        self.inbox = Inbox(house.db, router, queue, self.commands, self.outbox, bus=house.bus, clock=house.clock)
+        self.inbox = Inbox(
+            house.db, router, queue, self.commands, self.outbox, buttons=buttons, bus=house.bus, clock=house.clock
+        )
         self.inbox.offer_pairing_with(self.pairings.offer)
         self.channels.connect(self.inbox.receive, Cursors(house.db))
 

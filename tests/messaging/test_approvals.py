@@ -45,7 +45,9 @@ async def desk(post: Post) -> AsyncIterator[Desk]:
     approvals = Approvals(house.db, house.bus, house.clock, house.redactor)
     await approvals.open()
     add_approval_commands(post.commands, approvals)
-    messages = ApprovalMessages(approvals, house.db, post.outbox, house.bus, lambda: post.settings.language)
+    messages = ApprovalMessages(
+        approvals, house.db, post.outbox, house.bus, lambda: post.settings.language, post.buttons
+    )
     yield Desk(post, approvals)
     messages.close()
     await approvals.close()

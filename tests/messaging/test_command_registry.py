@@ -13,6 +13,7 @@ import pytest
 import pytest_asyncio
 
 from hub.core.context import Authority, Context
+from hub.gateway.calls.contract import Caller, MethodCall
 from hub.hub import Hub
 from hub.messaging.commands import ChatCommand, CommandCall, CommandPlace
 from hub.messaging.contract import Address, ChatType, InboundMessage
@@ -228,3 +229,35 @@ async def test_memory_is_searched(home: CommandHome) -> None:
 
     assert "Nothing is remembered" in nothing
     assert "/memory search boiler" in what
+
+
+async def test_clients_are_given_the_same_list(home: CommandHome) -> None:
+    method = home.hub.gateway.methods.get("commands.list")
+    assert method is not None
+
+    listed = (
+        await method.handler(MethodCall("commands.list", {}, Caller(OWNER, "hub", "127.0.0.1", True), Context(OWNER)))
+    )["commands"]
+
+    known = {each["name"]: each for each in listed}
+    assert known.keys() == {command.name for command in home.hub.commands.all() if command.listed}
+    assert known["think"] == {
+        "name": "think",
+        "nativeName": "think",
+        "textAliases": ["/think", "/thinking", "/t"],
+        "description": "choose how much the model thinks before it answers",
+        "category": "options",
+        "source": "native",
+        "scope": "both",
+        "acceptsArgs": True,
+        "args": [
+            {
+                "name": "arguments",
+                "description": "[off|minimal|low|medium|high|default]",
+                "type": "string",
+                "required": False,
+                "choices": ["off", "minimal", "low", "medium", "high", "default"],
+            }
+        ],
+    }
+    assert not known["status"]["acceptsArgs"]

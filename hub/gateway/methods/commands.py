@@ -1,0 +1,45 @@
+"""`commands.list`: the slash commands there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hub.core.schema import Optional, Schema
+from hub.gateway.calls.contract import READ, Method, MethodCall
+from hub.messaging.commands import ChatCommand, Commands
+
+OWNER = "gateway"
+
+
+class CommandMethods:
+    """The method about commands."""
+
+    def __init__(self, commands: Commands) -> None:
+        self._commands = commands
+
+    def methods(self) -> list[Method]:
+        """Return the method."""
+        return [Method("commands.list", self._list, OWNER, Schema({Optional("agentId"): str}), READ)]
+
+    async def _list(self, call: MethodCall) -> Mapping[str, Any]:
+        language = self._commands.language()
+        return {"commands": [_shown(command, language) for command in self._commands.all() if command.listed]}
+
+
+def _shown(command: ChatCommand, language: str) -> dict[str, Any]:
+    written = command.usage.partition(" ")[2]
+    shown: dict[str, Any] = {
+        "name": command.name,
+        "nativeName": command.name,
+        "textAliases": [f"/{name}" for name in (command.name, *command.aliases)],
+        "description": command.about(language),
+        "category": command.category.value,
+        "source": "native",
+        "scope": "both",
+        "acceptsArgs": bool(written),
+    }
+    if written:
+        argument = {"name": "arguments", "description": written, "type": "string", "required": command.required}
+        shown["args"] = [argument | ({"choices": list(command.choices)} if command.choices else {})]
+    return shown
