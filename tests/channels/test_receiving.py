@@ -140,13 +140,13 @@ async def test_a_stranger_reaches_neither_the_model_nor_the_disk(
     await rig.says("let me in", EVE, media=b"a large file" if Can.MEDIA in rig.can else None)
     await rig.says("let me in!", EVE)
     await rig.says("hello", ADA)
-    await hub.until_shown(ANSWER)
+    await hub.until(lambda: ANSWER in rig.shows() and rig.shows(EVE) != [])
 
     assert await hub.turns() == 1
     assert len(openai_server.requests()) == 1
     assert rig.fetches() == 0
-    assert ANSWER not in rig.shows(EVE)
-    assert len(rig.shows(EVE)) <= 1
+    (offered,) = rig.shows(EVE)
+    assert "Give this code to the owner" in offered
 
 
 @rigs_that(Can.GROUPS)

@@ -108,10 +108,9 @@ def test_the_tool_is_called_and_again_after_an_edit(hub: HubProcess) -> None:
 def test_the_channel_answers_the_owner_and_gives_a_stranger_a_code_before_and_after_an_edit(
     hub: HubProcess, port: int
 ) -> None:
-    owner, stranger = say(port, "1 ada good evening"), say(port, "1 eve /status")
-    answered = owner.makefile().readline()
-    offered = stranger.makefile()
+    offered = say(port, "1 eve /status").makefile()
     code = offered.readline()
+    answered = say(port, "1 ada good evening").makefile().readline()
 
     edit(hub, "lines", "channel.py", "writer.write(", 'writer.write(b"> " + ')
     again = say(port, "2 ada hello").makefile().readline()

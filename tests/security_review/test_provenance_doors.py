@@ -240,6 +240,7 @@ NOT_INTO_CONVERSATIONS = {
         *("script.stop", "state.remove", "template.render", "cron.remove", "cron.run", "set-heartbeats"),
         *("logs.tail", "dashboard.link", "config.get", "token.create", "token.list", "token.revoke"),
         *("device.pair.approve", "device.pair.reject", "device.pair.remove", "device.token.revoke"),
+        *("pairing.approve", "pairing.deny", "pairing.revoke"),
         *("sessions.create", "sessions.patch", "sessions.reset", "sessions.trust", "sessions.delete"),
         *("sessions.abort", "chat.abort", "channels.add", "channels.login", "channels.remove"),
     },
