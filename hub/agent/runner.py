@@ -27,11 +27,13 @@ from hub.core.lanes import Lanes
 from hub.core.sql import SqlConnection
 from hub.sessions.transcript_file import FileSync
 from hub.storage.database import Database
+from hub.storage.errors import StorageError
 
 __all__ = ["ActiveRun", "AgentRunner", "Recovered", "RunRequest", "RunResult", "RunStatus"]
 
 _log = logging.getLogger(__name__)
 
+KEEP_RETRY_S = 2.0
 ENDED_KEPT = 1_000
 """Runs that are remembered, without their messages, for those who ask again; of older ones the database knows."""
 
@@ -86,7 +88,7 @@ class AgentRunner:
         """Run once and return the result; errors, limits and aborts are results too.
 
         A run id that is known already is not run again: a caller joins the run that goes on, or gets the result that
-        there was.
+        there was; the end of a message's run that the database did not take (STORAGE) is written then.
 
         Args:
             request: The request.
@@ -104,6 +106,18 @@ class AgentRunner:
                 return known
             task = active.task if active is not None and active.task is not None else self._start(request)
         return await asyncio.shield(task)
+
+    async def run_until_kept(self, request: RunRequest) -> RunResult:
+        """Run once, and write its end until the database takes it: on a full disk, once there is room again."""
+        while True:
+            try:
+                result = await self.run(request)
+            except StorageError as error:
+                _log.debug("run %s: its end waits: %s", request.run_id, error)
+            else:
+                if (result.error or {}).get("code") != "STORAGE":
+                    return result
+            await self._parts.clock.sleep(KEEP_RETRY_S)
 
     def abort(self, run_id: str | None = None, session_key: str | None = None) -> list[str]:
         """Stop a run, or all of a conversation and what waits in it; return the ids of those that are stopped.
@@ -172,13 +186,13 @@ class AgentRunner:
     async def _known(self, request: RunRequest) -> RunResult | None:
         """Return the result of a run that has ended; delivers one that a crash had cut off from its end."""
         run_id = request.run_id
-        if run_id in self._ended:
-            return self._ended[run_id] or self._ended.pop(run_id)
         if (answered := self._undelivered.get(run_id)) is not None:
             await self._db.write(self._runs.ended(request, request.context, answered))
             self._undelivered.pop(run_id, None)
             self._remember(answered)
             return answered
+        if run_id in self._ended:
+            return self._ended[run_id] or self._ended.pop(run_id)
         found = await self._runs.find(run_id)
         return found if isinstance(found, RunResult) else None
 
@@ -307,6 +321,8 @@ class AgentRunner:
             if unsynced:
                 raise
             _log.error("run %s: its end cannot be written into the database: %s", request.run_id, error)
+            if request.kind == "message":
+                self._undelivered[request.run_id] = result
             outcome = RunOutcome.broken("STORAGE", f"The answer could not be kept: {error}")
             return Execution(self._parts, run).result(outcome)
         finally:

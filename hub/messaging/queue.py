@@ -49,8 +49,8 @@ from hub.storage.database import Database
 
 _log = logging.getLogger(__name__)
 
-RETRY_S = 5.0
-"""Wait before a turn is tried again that could not be written."""
+RETRY_S = 2.0
+"""Wait before what could not be written is tried again."""
 MENTIONED_LIMIT = 50
 """Dropped messages that the next turn mentions; older ones it does not."""
 STEERING = (QueueMode.STEER, QueueMode.STEER_BACKLOG)
@@ -270,7 +270,7 @@ class MessageQueue:
         try:
             if not turn.begun and not await self._join(turn):
                 return
-            await self._runner.run(turn.request or self._request(turn))
+            await self._runner.run_until_kept(turn.request or self._request(turn))
         finally:
             self._leave(turn)
         self._outbox.notify(turn.address)
