@@ -81,7 +81,7 @@ class MessageQueue:
         self._outbox = outbox
         self._clock = clock
         self._tasks = tasks
-        self._requests = TurnRequests(router, outbox, media)
+        self._requests = TurnRequests(router, outbox, media, runner.parts)
         self._typing = TypingIndicators(outbox.channels, clock, tasks)
         self._waiting: dict[str, list[WaitingMessage]] = {}
         self._running: dict[str, list[Turn]] = {}

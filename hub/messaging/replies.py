@@ -46,6 +46,7 @@ class ReplyTarget(Struct, frozen=True):
         session_key: Its session.
         context: Of the run.
         message_id: The platform's id of the message that is answered.
+        footer: A line below it.
     """
 
     address: Address
@@ -53,6 +54,7 @@ class ReplyTarget(Struct, frozen=True):
     session_key: str
     context: Context
     message_id: str | None = None
+    footer: str = ""
 
     @property
     def reply_to(self) -> str | None:
@@ -91,6 +93,7 @@ class Replies:
         text = "\n".join(filter(None, [text, *lines]))
         if text and not any(row.source is RowSource.BLOCK for row in rows):
             text = self._prefixed(text, result, target)
+        text = "\n\n".join(filter(None, [text, target.footer]))
         reply_to = parsed.reply_to or (target.message_id if parsed.reply_to_current else target.reply_to)
         shown = next((row for row in rows if row.source is RowSource.PREVIEW), None)
         content: list[NewMessage | NewText] = []

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hub.agent.parts import RunDependencies
 from hub.agent.run_request import RunRequest, RunResult, SteeredMessage, Steering
 from hub.core.context import Context
 from hub.core.sql import SqlConnection
 from hub.messaging import inbox_rows
+from hub.messaging.answer_extras import AnswerExtras
 from hub.messaging.contract import Address, ClientMessage
 from hub.messaging.media_store import MediaStore
 from hub.messaging.replies import Replies, ReplyTarget
@@ -68,13 +70,15 @@ class TurnRequests:
         router: Has the current settings.
         outbox: Has the replies.
         media: Fetches attachments.
+        parts: What runs work with.
     """
 
-    def __init__(self, router: Router, outbox: ReplyOutbox, media: MediaStore) -> None:
+    def __init__(self, router: Router, outbox: ReplyOutbox, media: MediaStore, parts: RunDependencies) -> None:
         self._router = router
         self._outbox = outbox
         self._media = media
         self._replies = Replies(outbox, media.workspaces, lambda: router.settings.language)
+        self._extras = AnswerExtras(parts, outbox, lambda: router.settings.language, router.may_reply)
 
     def of(self, turn: Turn, steering: Steering | None = None) -> RunRequest:
         """Return the run that answers a turn.
@@ -88,6 +92,7 @@ class TurnRequests:
         content = turn_content(turn.messages, gap_ms)
         group = self._router.group_settings(newest.address)
         options = newest.options if isinstance(newest, ClientMessage) else {}
+        self._extras.watch(turn.run_id, turn.session_key, turn.address, options)
 
         async def load() -> Message:
             return turn_content([await self._fetched(each, turn) for each in turn.messages], gap_ms).message
@@ -150,6 +155,7 @@ class TurnRequests:
         def end(connection: SqlConnection, result: RunResult) -> None:
             inbox_rows.close_run(connection, turn.run_id)
             if self._router.may_reply(turn.address, turn.session_key):
-                self._replies.insert(connection, result, target)
+                footer = self._extras.beside(connection, result, target)
+                self._replies.insert(connection, result, replace(target, footer=footer))
 
         return end

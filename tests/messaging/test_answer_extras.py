@@ -1,0 +1,114 @@
+"""What /verbose, /reasoning and /usage send beside an answer: for one message, or for a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from hub.messaging.contract import Address
+from tests.agent.house import TEXT
+from tests.messaging.conftest import OPEN
+from tests.messaging.post import Pigeons, Post
+from tests.servers.openai_server import OpenAIServer
+
+LOOK = [{"tool_call": {"name": "look", "arguments": {"text": "into the attic"}}}]
+THOUGHT = [{"thinking": "first this\nthen that"}, {"text": "the answer"}]
+
+
+@dataclass
+class Sketching(Pigeons):
+    """A platform that shows what is being written."""
+
+    drafts: list[str] = field(default_factory=list)
+
+    async def draft(self, address: Address, draft_id: str, text: str) -> None:
+        self.drafts.append(text)
+
+
+@pytest.fixture
+async def sketching(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[Post]:
+    post = Post(tmp_path / "home", openai_server.base_url, Sketching(), access=OPEN)
+    await post.open()
+    yield post
+    await post.close()
+
+
+async def test_a_line_is_sent_for_each_tool_call_where_that_is_wanted(post: Post, openai_server: OpenAIServer) -> None:
+    post.house.tool("look", lambda call: "nothing", parameters=TEXT)
+    openai_server.queue(LOOK, "done", LOOK, "done")
+
+    await post.said("/verbose on look around")
+    await post.until(lambda: len(post.pigeons.sent) == 2)
+    await post.said("look again")
+    await post.until(lambda: len(post.pigeons.sent) == 3)
+
+    assert post.pigeons.texts() == ['[look] text="into the attic"', "done", "done"]
+
+
+async def test_secrets_are_kept_out_of_those_lines(post: Post, openai_server: OpenAIServer) -> None:
+    post.house.redactor.register("into the attic")
+    post.house.tool("look", lambda call: "nothing", parameters=TEXT)
+    openai_server.queue(LOOK, "done")
+
+    await post.said("/verbose on")
+    await post.said("look around")
+    await post.until(lambda: "done" in post.pigeons.texts())
+
+    assert "attic" not in str(post.pigeons.texts())
+    assert any(text.startswith("[look]") for text in post.pigeons.texts())
+
+
+async def test_thinking_is_sent_before_the_answer_where_that_is_wanted(post: Post, openai_server: OpenAIServer) -> None:
+    openai_server.queue(THOUGHT, THOUGHT)
+
+    await post.said("/reasoning on why?")
+    await post.until(lambda: len(post.pigeons.sent) == 2)
+    await post.said("why not?")
+    await post.until(lambda: len(post.pigeons.sent) == 3)
+
+    assert post.pigeons.texts() == ["Thinking:\n> first this\n> then that", "the answer", "the answer"]
+
+
+async def test_thinking_is_shown_while_it_goes_on_where_the_chat_can(
+    sketching: Post, openai_server: OpenAIServer
+) -> None:
+    openai_server.queue(THOUGHT)
+
+    await sketching.said("/reasoning stream why?")
+    await sketching.until(lambda: len(sketching.pigeons.sent) == 1)
+
+    assert isinstance(sketching.pigeons, Sketching)
+    assert sketching.pigeons.drafts == ["first this\nthen that"]
+    assert sketching.pigeons.texts() == ["the answer"]
+
+
+@pytest.mark.parametrize(("level", "shown"), [("tokens", "Tokens: "), ("full", "test/model, tokens: ")])
+async def test_what_an_answer_used_stands_below_it(
+    post: Post, openai_server: OpenAIServer, level: str, shown: str
+) -> None:
+    await post.said(f"/usage {level}")
+    await post.said("hello")
+    await post.until(lambda: len(post.pigeons.sent) == 2)
+    await post.said("/usage off")
+    await post.said("hello")
+    await post.until(lambda: len(post.pigeons.sent) == 4)
+
+    assert post.pigeons.texts()[1].startswith(f"ok\n\n{shown}")
+    assert post.pigeons.texts()[3] == "ok"
+
+
+async def test_where_nothing_is_to_be_sent_the_extras_are_not_either(post: Post, openai_server: OpenAIServer) -> None:
+    post.house.tool("look", lambda call: "nothing", parameters=TEXT)
+    openai_server.queue(LOOK, THOUGHT)
+    await post.said("/verbose on")
+    await post.said("/send off")
+    await post.until(lambda: len(post.pigeons.sent) == 2)
+
+    await post.said("/reasoning on look around")
+    await post.until(lambda: bool(post.house.told("run_finished")))
+    await post.rows("SELECT 1")
+
+    assert len(post.pigeons.sent) == 2
