@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.lengths import EXAMPLES
+from tests.servers import shared
 from tests.servers.ngircd import Ngircd
 from tests.servers.openai_server import OpenAIServer
 from tests.servers.synapse import Synapse
@@ -68,15 +69,18 @@ def openai_server() -> Iterator[OpenAIServer]:
         yield server
 
 
-@pytest.fixture(scope="session")
-def synapse() -> Iterator[Synapse]:
+@pytest.fixture
+def synapse() -> Synapse:
     """A Matrix homeserver for all tests of this process; it takes five seconds to start."""
-    with Synapse() as server:
-        yield server
+    return shared.synapse()
 
 
-@pytest.fixture(scope="session")
-def ngircd() -> Iterator[Ngircd]:
+@pytest.fixture
+def ngircd() -> Ngircd:
     """An IRC server for all tests of this process."""
-    with Ngircd() as server:
-        yield server
+    return shared.ngircd()
+
+
+def pytest_unconfigure() -> None:
+    """Stop the servers that tests shared."""
+    shared.stop()

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from hub.core.ids import new_id
 from hub.messaging.capabilities import Capability, capabilities_of
 from hub.messaging.contract import (
     Button,
@@ -42,7 +43,7 @@ def skip_unless(channel: Channel, capability: Capability) -> None:
 
 async def sent(channel: Channel, rig: Rig, text: str, **more: Any) -> str:
     """Send something to Ada; return the platform's id."""
-    delivery = await channel.send(OutboundMessage(f"outbox-{text}", rig.address(), text, **more))
+    delivery = await channel.send(OutboundMessage(new_id(), rig.address(), text, **more))
     assert delivery.state is DeliveryState.DELIVERED, delivery
     return delivery.platform_ids[0]
 

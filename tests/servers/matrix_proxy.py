@@ -39,12 +39,18 @@ class Fault:
 
 
 class MatrixProxy:
-    """Passes requests on to a homeserver, except those that a fault fits."""
+    """Passes requests on to a homeserver, except those that a fault fits.
+
+    Attributes:
+        requests: `METHOD PATH` of each that came.
+        last_events: The last answer to a sync in which something had happened in a room.
+    """
 
     def __init__(self, target: str) -> None:
         self._target = target
         self.faults: list[Fault] = []
         self.requests: list[str] = []
+        self.last_events = ""
         self.url = ""
         self._closing = asyncio.Event()
 
@@ -52,7 +58,7 @@ class MatrixProxy:
         self._session = aiohttp.ClientSession(auto_decompress=False)
         app = web.Application(client_max_size=100_000_000)
         app.router.add_route("*", "/{path:.*}", self._handle)
-        self._runner = web.AppRunner(app, shutdown_timeout=0.1)
+        self._runner = web.AppRunner(app, shutdown_timeout=0.01)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", 0)
         await site.start()
@@ -83,12 +89,16 @@ class MatrixProxy:
         named = f"{request.method} {request.raw_path}"
         self.requests.append(named)
         body = await request.read()
-        fault = next((each for each in self.faults if each.times > 0 and re.search(each.pattern, named)), None)
+        fault = self._due(named)
         if fault is None:
-            return await self._pass(request, body)
-        fault.times -= 1
-        if fault.passes:
+            answer = await self._pass(request, body)
+            gone = request.transport is None or request.transport.is_closing()
+            fault = None if gone else self._due(named)  # that began while the request was held back
+            if fault is None:
+                return answer
+        elif fault.passes:
             await self._pass(request, body)
+        fault.times -= 1
         if fault.hangs:
             await self._closing.wait()
         if fault.drops or fault.hangs:
@@ -96,9 +106,15 @@ class MatrixProxy:
             request.transport.abort()
         return web.Response(status=fault.status, text=fault.body, headers=dict(fault.headers))
 
+    def _due(self, named: str) -> Fault | None:
+        return next((each for each in self.faults if each.times > 0 and re.search(each.pattern, named)), None)
+
     async def _pass(self, request: web.Request, body: bytes) -> web.Response:
         headers = {name: value for name, value in request.headers.items() if name.lower() not in _HOP}
         url = URL(self._target + request.raw_path, encoded=True)
         async with self._session.request(request.method, url, data=body, headers=headers) as answer:
             kept = {name: value for name, value in answer.headers.items() if name.lower() not in _HOP}
-            return web.Response(status=answer.status, body=await answer.read(), headers=kept)
+            data = await answer.read()
+            if "/sync?" in request.raw_path and b'"timeline"' in data:
+                self.last_events = data.decode()
+            return web.Response(status=answer.status, body=data, headers=kept)

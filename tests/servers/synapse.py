@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import hmac
+import json
 import os
 import shutil
 import socket
@@ -13,6 +15,7 @@ import sys
 import tempfile
 import time
 import urllib.request
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -25,12 +28,22 @@ from hub.core.ids import new_id
 
 SERVER_NAME = "hs.test"
 START_LIMIT_S = 90.0
+PASSWORD = "correct horse"
 _SECRET = "registration for tests"
 _FREELY = {"per_second": 10_000, "burst_count": 10_000}
 
 
+@dataclass(frozen=True)
+class Credentials:
+    """Somebody's login."""
+
+    user_id: str
+    token: str
+    device_id: str
+
+
 class Synapse:
-    """Runs one Synapse in a process of its own; `user` registers somebody."""
+    """Runs one Synapse in a process of its own; `register` makes an account, `user` one with a client."""
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="synapse-"))
@@ -54,24 +67,24 @@ class Synapse:
             self._process.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    async def user(self, name: str | None = None, password: str = "correct horse") -> MatrixUser:
-        """Register somebody under a name that is free, and log them in."""
-        name = name or f"u{new_id()[-10:].lower()}"
-        async with aiohttp.ClientSession(self.url) as session:
-            path = "/_synapse/admin/v1/register"
-            async with session.get(path) as answer:
-                nonce = (await answer.json())["nonce"]
-            signed = "\0".join((nonce, name, password, "notadmin")).encode()
-            body = {
-                "nonce": nonce,
-                "username": name,
-                "password": password,
-                "admin": False,
-                "mac": hmac.new(_SECRET.encode(), signed, hashlib.sha1).hexdigest(),
-            }
-            async with session.post(path, json=body) as answer:
-                registered = await answer.json()
-        return MatrixUser(self.url, registered["user_id"], registered["access_token"], registered["device_id"])
+    def register(self, password: str = PASSWORD) -> Credentials:
+        """Register somebody, and log them in."""
+        path, name = "/_synapse/admin/v1/register", f"u{new_id()[-10:].lower()}"
+        nonce = self._ask(path)["nonce"]
+        signed = "\0".join((nonce, name, password, "notadmin")).encode()
+        mac = hmac.new(_SECRET.encode(), signed, hashlib.sha1).hexdigest()
+        body = {"nonce": nonce, "username": name, "password": password, "admin": False, "mac": mac}
+        registered = self._ask(path, body)
+        return Credentials(registered["user_id"], registered["access_token"], registered["device_id"])
+
+    async def user(self) -> MatrixUser:
+        """Register somebody, and give them a client."""
+        return MatrixUser(self.url, await asyncio.to_thread(self.register))
+
+    def _ask(self, path: str, body: Any = None) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        with urllib.request.urlopen(f"{self.url}{path}", data, timeout=START_LIMIT_S) as answer:
+            return json.load(answer)
 
     @property
     def _log(self) -> Path:
@@ -138,9 +151,9 @@ class Synapse:
 class MatrixUser:
     """Somebody with a Matrix client, who speaks the protocol as it is; close it at the end."""
 
-    def __init__(self, url: str, user_id: str, token: str, device_id: str) -> None:
-        self.url, self.user_id, self.token, self.device_id = url, user_id, token, device_id
-        self._session = aiohttp.ClientSession(url, headers={"Authorization": f"Bearer {token}"})
+    def __init__(self, url: str, who: Credentials) -> None:
+        self.user_id, self.token, self.device_id = who.user_id, who.token, who.device_id
+        self._session = aiohttp.ClientSession(url, headers={"Authorization": f"Bearer {who.token}"})
 
     @property
     def identity(self) -> str:

@@ -15,7 +15,8 @@ class TcpProxy:
 
     Attributes:
         cut_after: Cuts the connection behind a line of the client's that it accepts, once.
-        deaf: Whether what the server says is held back, for connections that are open now.
+        answer: Returns what a line of the client's is answered with instead of being passed on, if anything.
+        greeting: What a new connection hears, and is closed.
     """
 
     def __init__(self, port: int) -> None:
@@ -23,6 +24,8 @@ class TcpProxy:
         self.port = 0
         self.lines: list[bytes] = []
         self.cut_after: Judge | None = None
+        self.answer: Callable[[bytes], bytes | None] | None = None
+        self.greeting: bytes | None = None
         self._deaf: set[asyncio.StreamWriter] = set()
         self._clients: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -57,6 +60,10 @@ class TcpProxy:
             each.write(line)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self.greeting is not None:
+            writer.write(self.greeting)
+            writer.close()
+            return
         server_reader, server_writer = await asyncio.open_connection("127.0.0.1", self._target)
         self._clients.add(writer)
         tasks = {
@@ -78,6 +85,9 @@ class TcpProxy:
     ) -> None:
         while line := await reader.readline():
             self.lines.append(line)
+            if self.answer is not None and (answer := self.answer(line)) is not None:
+                client.write(answer)
+                continue
             server.write(line)
             await server.drain()
             if self.cut_after is not None and self.cut_after(line):

@@ -56,7 +56,7 @@ class MatrixChannel:
 
     name = "matrix"
     limits = ChannelLimits(
-        text=16_000,
+        text=10_000,
         unit=TextUnit.BYTES,
         media=frozenset({MediaKind.IMAGE, MediaKind.AUDIO, MediaKind.VIDEO, MediaKind.FILE}),
         media_bytes=50_000_000,

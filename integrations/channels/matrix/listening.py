@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from secrets import randbelow
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -122,8 +123,9 @@ class Listening:
 
         waits = self._waits
         patience = waits.poll_s + waits.grace_s if self.ready else waits.first_s
+        # Synapse keeps an answer for minutes; another timeout makes a first request one that it has not seen.
         request = self._client.sync(
-            timeout=int(waits.poll_s * 1000) if self.ready else 0,
+            timeout=int(waits.poll_s * 1000) if self.ready else 1 + randbelow(1_000),
             sync_filter=FILTER,
             since=cursor,
             full_state=not self.ready,

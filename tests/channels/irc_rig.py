@@ -1,0 +1,138 @@
+"""IRC for the test-kit: a real ngircd, with people who are connected to it, and proxies before it for the assistant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hub.core.clock import Clock
+from hub.messaging.contract import Address, Channel, ChatType
+from integrations.channels.irc.channel import IrcChannel
+from integrations.channels.irc.connection import IrcAccount, IrcTiming
+from integrations.channels.irc.protocol import fold, parse
+from tests.channels.kit import ADA, EVE, Can, Trouble, until
+from tests.servers import shared
+from tests.servers.ngircd import IrcPerson, free_nick
+from tests.servers.tcp_proxy import TcpProxy
+
+TIMING = IrcTiming(connect_s=5.0, silence_s=5.0, answer_s=1.0)
+
+
+class IrcRig:
+    """A nick for each account, and one channel."""
+
+    name = "irc"
+    can = frozenset({Can.GROUPS, Can.MALFORMED})
+    troubles = frozenset({Trouble.ANSWER_LOST, Trouble.FORBIDDEN})
+
+    async def start(self) -> None:
+        server = shared.ngircd()
+        self._room = f"#{free_nick('room')}"
+        self._nicks = {each: free_nick("bot") for each in ("default", "second")}
+        self._people: dict[str, IrcPerson] = {who: await server.person(None, self._room) for who in (ADA, EVE)}
+        self._proxies = {each: await TcpProxy(server.port).__aenter__() for each in self._nicks}
+        self._lines = self._proxies["default"].lines
+
+    async def stop(self) -> None:
+        for proxy in self._proxies.values():
+            await proxy.__aexit__(None, None, None)
+        for person in self._people.values():
+            await person.close()
+
+    def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
+        port = self._proxies[account].port
+        nick = self._nicks[account]
+        channels = (self._room,) if account == "default" else ()
+        config = IrcAccount(account, "127.0.0.1", nick, port, tls=False, channels=channels, trust_nicks=True)
+        return IrcChannel(config, clock, TIMING)
+
+    def identity(self, who: str) -> str:
+        joined = next(each for each in self._people[who].heard if each.command == "JOIN")
+        return f"irc:nick:{fold(joined.source)}"
+
+    def address(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> Address:
+        kind = ChatType.GROUP if group else ChatType.DIRECT
+        return Address("irc", self._target(who, group), chat_type=kind)
+
+    async def says(
+        self,
+        text: str,
+        who: str = ADA,
+        *,
+        group: bool = False,
+        thread: str | None = None,
+        mention: bool = True,
+        media: bytes | None = None,
+    ) -> str:
+        person, bot = self._people[who], self._nicks["default"]
+        await until(lambda: any((each.command, each.nick) == ("JOIN", bot) for each in person.heard))
+        person.say(self._room if group else bot, f"{bot}: {text}" if group and mention else text)
+        await person.settle()
+        return ""
+
+    async def says_in_disorder(self, *texts: str) -> None:
+        for text in texts:
+            await self.says(text)
+
+    async def says_again(self) -> None:
+        """Do nothing: IRC says nothing twice."""
+
+    async def edits(self, id: str, text: str) -> None:
+        raise AssertionError("IRC has no edits")
+
+    async def presses(self, label: str) -> None:
+        raise AssertionError("IRC has no buttons")
+
+    def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
+        """Return what was heard; lines that were written one behind the other are one message."""
+        target = self._target(who, group)
+        heard = self._people[who].said(self._nicks["default"], self._room if group else None)
+        messages: list[list[str]] = [[]]
+        for each in map(parse, (line.decode() for line in self._lines)):
+            if each.command == "PING":
+                messages.append([])
+            elif (each.command, each.parameter(0)) == ("PRIVMSG", target) and each.parameters[-1] in heard:
+                messages[-1].append(each.parameters[-1])
+        return ["\n".join(each) for each in messages if each]
+
+    def reactions(self, id: str) -> list[str]:
+        return []
+
+    def uploads(self) -> list[bytes]:
+        return []
+
+    def attempts(self) -> int:
+        return sum(line.startswith(b"PRIVMSG") for line in self._lines)
+
+    def fetches(self) -> int:
+        return 0
+
+    def typing_seen(self) -> int:
+        return 0
+
+    def trouble(self, *troubles: Trouble) -> None:
+        proxy = self._proxies["default"]
+        for each in troubles:
+            if each is Trouble.ANSWER_LOST:
+                proxy.cut_after = lambda line: line.startswith(b"PRIVMSG")
+            else:
+                proxy.answer = self._refuse
+
+    def goes_deaf(self) -> None:
+        self._proxies["default"].go_deaf()
+
+    def garbles(self) -> None:
+        self._proxies["default"].inject(b"\xff\xfe :\x01\r\n:a!b@c PRIVMSG\r\n")
+
+    def revokes(self, account: str = "default") -> None:
+        self._proxies[account].greeting = b":irc.test 465 * :You are banned\r\n"
+        self._proxies[account].cut()
+
+    def _target(self, who: str, group: bool) -> str:
+        return self._room if group else self._people[who].nick
+
+    def _refuse(self, line: bytes) -> bytes | None:
+        said = parse(line.decode())
+        if said.command != "PRIVMSG":
+            return None
+        self._proxies["default"].answer = None
+        return f":irc.test 404 bot {said.parameter(0)} :Cannot send\r\n".encode()

@@ -1,0 +1,236 @@
+"""Matrix for the test-kit: a real Synapse, which all tests of a process share with its people and rooms."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from hub.core.clock import Clock
+from hub.core.ids import new_id
+from hub.core.secret import Secret
+from hub.integration.json_storage import JsonStorage
+from hub.messaging.contract import Address, Channel, ChatType
+from integrations.channels.matrix.channel import MatrixChannel
+from integrations.channels.matrix.listening import Waits
+from integrations.channels.matrix.login import MatrixAccount
+from tests.channels.kit import ADA, EVE, Can, Trouble, until
+from tests.servers import shared
+from tests.servers.matrix_proxy import MatrixProxy
+from tests.servers.synapse import Credentials
+
+BOT = "bot"
+SEND, SYNC = r"PUT .*/send/m\.room\.message/", r"GET .*/sync\?"
+WAITS = Waits(poll_s=0.5, grace_s=0.5, first_s=2.0)
+LIMITED = json.dumps({"errcode": "M_LIMIT_EXCEEDED", "error": "Too many", "retry_after_ms": 1_000})
+FAULTS: dict[Trouble, dict[str, Any]] = {
+    Trouble.RATE_LIMITED: {"status": 429, "body": LIMITED},
+    Trouble.SERVER_ERROR: {"status": 502},
+    Trouble.ANSWER_LOST: {"drops": True, "passes": True},
+    Trouble.FORBIDDEN: {"status": 403, "body": '{"errcode": "M_FORBIDDEN", "error": "Not here"}'},
+}
+
+
+class _Caller:
+    """Requests to the homeserver, one after the other; it answers within milliseconds."""
+
+    def __init__(self, url: str) -> None:
+        self._connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=10)
+
+    def __call__(self, who: Credentials, method: str, path: str, body: Any = None) -> Any:
+        return json.loads(
+            self.raw(who, method, f"/_matrix/client/v3/{path}", None if body is None else json.dumps(body))
+        )
+
+    def raw(self, who: Credentials, method: str, path: str, body: str | bytes | None = None) -> bytes:
+        self._connection.request(method, path, body, {"Authorization": f"Bearer {who.token}"})
+        answer = self._connection.getresponse()
+        data = answer.read()
+        assert answer.status == 200, (method, path, data)
+        return data
+
+
+@dataclass
+class _Town:
+    """The people, and the rooms where they meet the assistant: one with each, and one with both."""
+
+    url: str
+    call: _Caller
+    people: dict[str, Credentials]
+    rooms: dict[str, str]
+
+
+@cache
+def _town() -> _Town:
+    server = shared.synapse()
+    call = _Caller(server.url)
+    people = {each: server.register() for each in (BOT, ADA, EVE)}
+
+    def room(*members: str) -> str:
+        first, *others = (people[each] for each in members)
+        invited = [each.user_id for each in others]
+        id = str(call(first, "POST", "createRoom", {"preset": "private_chat", "invite": invited})["room_id"])
+        for each in others:
+            call(each, "POST", f"join/{quote(id)}", {})
+        return id
+
+    return _Town(server.url, call, people, {ADA: room(ADA, BOT), EVE: room(EVE, BOT), "group": room(ADA, EVE, BOT)})
+
+
+@dataclass
+class _Shown:
+    """A message of the assistant's as people see it."""
+
+    text: str
+    thread: str | None
+    reactions: list[str] = field(default_factory=list)
+
+
+class MatrixRig:
+    """Three rooms on a homeserver, and a proxy before it for the assistant."""
+
+    name = "matrix"
+    can = frozenset({Can.GROUPS, Can.THREADS, Can.EDITS, Can.MEDIA, Can.OFFERS_AGAIN, Can.DEAF, Can.MALFORMED})
+    troubles = frozenset(FAULTS)
+
+    async def start(self) -> None:
+        self._town = _town()
+        self._call, self._people = self._town.call, dict(self._town.people)
+        self._threads: dict[str, str] = {}
+        self._since = {}
+        for who, room in self._town.rooms.items():
+            person = self._people[EVE if who == EVE else ADA]
+            self._since[room] = self._call(person, "GET", f"rooms/{quote(room)}/messages?dir=b&limit=1")["start"]
+        self.proxy = await MatrixProxy(self._town.url).__aenter__()
+
+    async def stop(self) -> None:
+        await self.proxy.__aexit__(None, None, None)
+
+    def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
+        if account != "default":
+            self._people[account] = shared.synapse().register()
+        who = self._people[BOT if account == "default" else account]
+        self._before = self.proxy.count(SYNC)
+        config = MatrixAccount(account, self.proxy.url, who.user_id, access_token=Secret(who.token))
+        return MatrixChannel(config, JsonStorage(folder / f"{account}.json"), folder / "keys", clock, WAITS)
+
+    def identity(self, who: str) -> str:
+        return f"matrix:user:{_town().people[who].user_id}"
+
+    def address(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> Address:
+        kind = ChatType.GROUP if group else ChatType.DIRECT
+        root = self._root(thread) if thread else None
+        return Address("matrix", self._room(who, group), chat_type=kind, thread=root)
+
+    async def says(
+        self,
+        text: str,
+        who: str = ADA,
+        *,
+        group: bool = False,
+        thread: str | None = None,
+        mention: bool = True,
+        media: bytes | None = None,
+    ) -> str:
+        # What is said before the account knows where it is counts as said before it came.
+        await until(lambda: self.proxy.count(SYNC) > self._before + 1)
+        room, person = self._room(who, group), self._people[who]
+        mentioned = [self._people[BOT].user_id] if group and mention else []
+        content: dict[str, Any] = {"msgtype": "m.text", "body": text, "m.mentions": {"user_ids": mentioned}}
+        if media is not None:
+            uploaded = json.loads(self._call.raw(person, "POST", "/_matrix/media/v3/upload", media))["content_uri"]
+            content |= {"msgtype": "m.file", "filename": "a.txt", "url": uploaded}
+        if thread is not None:
+            content["m.relates_to"] = {"rel_type": "m.thread", "event_id": self._root(thread)}
+        return self._send(person, room, "m.room.message", content)
+
+    async def says_in_disorder(self, *texts: str) -> None:
+        for text in texts:
+            await self.says(text)
+
+    async def says_again(self) -> None:
+        headers = (("Content-Type", "application/json"),)
+        self.proxy.fails(SYNC, status=200, body=self.proxy.last_events, headers=headers)
+
+    async def edits(self, id: str, text: str) -> None:
+        new = {"msgtype": "m.text", "body": text}
+        relation = {"rel_type": "m.replace", "event_id": id}
+        content = new | {"m.new_content": new, "m.relates_to": relation}
+        self._send(self._people[ADA], self._room(ADA, group=False), "m.room.message", content)
+
+    async def presses(self, label: str) -> None:
+        raise AssertionError("Matrix has no buttons")
+
+    def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
+        shown: dict[str, _Shown] = {}
+        for event in self._events(self._room(who, group), who):
+            content = event["content"]
+            relation = content.get("m.relates_to", {})
+            if relation.get("rel_type") == "m.replace":
+                shown[relation["event_id"]].text = content["m.new_content"]["body"]
+            elif "org.matrix.msc3381.poll.start" in content:
+                question = content["org.matrix.msc3381.poll.start"]["question"]["body"]
+                shown[event["event_id"]] = _Shown(question, None)
+            elif "body" in content:
+                in_thread = relation["event_id"] if relation.get("rel_type") == "m.thread" else None
+                shown[event["event_id"]] = _Shown(content["body"], in_thread)
+        root = self._root(thread) if thread else None
+        return [each.text for each in shown.values() if thread is None or each.thread == root]
+
+    def reactions(self, id: str) -> list[str]:
+        relations = [
+            each["content"].get("m.relates_to", {}) for each in self._events(self._room(ADA, group=False), ADA)
+        ]
+        return [each["key"] for each in relations if (each.get("event_id"), "key" in each) == (id, True)]
+
+    def uploads(self) -> list[bytes]:
+        events = self._events(self._room(ADA, group=False), ADA)
+        addresses = [each["content"]["url"] for each in events if "url" in each["content"]]
+        place = "/_matrix/client/v1/media/download/"
+        return [self._call.raw(self._people[ADA], "GET", place + each.removeprefix("mxc://")) for each in addresses]
+
+    def attempts(self) -> int:
+        return self.proxy.count(SEND)
+
+    def fetches(self) -> int:
+        return self.proxy.count("/download/")
+
+    def typing_seen(self) -> int:
+        return self.proxy.count("PUT .*/typing/")
+
+    def trouble(self, *troubles: Trouble) -> None:
+        for each in troubles:
+            self.proxy.fails(SEND, **FAULTS[each])
+
+    def goes_deaf(self) -> None:
+        self.proxy.fails(SYNC, hangs=True)
+
+    def garbles(self) -> None:
+        self.proxy.fails(SYNC, status=200, body='{"next_batch": ')
+
+    def revokes(self, account: str = "default") -> None:
+        self._call(self._people[account], "POST", "logout", {})
+
+    def _room(self, who: str, group: bool) -> str:
+        return self._town.rooms["group" if group else who]
+
+    def _root(self, thread: str) -> str:
+        """Return the event that a thread begins with; it is nothing to the assistant."""
+        if thread not in self._threads:
+            content = {"msgtype": "m.notice", "body": f"Thread {thread}"}
+            room = self._room(ADA, group=True)
+            self._threads[thread] = self._send(self._people[ADA], room, "m.room.message", content)
+        return self._threads[thread]
+
+    def _send(self, who: Credentials, room: str, kind: str, content: dict[str, Any]) -> str:
+        return str(self._call(who, "PUT", f"rooms/{quote(room)}/send/{kind}/{new_id()}", content)["event_id"])
+
+    def _events(self, room: str, who: str) -> list[dict[str, Any]]:
+        """Return the assistant's events of this test, oldest first."""
+        path = f"rooms/{quote(room)}/messages?dir=f&limit=200&from={quote(self._since[room])}"
+        found = self._call(self._people[who], "GET", path)["chunk"]
+        return [each for each in found if each["sender"] == self._people[BOT].user_id]

@@ -1,0 +1,28 @@
+"""Servers that take seconds to start: one of each for all tests of this process, started by the first that needs it."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from functools import cache
+
+from tests.servers.ngircd import Ngircd
+from tests.servers.synapse import Synapse
+
+_RUNNING = ExitStack()
+
+
+@cache
+def synapse() -> Synapse:
+    """A Matrix homeserver."""
+    return _RUNNING.enter_context(Synapse())
+
+
+@cache
+def ngircd() -> Ngircd:
+    """An IRC server."""
+    return _RUNNING.enter_context(Ngircd())
+
+
+def stop() -> None:
+    """Stop those that run, at the end."""
+    _RUNNING.close()
