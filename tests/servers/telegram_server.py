@@ -47,6 +47,7 @@ class Fault:
         commit: Whether the request is carried out first.
         drop: Whether the connection is closed without an answer.
         hang: Whether nothing is ever answered, as on a connection that is dead without saying so.
+        drip: Whether blanks are answered, one by one, without end.
         body: What is answered as it is.
         delay_s: How long it takes; alone, the request succeeds after it.
     """
@@ -57,6 +58,7 @@ class Fault:
     commit: bool = False
     drop: bool = False
     hang: bool = False
+    drip: bool = False
     body: bytes | None = None
     delay_s: float = 0.0
 
@@ -67,6 +69,7 @@ BAD_GATEWAY_AFTER = Fault(502, "Bad Gateway", commit=True)
 DROPPED = Fault(drop=True)
 DROPPED_AFTER = Fault(drop=True, commit=True)
 HANGS = Fault(hang=True)
+DRIPS = Fault(drip=True)
 MALFORMED = Fault(200, body=b'{"ok": true, "result": [')
 CONFLICT = Fault(
     409,
@@ -195,6 +198,8 @@ class TelegramServer:
             await asyncio.sleep(fault.delay_s)
         if request.match_info["token"] != self.token:
             return _answer(ApiError(401, "Unauthorized"))
+        if fault.drip:
+            return await self._drip(request)
         fails = fault.status or fault.drop or fault.hang
         answer = _answer(ApiError(fault.status or 500, fault.description, fault.parameters))
         if not fails or fault.commit:
@@ -212,6 +217,14 @@ class TelegramServer:
             return web.Response()
         if fault.body is not None:
             return web.Response(body=fault.body, status=fault.status, content_type="application/json")
+        return answer
+
+    async def _drip(self, request: web.Request) -> web.StreamResponse:
+        answer = web.StreamResponse()
+        await answer.prepare(request)
+        while self.running:
+            await answer.write(b" ")
+            await asyncio.sleep(0.05)
         return answer
 
     async def _do(self, method: str, given: Json) -> Any:

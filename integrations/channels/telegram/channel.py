@@ -186,7 +186,8 @@ class Telegram:
         """React to a message; None removes the reaction."""
 
         async def react(bot: Bot) -> Sequence[Message]:
-            await bot.set_message_reaction(int(address.peer), int(platform_id), emoji)
+            plain = None if emoji is None else emoji.replace("\ufe0f", "")  # as Telegram's list has them
+            await bot.set_message_reaction(int(address.peer), int(platform_id), plain)
             return ()
 
         return await self._attempt(address, react, platform_id)
@@ -218,7 +219,8 @@ class Telegram:
             return
         shown = text.encode("utf-16-le")[: 2 * TEXT_LENGTH].decode("utf-16-le", "ignore")
         number = zlib.crc32(draft_id.encode()) & 0x7FFFFFFF or 1
-        await self._show(lambda bot: bot.send_message_draft(draft_id=number, text=shown, **target(address)))
+        draft: dict[str, Any] = {"draft_id": number, "text": render(shown, Flavour.HTML_TELEGRAM), "parse_mode": "HTML"}
+        await self._show(lambda bot: bot.send_message_draft(**draft, **target(address)))
 
     async def publish_commands(self, commands: Sequence[tuple[str, str]]) -> None:
         """Publish the commands for the menu of the chat."""

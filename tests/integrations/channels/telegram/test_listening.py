@@ -14,7 +14,7 @@ from integrations.channels.telegram.channel import Telegram
 from integrations.channels.telegram.listener import CONFLICT_LIMIT_S, REFUSED_S, PollTiming
 from tests.channels.kit import Heard, HurriedClock, until
 from tests.channels.telegram_rig import telegram_channel
-from tests.servers.telegram_server import BAD_GATEWAY, CONFLICT, DROPPED, RATE_LIMITED, Fault, TelegramServer
+from tests.servers.telegram_server import BAD_GATEWAY, CONFLICT, DRIPS, DROPPED, RATE_LIMITED, Fault, TelegramServer
 
 
 class Picky(Heard):
@@ -107,6 +107,25 @@ async def test_numbers_that_begin_anew_hide_nothing(server: TelegramServer, bot:
     server.cut_poll()
 
     await until(lambda: texts(heard) == ["before the quiet week", "after it"])
+
+
+async def test_numbers_that_begin_anew_while_telegram_fails_hide_nothing(
+    server: TelegramServer, bot: Telegram, heard: Heard
+) -> None:
+    server.fail("getUpdates", Fault(502, "Bad Gateway", delay_s=0.2))
+    server.chats.says("before the quiet week")
+    await until(lambda: not server.faults_left())
+
+    server.begin_ids_at(5)
+    server.chats.says("after it")
+
+    await until(lambda: "after it" in texts(heard))
+
+
+async def test_an_answer_that_never_ends_is_given_up(server: TelegramServer, bot: Telegram, heard: Heard) -> None:
+    await failing(server, bot, heard, DRIPS)
+
+    assert "in time" in heard.errors[0]
 
 
 async def test_an_album_is_one_message(server: TelegramServer, bot: Telegram, heard: Heard) -> None:

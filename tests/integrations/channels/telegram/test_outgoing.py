@@ -224,6 +224,14 @@ async def test_a_reaction_that_telegram_does_not_have_is_refused(server: Telegra
     assert (await bot.react(ADA, str(message["message_id"]), "🦞")).state is DeliveryState.PERMANENT
 
 
+async def test_an_emoji_is_written_as_telegram_has_it(server: TelegramServer, bot: Telegram) -> None:
+    message = server.chats.says("hello")
+
+    await bot.react(ADA, str(message["message_id"]), "❤️")
+
+    assert server.chats.reactions[7, message["message_id"]] == [{"type": "emoji", "emoji": "❤"}]
+
+
 async def test_a_row_of_many_buttons_is_broken(server: TelegramServer, bot: Telegram) -> None:
     row = tuple(Button(f"{n}", f"{n}") for n in range(10))
 
@@ -265,8 +273,9 @@ async def test_drafts_are_for_direct_messages_alone(server: TelegramServer, bot:
 
     await bot.draft(to(GROUP), "draft-1", "An")
     await bot.draft(ADA, "draft-1", "An")
-    await bot.draft(ADA, "draft-1", "An answer" + "😀" * 4_096)
+    await bot.draft(ADA, "draft-1", "An **answer**" + "😀" * 4_096)
 
+    assert server.chats.drafts[-1][2].startswith("An answer😀")
     assert [chat for chat, _, _ in server.chats.drafts] == [7, 7]
     assert len({number for _, number, _ in server.chats.drafts}) == 1
 
