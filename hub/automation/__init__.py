@@ -1,4 +1,4 @@
-"""Automations: triggers, conditions, actions, run modes, scripts, blueprints, traces; all that happens by itself.
+"""Automations: triggers, conditions, actions, run modes, scripts, blueprints and traces.
 
 Not here: what a trigger or an action reaches (sessions, channels, tools), nor the files automations are written in.
 """

@@ -1,4 +1,4 @@
-"""What an automation does: one module a kind of step, each with its schema, its doing and its words.
+"""Actions: one module for each kind of step, with its schema, its execution and its description.
 
 Not here: services themselves; a step calls them by name.
 """

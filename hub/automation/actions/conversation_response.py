@@ -1,4 +1,4 @@
-"""`set_conversation_response`: what is said to whoever spoke the sentence that set this off."""
+"""`set_conversation_response`: sets the reply to the sentence that triggered the automation."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def _state_of(ended: Exception | None) -> dict[str, Any]:
 
 
 def _ended_before(state: Mapping[str, Any]) -> Exception | None:
-    """What ended a branch before the hub stopped."""
+    """The error that ended a branch before the hub stopped."""
     if "stop" in state:
         return StopRun(state["stop"], state["response"], error=state["error"])
     return StepFailed(state["failed"]) if "failed" in state else None

@@ -81,7 +81,7 @@ async def _once(repeat: Mapping[str, Any], inner: Run, told: dict[str, Any], pat
 
 
 def _next(run: Run, path: str, state: Any) -> None:
-    """One time is behind the run: both at once, so that no save finds the one without the other."""
+    """Finish one iteration: both changes happen at once, so that no save sees only one of them."""
     run.leave(f"{path}/repeat/sequence")
     run.note(path, state)
 

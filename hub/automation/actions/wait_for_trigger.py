@@ -25,7 +25,7 @@ _CATCH_UP: Mapping[str, Any] = {"mode": "last", "within": None}
 
 
 class _Site:
-    """What a trigger of a wait stands on: its firing ends the wait."""
+    """The host of a trigger in a wait: its firing ends the wait."""
 
     catch_up = _CATCH_UP
 
@@ -67,7 +67,7 @@ class _Site:
             self._waiting.fired({**self._told, **trigger}, tainted=tainted or is_somebody_elses(context))
 
     def fail(self, message: str) -> None:
-        """Tell that this one does not come; the wait fails when none of them can."""
+        """Report that this trigger cannot fire; the wait fails when none of them can."""
         self._waiting.failed(self.index, message)
 
 
@@ -95,7 +95,7 @@ class _Waiting:
                 host.fail(error_text(error))
 
     def fired(self, trigger: Mapping[str, Any], *, tainted: bool) -> None:
-        """One of them fired; the first counts."""
+        """Handle a firing; only the first counts."""
         if self.arrived.done():
             return
         if tainted:
@@ -103,7 +103,7 @@ class _Waiting:
         self.arrived.set_result(trigger)
 
     def failed(self, index: str, message: str) -> None:
-        """One of them cannot watch."""
+        """Handle a trigger that cannot watch."""
         self._problems[index] = message
         self._run.tell(problems=dict(self._problems))
         if len(self._problems) >= self._count and not self.arrived.done():

@@ -1,4 +1,4 @@
-"""`wait_template`: wait until a template says yes; it is rendered again when something that it looked at changes."""
+"""`wait_template`: wait until a template is true; it is rendered again when one of its dependencies changes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def _run(step: Mapping[str, Any], run: Run, path: str) -> None:
 
 
 async def _wait_for_text(step: Mapping[str, Any], run: Run, path: str) -> None:
-    """What is no template is true now or never."""
+    """A non-template value is constant."""
     if run.dry is not None:
         skip(run, path, f"wait until {step['wait_template']}")
         return
@@ -57,7 +57,7 @@ async def _wait_for_text(step: Mapping[str, Any], run: Run, path: str) -> None:
 
 
 class _Watch:
-    """Renders a template now and whenever what it looked at changes, until it says yes."""
+    """Renders a template now and after each change of its dependencies, until it is true."""
 
     def __init__(self, run: Run, compiled: Template) -> None:
         self.arrived: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -44,7 +44,7 @@ class BlueprintDraft(Struct, frozen=True):
 
     @property
     def domain(self) -> str:
-        """What it makes: automations or scripts."""
+        """What it creates: automations or scripts."""
         return str(self.about["domain"])
 
     def as_dict(self) -> dict[str, Any]:
@@ -112,7 +112,7 @@ class Blueprints:
         return found.blueprint
 
     def expand(self, item: Mapping[str, Any], domain: str = AUTOMATION) -> dict[str, Any]:
-        """Return what an item with `use_blueprint: {path, input}` stands for, accepted by the grammar.
+        """Return the automation or script that an item with `use_blueprint: {path, input}` expands to, validated.
 
         Raises:
             Invalid: With the path in the item; what is wrong in the blueprint is told with its file and line.

@@ -1,4 +1,4 @@
-"""The file of a blueprint: read within bounds, and every mistake in it told with its line."""
+"""Reads the file of a blueprint within bounds; every error names its line."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Blueprint(Struct, frozen=True):
         return self.metadata.inputs
 
     def as_dict(self) -> dict[str, Any]:
-        """What the blueprint says of itself, as the gateway and the dashboard show it."""
+        """The metadata of the blueprint, as the gateway and the dashboard show it."""
         about = self.metadata
         return {
             "name": about.name,

@@ -1,4 +1,4 @@
-"""What can be wrong with a blueprint."""
+"""Errors of blueprints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From an item that uses a blueprint to what it stands for: finding the file and filling it in."""
+"""Expands an item that uses a blueprint: finds the file and fills in the inputs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def store_of(home: Path, bundled: Path | None = None, further: Callable[[], Iter
 
 
 def expand(item: Mapping[str, Any], domain: str, store: BlueprintStore) -> dict[str, Any]:
-    """Return what an item with `use_blueprint: {path, input}` stands for, accepted by the grammar.
+    """Return the automation or script that an item with `use_blueprint: {path, input}` expands to, validated.
 
     Raises:
         Invalid: With the path in the item; what is wrong in the blueprint is told with its file and line.

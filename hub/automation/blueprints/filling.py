@@ -79,7 +79,7 @@ def _values(given: Mapping[str, Any], blueprint: Blueprint) -> dict[str, Any]:
 
 
 def _value(value: Any, field: InputField) -> Any:
-    """Whatever the author put as the default fits, also where the selector would not take it."""
+    """Check a value; the author's default is accepted even where the selector would refuse it."""
     if not field.required and value == field.default and type(value) is type(field.default):
         return value
     return check_value(value, field.selector, field.options)

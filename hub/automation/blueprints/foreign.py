@@ -1,4 +1,4 @@
-"""Blueprints from outside, read in a process of their own: a text that somebody pasted, the answer of a server."""
+"""Reads foreign blueprints, pasted or downloaded, in a separate process."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def read_text(text: str) -> ForeignBlueprint:
 
 
 def read_answer(url: str, answered_url: str, body: bytes) -> ForeignBlueprint:
-    """Return the blueprint in an answer to what was asked for `url`, or what is wrong with it.
+    """Return the blueprint in a server's answer for `url`, or its error.
 
     Raises:
         NotFound: There is none.

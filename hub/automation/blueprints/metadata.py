@@ -1,4 +1,4 @@
-"""What a blueprint says of itself: the mapping under `blueprint:`, in the form Home Assistant has for it."""
+"""The metadata of a blueprint: the mapping under `blueprint:`, in Home Assistant's format."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class InputSection(Struct, frozen=True):
 
 
 class Metadata(Struct, frozen=True):
-    """What a blueprint says of itself."""
+    """The metadata of a blueprint."""
 
     name: str
     domain: str

@@ -189,7 +189,7 @@ def trigger_list(value: Any, options: Options) -> Any:
 
 
 def _list_of(value: Any, what: str) -> Any:
-    """What they are is judged by the grammar, in the place where they are used."""
+    """Accept a list or a mapping; the grammar validates its items where they are used."""
     if not isinstance(value, (list, dict)):
         raise Invalid(f"expected {what}, got {show(value)}")
     return value

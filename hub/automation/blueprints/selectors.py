@@ -72,7 +72,7 @@ def _filters(value: Any) -> list[dict[str, Any]]:
 
 
 def _chosen(value: Any, options: Mapping[str, Any]) -> Any:
-    """Accept what fits any of the choices; how the choices are told apart is for the form."""
+    """Accept what fits any of the choices; telling them apart is up to the form."""
     if isinstance(value, dict) and value.get("active_choice") in options["choices"]:
         key = value["active_choice"]
         name, inner = options["choices"][key]

@@ -1,4 +1,4 @@
-"""Where blueprints come from: a file's address, a page of GitHub or a gist, a topic of Home Assistant's forum."""
+"""Sources of blueprints: the URL of a file, a page of GitHub or a gist, a topic of Home Assistant's forum."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9_-]+")
 
 
 class BlueprintSource(Struct, frozen=True):
-    """What was fetched.
+    """A downloaded text.
 
     Attributes:
         text: The blueprint.
@@ -38,7 +38,7 @@ class BlueprintSource(Struct, frozen=True):
 
 
 class SourceAddress(Struct, frozen=True):
-    """Where a blueprint is fetched from.
+    """The source of a blueprint.
 
     Attributes:
         url: What is asked.

@@ -1,4 +1,4 @@
-"""Where blueprints are: in the home, behind them those that come with the program, then those of integrations."""
+"""Finds blueprints: in the home first, then those bundled with the program, then those of integrations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold before an automation goes on: one module a kind, each with its schema, its check and its words.
+"""Conditions: one module for each kind, with its schema, its check and its description.
 
 Not here: what happens when one does not hold; that is told by who asked.
 """

@@ -1,4 +1,4 @@
-"""heartbeat: an agent has something to look after, and is not answering somebody."""
+"""`heartbeat`: an agent has checks that are due, and is not busy with a conversation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an automation may say: the grammar of its YAML, the kinds it is made of, and its explanation in words.
+"""The definition of automations: the grammar of the YAML, the kinds, and the explanation in words.
 
 Not here: running it (`running/`), nor changing its file (`editing/`).
 """

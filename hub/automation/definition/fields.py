@@ -267,7 +267,7 @@ def _step(value: Any) -> dict[str, Any]:
 
 
 def _old_step(value: dict[str, Any], old: str) -> dict[str, Any]:
-    """Check a call of a service in old words; errors name the key as it stands in the file."""
+    """Validate a service call in the old syntax; errors name the key as written in the file."""
     others = [name for name in ("action", *_OLD_ACTION) if name in value and name != old]
     if others:
         raise Invalid(
@@ -293,7 +293,7 @@ def _step_condition(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _all_of(check: Callable[[Any], dict[str, Any]], value: Any) -> list[dict[str, Any]]:
-    """Check each item, telling the errors of all; one item stands for a list of it."""
+    """Validate each item and report all errors; a single item counts as a list."""
     items = as_list(value)
     if len(items) > STEPS_LIMIT:
         raise Invalid(f"expected at most {STEPS_LIMIT} of these, got {len(items)}")

@@ -60,7 +60,7 @@ def _id(value: Any) -> str:
 
 
 def _input(value: Any) -> Any:
-    """Accept plain data, whatever it looks like; a secret stands for its text."""
+    """Accept any plain data; a secret becomes its text."""
     if isinstance(value, Secret):
         raise Invalid("expected text")
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()

@@ -52,7 +52,7 @@ _literal: ContextVar[bool] = ContextVar("literal", default=False)
 
 @contextmanager
 def literal_text(literal: bool) -> Iterator[None]:
-    """While in it, text is text: nothing is a template, whatever it looks like."""
+    """Within this context, text is literal if `literal` is true: nothing is a template."""
     token = _literal.set(literal)
     try:
         yield
@@ -90,7 +90,7 @@ def template(value: Any) -> str:
 
 @_described({}, "value or template")
 def dynamic(value: Any) -> Any:
-    """Accept plain data; every text in it may be a template. A secret stands for its text."""
+    """Accept plain data in which every text may be a template; a secret becomes its text."""
     if isinstance(value, str):
         return checked_template(value)
     if isinstance(value, Secret):
@@ -225,7 +225,7 @@ def some_or_all(value: Any) -> list[str] | str:
 
 @_described(_LIST_OF_TEXT, "entity ids, all, none or template")
 def target_entity_ids(value: Any) -> Any:
-    """Accept entity ids or a template of them, and the words all and none, which the service understands."""
+    """Accept entity ids, a template of them, or the words `all` and `none`."""
     if isinstance(value, str) and value.strip().lower() in ALL_OR_NONE:
         return value.strip().lower()
     return dynamic_entity_ids(value)

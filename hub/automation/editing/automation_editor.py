@@ -55,7 +55,7 @@ class Written(Struct, frozen=True):
     data: Mapping[str, Any]
 
     def as_dict(self) -> dict[str, Any]:
-        """It as the gateway shows it."""
+        """The form in which the gateway shows it."""
         return {
             "id": self.id,
             "yaml": self.text,
@@ -67,14 +67,14 @@ class Written(Struct, frozen=True):
 
 
 class SavedAutomation(Struct, frozen=True):
-    """An automation that was written: as it stands now, and what is wrong in the whole configuration with it."""
+    """A saved automation, and the errors of the whole configuration with it."""
 
     written: Written
     errors: list[ConfigError] = field(default_factory=list)
     warnings: list[ConfigError] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """It as the gateway shows it."""
+        """The form in which the gateway shows it."""
         return {
             **self.written.as_dict(),
             "errors": [error.as_dict() for error in self.errors],
@@ -83,7 +83,7 @@ class SavedAutomation(Struct, frozen=True):
 
 
 class AutomationEditor:
-    """The door for whoever edits automations as their owner: the dashboard and the gateway.
+    """Edits automations on behalf of their owner, for the dashboard and the gateway.
 
     What it raises beside what is named: `ConfigInvalid` with file and line of what is wrong, `EditRefused` where only a
     person can edit; nothing is written then.
@@ -151,7 +151,7 @@ class AutomationEditor:
         await self._reload()
 
     async def duplicate(self, id: str) -> SavedAutomation:
-        """Write a copy, with its comments, under another id and name; it is off until somebody turns it on."""
+        """Write a copy, with its comments, under another id and name; the copy is off until it is turned on."""
         written = await self.read_yaml(id)
         alias = str(written.data.get("alias") or id)
         text = edit.set_value(written.text, ("alias",), f"{alias}{COPY}")

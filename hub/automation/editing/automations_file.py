@@ -93,7 +93,7 @@ class AutomationsFile:
         self._editor.write_file(ROOT_FILE, edit.set_value(text, (SECTION,), [dict(item)]), hash, must_be_valid=True)
 
     def _edit(self, id: str, change: Callable[[str, KeyPath], str], *, inside: bool = False) -> None:
-        """Edit an automation where it stands.
+        """Edit an automation in place.
 
         Args:
             change: Given the text of its file and its place in it, returns the new text.
@@ -153,7 +153,7 @@ class AutomationsFile:
 
 
 def _again(write: Callable[[], None]) -> None:
-    """Write; begin anew when a person saves the file meanwhile."""
+    """Write; start over when a person saves the file meanwhile."""
     for wait_s in AGAIN_S:
         try:
             write()

@@ -1,4 +1,4 @@
-"""Who asks for a schedule, and on whose behalf each schedule acts: kept in the hub database, not in the file."""
+"""Who requested each schedule and on whose behalf it acts, kept in the hub database instead of the file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PUT = upsert("automation_authority", "id, authority, text_hash, made_by, sessio
 
 
 class Asker(Struct, frozen=True):
-    """Who asks for a schedule.
+    """The requester of a schedule.
 
     Attributes:
         context: Why, and with whose authority.
@@ -39,7 +39,7 @@ class Asker(Struct, frozen=True):
 
     @property
     def made_by(self) -> str | None:
-        """What `made_by` says of what is added; a person's own automation says nothing."""
+        """The value of `made_by` for an added automation; none for a person's own."""
         return f"agent:{self.agent_id}" if self.agent_id is not None else None
 
 

@@ -1,4 +1,4 @@
-"""How agents and `cron` write automations: a time, and literal words to say or to act on.
+"""Writes the automations of agents and `cron`: a time, and literal text to send or to run.
 
 What is scheduled is an automation like any other, in the user's own file. On whose behalf it acts is kept in the
 hub database, not in the file; an agent sees and changes only what it made itself for the same person.
@@ -41,7 +41,7 @@ DISCARD_AGAIN_S = (1.0, 5.0, 30.0)
 
 
 class Engine(Protocol):
-    """What the engine tells and does; `hub.automation.engine.automations.Automations` is one."""
+    """The engine as the editor uses it; `hub.automation.engine.automations.Automations` is one."""
 
     def status(self, name: str) -> AutomationStatus:
         """Return how an automation is; raises `NotFound`."""
@@ -291,7 +291,7 @@ class ScheduleService:
         raise InvalidRequest("nobody is in this conversation who could be told anything later")
 
     def _may_see(self, each: Scheduled, rows: Mapping[str, ScheduleAuthority], asker: Asker) -> bool:
-        """Whether somebody may see it: a person all of it, an agent what it made for the one it serves now.
+        """Whether the requester may see it: a person sees all, an agent what it made for the person it serves now.
 
         In a room others read along, so there it is what was made there.
         """
@@ -345,7 +345,7 @@ class ScheduleService:
 
 
 def _narrow(address: Mapping[str, Any] | str, here: DeliveryTarget) -> Mapping[str, Any] | str:
-    """Return an address that is this conversation's, whatever was asked for; `none` stays."""
+    """Return the address of this conversation instead of the requested one; `none` stays."""
     if address == "none":
         return "none"
     own = here.address

@@ -1,4 +1,4 @@
-"""What somebody wants done at a time, and the automation that it is written as. Pure; nothing in it is a template."""
+"""A request to do something at a time, and the automation made from it. Pure; nothing in it is a template."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SIZES = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
 
 
 class Do(StrEnum):
-    """What is done."""
+    """The action of a schedule."""
 
     REMIND = "remind"
     """The text is sent as it is."""
@@ -144,7 +144,7 @@ def zone_name(zone: str) -> str:
 
 
 def to_item(request: ScheduleRequest, id: str, made_by: str | None) -> dict[str, Any]:
-    """Return the automation, as it stands in the file."""
+    """Return the automation as it is written to the file."""
     item: dict[str, Any] = {"id": id, "alias": request.name or _first_line(request.text)}
     if request.description:
         item["description"] = request.description

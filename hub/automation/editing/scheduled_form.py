@@ -1,4 +1,4 @@
-"""What an automation that an agent wrote may look like: a schedule, and a message or a run, in literal text."""
+"""The form of automations written by agents: a schedule, and a message or a run, in literal text."""
 
 from __future__ import annotations
 

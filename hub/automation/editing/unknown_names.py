@@ -121,7 +121,7 @@ def names_are_known(folders: Callable[[Config], Iterable[Path]] = lambda _: ()) 
 
 
 def _expanded(keys: Keys, item: Any, store: BlueprintStore | None) -> Any:
-    """Return what an item stands for, and one that does not fit its blueprint as it is: another check says so."""
+    """Return the expanded item; one that does not fit its blueprint unchanged, since another check reports it."""
     if store is None or "use_blueprint" not in item:
         return item
     try:

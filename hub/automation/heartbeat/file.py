@@ -1,4 +1,4 @@
-"""HEARTBEAT.md: what an agent looks after when nobody asks, and which of it is due. Pure.
+"""HEARTBEAT.md: the checks that an agent makes by itself, and which are due. Pure.
 
 List items are checks; `(every 4h)` in one says how often it is looked at, without it at every beat. An item that is
 ticked off (`- [x]`), what is struck out, headings and comments count for nothing; other text goes with every beat.
@@ -42,7 +42,7 @@ _WORDS = {"hourly": 3_600.0, "daily": 86_400.0, "weekly": 604_800.0}
 
 
 class HeartbeatCheck(Struct, frozen=True):
-    """One thing to look after; `every_s` is None when it is looked at with every beat."""
+    """One check; `every_s` is None when it is made at every heartbeat."""
 
     id: str
     text: str
@@ -50,7 +50,7 @@ class HeartbeatCheck(Struct, frozen=True):
 
 
 class Checklist(Struct, frozen=True):
-    """What a file says: checks in its order, and other text."""
+    """A parsed file: its checks in order, and other text."""
 
     checks: tuple[HeartbeatCheck, ...] = ()
     notes: str = ""
@@ -62,7 +62,7 @@ class Checklist(Struct, frozen=True):
 
 
 def parse(text: str) -> Checklist:
-    """Return what a HEARTBEAT.md asks for; whatever it holds, nothing raises."""
+    """Parse a HEARTBEAT.md; no content raises an error."""
     checks: dict[str, HeartbeatCheck] = {}
     notes: list[str] = []
     lines: list[str] = []

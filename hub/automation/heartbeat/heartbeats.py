@@ -1,4 +1,4 @@
-"""Heartbeats: an agent looks after things when nobody asks, and speaks up only when something needs attention."""
+"""Heartbeats: an agent makes its checks by itself, and speaks up only when something needs attention."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ PREVIEW = 200
 
 
 class Beat(Struct, frozen=True):
-    """How an agent's heart is to beat.
+    """The heartbeat settings of an agent.
 
     Attributes:
         agent_id: Whose.
@@ -81,7 +81,7 @@ class DueHeartbeat(Struct, frozen=True):
 
 
 class _View(Struct, frozen=True):
-    """What a heartbeat finds."""
+    """The state that a heartbeat starts from."""
 
     checklist: Checklist
     due: tuple[HeartbeatCheck, ...]
@@ -92,7 +92,7 @@ class _View(Struct, frozen=True):
 
 
 class _Verdict(Struct):
-    """What became of an answer; set in the transaction that ends the run."""
+    """The outcome of an answer; set in the transaction that ends the run."""
 
     status: str = "ok"
     text: str | None = None
@@ -100,7 +100,7 @@ class _Verdict(Struct):
 
 
 class HeartbeatDependencies(Struct, frozen=True):
-    """What heartbeats need.
+    """The dependencies of heartbeats.
 
     Attributes:
         runs: Asks the runner.
@@ -282,7 +282,7 @@ class Heartbeats:
         result: RunResult,
         verdict: _Verdict,
     ) -> None:
-        """Decide what of an answer is told and remember it; in the transaction that ends the run."""
+        """Decide which part of an answer is delivered and store it, in the transaction that ends the run."""
         now = self._needs.clock.time()
         day = f"{datetime.fromtimestamp(now, self._needs.zone()):%Y-%m-%d}"
         usage = result.usage

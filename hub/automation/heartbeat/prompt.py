@@ -1,4 +1,4 @@
-"""What an agent is told at a heartbeat: checks that are due, what happened since, and how to keep quiet. Pure."""
+"""The prompt of a heartbeat: due checks, what happened since, and how to stay silent. Pure."""
 
 from __future__ import annotations
 

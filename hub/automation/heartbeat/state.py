@@ -1,4 +1,4 @@
-"""What is remembered of an agent's heartbeats: when each check was looked at, what was told, what it cost today."""
+"""The stored state of an agent's heartbeats: when each check was made, what was reported, and today's cost."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ class HeartbeatState(Struct, frozen=True):
     beats: int = 0
 
     def is_duplicate(self, text: str, now: float) -> bool:
-        """Whether the same was told within a day."""
+        """Whether the same text was reported within a day."""
         told = self.alerts.get(digest(text))
         return told is not None and 0 <= now - told < SAME_ALERT_S
 
     def told_again(self, text: str, now: float) -> HeartbeatState:
-        """Return it with something told now."""
+        """Return the state with a text reported now."""
         alerts = {key: when for key, when in self.alerts.items() if 0 <= now - when < SAME_ALERT_S}
         alerts[digest(text)] = now
         newest = sorted(alerts, key=lambda key: alerts[key])[-ALERTS_KEPT:]
         return replace(self, alerts={key: alerts[key] for key in newest}, text=text[:TEXT_KEPT], told=now)
 
     def looked_at(self, ids: Mapping[str, float], known: frozenset[str]) -> HeartbeatState:
-        """Return it with checks looked at; those that are no longer in the file are forgotten."""
+        """Return the state with checks made now; checks that are no longer in the file are dropped."""
         looked = {id: when for id, when in {**self.looked, **ids}.items() if id in known}
         return replace(self, looked=dict(list(looked.items())[:CHECKS_LIMIT]))
 

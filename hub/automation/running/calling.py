@@ -92,7 +92,7 @@ def _call_dry(run: Run, name: str, data: Mapping[str, Any], path: str, response_
 
 
 def _tell_child(run: Run, notes: Mapping[str, Any]) -> None:
-    """Tell in the trace which run the service began: it noted it, or its answer names it."""
+    """Record in the trace which run the service started, as noted by it or named in its response."""
     answer = notes.get("answer") or {}
     begun = answer.get("runs")
     first = begun[0] if isinstance(begun, list) and begun and isinstance(begun[0], Mapping) else {}

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 
 class DryRun(Struct):
-    """What a run would do: nothing is called, fired or sent, and no time passes.
+    """The record of a dry run: nothing is called, fired or sent, and no time passes.
 
     Attributes:
         calls: `{"path", "service", "data"}` of each; an event has the service `event.<type>`.

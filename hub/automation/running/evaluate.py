@@ -27,7 +27,7 @@ _HELD = phrase("all are true")
 
 
 class ConditionError(HubError):
-    """Whether a condition holds cannot be said; `details.path` is where it stands, `details.children` what could be."""
+    """A condition cannot be evaluated; `details.path` is its position, `details.children` the results so far."""
 
     code = "CONDITION_ERROR"
 

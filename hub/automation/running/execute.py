@@ -73,7 +73,7 @@ async def execute(run: Run) -> Ended:
 
 
 async def _absorb(run: Run) -> None:
-    """Let a cancellation that came with the last step go by: the run has ended by itself."""
+    """Ignore a cancellation that arrived with the last step: the run has already ended."""
     if run.cancelled is None:
         return
     try:
@@ -154,7 +154,7 @@ def _told(run: Run, error: Exception) -> str:
 
 
 async def _handle(run: Run, ended: Ended) -> None:
-    """Run the steps of `on_error`, which see `error`; what fails in them is told in the trace."""
+    """Run the steps of `on_error`, which see `error`; their failures are recorded in the trace."""
     position = run.position
     if position.error is None:
         code = getattr(ended.failure, "code", "STOPPED" if ended.failure is None else "INTERNAL")
@@ -184,7 +184,7 @@ async def _handlers(run: Run) -> bool:
 
 
 def _failed_before(run: Run) -> Ended:
-    """How a run ended that had come to its `on_error` when the hub stopped."""
+    """Return the end of a run that was in its `on_error` when the hub stopped."""
     error = run.position.error or {}
     return Ended(StepOutcome(error.get("outcome", StepOutcome.FAILED)), error.get("message"))
 

@@ -1,4 +1,4 @@
-"""What is to be run: the validated actions of an automation or a script, and what was worked out of them once."""
+"""A run's plan: the validated actions of an automation or a script, and what is precomputed from them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PERSISTED_WAIT_S = 60.0
 
 
 class Step(Struct, frozen=True):
-    """One step, looked at once: what does it, and the keys that every kind has."""
+    """One parsed step: its kind, and the keys that every kind has."""
 
     config: Mapping[str, Any]
     run: Callable[[Mapping[str, Any], Run, str], Awaitable[None]]
@@ -54,7 +54,7 @@ class Retry(Struct, frozen=True):
 
 @dataclass(slots=True, eq=False)
 class RunPlan:
-    """What runs of one automation or script have in common; made anew when its definition changes.
+    """Shared by all runs of one automation or script; recreated when its definition changes.
 
     Attributes:
         owner_kind: `automation` or `script`.
@@ -101,12 +101,12 @@ class RunPlan:
 
     @property
     def root(self) -> str:
-        """Where the paths of its steps begin: `action` or `sequence`."""
+        """The first part of the paths of its steps: `action` or `sequence`."""
         return "sequence" if self.owner_kind == SCRIPT else "action"
 
     @property
     def trace_id(self) -> str:
-        """Whose traces its runs are: the id of the automation, or `script.<key>`."""
+        """The owner of its traces: the id of the automation, or `script.<key>`."""
         return f"script.{self.owner_id}" if self.owner_kind == SCRIPT else self.owner_id
 
     @property
@@ -118,7 +118,7 @@ class RunPlan:
 
     @property
     def definition_hash(self) -> str:
-        """What changes when the definition does; a run that was kept goes on only with the same."""
+        """A hash of the definition; a stored run resumes only with the same one."""
         if not self._hash:
             self._hash = definition_hash(self.config)
         return self._hash
@@ -137,7 +137,7 @@ class RunPlan:
         return found
 
     def is_static(self, value: Any) -> bool:
-        """Whether nothing in a value of the configuration has to be rendered; mappings and lists are looked at once."""
+        """Whether a value of the configuration has no templates; mappings and lists are examined once."""
         if not isinstance(value, (str, dict, list)) or not self.templates:
             return True
         if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Where a run stands, so that it can be taken up again after a restart; and what keeps it."""
+"""The position of a run, from which it resumes after a restart, and what stores it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Position(Struct):
-    """Where a run stands, so that it can be taken up again.
+    """The position of a run, from which it can be resumed.
 
     Attributes:
         states: Path of a step or a sequence → what it is at: an index, a deadline, the branch that was chosen.
@@ -50,7 +50,7 @@ class Position(Struct):
 
 
 class TakenUp(Struct, frozen=True):
-    """A run that goes on after a restart: its id, where it stood, and when it began (seconds since the epoch)."""
+    """A run to resume after a restart: its id, its position, and its start (seconds since the epoch)."""
 
     id: str
     position: Position
@@ -61,7 +61,7 @@ class Keeper(Protocol):
     """Keeps runs, so that they survive a restart."""
 
     async def save(self, run: Run) -> None:
-        """Return once the disk has the run as it stands now."""
+        """Return once the current state of the run is on disk."""
         ...
 
     async def forget(self, run_id: str) -> None:

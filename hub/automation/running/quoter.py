@@ -1,4 +1,4 @@
-"""Quotes what templates put among the words that a model is told, in a run with words from outside."""
+"""Quotes the output of templates in prompts, in a run with text from outside."""
 
 from __future__ import annotations
 

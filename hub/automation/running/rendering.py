@@ -1,4 +1,4 @@
-"""Templates in conditions: rendered with what whoever asks knows, or left alone where text is only text."""
+"""Templates in conditions: rendered with the caller's variables, or left alone where text is literal."""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ class Run:
             self.entry.changed({name: value})
 
     def tell(self, **result: Any) -> None:
-        """Tell in the trace what came of the step that runs now."""
+        """Record the result of the current step in the trace."""
         if self.entry is not None:
             self.entry.result(**result)
 
@@ -247,7 +247,7 @@ class Run:
         return Asking(self.parts, self.scope.view, self.context, self.plan.trace_id, self.plan.templates)
 
     def _not_said(self, error: ConditionError, path: str) -> None:
-        """Tell why it cannot be said whether a condition holds."""
+        """Record why a condition cannot be evaluated."""
         for place, child in error.children.items():
             self.trace.verdict(f"{path}/{place}", child)
         entry = self.entry if error.path == path and self.entry is not None else self.trace.step(error.path)
@@ -272,7 +272,7 @@ class Run:
         return True
 
     async def step(self, config: Mapping[str, Any], path: str) -> None:
-        """Run one step: whether it is enabled, what it does, and what its errors mean, told in the trace."""
+        """Run one step, if it is enabled, handle its errors, and record it in the trace."""
         if self.root.cancelled is not None:
             await asyncio.sleep(0)  # it was cancelled by what it did itself, without anything that waits
         step = self.plan.step(config)
@@ -292,7 +292,7 @@ class Run:
             self.entry = outer
 
     def _failed(self, error: Exception, step: Step, path: str) -> None:
-        """Tell a step's error where it happened first, and raise it unless the run goes on."""
+        """Record a step's error where it first happened, and raise it unless the run continues."""
         root = self.root
         if root.failure is not error or not (root.failed_path or "").startswith(f"{path}/"):
             root.failure = error
@@ -340,7 +340,7 @@ class Run:
             self.position.states[path] = state
 
     def leave(self, path: str) -> None:
-        """Forget the states below a path: it begins anew."""
+        """Drop the states below a path, which starts over."""
         if self.keeper is not None:
             self.position.leave(path)
 

@@ -21,7 +21,7 @@ NOBODY = Authority("restored")
 
 
 def pack(value: Any, depth: int = 0) -> Any:
-    """Return any value as JSON can hold it; what nobody could restore becomes its text."""
+    """Return any value in a form that JSON can hold; what cannot be restored becomes its text."""
     if isinstance(value, (SecretText, SecretInt, SecretFloat)):
         return {_KIND: "secret", "value": str(value), **({} if isinstance(value, str) else {"number": +value})}
     if value is None or isinstance(value, (bool, float)):

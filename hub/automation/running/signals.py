@@ -1,4 +1,4 @@
-"""What ends a sequence or a run other than coming to its end, and what an error says."""
+"""Signals that end a sequence or a run early, and the wording of errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class StopRun(Signal):
 
 
 class SequenceEnded(Signal):
-    """A condition among the steps does not hold: the sequence that it stands in ends."""
+    """A condition among the steps is false: its sequence ends."""
 
 
 class Interrupted(HubError):
@@ -43,13 +43,13 @@ class UnknownService(NotFound):
 
 
 class ScriptStopped(HubError):
-    """A script that was called ended with `stop` and `error: true`; its caller goes on, as in Home Assistant."""
+    """A called script ended with `stop` and `error: true`; its caller continues, as in Home Assistant."""
 
     code = "SCRIPT_FAILED"
 
 
 class StepFailed(HubError):
-    """A step had failed before the hub was restarted; its error stands in the trace of before."""
+    """A step failed before the hub restarted; the earlier trace has its error."""
 
     code = "STEP_FAILED"
 

@@ -1,4 +1,4 @@
-"""What templates may ask beyond states and time: the conversations, and the owner's memory."""
+"""Template functions beyond states and time: conversations, and the owner's memory."""
 
 from __future__ import annotations
 

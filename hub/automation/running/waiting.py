@@ -1,4 +1,4 @@
-"""Runs that survive a restart: where each stands, in the hub database, from before its first action to its end."""
+"""Runs that survive a restart: their positions in the hub database, from before the first action to the end."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Write = Callable[[SqlConnection], None]
 
 
 class Owner(Protocol):
-    """Whose runs are kept: an automation or a script."""
+    """The owner of stored runs: an automation or a script."""
 
     @property
     def plan(self) -> RunPlan:
@@ -122,7 +122,7 @@ class WaitingRuns:
         self._wall_time = wall_time
 
     def saving(self, run: Run) -> Write:
-        """Return what writes the run as it stands now, for a transaction of the caller's.
+        """Return the statements that store the current state of the run, for a transaction of the caller.
 
         Raises:
             LimitExceeded: It carries too much.
@@ -147,7 +147,7 @@ class WaitingRuns:
         return write
 
     async def save(self, run: Run) -> None:
-        """Return once the disk has the run as it stands now.
+        """Return once the current state of the run is on disk.
 
         Raises:
             LimitExceeded: It carries too much.

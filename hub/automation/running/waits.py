@@ -1,4 +1,4 @@
-"""What waits among the actions have in common: a timeout, the variable `wait`, and going on after a restart."""
+"""Shared by all waiting actions: the timeout, the variable `wait`, and resuming after a restart."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def end(step: Mapping[str, Any], run: Run, wait: Wait, completed: bool, **more: 
 
 
 def skip(run: Run, path: str, text: str, **more: Any) -> None:
-    """In a dry run nothing is waited for: it is told, and counts as come."""
+    """Record a wait in a dry run, where it counts as completed."""
     if run.dry is not None:
         run.dry.skip(path, text)
     result = {"completed": True, "remaining": None, **more}

@@ -1,4 +1,4 @@
-"""What every schedule can say, and what a callback is told when one comes due."""
+"""The interface of schedules, and the argument of their callbacks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Schedule(Protocol):
 
 
 class CatchUp(StrEnum):
-    """What happens to occurrences that were missed: the hub was down, the machine suspended, the clock jumped."""
+    """The handling of missed occurrences: the hub was down, the machine suspended, or the clock jumped."""
 
     NONE = "none"
     LAST = "last"
@@ -38,7 +38,7 @@ class CatchUp(StrEnum):
 
 
 class Due(Struct, frozen=True):
-    """One occurrence, as its callback is told of it.
+    """One occurrence, as its callback receives it.
 
     Args:
         planned: When it was due, in seconds since the epoch.

@@ -1,4 +1,4 @@
-"""What one look at the clock finds due, and what becomes of what it finds too late: pure plans.
+"""Decides which occurrences are due and what happens to missed ones: pure plans.
 
 An occurrence found at most `TOLERANCE_S` after its time is on time. One found later was *missed*: the machine was
 suspended, the clock jumped; so was, however late it is, what came due while nobody looked, since the hub was down.
@@ -26,7 +26,7 @@ _FIRST_LOOK_S = 60.0
 
 
 class Missed(Struct, frozen=True):
-    """What becomes of missed occurrences.
+    """The decision about missed occurrences.
 
     Args:
         fire: Those to fire now, oldest first, in seconds since the epoch.
@@ -40,7 +40,7 @@ class Missed(Struct, frozen=True):
 
 
 class Look(Struct, frozen=True):
-    """What one look at the clock comes to.
+    """The result of one look at the clock.
 
     Args:
         caught_up: Missed occurrences to fire now, oldest first.

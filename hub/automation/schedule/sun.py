@@ -72,7 +72,7 @@ class Sun(Struct, frozen=True):
 
 
 class SunPosition(Struct, frozen=True):
-    """Where the sun stands: degrees above the horizon and from north, and what it does next (None: not for long)."""
+    """The position of the sun: degrees above the horizon and from north, and its next events (None: not for long)."""
 
     elevation: float
     azimuth: float
@@ -82,7 +82,7 @@ class SunPosition(Struct, frozen=True):
 
 
 def sun_position(place: GeoPosition, now: float) -> SunPosition:
-    """Return where the sun stands over `place` at `now` (seconds since the epoch).
+    """Return the position of the sun over `place` at `now` (seconds since the epoch).
 
     It is up from sunrise to sunset, while the upper rim shows: a little longer than its middle is above the horizon.
     """

@@ -169,7 +169,7 @@ class Timetable:
             self._rebuild()
 
     def _rebuild(self) -> None:
-        """Build the heap anew from what is armed, in the order in which it was added as far as times are equal."""
+        """Rebuild the heap from the armed schedules; equal times stay in the order of addition."""
         places = {entry: (due, order, entry) for due, order, entry in self._heap if due == entry.due}
         self._heap = [
             places.get(entry) or (entry.due, next(self._order), entry)
@@ -271,7 +271,7 @@ class Timetable:
             _log.exception("timetable: %s raised", name)
 
     def _step_back(self, now: float) -> None:
-        """The clock went back: wait anew for what has not fired, and forget what fired in a future that never was."""
+        """Handle a clock that was set back: wait again for what has not fired, and forget firings now in the future."""
         _log.warning("The clock went back by %.0f s", self._latest - now)
         for entry in self._entries:
             if entry.fired > now + REANCHOR_S:

@@ -1,4 +1,4 @@
-"""Where somebody was last heard from, and to which conversation an address belongs; read from what the inbox keeps."""
+"""The last address of a person, and the conversation of an address, read from the inbox."""
 
 from __future__ import annotations
 

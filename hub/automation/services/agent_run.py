@@ -1,4 +1,4 @@
-"""The service `agent.run`: an agent is told something and answers; what it says may go to a conversation."""
+"""The service `agent.run`: sends a message to an agent; the answer may go to a conversation."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ class AgentRuns:
         bus.listen("hub_stopping", self._stops)
 
     async def run(self, wanted: RequestedRun) -> RunResult | None:
-        """Run once and return the result; None when it waits for the conversation that asked for it.
+        """Run once and return the result; None when it waits for the conversation that requested it.
 
         Raises:
             LimitExceeded: Too many runs wait.
@@ -222,14 +222,14 @@ class AgentRuns:
         self._tasks.spawn(run(), name=f"run {request.run_id}")
 
     async def _session_of(self, run_id: str) -> str | None:
-        """Return the conversation of a run that was asked for before; None for a new one."""
+        """Return the conversation of a run that was requested before; None for a new one."""
         row = await self._db.read(
             lambda connection: connection.execute("SELECT session_key FROM runs WHERE id = ?", (run_id,)).fetchone()
         )
         return None if row is None else str(row[0])
 
     def _take_slot(self, wanted: RequestedRun) -> str:
-        """Return a conversation in which nothing goes on: the automation's own, or another beside it."""
+        """Return an idle conversation: the automation's own, or another beside it."""
         base = cron_key(wanted.agent_id, wanted.name)
         busy = self._taken | {each.session_key for each in self._runner.active()}
         for number in range(1, SLOTS_LIMIT):
@@ -242,7 +242,7 @@ class AgentRuns:
         return key
 
     async def _tidy(self, session_key: str) -> None:
-        """Delete the oldest transcripts of a conversation that begins anew each time."""
+        """Delete the oldest transcripts of a conversation that starts over each time."""
         rows = await self._db.read(
             lambda connection: connection.execute(
                 "SELECT session_id FROM runs WHERE session_key = ? AND session_id IS NOT NULL"

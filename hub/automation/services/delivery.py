@@ -1,4 +1,4 @@
-"""Saying something to a conversation that nobody asked for: sent once, and kept where that conversation is kept."""
+"""Delivers unsolicited messages to a conversation: sent once, and stored in its transcript."""
 
 from __future__ import annotations
 

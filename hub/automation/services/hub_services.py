@@ -20,7 +20,7 @@ _ID = All(string, Length(min=1, max=128))
 
 
 class HubControl(Struct, frozen=True):
-    """What of the hub itself these services may do.
+    """The functions of the hub that these services call.
 
     Attributes:
         check: Returns the errors of the configuration files as they are now.

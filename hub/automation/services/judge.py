@@ -47,7 +47,7 @@ Persona = Callable[[str], str]
 
 
 class NoAnswer(HubError):
-    """The model did not answer in the form that was asked for, not even the second time."""
+    """The model did not answer in the requested form, not even at the second attempt."""
 
     code = "NO_ANSWER"
     http_status = 502
@@ -103,7 +103,7 @@ class Judge:
 
 
 class _Asked:
-    """One question under way."""
+    """One question in progress."""
 
     def __init__(self, judge: Judge, question: SentenceQuestion, context: Context) -> None:
         self._judge = judge
@@ -149,7 +149,7 @@ class _Asked:
         return sum(costs) if costs else None
 
     def note(self) -> None:
-        """Tell what it cost, also when nothing came of it."""
+        """Report the cost, even without an answer."""
         judge = self._judge
         if not self._calls:
             return

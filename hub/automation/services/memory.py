@@ -1,4 +1,4 @@
-"""The services `memory.add|search|forget|get|index`, over whatever keeps the memory now."""
+"""The services `memory.add|search|forget|get|index`, over the current memory."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ class SystemEvents:
         self._sessions.discard(request.session_key)
 
     def taking(self, ids: Iterable[str]) -> tuple[str, list[tuple[int, str]]]:
-        """Return the statement and rows that note events as taken, for a transaction of somebody else."""
+        """Return the statement and rows that mark events as taken, for a transaction of the caller."""
         now = self._now_ms()
         return "UPDATE system_events SET taken_ms = ? WHERE id = ? AND taken_ms IS NULL", [(now, id) for id in ids]
 

@@ -34,7 +34,7 @@ class ToolFailed(HubError):
 def register_tools(
     services: ServiceRegistry, tools: ToolRegistry, agents: Agents, redact: Callable[[str], str]
 ) -> Unsubscribe:
-    """Register `tool.invoke`; its response has `output` (what a model would be told), `details` and `trusted`.
+    """Register `tool.invoke`; its response has `output` (the text for a model), `details` and `trusted`.
 
     What somebody else than the owner had a tool do, or words from outside had, is not trusted: they chose the
     arguments, and the output repeats them.

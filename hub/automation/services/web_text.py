@@ -38,7 +38,7 @@ _TITLE_WITHIN_BYTES = 100_000
 
 
 class PageText(Struct, frozen=True):
-    """What is to be read of an answer."""
+    """The readable part of an answer."""
 
     text: str
     title: str = ""
@@ -91,7 +91,7 @@ def changed_lines(before: str, after: str) -> str:
 
 
 def _end_of_markup(source: str, match: re.Match[str]) -> int:
-    """Return the place behind a comment, a declaration or a tag; what is not closed goes on to the end."""
+    """Return the index after a comment, a declaration or a tag; an unclosed one extends to the end."""
     if match["comment"]:
         end = source.find("-->", match.end())
         return len(source) if end < 0 else end + 3

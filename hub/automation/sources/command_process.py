@@ -28,7 +28,7 @@ _READ_BYTES = 65_536
 
 
 class CommandLine(Struct, frozen=True):
-    """What is run.
+    """The command to run.
 
     Attributes:
         argv: Program and arguments.
@@ -152,7 +152,7 @@ class _Bound:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """End the whole group of a command: ask, wait, then insist; also what it left behind when it ended by itself."""
+    """End the process group of a command: terminate, wait, then kill; also processes that the command left behind."""
     try:
         if process.returncode is None:
             _signal_group(process.pid, signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""What a feed says: about itself, and its items.
+"""Parses a feed into its metadata and items.
 
 It is called in a process of its own (`hub.security.outside_reader`): a feed can be made to take minutes.
 """

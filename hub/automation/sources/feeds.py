@@ -27,7 +27,7 @@ _ACCEPT = "application/atom+xml, application/rss+xml, application/xml;q=0.9, tex
 
 
 class Feed(Struct, frozen=True):
-    """What a feed says: about itself, and its items, the oldest first."""
+    """A parsed feed: its metadata, and its items, the oldest first."""
 
     title: str
     link: str
@@ -35,7 +35,7 @@ class Feed(Struct, frozen=True):
 
 
 class Seen(Struct):
-    """What is remembered of a feed.
+    """The stored state of a feed.
 
     Attributes:
         ids: Of items that were there, the newest last.
@@ -60,7 +60,7 @@ class Seen(Struct):
 
 
 class SeenFile:
-    """Where it is remembered what was seen of one feed by one trigger. Its methods block: call them in a thread.
+    """Stores which items of a feed one trigger has seen. Its methods block: call them in a thread.
 
     Args:
         home: The home directory.
@@ -84,7 +84,7 @@ class SeenFile:
         return Seen(ids, str(data.get("etag") or ""), str(data.get("modified") or ""), looked=True)
 
     def write(self, seen: Seen) -> None:
-        """Remember it, and forget the feeds that nobody looked at for longest.
+        """Store it, and drop the feeds that have not been used for longest.
 
         Raises:
             StorageError: The disk refuses.

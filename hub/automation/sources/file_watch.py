@@ -38,7 +38,7 @@ class _Watch:
 
 
 class _Plan(Struct):
-    """The folders that are watched with all below them, and those alone; and whether all that is asked for is there."""
+    """The folders watched recursively, those watched alone, and whether all requested ones exist."""
 
     deep: list[Path] = field(default_factory=list)
     flat: list[Path] = field(default_factory=list)
@@ -46,7 +46,7 @@ class _Plan(Struct):
 
 
 class FileWatch:
-    """Watches folders below the home directory; nothing in `.storage` is told.
+    """Watches folders below the home directory, except `.storage`.
 
     Args:
         home: The home directory.
@@ -100,7 +100,7 @@ class FileWatch:
             self._task = self._tasks.spawn(self._run(), name="file watch")
 
     async def _run(self) -> None:
-        """Watch what is asked for now, and again whenever that changes or a missing folder may have come."""
+        """Watch the requested folders; start over when they change or a missing one may have appeared."""
         await asyncio.to_thread(_load)
         while self._watches:
             self._changed.clear()

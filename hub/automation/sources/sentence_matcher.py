@@ -37,7 +37,7 @@ _INTENT = "sentence"
 
 
 def problem_of(sentence: str) -> str | None:
-    """Return what is wrong with a sentence as far as can be told without hassil, or None."""
+    """Return the error of a sentence as far as it shows without hassil, or None."""
     if not sentence.strip(_END):
         return "a sentence has words"
     if len(sentence) > SENTENCE_LIMIT:
@@ -117,7 +117,7 @@ class Sentences:
         language: str = DEFAULT_LANGUAGE,
         fail: Callable[[str], None] = lambda message: None,
     ) -> Unsubscribe:
-        """Call `answer` when somebody says one of these.
+        """Call `answer` for a message that matches one of these sentences.
 
         Args:
             language: Whose numbers and letters they are written in.
@@ -138,7 +138,7 @@ class Sentences:
         return end
 
     async def match(self, text: str) -> SentenceMatch | None:
-        """Return what a text means, the most literal sentence of several; None when nobody waits for it."""
+        """Return the match of a text, the most literal of several; None when no sentence matches."""
         if not self._entries:
             return None
         said = " ".join(text.split()).strip(_END)

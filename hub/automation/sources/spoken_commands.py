@@ -1,4 +1,4 @@
-"""Answers what somebody says when it is a sentence that an automation waits for, instead of an agent."""
+"""Answers messages that match a sentence of an automation, instead of an agent."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SpokenCommands:
         self._language = language
 
     async def hear(self, text: str, context: Context) -> Callable[[], Awaitable[str]] | None:
-        """Return what sets the automation off and gives its answer; None when it is nobody's sentence.
+        """Return the function that triggers the automation and returns its answer; None when no sentence matches.
 
         Args:
             text: What was said.

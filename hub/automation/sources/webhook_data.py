@@ -1,4 +1,4 @@
-"""What a webhook carries: JSON, a form or text, within bounds on size, depth and number of fields."""
+"""The data of a webhook: JSON, a form or text, within bounds on size, depth and number of fields."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class WebhookRequest(Struct, frozen=True):
 
 
 class WebhookReply(Struct, frozen=True):
-    """What the gateway answers: a status, and a word for people."""
+    """The gateway's answer: a status, and a text for people."""
 
     status: int
     message: str = ""
@@ -67,7 +67,7 @@ class WebhookReply(Struct, frozen=True):
 
 
 class Webhook(Struct, frozen=True):
-    """What a trigger waits for.
+    """The webhook that a trigger waits for.
 
     Attributes:
         owner: The automation, for people.
@@ -182,7 +182,7 @@ class Webhooks:
         return bool(shown) and hmac.compare_digest(_digest(shown), _digest(secret))
 
     def _was_taken(self, entry: _Entry, request: WebhookRequest) -> bool:
-        """Whether this very call, signed with its time, came before: then somebody else sends it again."""
+        """Whether this call, signed with its time, came before: then it is replayed."""
         form = entry.hook.signature
         return form is not None and stamp_of(request.body, request.headers, form) in entry.taken
 

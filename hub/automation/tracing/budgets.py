@@ -1,4 +1,4 @@
-"""Tells on the bus that a budget was reached: of an automation, or a limit of one run of an agent."""
+"""Fires an event when a budget is reached: that of an automation, or a limit of one agent run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WHERE = "agents[].limits."
 
 
 def tell_budget(bus: EventBus, automation_id: str, budget: str, spent: float, limit: float, context: Context) -> None:
-    """Tell that an automation has used up its budget.
+    """Fire the event that an automation has used up its budget.
 
     Args:
         budget: cost_usd or tokens.
@@ -22,7 +22,7 @@ def tell_budget(bus: EventBus, automation_id: str, budget: str, spent: float, li
 
 
 def watch_limits(bus: EventBus) -> Callable[[], None]:
-    """Tell of every run of an agent that ends at one of the agent's limits; returns what ends the watching."""
+    """Fire an event for every agent run that ends at a limit; return a function that stops watching."""
 
     def ended(event: Event) -> None:
         details = (event.data.get("error") or {}).get("details") or {}

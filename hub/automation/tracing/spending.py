@@ -1,4 +1,4 @@
-"""What was spent lately, by agent and by automation: in memory, so that a condition may ask at every trigger.
+"""Recent spending by agent and by automation, kept in memory so that conditions can ask at every trigger.
 
 It listens to runs that end, and remembers the last days from the history database.
 """

@@ -51,31 +51,31 @@ class StepTrace:
         """How many executions of this path before this one were not kept."""
 
     def result(self, **values: Any) -> Self:
-        """Tell what came of it; told again, the values are added."""
+        """Record the result; a second call adds its values."""
         self._result = values if self._result is None else {**self._result, **values}
         return self
 
     def error(self, text: str) -> Self:
-        """Tell what went wrong."""
+        """Record an error."""
         self._error = text
         return self
 
     def child(
         self, *, run_id: str | None = None, automation_id: str | None = None, session_key: str | None = None
     ) -> Self:
-        """Tell what it set off: a run (of an agent, a script, an automation), whose, and in which conversation."""
+        """Record what it started: a run (of an agent, a script, an automation), its owner and its conversation."""
         told = {"run_id": run_id, "automation_id": automation_id, "session_key": session_key}
         self._child = {key: value for key, value in told.items() if value is not None}
         return self
 
     def changed(self, variables: Mapping[str, Any]) -> Self:
-        """Tell which variables have which value now."""
+        """Record the current values of variables."""
         if variables:
             self._changed = {**(self._changed or {}), **variables}
         return self
 
     def end(self) -> None:
-        """It ended now; only the first call counts."""
+        """Record the end; only the first call counts."""
         if self._ended is None:
             self._ended = self._clock.monotonic()
 
@@ -279,7 +279,7 @@ def shown_value(value: Any, mask: SecretMask = _NO_SECRETS) -> Any:
 
 
 class _Shown:
-    """Copies one value; whatever it is made of, the copy has at most `VALUES_LIMIT` values."""
+    """Copies one value; the copy has at most `VALUES_LIMIT` values."""
 
     __slots__ = ("_left", "_mask")
 

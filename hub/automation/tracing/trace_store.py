@@ -1,4 +1,4 @@
-"""Where traces are kept and looked up: the newest of each automation and each kind of end; dull runs evict nothing.
+"""Stores and finds traces: the newest of each automation and each outcome; runs without effect evict nothing.
 
 They are written behind into the history database. While that is off, a bounded number is held in memory.
 """

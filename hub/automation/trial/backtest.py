@@ -59,7 +59,7 @@ class _Found(Struct):
 async def backtest(
     config: Mapping[str, Any], parts: AutomationParts, since: float, until: float, *, context: Context | None = None
 ) -> dict[str, Any]:
-    """Tell what an automation would have done in a span of the past. Nothing is done now.
+    """Return what an automation would have done in a period of the past. Nothing is executed.
 
     Args:
         config: Validated and expanded.
@@ -177,7 +177,7 @@ class _Backtest:
             self._doubt(config)
 
     def _doubt(self, config: Mapping[str, Any]) -> None:
-        """Tell what a trigger asks for that is not recorded, or not with all that it looks at."""
+        """Report data that a trigger needs and that is not recorded, or not completely."""
         index, name = config["index"], config["trigger"]
         if name == "message" and config.keys() & {"text", "regex"}:
             self._unknown(index, "what messages say is not recorded")

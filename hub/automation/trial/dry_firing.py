@@ -1,4 +1,4 @@
-"""What a firing would lead to, decided as for a real one, with nothing done: shared by simulation and backtest."""
+"""Decides what a firing would lead to, as for a real one, without executing it; for simulation and backtest."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RUN_LIMIT_S = 20.0
 
 
 class Tried(Struct, frozen=True):
-    """What a firing would lead to.
+    """The outcome of a dry firing.
 
     Attributes:
         would_run: Whether its actions would begin.

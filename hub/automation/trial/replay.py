@@ -51,7 +51,7 @@ class ReplayClock(Clock):
         await waiter
 
     def stand_at(self, when: float) -> None:
-        """Show a time, earlier or later, while nobody sleeps: for what was so before the beginning."""
+        """Set the time, earlier or later, while nothing sleeps: for the state before the beginning."""
         self._now = when
 
     def next_waking(self) -> float | None:
@@ -61,7 +61,7 @@ class ReplayClock(Clock):
         return self._waiting[0][0] if self._waiting else None
 
     def move_to(self, when: float) -> bool:
-        """Show a later time; return whether somebody woke."""
+        """Advance the time; return whether a sleeper woke."""
         self._now = max(self._now, when)
         woke = False
         while self._waiting and self._waiting[0][0] <= self._now:
@@ -73,7 +73,7 @@ class ReplayClock(Clock):
 
 
 class SteppedTimetable(Timetable):
-    """A timetable without a task: it looks when it is told to."""
+    """A timetable without a task, driven by its caller."""
 
     def _arm(self, entry: ScheduledEntry) -> None:
         self._entries.add(entry)
@@ -92,7 +92,7 @@ class SteppedTimetable(Timetable):
 
 
 class _RecordedWebhooks(Webhooks):
-    """Webhooks that were called once and are told of from history, by their ids."""
+    """Past webhook calls from history, by their ids."""
 
     def __init__(self, clock: Clock, bus: EventBus) -> None:
         super().__init__(clock)
@@ -106,7 +106,7 @@ class _RecordedWebhooks(Webhooks):
 
 
 class _SpentThen:
-    """What was spent up to the time that a clock shows."""
+    """The spending up to the time of a clock."""
 
     def __init__(self, spending: RunSpending, clock: Clock) -> None:
         self._spending = spending

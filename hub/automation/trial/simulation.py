@@ -20,7 +20,7 @@ _BY_HAND = {"platform": None, "id": None, "idx": None, "alias": None, "descripti
 
 
 class StandingClock(Clock):
-    """A clock that stands at a time."""
+    """A clock with a fixed time."""
 
     def __init__(self, at: float) -> None:
         self._at = at

@@ -1,4 +1,4 @@
-"""`agent`: an agent began or ended a run, called a tool, reached its budget, or asked for an approval."""
+"""`agent`: an agent started or ended a run, called a tool, reached its budget, or requested an approval."""
 
 from __future__ import annotations
 

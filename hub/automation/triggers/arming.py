@@ -1,4 +1,4 @@
-"""What happens when a trigger is armed: limited templates are rendered, and what cannot be watched is told."""
+"""Arming a trigger: limited templates are rendered, and what cannot be watched is reported."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from hub.core.schema import Optional, Required, time_zone
 
 
 def _schedule(config: Mapping[str, Any], host: TriggerHost) -> At:
-    """What is relative ("20m", "18:00") is counted from when the trigger was first armed, whatever restarts between."""
+    """A relative time ("20m", "18:00") counts from when the trigger was first armed, across restarts."""
     base = host.armed()
     zone: tzinfo = ZoneInfo(config["time_zone"]) if "time_zone" in config else host.parts.zone()
     return At(parse_at(config["at"], host.parts.clock.time() if base is None else base, zone))

@@ -1,4 +1,4 @@
-"""`event`: something was told on the bus."""
+"""`event`: an event was fired on the bus."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def matches(wanted: Any, found: Any) -> bool:
 
 
 def _who(context: Context, key: str) -> tuple[Any, ...]:
-    """What may stand for one key of a context."""
+    """Return the values that match one key of a context."""
     authority = context.authority
     match key:
         case "id":

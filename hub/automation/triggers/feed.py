@@ -1,4 +1,4 @@
-"""`feed`: something new stands in an RSS or Atom feed. What is there at the first look is not new."""
+"""`feed`: a new item in an RSS or Atom feed. Items found at the first look are not new."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class _Watcher:
             self._fire(feed, new)
 
     def _fire(self, feed: Feed, new: list[Mapping[str, Any]]) -> None:
-        """Tell each new item, the oldest first."""
+        """Fire for each new item, the oldest first."""
         let_go = max(0, len(new) - FIRED_LIMIT)
         about = {"title": feed.title, "link": feed.link, "url": self._address}
         for item in new[let_go:]:

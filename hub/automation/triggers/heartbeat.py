@@ -1,4 +1,4 @@
-"""`heartbeat`: it is time for an agent to look after things, or somebody woke it.
+"""`heartbeat`: an agent's checks are due, or it was woken.
 
 Within the active hours it comes at an interval whose place in time depends on the agent, so that several agents do not
 begin at once. `heartbeat_wake` `{agent_id, reason}` fires it at once, at any hour.
@@ -78,7 +78,7 @@ def _schedule(config: Mapping[str, Any], host: TriggerHost) -> Schedule:
 
 
 def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
-    """Begin with the next one: what was due while the hub was down is not made up."""
+    """Start with the next one: heartbeats that were missed while the hub was down are not made up for."""
     agent: str | None = config.get("agent")
     facts = {"agent": agent, "reason": "interval", "description": "heartbeat"}
     entry = watch(host, _schedule(config, host), facts, after=None)

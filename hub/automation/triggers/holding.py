@@ -38,7 +38,7 @@ class Holding:
         return key in self._waits
 
     def begin(self, key: str, trigger: Mapping[str, Any], context: Context | None) -> None:
-        """Fire once this was held for the duration, which is told as `trigger.for`; at once without one.
+        """Fire once this has held for the duration, given as `trigger.for`; immediately without one.
 
         A wait for the same key is replaced. A duration that cannot be told is a failure of the trigger.
 

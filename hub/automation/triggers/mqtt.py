@@ -58,7 +58,7 @@ def _encoding(value: Any) -> str:
 
 
 class _Reader:
-    """Reads payloads as one trigger wants them."""
+    """Decodes payloads as one trigger is configured."""
 
     def __init__(self, config: Mapping[str, Any], host: TriggerHost) -> None:
         self._encoding: str = config["encoding"]

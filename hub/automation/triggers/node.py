@@ -1,4 +1,4 @@
-"""`node`: a phone, a Mac or another device came, went, or told something.
+"""`node`: a phone, a Mac or another device connected, disconnected, or sent an event.
 
 It listens to three events: `node_connected` and `node_disconnected` with `{node_id, name, platform}` (the latter also
 `reason`), and `node_event` with `{node_id, name, event, data}`, whose data is the node's own words.

@@ -99,7 +99,7 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
     failed: set[str] = set()
 
     def judge(state: EntityState) -> bool | None:
-        """Return whether the number is in the range; None when that cannot be said, which is told once."""
+        """Return whether the number is in the range; None when that is unknown, which is reported once."""
         try:
             holds = span.holds(state)
         except HubError as error:

@@ -12,7 +12,7 @@ FROM_PEOPLE = frozenset({"message_received", "message_rejected"})
 
 
 def is_somebody_elses(cause: Context | None) -> bool:
-    """Whether whoever caused it may do less than an owner, or words from outside are in it.
+    """Whether its originator has fewer rights than an owner, or it contains text from outside.
 
     An automation runs with its own rights, so what others bring into it is data, whatever kind of trigger it came by.
     """

@@ -1,4 +1,4 @@
-"""What all triggers of time share: from a schedule to firings, and the durations that may be negative."""
+"""Shared by all time triggers: firing on a schedule, and durations that may be negative."""
 
 from __future__ import annotations
 

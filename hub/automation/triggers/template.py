@@ -35,7 +35,7 @@ _KEY = "template"
 
 
 class _Watch:
-    """One template that is watched.
+    """One watched template.
 
     Args:
         text: The template.
@@ -62,7 +62,7 @@ class _Watch:
             self._later = None
 
     def _render(self) -> bool | None:
-        """Return what it says now, None when it cannot be rendered, and listen to what it looked at."""
+        """Return its current result, None when it cannot be rendered, and listen to its dependencies."""
         parts = self._host.parts
         try:
             value, info = self._template.render_info(self._host.variables)

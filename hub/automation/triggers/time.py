@@ -85,7 +85,7 @@ def _schedule(said: str, on: frozenset[int], host: TriggerHost) -> Schedule | No
 
 
 class _Watched:
-    """One entity that says when; its entry in the timetable follows its state."""
+    """One entity that holds a time; its entry in the timetable follows its state."""
 
     def __init__(self, entity: str, offset_s: float, on: frozenset[int], host: TriggerHost) -> None:
         self._entity = entity
