@@ -86,6 +86,7 @@ PAGES = {
     "/chat": ["/chat", "/chat?session=agent:main:main"],
     "/chat/sessions": ["/chat/sessions"],
     "/overview": ["/overview"],
+    "/channels": ["/channels"],
     "/automations": ["/automations"],
     "/automations/history": ["/automations/history"],
     "/automations/new": ["/automations/new"],
@@ -128,7 +129,8 @@ CODE = "script, style, code, pre, textarea, datalist, [lang]:not(html), .code"
 ATTRIBUTES = ("aria-label", "title", "placeholder", "alt")
 KEPT = (
     "Homarus YAML JSON MQTT QoS URL ID RSS Atom UTC HTTP TLS API Webhook webhook OpenAI GitHub gist token Home "
-    "Assistant Chroma Whoosh Python Jinja Markdown cron Ctrl Shift Esc Tab Enter ms min kB MB"
+    "Assistant Chroma Whoosh Python Jinja Markdown cron Ctrl Shift Esc Tab Enter ms min kB MB "
+    "Telegram Matrix Discord Slack Signal WhatsApp IRC"
 )
 """Product names, formats, keys of the keyboard, and units."""
 VALUES = (
