@@ -17,6 +17,7 @@ from hub.core.stages import Stage
 from hub.gateway.calls.contract import Method
 from hub.gateway.methods.commands import CommandMethods
 from hub.gateway.methods.outbox import OutboxMethods
+from hub.messaging.allowlist_commands import add_allowlist_command
 from hub.messaging.approval_messages import ApprovalMessages
 from hub.messaging.channels import ChannelRegistry
 from hub.messaging.command_buttons import CommandButtons
@@ -92,6 +93,7 @@ class MessagingComponent(Component):
             db, self.outbox, bus=base.bus, clock=base.clock, tasks=base.tasks, language=base.language
         )
         add_pairing_command(self.commands, self.pairings)
+        add_allowlist_command(self.commands, base.config, channels, self.pairings, engines.reload)
         self.router = Router(
             channels,
             agents.agents,

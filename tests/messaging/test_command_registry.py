@@ -62,6 +62,7 @@ async def _started(folder: Path, language: str) -> AsyncIterator[CommandHome]:
         "people:\n"
         "  - {id: me, name: Me, owner: true, identities: ['test:user:7']}\n"
         "  - {id: anna, name: Anna, identities: ['test:user:8']}\n"
+        "irc: [{account: default, host: 127.0.0.1, port: 1, tls: false, nick: homarus}]\n"
     )
     hub = Hub(Home(folder), host="127.0.0.1", port=0)
     home = CommandHome(hub)
@@ -261,3 +262,20 @@ async def test_clients_are_given_the_same_list(home: CommandHome) -> None:
         ],
     }
     assert not known["status"]["acceptsArgs"]
+
+
+async def test_an_owner_lets_somebody_write_and_takes_that_back(home: CommandHome) -> None:
+    nobody = await home.asked("/allowlist")
+    added = await home.asked("/allowlist add irc:account:berta")
+    listed = await home.asked("/allowlist list")
+    removed = await home.asked("/allowlist remove irc:account:berta")
+    unknown = await home.asked("/allowlist add morse:user:1")
+    malformed = await home.asked("/allowlist add irc:berta")
+
+    assert "Nobody" in nobody
+    assert "irc:account:berta may write now." in added
+    assert "- irc (default): irc:account:berta" in listed
+    assert "may not write any more" in removed
+    assert "Nobody" in await home.asked("/allowlist")
+    assert "connected" in unknown
+    assert "connected" in malformed
