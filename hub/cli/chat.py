@@ -74,7 +74,7 @@ class _Talk:
         """Send a message, wait for the run that answers it and return the answer."""
         params = {"sessionKey": self._session_key, "message": text, "idempotencyKey": new_id()}
         sent = self._client.call("chat.send", params)
-        if "reply" in sent:  # a slash command, which no model answers
+        if sent["status"] == "ok":  # a slash command, which no model answers
             return {
                 "reply": sent["reply"],
                 "run_id": sent["runId"],
@@ -83,7 +83,7 @@ class _Talk:
             }
         ended = self._ended(sent["runId"])
         answer = {
-            "reply": ended.get("reply") or "",
+            "reply": "\n\n".join(filter(None, [sent.get("reply"), ended.get("reply")])),
             "run_id": ended["runId"],
             "session_key": ended.get("sessionKey", self._session_key),
             "usage": ended.get("usage"),
@@ -170,7 +170,7 @@ def _interactive(talk: _Talk) -> None:
         if not said:
             continue
         try:
-            if said.startswith("/"):
+            if "/" in said:  # there may be commands in it, which the streaming API does not know
                 click.echo(talk.ask(said)["reply"])
             else:
                 talk.stream(said)

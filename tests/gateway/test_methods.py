@@ -169,6 +169,17 @@ async def test_an_injected_message_is_in_the_history(house: FullRig) -> None:
     assert history["payload"]["messages"][-1]["content"] == [{"type": "text", "text": "[note]\n\nnote this"}]
 
 
+async def test_a_shortcut_in_a_message_is_answered_beside_its_run(house: FullRig) -> None:
+    message = {"sessionKey": "main", "message": "hey /whoami how are you?", "idempotencyKey": "k9"}
+
+    async with connected(house) as client:
+        sent = (await client.call("chat.send", message))["payload"]
+        await client.event("chat", lambda payload: payload["state"] == "final")
+
+    assert (sent["status"], sent["runId"]) == ("started", "k9")
+    assert "You are" in sent["reply"]
+
+
 async def test_sessions_are_listed_changed_begun_anew_and_deleted(house: FullRig) -> None:
     async with connected(house) as client:
         await client.call("sessions.subscribe")

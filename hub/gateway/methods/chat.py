@@ -140,7 +140,8 @@ class ChatMethods:
             raise Conflict(receipt.reply or receipt.reason or "the message was not taken")
         key = receipt.session_key or session_key
         if receipt.run_id is not None:
-            return {"runId": receipt.run_id, "status": "started", "sessionKey": key}
+            at_once = {"reply": receipt.reply} if receipt.reply is not None else {}
+            return {"runId": receipt.run_id, "status": "started", "sessionKey": key, **at_once}
         reply = receipt.reply or ""
         self._events.chat_final(run_id, key, reply)
         return {"runId": run_id, "status": "ok", "sessionKey": key, "reply": reply}
