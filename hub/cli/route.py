@@ -29,7 +29,8 @@ def command() -> None:
     "--chat-type", default="direct", show_default=True, type=click.Choice(["direct", "group", "channel"]), help="Where."
 )
 @click.option("--sender", metavar="IDENTITY", help="Who writes; for a direct conversation the peer without it.")
-@click.option("--thread", metavar="ID", help="The thread or topic.")
+@click.option("--thread", metavar="ID", help="The thread.")
+@click.option("--topic", metavar="ID", help="The topic of a group.")
 @click.option("--parent", metavar="ID", help="The room that a thread hangs in.")
 @click.option("--guild", "--team", "space", metavar="ID", help="The server or workspace of the room.")
 @click.option("--role", "roles", multiple=True, metavar="ID", help="A role of the sender; may be given several times.")

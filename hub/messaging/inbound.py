@@ -30,6 +30,7 @@ class Address(Struct, frozen=True):
         thread: The platform's id of the thread or topic inside it.
         space: The platform's id of the server, team or workspace that the room belongs to.
         parent: Peer of the room that a thread with a peer of its own belongs to.
+        topic: Whether the thread is a topic: a lasting part of the room, with a name of its own.
         account_id: The platform's id of the account; set by the hub, from `Receiver.connected`.
     """
 
@@ -41,6 +42,7 @@ class Address(Struct, frozen=True):
     space: str | None = None
     parent: str | None = None
     account_id: str | None = None
+    topic: bool = False
 
 
 class MediaKind(StrEnum):

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from hub.core.context import Authority
 from hub.messaging.contract import Address, ChatType, InboundMessage
-from hub.sessions.keys import channel_key, direct_key, group_key, main_key
+from hub.sessions.keys import ThreadKind, channel_key, direct_key, group_key, main_key
 
 ANY_ACCOUNT = "*"
 
@@ -147,11 +147,12 @@ class Bindings:
 def session_key_for(agent: str, message: InboundMessage, authority: Authority, dm_scope: DmScope) -> str:
     """Return the session of a message that an agent answers."""
     address = message.address
+    kind = ThreadKind.TOPIC if address.topic else ThreadKind.THREAD
     match address.chat_type:
         case ChatType.GROUP:
-            return group_key(agent, address.channel, address.peer, thread=address.thread)
+            return group_key(agent, address.channel, address.peer, thread=address.thread, thread_kind=kind)
         case ChatType.CHANNEL:
-            return channel_key(agent, address.channel, address.peer, thread=address.thread)
+            return channel_key(agent, address.channel, address.peer, thread=address.thread, thread_kind=kind)
     match dm_scope:
         # Whoever does not belong to this home never shares a conversation with those who do.
         case DmScope.MAIN if authority.owner or authority.person is not None:

@@ -88,6 +88,7 @@ def test_it_explains_who_answers_whom_and_why(ask: Terminal, hub: HubProcess) ->
     facts = ("--channel", "doorbell", "--json")
     eve = ask("route", "explain", "--peer", "eve", *facts).json
     yard = ask("route", "explain", "--peer", "yard", "--chat-type", "group", *facts).json
+    topic = ask("route", "explain", "--peer", "yard", "--chat-type", "group", "--topic", "5", *facts).json
     words = ask("route", "explain", "--channel", "nowhere", "--peer", "1")
     foreign = ask("route", "explain", "--peer", "1", "--sender", "telegram:user:1", *facts)
 
@@ -102,6 +103,7 @@ def test_it_explains_who_answers_whom_and_why(ask: Terminal, hub: HubProcess) ->
     }
     assert (yard["access"]["allowed"], yard["access"]["activation"]) == (True, "always")
     assert (yard["route"]["agentId"], yard["route"]["matchedBy"]) == ("cook", "group")
+    assert topic["route"]["sessionKey"] == "agent:cook:doorbell:group:yard:topic:5"
     assert "Let in:   no" in words.out
     assert "is not logged in" in words.out
     assert foreign.code != 0

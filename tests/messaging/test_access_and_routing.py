@@ -255,10 +255,12 @@ def test_a_group_and_its_threads_have_sessions_of_their_own() -> None:
     group = InboundMessage(Address("telegram", "77", chat_type=ChatType.GROUP), "1", OWNER, "x")
     thread = InboundMessage(Address("telegram", "77", chat_type=ChatType.GROUP, thread="5"), "1", OWNER, "x")
 
-    keys = {session_key_for("main", each, authority, DmScope.MAIN) for each in (group, thread)}
+    topic = InboundMessage(Address("telegram", "77", chat_type=ChatType.GROUP, thread="5", topic=True), "1", OWNER, "x")
 
-    assert len(keys) == 2
-    assert all(key.startswith("agent:main:telegram:group:77") for key in keys)
+    keys = [session_key_for("main", each, authority, DmScope.MAIN) for each in (group, thread, topic)]
+
+    base = "agent:main:telegram:group:77"
+    assert keys == [base, f"{base}:thread:5", f"{base}:topic:5"]
 
 
 def test_a_message_survives_being_stored() -> None:

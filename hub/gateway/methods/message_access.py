@@ -33,6 +33,7 @@ _EXPLAIN = Schema(
         Optional("chatType", default="direct"): In([each.value for each in ChatType]),
         Optional("sender", description="Typed identity; for a direct conversation that of the peer without it."): _TEXT,
         Optional("thread"): _TEXT,
+        Optional("topic", description="A thread that is a topic."): _TEXT,
         Optional("parent", description="Peer of the room that a thread hangs in."): _TEXT,
         Optional("space", description="Id of the guild or team."): _TEXT,
         Optional("roles", default=list): ensure_list(_TEXT),
@@ -85,7 +86,8 @@ class MessageAccessMethods:
             peer,
             params["account"],
             chat_type,
-            thread=params.get("thread"),
+            thread=params.get("topic", params.get("thread")),
+            topic="topic" in params,
             space=params.get("space"),
             parent=params.get("parent"),
         )

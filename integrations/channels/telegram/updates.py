@@ -210,6 +210,7 @@ class UpdateReader:
             self._account,
             _TYPES.get(chat["type"], ChatType.GROUP),
             None if topic is None else str(topic),
+            topic=topic is not None,
         )
 
     def _command(self, message: Json) -> tuple[str, bool | None]:
