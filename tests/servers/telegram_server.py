@@ -155,10 +155,6 @@ class TelegramServer:
         """Return how many faults have not happened yet."""
         return sum(map(len, self._faults.values()))
 
-    def heal(self) -> None:
-        """Take back the faults that have not happened yet."""
-        self._faults.clear()
-
     def queue(self, kind: str, body: Json) -> Json:
         """Queue an update for the bot."""
         update = {"update_id": self._next_update, kind: body}
