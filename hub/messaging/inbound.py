@@ -228,7 +228,8 @@ class Receipt(Struct, frozen=True):
         duplicate: Whether it had been received before; the other fields are then those of the first.
         reason: Why it was not accepted.
         session_key: The session it was routed to.
-        run_id: The run that answers it; None when a command answered it at once.
+        run_id: The run that answers it, unless it is answered together with others; None when a command answered it at
+            once.
         reply: The answer of a command.
     """
 
