@@ -115,6 +115,7 @@ class Hub:
             engines=CommandEngines(self.approvals, self.memory, self.history, self._reload, lambda: self._on_restart()),  # noqa: PLW0108  set at start
         )
         self.commands, self.inbox, self.outbox = messaging.commands, messaging.inbox, messaging.outbox
+        self.agent_messages = messaging.agent_messages
         self.pairings = messaging.pairings
         integrations = IntegrationsComponent(
             base, make_host=partial(IntegrationHost, hub=self), apply=self.apply, renew_automations=self._renew

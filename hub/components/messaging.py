@@ -9,6 +9,7 @@ from typing import cast
 from msgspec.structs import replace
 
 from hub.automation.services.addresses import Addresses
+from hub.automation.services.agent_messages import AgentMessages
 from hub.components.agents import AgentsComponent
 from hub.components.chat_commands import CommandEngines, chat_commands
 from hub.components.component import Component
@@ -86,6 +87,7 @@ class MessagingComponent(Component):
             ),
         )
         addresses = Addresses(db, people, channels)
+        self.agent_messages = AgentMessages(db, self.outbox, addresses, agents.workspaces)
         self._outbox_methods = OutboxMethods(self.outbox, addresses, agents.agents, agents.workspaces)
         buttons = CommandButtons(hub_token(base.home.path), channels)
         ApprovalMessages(engines.approvals, db, self.outbox, base.bus, base.language, buttons)

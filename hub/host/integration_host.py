@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 from hub.agent.agents import Agents
 from hub.agent.workspace import Workspaces
 from hub.automation.assembly import AutomationEngine
+from hub.automation.services.agent_messages import AgentMessages
 from hub.config.checked import Config
 from hub.config.store import ConfigStore
 from hub.core.clock import Clock
@@ -74,6 +75,7 @@ class HubParts(Protocol):
     channels: ChannelRegistry
     commands: Commands
     automation: AutomationEngine
+    agent_messages: AgentMessages
     gateway: Gateway
     pages: PageTable
     nodes: NodeRegistry
@@ -120,6 +122,7 @@ class IntegrationHost:
         self.sessions = hub.sessions
         self.workspaces = hub.workspaces
         self.scheduled = hub.automation.scheduled
+        self.messages = hub.agent_messages
         self._hub = hub
         self._registrations = registrations
         self._tasks = TaskOwner(domain)

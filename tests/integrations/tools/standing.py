@@ -78,7 +78,9 @@ class Standing:
         self.config.load()
         names = ("channels", "commands", "gateway", "egress", "nodes", "pages")
         beyond = dict.fromkeys(names)
-        parts: Any = SimpleNamespace(**vars(self), **beyond, automation=SimpleNamespace(scheduled=None))
+        parts: Any = SimpleNamespace(
+            **vars(self), **beyond, automation=SimpleNamespace(scheduled=None), agent_messages=None
+        )
         await integration.setup(IntegrationHost("test", self.registrations, parts), {})
 
     async def call(

@@ -1,0 +1,149 @@
+"""What agents send of their own accord: to the conversation they are in, or to another chat."""
+
+from __future__ import annotations
+
+import json
+
+from msgspec import Struct
+
+from hub.agent.workspace import Workspaces
+from hub.automation.services.addresses import Addresses, DeliveryTarget
+from hub.core.errors import InvalidRequest, NotFound, Unavailable
+from hub.core.sql import SqlConnection
+from hub.messaging.capabilities import Capability
+from hub.messaging.channels import Attached
+from hub.messaging.contract import Address
+from hub.messaging.outbox import Outbox
+from hub.messaging.outgoing import NEEDS, NewMessage, NewText, OutboxRow, Outgoing, RowSource, Withdrawal
+from hub.messaging.replies import Replies, ReplyTarget
+from hub.messaging.stored import load_message
+from hub.storage.database import Database
+
+OUTCOME_LIMIT_S = 30.0
+"""How long an agent waits for the platform."""
+OWN_LIMIT = 1_000
+"""Messages of a chat, counted from the newest, that can be edited and deleted."""
+
+
+class RunPlace(Struct, frozen=True):
+    """Where a run is held: its conversation, and the message that it answers."""
+
+    address: Address
+    message_id: str | None = None
+
+
+class AgentMessages:
+    """Sends for agents.
+
+    Args:
+        db: The hub database, which knows what a run answers.
+        outbox: Sends.
+        addresses: Knows conversations.
+        workspaces: Where the files are that may be attached.
+    """
+
+    def __init__(self, db: Database, outbox: Outbox, addresses: Addresses, workspaces: Workspaces) -> None:
+        self._db = db
+        self._outbox = outbox
+        self._addresses = addresses
+        self.replies = Replies(outbox, workspaces, lambda: outbox.settings.language)
+
+    async def place(self, run_id: str, session_key: str) -> RunPlace | None:
+        """Return where a run is held, or None for one that is held nowhere, such as an automation's."""
+        found = await self._db.read(lambda connection: _answered_by(connection, run_id))
+        if found is not None:
+            return found
+        conversation = await self._addresses.of_session(session_key)
+        return RunPlace(conversation.address) if conversation is not None else None
+
+    async def at(self, channel: str, peer: str, account: str, thread: str | None) -> DeliveryTarget:
+        """Return a chat by its address."""
+        return await self._addresses.at(channel, peer, account, thread)
+
+    def channel(self, address: Address) -> Attached:
+        """Return the channel of a chat.
+
+        Raises:
+            InvalidRequest: The chat is the hub's own, where an answer is all there is.
+            Unavailable: It is not logged in.
+        """
+        if self._outbox.channels.is_home(address.channel):
+            raise InvalidRequest("people read this conversation here: say it in your answer")
+        attached = self._outbox.channels.get(address.channel, address.account)
+        if attached is None:
+            raise Unavailable(f"{address.channel} account {address.account!r} is not logged in")
+        return attached
+
+    async def send(self, target: ReplyTarget, run_id: str, outgoing: Outgoing) -> list[OutboxRow]:
+        """Send something and wait for the platform, not for ever.
+
+        Raises:
+            InvalidRequest: The channel of the chat cannot do that.
+            NotFound: It is about a message that was not sent from here.
+            Unavailable: The channel is not logged in.
+        """
+        attached = self.channel(target.address)
+        self._check(outgoing, attached)
+        if isinstance(outgoing, NewText | Withdrawal):
+            own = await self._db.read(lambda connection: _sent_ids(connection, target.address))
+            if outgoing.platform_id not in own:
+                raise NotFound(f"message_id: {outgoing.platform_id!r} was not sent to this chat from here")
+        current = await self.place(run_id, target.session_key)
+        here = current is not None and _chat(current.address) == _chat(target.address)
+        ids = await self._outbox.send(
+            target.address,
+            outgoing,
+            target.context,
+            session_key=target.session_key if here else None,
+            run_id=run_id,
+            source=RowSource.TOOL,
+        )
+        return await self._outbox.outcome(ids, OUTCOME_LIMIT_S)
+
+    def _check(self, outgoing: Outgoing, attached: Attached) -> None:
+        missing: list[str] = []
+        needed = NEEDS.get(type(outgoing))
+        if needed is not None and needed not in attached.capabilities:
+            missing.append(needed.value)
+        if isinstance(outgoing, NewMessage):
+            count = sum(map(len, outgoing.buttons))
+            if count > attached.channel.limits.buttons:
+                missing.append(f"{count} buttons")
+            missing += [each.kind.value for each in outgoing.media if each.kind not in attached.channel.limits.media]
+        if missing:
+            raise InvalidRequest(f"{attached.channel.name} cannot do this: {', '.join(missing)}. {described(attached)}")
+
+
+def described(attached: Attached) -> str:
+    """Return what a channel can do, for a model."""
+    limits = attached.channel.limits
+    able = ["send", "reply"]
+    able += sorted(each.value for each in attached.capabilities & {*NEEDS.values()})
+    if Capability.BUTTONS in attached.capabilities:
+        able.append(f"up to {limits.buttons} buttons")
+    if limits.media:
+        able.append(f"media ({', '.join(sorted(limits.media))})")
+    return f"{attached.channel.name} can: {', '.join(able)}."
+
+
+def _chat(address: Address) -> tuple[str, str, str]:
+    return address.channel, address.account, address.peer
+
+
+def _answered_by(connection: SqlConnection, run_id: str) -> RunPlace | None:
+    row = connection.execute(
+        "SELECT message FROM inbox WHERE run_id = ? ORDER BY position DESC LIMIT 1", (run_id,)
+    ).fetchone()
+    if row is None or row[0] in (None, "{}"):
+        return None
+    message = load_message(row[0])
+    return RunPlace(message.address, message.message_id)
+
+
+def _sent_ids(connection: SqlConnection, address: Address) -> set[str]:
+    rows = connection.execute(
+        "SELECT platform_ids FROM outbox WHERE channel = ? AND account = ? AND peer = ? AND platform_ids IS NOT NULL"
+        " ORDER BY position DESC LIMIT ?",
+        (*_chat(address), OWN_LIMIT),
+    ).fetchall()
+    return {id for (stored,) in rows for id in json.loads(stored)}
