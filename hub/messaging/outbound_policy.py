@@ -9,19 +9,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from hub.core.schema import All, AnyOf, In, Optional, Range, Required, Schema, boolean, integer, number, string
+from hub.core.schema import All, In, Optional, Range, Schema, integer, number, string
 from hub.messaging.chunking import SMALLEST_LIMIT, ChunkMode
 
 ATTEMPTS = 12
-NATURAL_DELAY_MS = (800, 2_500)
-
-
-class BlockBreak(StrEnum):
-    """Where a block that is streamed preferably ends."""
-
-    PARAGRAPH = "paragraph"
-    NEWLINE = "newline"
-    SENTENCE = "sentence"
 
 
 class ReplyToMode(StrEnum):
@@ -30,14 +21,6 @@ class ReplyToMode(StrEnum):
     OFF = "off"
     FIRST = "first"
     ALL = "all"
-
-
-class StreamingMode(StrEnum):
-    """Whether an answer is shown while it is being written: as it grows, or block by block."""
-
-    OFF = "off"
-    PARTIAL = "partial"
-    BLOCK = "block"
 
 
 class DeliveryRetry(Struct, frozen=True):
@@ -60,30 +43,17 @@ class DeliveryRetry(Struct, frozen=True):
         return max(wait * (1.0 + self.jitter * chance), retry_after_s or 0.0)
 
 
-class BlockStreaming(Struct, frozen=True):
-    """Whether an answer is sent in blocks while it is being written, and how they are cut."""
-
-    enabled: bool = False
-    min_chars: int = 800
-    max_chars: int = 1_200
-    break_at: BlockBreak = BlockBreak.PARAGRAPH
-    idle_ms: int = 1_000
-
-
 class OutboxSettings(Struct, frozen=True):
     """What `messages:` says about sending.
 
     Attributes:
         response_prefix: Stands before every answer.
-        human_delay_ms: The shortest and longest pause between streamed blocks; None for no pause.
         language: Of the sentences that the hub itself adds.
         media_roots: Directories below which attachments may lie.
     """
 
     retry: DeliveryRetry = DeliveryRetry()
     response_prefix: str | None = None
-    human_delay_ms: tuple[int, int] | None = None
-    block_streaming: BlockStreaming = BlockStreaming()
     language: str = "en"
     media_roots: tuple[Path, ...] = ()
 
@@ -93,8 +63,6 @@ class OutboxSettings(Struct, frozen=True):
         return cls(
             retry=DeliveryRetry(**messages["retry"]),
             response_prefix=messages.get("response_prefix"),
-            human_delay_ms=_human_delay(messages["human_delay"]),
-            block_streaming=_block_streaming(messages["block_streaming"]),
             language=language,
         )
 
@@ -106,11 +74,7 @@ class OutboundPolicy(Struct, frozen=True):
     chunk_mode: ChunkMode = ChunkMode.LENGTH
     response_prefix: str | None = None
     reply_to_mode: ReplyToMode = ReplyToMode.FIRST
-    streaming: StreamingMode = StreamingMode.OFF
-    block_streaming: BlockStreaming | None = None
 
-
-_MS = All(integer, Range(min=0, max=60_000))
 
 RETRY_SCHEMA = Schema(
     {
@@ -128,36 +92,11 @@ RETRY_SCHEMA = Schema(
         ),
     }
 )
-BLOCK_STREAMING_SCHEMA = Schema(
-    {
-        Optional("enabled", default=False, description="Whether answers are sent in blocks as they are written."): (
-            boolean
-        ),
-        Optional("min_chars", default=800, description="Characters before a block is sent."): All(
-            integer, Range(min=1, max=100_000)
-        ),
-        Optional("max_chars", default=1_200, description="Characters of a block at most."): All(
-            integer, Range(min=SMALLEST_LIMIT, max=100_000)
-        ),
-        Optional("break", default="paragraph", description="Where a block preferably ends."): In(
-            [each.value for each in BlockBreak]
-        ),
-        Optional("idle_ms", default=1_000, description="Pause of the model after which a shorter block is sent."): _MS,
-    }
-)
 MESSAGE_SENDING_KEYS: Mapping[Any, Any] = {
     Optional("retry", default=dict, description="Attempts to send a message that the platform did not take."): (
         RETRY_SCHEMA
     ),
     Optional("response_prefix", description="Text before every answer; {model} and {agent} are filled in."): string,
-    Optional(
-        "human_delay",
-        default="off",
-        description="Pause between streamed blocks: off, natural (800 to 2500 ms), or min_ms and max_ms.",
-    ): AnyOf(In(["off", "natural"]), {Required("min_ms"): _MS, Required("max_ms"): _MS}),
-    Optional("block_streaming", default=dict, description="Sending an answer in blocks while it is written."): (
-        BLOCK_STREAMING_SCHEMA
-    ),
 }
 """Keys of `messages:` about sending."""
 
@@ -172,39 +111,15 @@ OUTBOUND_KEYS: Mapping[Any, Any] = {
     Optional("reply_to_mode", default="first", description="Which messages of an answer in a group are replies."): In(
         [each.value for each in ReplyToMode]
     ),
-    Optional("streaming", default="off", description="Show an answer while it is written: off, partial or block."): In(
-        [each.value for each in StreamingMode]
-    ),
-    Optional("block_streaming", description="Instead of that of messages."): BLOCK_STREAMING_SCHEMA,
 }
 """Keys that every channel's account schema takes in, so that sending reads the same everywhere."""
 
 
 def outbound_policy(account: Mapping[str, Any]) -> OutboundPolicy:
     """Return the policy that a validated account states."""
-    blocks = account.get("block_streaming")
     return OutboundPolicy(
         text_limit=account.get("text_limit"),
-        chunk_mode=ChunkMode(account["chunk_mode"]),
+        chunk_mode=ChunkMode(account.get("chunk_mode", "length")),
         response_prefix=account.get("response_prefix"),
-        reply_to_mode=ReplyToMode(account["reply_to_mode"]),
-        streaming=StreamingMode(account["streaming"]),
-        block_streaming=None if blocks is None else _block_streaming(blocks),
-    )
-
-
-def _human_delay(stated: Any) -> tuple[int, int] | None:
-    if isinstance(stated, Mapping):
-        low, high = sorted((stated["min_ms"], stated["max_ms"]))
-        return low, high
-    return NATURAL_DELAY_MS if stated == "natural" else None
-
-
-def _block_streaming(stated: Mapping[str, Any]) -> BlockStreaming:
-    return BlockStreaming(
-        enabled=stated["enabled"],
-        min_chars=min(stated["min_chars"], stated["max_chars"]),
-        max_chars=stated["max_chars"],
-        break_at=BlockBreak(stated["break"]),
-        idle_ms=stated["idle_ms"],
+        reply_to_mode=ReplyToMode(account.get("reply_to_mode", "first")),
     )

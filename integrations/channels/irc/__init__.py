@@ -14,9 +14,12 @@ if TYPE_CHECKING:
 
 async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> None:
     """Add a channel for each account."""
+    from hub.messaging.outbound_policy import outbound_policy
     from hub.messaging.schema import access_policy
     from integrations.channels.irc.channel import IrcChannel
     from integrations.channels.irc.connection import IrcAccount
 
     for each in config:
-        await host.channels.add(IrcChannel(IrcAccount.from_config(each), host.clock), access_policy(each))
+        await host.channels.add(
+            IrcChannel(IrcAccount.from_config(each), host.clock), access_policy(each), outbound=outbound_policy(each)
+        )

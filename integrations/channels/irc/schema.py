@@ -22,6 +22,7 @@ from hub.core.schema import (
     slug,
     string,
 )
+from hub.messaging.outbound_policy import OUTBOUND_KEYS
 from hub.messaging.schema import ACCESS_KEYS
 
 _NICK = re.compile(r"[^\s,:!@#&\x00-\x20-][^\s,!@\x00-\x20]{0,63}")
@@ -79,6 +80,7 @@ ACCOUNT_SCHEMA = All(
             number, Range(min=0.1, max=100)
         ),
         **ACCESS_KEYS,
+        **OUTBOUND_KEYS,
     },
     _consistent,
 )

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> None:
     """Add a channel for each account."""
+    from hub.messaging.outbound_policy import outbound_policy
     from hub.messaging.schema import access_policy
     from integrations.channels.matrix.channel import MatrixChannel
     from integrations.channels.matrix.login import MatrixAccount
@@ -22,4 +23,4 @@ async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> N
     for each in config:
         account = MatrixAccount.from_config(each)
         channel = MatrixChannel(account, host.storage(f"login-{account.name}"), keys, host.clock)
-        await host.channels.add(channel, access_policy(each))
+        await host.channels.add(channel, access_policy(each), outbound=outbound_policy(each))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hub.core.schema import Optional, Required, Schema, ensure_list, secret, string, url
+from hub.messaging.outbound_policy import OUTBOUND_KEYS
 from hub.messaging.schema import ACCESS_KEYS
 
 API_ROOT = "https://slack.com/api"
@@ -15,6 +16,7 @@ CONFIG_SCHEMA = Schema(
             Required("app_token", description="An app-level token, xapp-…, with the scope connections:write."): secret,
             Optional("api_root", default=API_ROOT, description="Where the Web API is."): url,
             **ACCESS_KEYS,
+            **OUTBOUND_KEYS,
         }
     )
 )

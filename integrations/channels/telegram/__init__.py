@@ -22,6 +22,7 @@ HEADER = "X-Telegram-Bot-Api-Secret-Token"
 async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> None:
     """Log in every bot."""
     from hub.core.phrases import phrase
+    from hub.messaging.outbound_policy import outbound_policy
     from hub.messaging.schema import access_policy
     from hub.messaging.texts import say
     from integrations.channels.telegram.channel import Telegram, TelegramAccount, TelegramParts
@@ -55,7 +56,7 @@ async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> N
         channel = Telegram(account, parts)
         if account.webhook is not None:
             _add_route(host, channel, account.webhook.secret.reveal())
-        await host.channels.add(channel, access_policy(entry))
+        await host.channels.add(channel, access_policy(entry), outbound=outbound_policy(entry))
 
 
 def _add_route(host: IntegrationHost, channel: Telegram, secret: str) -> None:

@@ -22,6 +22,7 @@ from hub.core.schema import (
     url,
 )
 from hub.core.secret import Secret
+from hub.messaging.outbound_policy import OUTBOUND_KEYS
 from hub.messaging.schema import ACCESS_KEYS
 
 API_ROOT = "https://api.telegram.org"
@@ -72,6 +73,7 @@ def _groups(groups: dict[str, Any]) -> dict[str, Any]:
 ACCOUNT_SCHEMA = Schema(
     {
         **ACCESS_KEYS,
+        **OUTBOUND_KEYS,
         Optional("account", default="default", description="A name for this bot."): Match(
             r"^[A-Za-z0-9_-]{1,64}$", msg="expected a name of A-Z, a-z, 0-9, _ and - (at most 64)"
         ),

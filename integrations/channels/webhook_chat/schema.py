@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hub.core.schema import All, Invalid, Match, Optional, Required, Schema, ensure_list, secret, string, url
 from hub.core.secret import Secret
+from hub.messaging.outbound_policy import OUTBOUND_KEYS
 from hub.messaging.schema import ACCESS_KEYS
 
 SECRET_CHARS = 16
@@ -26,6 +27,7 @@ CONFIG_SCHEMA = Schema(
             ),
             Required("url", description="Where answers are posted."): url,
             **ACCESS_KEYS,
+            **OUTBOUND_KEYS,
         }
     )
 )
