@@ -28,7 +28,7 @@ class DiscordRig:
     """A server for each account; Ada and Eve write in direct messages and in one room."""
 
     name = "discord"
-    can = frozenset(Can) - {Can.THREADS}  # a thread is a room of its own, which the rules name by its parent
+    can = frozenset(Can)
     troubles = frozenset(FAULTS)
 
     def __init__(self) -> None:

@@ -10,11 +10,12 @@ from tests.channels.discord_rig import DiscordRig
 from tests.channels.irc_rig import IrcRig
 from tests.channels.kit import Can, Rig, Trouble
 from tests.channels.matrix_rig import MatrixRig
+from tests.channels.signal_rig import SignalRig
 from tests.channels.slack_rig import SlackRig
 from tests.channels.telegram_rig import TelegramRig
 from tests.channels.webhook_chat_rig import WebhookRig
 
-RIGS: tuple[Callable[[], Rig], ...] = (TelegramRig, DiscordRig, SlackRig, WebhookRig, MatrixRig, IrcRig)
+RIGS: tuple[Callable[[], Rig], ...] = (TelegramRig, DiscordRig, SlackRig, SignalRig, WebhookRig, MatrixRig, IrcRig)
 
 
 def rigs_that(*needs: Can | Trouble) -> pytest.MarkDecorator:

@@ -1,0 +1,127 @@
+"""signal-cli's daemon: calls by JSON-RPC, and the stream of what it receives.
+
+Source: https://github.com/AsamK/signal-cli/blob/master/man/signal-cli-jsonrpc.5.adoc
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Callable
+from typing import Any
+
+import aiohttp
+
+from hub.core.errors import HubError
+from hub.messaging.contract import DeliveryState
+
+REQUEST_LIMIT_S = 50.0
+SILENCE_LIMIT_S = 40.0
+"""The daemon says something each 15 seconds; a stream that does not is dead."""
+EVENT_LIMIT_BYTES = 4 * 1024 * 1024
+IO_ERROR, UNTRUSTED_KEY, RATE_LIMIT, CAPTCHA = -3, -4, -5, -6
+WHAT_TO_DO = {
+    UNTRUSTED_KEY: "their safety number changed; compare it, then: signal-cli -a NUMBER trust -a THEIR_NUMBER",
+    CAPTCHA: "Signal asks for a captcha; see docs/channels/signal.md",
+}
+
+
+class SignalError(HubError):
+    """A call failed; `state` is what that means for a message that it was to send."""
+
+    def __init__(self, state: DeliveryState, message: str, *, retry_after_s: float | None = None) -> None:
+        super().__init__(f"Signal: {message}", retry_after_s=retry_after_s)
+        self.state = state
+
+
+class SignalRpc:
+    """Calls the daemon for one account; it repeats nothing.
+
+    Args:
+        session: Closed by its owner.
+        root: Where the daemon listens.
+        silence_s: A stream that is silent for so long is dead.
+    """
+
+    def __init__(self, session: aiohttp.ClientSession, root: str, number: str, silence_s: float) -> None:
+        self.session = session
+        self._root = root
+        self._number = number
+        self._silence_s = silence_s
+        self._count = 0
+
+    async def call(self, method: str, **params: Any) -> Any:
+        """Return the result of a method; parameters that are None are left out.
+
+        Raises:
+            SignalError: It was refused, failed, or the answer was lost.
+        """
+        self._count += 1
+        given = {"account": self._number} | {key: value for key, value in params.items() if value is not None}
+        body = {"jsonrpc": "2.0", "id": str(self._count), "method": method, "params": given}
+        try:
+            async with self.session.post(f"{self._root}/api/v1/rpc", json=body) as response:
+                status, raw = response.status, await response.read()
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            raise SignalError(DeliveryState.TRANSIENT, f"signal-cli cannot be reached: {error}") from error
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise SignalError(DeliveryState.UNKNOWN, f"signal-cli did not answer: {error!r}") from error
+        try:
+            answer = json.loads(raw)
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict) or not ("result" in answer or "error" in answer):
+            state = DeliveryState.PERMANENT if 400 <= status < 500 else DeliveryState.UNKNOWN
+            raise SignalError(state, f"signal-cli answered HTTP {status} to {method}, and no JSON-RPC")
+        if "error" in answer:
+            raise _refusal(answer["error"])
+        return answer["result"]
+
+    async def events(self, opened: Callable[[], None], heard: Callable[[], None]) -> AsyncGenerator[str, None]:
+        """Yield the data of each event until the stream ends.
+
+        Args:
+            opened: Called when the daemon streams.
+            heard: Called for each line, keep-alives too.
+        """
+        limit = aiohttp.ClientTimeout(total=None, sock_connect=REQUEST_LIMIT_S, sock_read=self._silence_s)
+        url, query = f"{self._root}/api/v1/events", {"account": self._number}
+        async with self.session.get(url, params=query, timeout=limit, read_bufsize=EVENT_LIMIT_BYTES) as response:
+            response.raise_for_status()
+            opened()
+            data: list[str] = []
+            async for raw in response.content:
+                heard()
+                line = raw.decode(errors="replace").rstrip("\r\n")
+                if line.startswith("data:"):
+                    data.append(line[5:].lstrip())
+                elif not line and data:
+                    yield "\n".join(data)
+                    data = []
+
+
+def failure_of(results: Any) -> SignalError | None:
+    """Return what went wrong for the recipients of a message, if it reached none of them."""
+    kinds = {each.get("type"): each for each in results or ()}
+    if not kinds or "SUCCESS" in kinds:
+        return None
+    if limited := kinds.get("RATE_LIMIT_FAILURE"):
+        wait = limited.get("retryAfterSeconds")
+        return SignalError(DeliveryState.TRANSIENT, "too many messages", retry_after_s=float(wait or 60))
+    if "NETWORK_FAILURE" in kinds:
+        return SignalError(DeliveryState.UNKNOWN, "the network failed while it was sent")
+    if "IDENTITY_FAILURE" in kinds:
+        return SignalError(DeliveryState.PERMANENT, WHAT_TO_DO[UNTRUSTED_KEY])
+    return SignalError(DeliveryState.PERMANENT, f"not delivered: {', '.join(sorted(map(str, kinds)))}")
+
+
+def _refusal(error: dict[str, Any]) -> SignalError:
+    code, data = error.get("code"), error.get("data") or {}
+    response = data.get("response") if isinstance(data, dict) else None
+    if isinstance(response, dict) and (found := failure_of(response.get("results"))) is not None:
+        return found
+    text = f"{error.get('message', 'refused')} (code {code})"
+    if code in WHAT_TO_DO:
+        text += f"; {WHAT_TO_DO[code]}"
+    if code == RATE_LIMIT:
+        return SignalError(DeliveryState.TRANSIENT, text, retry_after_s=60.0)
+    return SignalError(DeliveryState.UNKNOWN if code == IO_ERROR else DeliveryState.PERMANENT, text)

@@ -1,0 +1,119 @@
+"""Signal for the test-kit: our daemon, one for each of two accounts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hub.core.clock import Clock
+from hub.messaging.contract import Address, Channel, ChatType
+from integrations.channels.signal.channel import SignalChannel
+from tests.channels.kit import ADA, EVE, Can, Trouble
+from tests.servers.signal_server import ADA as ADAS_ID, GROUP, ME, NUMBER, SignalServer
+
+PEOPLE = {ADA: ADAS_ID, EVE: "cccccccc-0000-0000-0000-000000000666"}
+FAULTS: dict[Trouble, dict[str, Any]] = {
+    Trouble.RATE_LIMITED: {"error": {"code": -5, "message": "Rate limited"}},
+    Trouble.SERVER_ERROR: {"status": 502, "body": "bad gateway"},
+    Trouble.ANSWER_LOST: {"done": True},
+    Trouble.FORBIDDEN: {"error": {"code": -1, "message": "Unregistered user"}},
+}
+
+
+class SignalRig:
+    """A daemon for each account; Ada and Eve write in direct messages and in one group."""
+
+    name = "signal"
+    can = frozenset({Can.GROUPS, Can.EDITS, Can.MEDIA, Can.DEAF, Can.MALFORMED})
+    troubles = frozenset(FAULTS)
+
+    def __init__(self) -> None:
+        self._servers = {"default": SignalServer(), "second": SignalServer()}
+        self.server = self._servers["default"]
+        self._last: dict[str, Any] = {}
+
+    async def start(self) -> None:
+        for server in self._servers.values():
+            server.keep_alive_s = 0.1
+            await server.__aenter__()
+
+    async def stop(self) -> None:
+        for server in self._servers.values():
+            await server.__aexit__()
+
+    def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
+        return SignalChannel(account, self._servers[account].url, NUMBER, clock, silence_s=0.6)
+
+    def identity(self, who: str) -> str:
+        return f"signal:user:{PEOPLE[who]}"
+
+    def address(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> Address:
+        return Address("signal", GROUP, chat_type=ChatType.GROUP) if group else Address("signal", PEOPLE[who])
+
+    async def says(
+        self,
+        text: str,
+        who: str = ADA,
+        *,
+        group: bool = False,
+        thread: str | None = None,
+        mention: bool = True,
+        media: bytes | None = None,
+    ) -> str:
+        more: dict[str, Any] = {}
+        if media is not None:
+            self.server.attachments["a.txt"] = media
+            more["attachments"] = [{"id": "a.txt", "contentType": "text/plain", "filename": "a.txt"}]
+        if group and mention:
+            text, more["mentions"] = f"\ufffc {text}", [{"uuid": ME, "start": 0, "length": 1}]
+        self._last = self.server.says(text, PEOPLE[who], GROUP if group else None, **more)
+        return f"{self._last['timestamp']}:{PEOPLE[who]}"
+
+    async def says_in_disorder(self, *texts: str) -> None:
+        times = [self.server.now_ms() for _ in texts]
+        for text, timestamp in zip(reversed(texts), reversed(times), strict=True):
+            self.server.envelope(dataMessage={"timestamp": timestamp, "message": text})
+
+    async def says_again(self) -> None:
+        self.server.envelope(**self._last)
+
+    async def edits(self, id: str, text: str) -> None:
+        data = {"timestamp": self.server.now_ms(), "message": text}
+        self.server.envelope(editMessage={"targetSentTimestamp": int(id.partition(":")[0]), "dataMessage": data})
+
+    async def presses(self, label: str) -> None:
+        raise AssertionError("Signal has no buttons")
+
+    def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
+        where = {"groupId": GROUP} if group else {"recipient": [PEOPLE[who]]}
+        ours = [each for each in self.server.sent if where.items() <= each.items()]
+        return [each.get("question") or each["message"] for each in ours]
+
+    def reactions(self, id: str) -> list[str]:
+        return self.server.reactions.get(int(id.partition(":")[0]), [])
+
+    def uploads(self) -> list[bytes]:
+        return self.server.uploaded
+
+    def attempts(self) -> int:
+        return len(self.server.asked("send"))
+
+    def fetches(self) -> int:
+        return len(self.server.asked("getAttachment"))
+
+    def typing_seen(self) -> int:
+        return len(self.server.asked("sendTyping"))
+
+    def trouble(self, *troubles: Trouble) -> None:
+        for each in troubles:
+            self.server.fail("send", **FAULTS[each])
+
+    def goes_deaf(self) -> None:
+        self.server.deaf = True
+
+    def garbles(self) -> None:
+        self.server.push('{"envelope": {"sourc')
+
+    def revokes(self, account: str = "default") -> None:
+        self._servers[account].registered = False
+        self._servers[account].cut()
