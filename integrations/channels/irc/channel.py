@@ -190,16 +190,21 @@ class IrcChannel:
 
     async def _stored(self, receive: Receiver, inbound: Inbound) -> None:
         """Hand something over until it is stored; the server would not say it again."""
+        failed = False
         while True:
             try:
                 await receive(inbound)
-                return
             except InvalidRequest as error:
                 logger.warning("irc: a line is not taken: %s", error)
                 return
             except HubError as error:
+                failed = True
                 receive.disconnected(f"the hub cannot store what comes: {error}")
                 await self._clock.sleep(STORE_RETRY_S)
+                continue
+            if failed:
+                receive.connected()
+            return
 
 
 def _seconds(time: str | None) -> float | None:

@@ -110,7 +110,6 @@ class Listening:
                 await self._stored(lambda: self._receive.keep_cursor(keep))  # noqa: B023  awaited at once
             await exchange(self._client)
             self.ready = True
-            self._receive.connected(self._client.user_id)
             self._receive.progress()
 
     @property
@@ -260,12 +259,18 @@ class Listening:
 
     async def _stored(self, work: Callable[[], Awaitable[Any]]) -> Any:
         """Return what `work` returns, once the hub could store it."""
+        failed = False
         while True:
             try:
-                return await work()
+                result = await work()
             except InvalidRequest as error:
                 logger.warning("matrix: an event is not taken: %s", error)
                 return None
             except HubError as error:
+                failed = True
                 self._receive.disconnected(f"the hub cannot store what comes: {error}")
                 await self._clock.sleep(STORE_RETRY_S)
+                continue
+            if failed:
+                self._receive.connected(self._client.user_id)
+            return result

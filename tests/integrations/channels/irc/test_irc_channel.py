@@ -225,6 +225,7 @@ async def test_what_cannot_be_stored_is_kept_until_it_can(rig: IrcRig) -> None:
 
     await until(lambda: rig.hub.texts == ["keep this"])
     assert "the disk is full" in rig.hub.errors[0][0]
+    await until(lambda: rig.hub.states[-1] == "connected")
 
 
 async def test_it_writes_a_burst_and_then_keeps_the_pace_and_chats_take_turns(rig: IrcRig) -> None:

@@ -85,6 +85,7 @@ async def test_what_cannot_be_stored_is_offered_again_before_the_position_moves(
 
     assert rig.hub.texts == ["Keep this"]
     assert "the disk is full" in rig.hub.errors[0][0]
+    await until(lambda: rig.hub.states[-1] == "connected")
 
 
 async def test_a_room_of_three_is_a_group_and_its_mentions_are_seen(rig: MatrixRig, synapse: Synapse) -> None:
