@@ -1,0 +1,73 @@
+"""Discord, Slack and Signal from their sections of the configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from hub.core.schema import SchemaError
+from hub.messaging.contract import ChannelState
+from tests.hosting import host_on
+from tests.integrations.channels.rig import Rig
+from tests.servers.discord_server import TOKEN, DiscordServer
+from tests.servers.signal_server import NUMBER, SignalServer
+from tests.servers.slack_server import APP_TOKEN, BOT_TOKEN, SlackServer
+
+
+def written(domain: str, server: Any) -> dict[str, Any]:
+    """What somebody writes into the configuration."""
+    match domain:
+        case "discord":
+            return {"token": TOKEN, "api_root": server.root, "gateway_url": f"ws://{server.address}/gateway"}
+        case "slack":
+            return {"bot_token": BOT_TOKEN, "app_token": APP_TOKEN, "api_root": server.root}
+    return {"number": NUMBER, "url": server.url}
+
+
+@pytest.mark.parametrize(
+    ("domain", "make", "broken"),
+    [
+        ("discord", DiscordServer, {"token": "revoked"}),
+        ("slack", SlackServer, {"bot_token": "revoked"}),
+        ("signal", SignalServer, {"number": "+4900000000"}),
+    ],
+)
+async def test_each_account_is_logged_in_and_a_broken_one_leaves_the_others(
+    rig: Rig, domain: str, make: type[Any], broken: Mapping[str, Any]
+) -> None:
+    package = f"integrations.channels.{domain}"
+    schema = import_module(f"{package}.schema").CONFIG_SCHEMA
+    async with make() as server:
+        good = written(domain, server)
+        config = schema([{**good, **broken, "account": "broken"}, good])
+        host, registrations = host_on(rig, domain)
+
+        await import_module(package).setup(host, config)
+
+        states = {each.channel.account: each for each in rig.channels.all()}
+        await rig.until(lambda: states["default"].status.state is ChannelState.CONNECTED)
+        await rig.until(lambda: states["broken"].status.state in (ChannelState.FAILED, ChannelState.DISCONNECTED))
+        await registrations.undo_all()
+
+    assert rig.channels.all() == []
+    assert [each["account"] for each in schema(good)] == ["default"]
+
+
+@pytest.mark.parametrize(
+    ("domain", "section", "says"),
+    [
+        ("discord", {}, "required"),
+        ("discord", {"token": "t", "gateway_url": "https://x"}, "ws:// or wss://"),
+        ("slack", {"bot_token": "t"}, "required"),
+        ("slack", {"bot_token": "t", "app_token": "a", "api_root": "slack"}, "http"),
+        ("signal", {"number": "1"}, "phone number"),
+    ],
+)
+def test_what_is_missing_or_malformed_is_said(domain: str, section: dict[str, Any], says: str) -> None:
+    schema = import_module(f"integrations.channels.{domain}.schema").CONFIG_SCHEMA
+
+    with pytest.raises(SchemaError, match=says):
+        schema([section])
