@@ -170,7 +170,7 @@ class Hub:
             sessions,
             agents,
             nodes,
-            PairingComponent(messaging.pairings, messaging.router),
+            PairingComponent(messaging.pairings, messaging.router, self.channels),
             integrations,
             models,
             memory,

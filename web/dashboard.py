@@ -9,13 +9,15 @@ from zoneinfo import ZoneInfo
 from hub.core.events import Event, Unsubscribe
 from hub.core.repairs import EVENT_REPAIRS_CHANGED
 from hub.core.tasks import TaskOwner
-from hub.gateway.calls.contract import HttpCall, HttpHandler, Route
+from hub.gateway.calls.contract import ADMIN, HttpCall, HttpHandler, Route
 from hub.gateway.calls.routes import RouteTable
 from hub.messaging.approval_messages import question
+from hub.messaging.pairing import EVENT_PAIRING_DECIDED, EVENT_PAIRING_REQUESTED
 from hub.tools.approval_rights import SCOPE
 from hub.tools.approvals import EVENT_APPROVAL_REQUESTED, EVENT_APPROVAL_RESOLVED
 from web.automations import live_topics as automation_topics, routes as automation_routes
 from web.channels import routes as channel_routes
+from web.channels.pairing_card import PairingCard
 from web.chat import routes as chat_routes
 from web.chat.approvals_page import ApprovalsPage
 from web.chat.chat_page import ChatPage
@@ -36,6 +38,7 @@ from web.home.find_page import FindPage
 from web.home.login_page import LoginPage
 from web.home.overview_data import OverviewData
 from web.home.overview_page import OverviewPage
+from web.home.waiting_count import WaitingCount
 from web.memory import live_topics as memory_topics, routes as memory_routes
 from web.memory.pulse import MemoryPulse
 from web.routes import add_routes, frame_routes, pages_of_integrations
@@ -87,6 +90,7 @@ class Dashboard:
         waits = hub.approvals
         self._approvals = ApprovalsPage(self._renderer, waits.pending, waits.latest, waits.resolve, hub.clock.time)
         self._live.add_topic("approvals", self._approvals.state, SCOPE)
+        self._pairing = PairingCard(self._renderer, self._client)
         self._live_chat = None if self._overview.recovery else self._make_live_chat()
         self._unsubscribe: list[Unsubscribe] = []
         self._remove_routes = add_routes(hub.gateway.routes, self._renderer, self._routes())
@@ -96,6 +100,7 @@ class Dashboard:
             *(hub.bus.listen(name, self._changed) for name in changes),
             hub.bus.listen(EVENT_APPROVAL_REQUESTED, self._asked),
             hub.bus.listen(EVENT_APPROVAL_RESOLVED, self._answered),
+            *(hub.bus.listen(name, self._paired) for name in (EVENT_PAIRING_REQUESTED, EVENT_PAIRING_DECIDED)),
         ]
 
     async def close(self) -> None:
@@ -123,6 +128,10 @@ class Dashboard:
         self._unsubscribe += [hub.pages.add_entry(entry) for entry in entries]
         if self._live_chat is None:
             return routes
+        waiting = WaitingCount(renderer, self._client, lambda: len(hub.approvals.pending()))
+        renderer.waiting = waiting.of
+        self._live.add_topic("waiting", waiting.state, ADMIN)
+        self._live.add_topic("pairing", self._pairing.state, ADMIN)
         automations, memory = LazyPages(self._load_automations), LazyPages(self._load_memory)
         developer, channels = LazyPages(self._load_developer), LazyPages(self._load_channels)
         self._unsubscribe += [
@@ -146,7 +155,8 @@ class Dashboard:
         return LoginPage(self._renderer, sign_in, sign_out, lambda: gateway.authenticator.mode == "password")
 
     def _make_overview(self) -> OverviewPage:
-        overview = OverviewPage(self._renderer, self._overview.overview, self._approvals.data)
+        pairing = None if self._overview.recovery else self._pairing.data
+        overview = OverviewPage(self._renderer, self._overview.overview, self._approvals.data, pairing)
         self._live.add_topic("overview", overview.state)
         return overview
 
@@ -196,7 +206,7 @@ class Dashboard:
     def _load_channels(self) -> Callable[[], ChannelsPage]:
         from web.channels.channels_page import ChannelsPage
 
-        return lambda: ChannelsPage(self._renderer, self._client)
+        return lambda: ChannelsPage(self._renderer, self._client, self._pairing)
 
     def _zone(self) -> ZoneInfo:
         return ZoneInfo(str(self._setting("time_zone", "UTC")))
@@ -223,12 +233,18 @@ class Dashboard:
     async def _asked(self, event: Event) -> None:
         """Show what waits in the inbox, and in the conversation that it belongs to."""
         self._live.changed("approvals")
+        self._live.changed("waiting")
         approval, key = await self._hub.approvals.get(event.data["id"]), event.data["session_key"]
         if approval is not None and key is not None and self._live_chat is not None:
             self._live_chat.add_note(key, question(approval, str(self._setting("language", "en"))))
 
     def _answered(self, event: Event) -> None:
         self._live.changed("approvals")
+        self._live.changed("waiting")
+
+    def _paired(self, event: Event) -> None:
+        self._live.changed("pairing")
+        self._live.changed("waiting")
 
     def _changed(self, event: Event) -> None:
         self._live.changed("overview")

@@ -8,6 +8,7 @@ from hub.components.component import Component
 from hub.core.stages import Stage
 from hub.gateway.calls.contract import Method
 from hub.gateway.methods.message_access import MessageAccessMethods
+from hub.messaging.channels import ChannelRegistry
 from hub.messaging.pairing import Pairings
 from hub.messaging.router import Router
 
@@ -17,9 +18,10 @@ class PairingComponent(Component):
 
     name = "pairing"
 
-    def __init__(self, pairings: Pairings, router: Router) -> None:
+    def __init__(self, pairings: Pairings, router: Router, channels: ChannelRegistry) -> None:
         self._pairings = pairings
         self._router = router
+        self._channels = channels
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage that reads who is paired."""
@@ -27,4 +29,4 @@ class PairingComponent(Component):
 
     def methods(self) -> Iterable[Method]:
         """Return the methods."""
-        return MessageAccessMethods(self._pairings, self._router).methods()
+        return MessageAccessMethods(self._pairings, self._router, self._channels).methods()

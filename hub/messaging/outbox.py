@@ -8,7 +8,7 @@ came, is sent again where the platform shows the same id once, and looked up whe
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -220,6 +220,14 @@ class Outbox:
             lambda connection: connection.execute("SELECT state, count(*) FROM outbox GROUP BY state").fetchall()
         )
         return dict(rows)
+
+    async def waiting(self) -> list[tuple[str, str, int]]:
+        """Return channel, account, and how many messages wait for it."""
+        return await self._db.read(outbox_rows.waiting)
+
+    async def last_states(self, session_keys: Sequence[str]) -> dict[str, str]:
+        """Return the state of the message that was written last in each conversation that has one."""
+        return await self._db.read(lambda connection: outbox_rows.last_states(connection, session_keys))
 
     async def rows(self, states: tuple[str, ...] = (), limit: int = 100) -> list[OutboxRow]:
         """Return the newest rows in these states, or in any, newest first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from hub.core.errors import Conflict, NotFound
 from hub.core.sql import SqlConnection
@@ -26,6 +27,24 @@ def open_chats(connection: SqlConnection) -> list[ChatKey]:
     """Return the chats that wait for something."""
     rows = connection.execute(f"SELECT DISTINCT channel, account, peer FROM outbox WHERE {_OPEN}")  # noqa: S608  a constant
     return [(channel, account, peer) for channel, account, peer in rows.fetchall()]
+
+
+def waiting(connection: SqlConnection) -> list[tuple[str, str, int]]:
+    """Return channel, account, and how many messages wait for it."""
+    return connection.execute(
+        f"SELECT channel, account, count(*) FROM outbox WHERE {_OPEN} GROUP BY channel, account"  # noqa: S608  a constant
+    ).fetchall()
+
+
+def last_states(connection: SqlConnection, session_keys: Sequence[str]) -> dict[str, str]:
+    """Return the state of the message that was written last in each conversation that has one."""
+    return dict(
+        connection.execute(
+            "SELECT asked.value, outbox.state FROM json_each(?) AS asked JOIN outbox ON outbox.position ="
+            " (SELECT max(position) FROM outbox WHERE session_key = asked.value)",
+            (json.dumps(session_keys),),
+        ).fetchall()
+    )
 
 
 def listed(connection: SqlConnection, states: tuple[str, ...], limit: int) -> list[OutboxRow]:

@@ -180,6 +180,7 @@ _EIGHTH = (
     """UPDATE outbox SET state = 'sent' WHERE state = 'delivered'""",
     """DROP INDEX outbox_open""",
     """CREATE INDEX outbox_open ON outbox(channel, account, peer, position) WHERE state IN ('queued', 'sending')""",
+    """CREATE INDEX outbox_session ON outbox(session_key, position) WHERE session_key IS NOT NULL""",
     """CREATE INDEX outbox_trouble ON outbox(state, channel, account, position) WHERE state IN ('unknown', 'dead')""",
 )
 

@@ -249,6 +249,7 @@ NOT_INTO_CONVERSATIONS = {
         *("POST /config/check", "POST /config/complete", "POST /config/save", "POST /config/restore"),
         *("POST /config/reload", "POST /chat/abort", "POST /chat/new", "POST /chat/rename", "POST /chat/delete"),
         *("POST /channels/probe", "POST /channels/add", "POST /channels/remove"),
+        *("POST /channels/pairing", "POST /channels/revoke", "POST /channels/message"),
         *("POST /approvals/answer", "POST /automations/turn", "POST /automations/run"),
         *("POST /automations/import-trace", "POST /automations/duplicate", "POST /automations/delete"),
         *("POST /automations/check", "POST /automations/edit", "POST /blueprints/use", "POST /blueprints/import"),

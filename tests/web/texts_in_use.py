@@ -56,6 +56,10 @@ def texts_of_modules() -> Iterator[str]:
     for table in (
         texts.INTEGRATION_STATES,
         texts.CHANNEL_STATES,
+        texts.DM_POLICIES,
+        texts.GROUP_POLICIES,
+        texts.PAIRING_STATES,
+        texts.MESSAGE_STATES,
         texts.RUN_ENDS,
         texts.ACTIVITY,
         texts.APPROVAL_KINDS,

@@ -1,38 +1,54 @@
-"""The page of channels: the accounts with their state, a form that adds one with a live test."""
+"""The page of channels: the accounts with their state and who may write, who asks to, and what was not sent."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from aiohttp import web
 
 from hub.core.errors import HubError
-from hub.core.schema import All, Length, Optional, Required, Schema, string
+from hub.core.schema import All, In, Length, Optional, Required, Schema, string
 from hub.gateway.calls.contract import HttpCall
+from web.channels.pairing_card import PairingCard
 from web.core.form import read_fields, read_lists
 from web.core.live import Frame
 from web.core.method_client import MethodClient
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
-from web.core.texts import CHANNEL_STATES
+from web.core.texts import CHANNEL_STATES, DM_POLICIES, GROUP_POLICIES, MESSAGE_STATES, PAIRING_STATES
 
 PATH = "/channels"
 
 _NAME = All(string, Length(min=1, max=128))
 ONE = Schema({Required("channel"): _NAME, Optional("account", default="default"): _NAME})
+PAIR = Schema(
+    {
+        Required("channel"): _NAME,
+        Required("id"): _NAME,
+        Required("answer"): In(["approve", "deny"]),
+        Optional("code", default=""): All(string, Length(max=128)),
+    }
+)
+REVOKE = Schema({Required("channel"): _NAME, Required("identity"): All(string, Length(min=1, max=512))})
+MESSAGE = Schema({Required("id"): _NAME, Required("do"): In(["retry", "drop"])})
+UNDELIVERED_LIMIT = 50
+WORDS_LIMIT = 80
+UNDELIVERED = {"state": ["unknown", "dead"], "limit": UNDELIVERED_LIMIT}
 
 
 class ChannelsPage:
     """The page and its forms, for administrators.
 
     Args:
-        client: Where accounts are listed, tried, added and removed.
+        client: Where accounts are listed, tried, added and removed, and all else is asked for.
+        pairing: The card of those who ask to write.
     """
 
-    def __init__(self, renderer: Renderer, client: MethodClient) -> None:
+    def __init__(self, renderer: Renderer, client: MethodClient, pairing: PairingCard) -> None:
         self._renderer = renderer
         self._client = client
+        self._pairing = pairing
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /channels[?channel=…]`: the accounts, and the form for a further one."""
@@ -65,16 +81,57 @@ class ChannelsPage:
         answer = await self._client.ask(call, "channels.remove", read_fields(call, ONE))
         return json_response(answer) if wants_json(call.request) else see_other(PATH)
 
+    async def pair(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /channels/pairing`: let somebody in by the code they were shown, or refuse them."""
+        fields = read_fields(call, PAIR)
+        named = fields["code"].strip() if fields["answer"] == "approve" else fields["id"]
+        try:
+            decided = await self._client.ask(
+                call, f"pairing.{fields['answer']}", {"channel": fields["channel"], "code": named}
+            )
+        except HubError as error:
+            if wants_json(call.request):
+                raise
+            refused = {"id": fields["id"], "error": error.message}
+            return await self._show(call, {"refused": refused}, status=error.http_status)
+        return json_response(decided) if wants_json(call.request) else await self._show(call, {"decided": decided})
+
+    async def revoke(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /channels/revoke`: forget that somebody was paired, or refused."""
+        answer = await self._client.ask(call, "pairing.revoke", read_fields(call, REVOKE))
+        return json_response(answer) if wants_json(call.request) else see_other(PATH)
+
+    async def message(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /channels/message`: send a message again that was not surely sent, or drop it."""
+        fields = read_fields(call, MESSAGE)
+        answer = await self._client.ask(call, f"outbox.{fields['do']}", {"id": fields["id"]})
+        return json_response(answer) if wants_json(call.request) else see_other(PATH)
+
     async def state(self, topic: str, language: str) -> Sequence[Frame]:
-        """Return the frame that shows the accounts."""
-        accounts = self._accounts(await self._client.read("channels.status"))
-        html = self._renderer.fragment("channels", language, accounts=accounts)
-        return ({"t": "html", "id": "channels", "html": html},)
+        """Return the frames that show the accounts, and the messages that were not sent."""
+        outbox = await self._client.read("outbox.list", UNDELIVERED)
+        access = await self._client.read("pairing.list", {"all": True})
+        accounts = self._accounts(await self._client.read("channels.status"), access, outbox)
+        undelivered = self._undelivered(outbox)
+        return (
+            {"t": "html", "id": "channels", "html": self._renderer.fragment("channels", language, accounts=accounts)},
+            {
+                "t": "html",
+                "id": "undelivered",
+                "html": self._renderer.fragment("undelivered", language, undelivered=undelivered),
+            },
+        )
 
     async def _show(self, call: HttpCall, asked: Mapping[str, Any], *, status: int = 200) -> web.StreamResponse:
         kinds = (await self._client.ask(call, "channels.kinds"))["channels"]
+        outbox = await self._client.ask(call, "outbox.list", UNDELIVERED)
+        access = await self._client.ask(call, "pairing.list", {"all": True})
         data = {
-            "accounts": self._accounts(await self._client.ask(call, "channels.status")),
+            "accounts": self._accounts(await self._client.ask(call, "channels.status"), access, outbox),
+            "pairing": await self._pairing.data(call),
+            "undelivered": self._undelivered(outbox),
+            "refused": asked.get("refused"),
+            "decided": asked.get("decided"),
             "kinds": [{**each, "path": f"{PATH}?{urlencode({'channel': each['channel']})}#add"} for each in kinds],
             "chosen": next((_form(each, asked) for each in kinds if each["channel"] == asked.get("channel")), None),
             "error": asked.get("error"),
@@ -82,11 +139,36 @@ class ChannelsPage:
         }
         return await self._renderer.respond(call, RenderedPage("channels", "Channels", data, PATH, status))
 
-    def _accounts(self, found: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def _undelivered(self, outbox: Mapping[str, Any]) -> list[dict[str, Any]]:
+        return [
+            {
+                **each,
+                "words": _words(each),
+                "state_text": MESSAGE_STATES[each["state"]],
+                "path": f"/chat?session={quote(each['sessionKey'], safe='')}" if each["sessionKey"] else None,
+                "when": self._renderer.when(each["updatedAtMs"]),
+                "iso": self._renderer.iso(each["updatedAtMs"]),
+            }
+            for each in outbox["messages"]
+        ]
+
+    def _accounts(
+        self, found: Mapping[str, Any], access: Mapping[str, Any], outbox: Mapping[str, Any]
+    ) -> list[dict[str, Any]]:
+        allowed = {(each["channel"], each["account"]): each for each in access["allowed"]}
+        queued = {(each["channel"], each["account"]): each["count"] for each in outbox["waiting"]}
+        decided = [
+            {**each, "state_text": PAIRING_STATES[each["state"]]}
+            for each in access["requests"]
+            if each["state"] in PAIRING_STATES
+        ]
         return [
             {
                 "channel": channel,
                 **each,
+                **_lists(allowed.get((channel, each["accountId"]))),
+                "decided": [who for who in decided if (who["channel"], who["account"]) == (channel, each["accountId"])],
+                "queued": queued.get((channel, each["accountId"]), 0),
                 "state_text": CHANNEL_STATES[each["state"]],
                 "heard": self._renderer.when(each["lastEventAt"], seconds=True),
                 "heard_iso": self._renderer.iso(each["lastEventAt"]),
@@ -94,6 +176,23 @@ class ChannelsPage:
             for channel in found["channelOrder"]
             for each in found["channelAccounts"][channel]
         ]
+
+
+def _lists(allowed: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return whom the configuration lets in; nothing for an account that is not logged in."""
+    if allowed is None:
+        return {"dm_text": ""}
+    return {
+        **allowed,
+        "dm_text": DM_POLICIES[allowed["dmPolicy"]],
+        "group_text": GROUP_POLICIES[allowed["groupPolicy"]],
+    }
+
+
+def _words(message: Mapping[str, Any]) -> str:
+    """Return the first words of a message, or what else it is."""
+    words = " ".join((message["text"] or ", ".join(message["media"]) or message["kind"]).split())
+    return words if len(words) <= WORDS_LIMIT else f"{words[:WORDS_LIMIT]}…"
 
 
 def _form(kind: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:

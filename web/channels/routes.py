@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hub.core.events import EventBus, Unsubscribe
+from hub.core.repairs import EVENT_REPAIRS_CHANGED
 from hub.gateway.calls.contract import ADMIN, Route
 from hub.gateway.pages import NavigationItem
 from hub.messaging.channels import EVENT_CHANNEL_ADDED, EVENT_CHANNEL_REMOVED, EVENT_CHANNEL_STATUS
+from hub.messaging.outbox_sending import EVENT_MESSAGE_DEAD, EVENT_MESSAGE_SENT, EVENT_MESSAGE_UNKNOWN
+from hub.messaging.pairing import EVENT_PAIRING_DECIDED
 from web.core.lazy_pages import LazyPages
 from web.core.live import LiveUpdates
 from web.core.page_routes import form, page
@@ -17,7 +20,10 @@ if TYPE_CHECKING:
 
 ENTRY = NavigationItem("/channels", "Channels", "send", position=40)
 TOPIC = "channels"
-CHANGES = (EVENT_CHANNEL_ADDED, EVENT_CHANNEL_REMOVED, EVENT_CHANNEL_STATUS)
+CHANGES = (
+    *(EVENT_CHANNEL_ADDED, EVENT_CHANNEL_REMOVED, EVENT_CHANNEL_STATUS, EVENT_PAIRING_DECIDED),
+    *(EVENT_MESSAGE_SENT, EVENT_MESSAGE_UNKNOWN, EVENT_MESSAGE_DEAD, EVENT_REPAIRS_CHANGED),
+)
 
 
 def routes(pages: LazyPages[ChannelsPage]) -> list[Route]:
@@ -27,6 +33,9 @@ def routes(pages: LazyPages[ChannelsPage]) -> list[Route]:
         form("/channels/probe", pages.handler(lambda each: each.probe), ADMIN),
         form("/channels/add", pages.handler(lambda each: each.add), ADMIN),
         form("/channels/remove", pages.handler(lambda each: each.remove), ADMIN),
+        form("/channels/pairing", pages.handler(lambda each: each.pair), ADMIN),
+        form("/channels/revoke", pages.handler(lambda each: each.revoke), ADMIN),
+        form("/channels/message", pages.handler(lambda each: each.message), ADMIN),
     ]
 
 

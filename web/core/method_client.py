@@ -29,7 +29,9 @@ class MethodClient:
         found, prepared = self._dispatcher.prepare(method, dict(params or {}), call.known_caller)
         return await self._dispatcher.run(found, prepared)
 
-    async def read(self, method: str) -> Any:
+    async def read(self, method: str, params: Mapping[str, Any] | None = None) -> Any:
         """Return the result of a method for a live page whose access was already checked."""
-        found, prepared = self._dispatcher.prepare(method, {}, Caller(SYSTEM, "dashboard", "", local=True))
+        found, prepared = self._dispatcher.prepare(
+            method, dict(params or {}), Caller(SYSTEM, "dashboard", "", local=True)
+        )
         return await self._dispatcher.run(found, prepared)

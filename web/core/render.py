@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -74,6 +74,8 @@ class Renderer:
         self._hub_language = hub_language
         self._zone = zone
         self._wall_time = wall_time
+        self.waiting: Callable[[HttpCall], Awaitable[int | None]] | None = None
+        """Returns how many things wait for the visitor's word, which the navigation shows."""
         self._templates = PageTemplates(app, assets.url, (self._frame,))
         self._loaded: set[tuple[str, str]] = set()
         self._loading = asyncio.Lock()
@@ -97,7 +99,7 @@ class Renderer:
         """Answer with the page as HTML, or as JSON when that was asked for."""
         if wants_json(call.request):
             return json_response(page.data, status=page.status)
-        return await self._respond(call.request, page)
+        return await self._respond(call.request, page, waiting=await self._waiting(call))
 
     async def show(self, call: HttpCall, page: Page) -> web.Response:
         """Answer with a page of an integration.
@@ -114,7 +116,8 @@ class Renderer:
         try:
             async with self._loading:
                 content = await asyncio.to_thread(self._templates.read, page.template)
-            return await self._respond(call.request, shown, content=content, data=data)
+            waiting = await self._waiting(call)
+            return await self._respond(call.request, shown, waiting=waiting, content=content, data=data)
         except TemplateError as error:
             raise HubError(f"{page.template.name} cannot be rendered: {error}") from error
 
@@ -122,7 +125,12 @@ class Renderer:
         """Answer a browser's request for an unknown address, signed in or not."""
         return await self._respond(request, RenderedPage("unknown", "Page not found", status=404))
 
-    async def _respond(self, request: web.Request, page: RenderedPage, **more: Any) -> web.Response:
+    async def _waiting(self, call: HttpCall) -> int | None:
+        return None if self.waiting is None else await self.waiting(call)
+
+    async def _respond(
+        self, request: web.Request, page: RenderedPage, waiting: int | None = None, **more: Any
+    ) -> web.Response:
         template = f"pages/{page.name}.html"
         await self.prepare(read_preferences(request, self._hub_language()).language, template)
         nonce = new_nonce()
@@ -130,6 +138,7 @@ class Renderer:
             "page": {**page.data, "title": page.title, "path": page.path, "name": page.name},
             "here": request.path_qs if request.method == "GET" else page.path or "/",
             "nonce": nonce,
+            "waiting": waiting,
             **more,
         }
         response = await self._templates.respond(template, request, context, page.status)

@@ -25,6 +25,22 @@ CHANNEL_STATES = {
     "failed": "does not work",
 }
 
+DM_POLICIES = {
+    "pairing": "people of this home, the list, and whoever is paired",
+    "allowlist": "the list, and whoever is paired",
+    "open": "everybody",
+    "disabled": "nobody",
+}
+GROUP_POLICIES = {"allowlist": "groups that are listed", "open": "every group", "disabled": "no group"}
+PAIRING_STATES = {"approved": "is paired", "denied": "was refused"}
+MESSAGE_STATES = {
+    "queued": "waits to be sent",
+    "sending": "is being sent",
+    "sent": "sent",
+    "unknown": "may not have arrived",
+    "dead": "could not be sent",
+}
+
 RUN_END = "run_finished"
 RUN_ENDS = {"ok": "Answered", "error": "Failed", "aborted": "Stopped", "timeout": "Took too long"}
 

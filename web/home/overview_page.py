@@ -21,6 +21,8 @@ Facts = Callable[[], Awaitable[Mapping[str, Any]]]
 """Returns the facts of the overview as plain data; see `web.home.overview_data`."""
 Approvals = Callable[[HttpCall], Awaitable[Sequence[Mapping[str, Any]] | None]]
 """Returns what the card of approvals shows, or None; see `web.chat.approvals_page`."""
+PairingRequests = Callable[[HttpCall], Awaitable[Sequence[Mapping[str, Any]] | None]]
+"""Returns what the card of pairing requests shows, or None; see `web.channels.pairing_card`."""
 
 
 class OverviewPage:
@@ -29,16 +31,19 @@ class OverviewPage:
     Args:
         facts: Returns the data of the overview.
         approvals: Returns open approvals to those who may answer them.
+        pairing: Returns pairing requests to those who may answer them; None where there are none.
     """
 
-    def __init__(self, renderer: Renderer, facts: Facts, approvals: Approvals) -> None:
+    def __init__(self, renderer: Renderer, facts: Facts, approvals: Approvals, pairing: PairingRequests | None) -> None:
         self._renderer = renderer
         self._facts = facts
         self._approvals = approvals
+        self._pairing = pairing
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /overview`."""
-        data = await self._data() | {"approvals": await self._approvals(call)}
+        pairing = None if self._pairing is None else await self._pairing(call)
+        data = await self._data() | {"approvals": await self._approvals(call), "pairing": pairing}
         return await self._renderer.respond(call, RenderedPage("overview", "Overview", data, "/overview"))
 
     async def state(self, topic: str, language: str) -> Sequence[Frame]:

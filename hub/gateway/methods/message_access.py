@@ -9,6 +9,7 @@ from hub.core.context import Authority, Context
 from hub.core.errors import InvalidRequest
 from hub.core.schema import All, In, Length, Optional, Required, Schema, boolean, ensure_list, string
 from hub.gateway.calls.contract import READ, Method, MethodCall
+from hub.messaging.channels import Attached, ChannelRegistry
 from hub.messaging.contract import Address, ChatType, InboundMessage
 from hub.messaging.pairing import SCOPE, Pairings
 from hub.messaging.router import Router
@@ -19,7 +20,9 @@ _TEXT = All(string, Length(min=1, max=512))
 _LIST = Schema(
     {
         Optional("channel"): _TEXT,
-        Optional("all", default=False, description="Who is paired or denied, too."): boolean,
+        Optional(
+            "all", default=False, description="Who is paired or denied too, and the lists of each account."
+        ): boolean,
     }
 )
 _APPROVE = Schema({Required("channel"): _TEXT, Required("code", description="As the stranger was shown it."): _TEXT})
@@ -47,11 +50,13 @@ class MessageAccessMethods:
     Args:
         pairings: Who asked to be let in, and who was.
         router: Decides.
+        channels: The accounts, each with whom the configuration lets in.
     """
 
-    def __init__(self, pairings: Pairings, router: Router) -> None:
+    def __init__(self, pairings: Pairings, router: Router, channels: ChannelRegistry) -> None:
         self._pairings = pairings
         self._router = router
+        self._channels = channels
 
     def methods(self) -> list[Method]:
         """Return the methods."""
@@ -64,8 +69,12 @@ class MessageAccessMethods:
         ]
 
     async def _list(self, call: MethodCall) -> Mapping[str, Any]:
-        found = await self._pairings.entries(call.params.get("channel"), decided=call.params["all"])
-        return {"requests": [each.as_dict() for each in found]}
+        wanted, decided = call.params.get("channel"), call.params["all"]
+        answer = {"requests": [each.as_dict() for each in await self._pairings.entries(wanted, decided=decided)]}
+        if decided:
+            accounts = [each for each in self._channels.all() if wanted in (None, each.channel.name)]
+            answer["allowed"] = [_allowed(each) for each in accounts if not self._channels.is_home(each.channel.name)]
+        return answer
 
     async def _approve(self, call: MethodCall) -> Mapping[str, Any]:
         entry = await self._pairings.approve(call.params["channel"], call.params["code"], call.context)
@@ -98,3 +107,16 @@ class MessageAccessMethods:
             raise InvalidRequest(f"sender: an identity on {channel} begins with '{channel}:', not {sender[:80]!r}")
         message = InboundMessage(address, "explained", sender, "", mentioned=True, roles=tuple(params["roles"]))
         return self._router.explain(message, Context(Authority(f"peer:{sender}")))
+
+
+def _allowed(attached: Attached) -> dict[str, Any]:
+    policy = attached.access
+    return {
+        "channel": attached.channel.name,
+        "account": attached.channel.account,
+        "dmPolicy": policy.dm.value,
+        "allowFrom": sorted(policy.allow_from),
+        "groupPolicy": policy.group.value,
+        "groupAllowFrom": sorted(policy.group_allow_from),
+        "groups": sorted(policy.groups),
+    }

@@ -15,7 +15,20 @@ from hub.agent.workspace import MEDIA, Workspaces
 from hub.automation.services.addresses import Addresses
 from hub.core.errors import Forbidden, InvalidRequest, Unavailable
 from hub.core.executors import FILES
-from hub.core.schema import REMOVE_EXTRA, All, AnyOf, In, Length, Optional, Range, Required, Schema, integer, string
+from hub.core.schema import (
+    REMOVE_EXTRA,
+    All,
+    AnyOf,
+    In,
+    Length,
+    Optional,
+    Range,
+    Required,
+    Schema,
+    ensure_list,
+    integer,
+    string,
+)
 from hub.gateway.calls.contract import ADMIN, LARGE_FRAME_BYTES, WRITE, Method, MethodCall
 from hub.messaging.contract import OutboundMedia
 from hub.messaging.outbox import LIST_LIMIT, Outbox
@@ -33,7 +46,10 @@ _MAYBE = AnyOf(None, _NAME)
 _TEXT = All(string, Length(max=100_000))
 _ONE = Schema({Required("id"): _ID})
 _LIST = Schema(
-    {Optional("state"): In(STATES), Optional("limit", default=50): All(integer, Range(min=1, max=LIST_LIMIT))}
+    {
+        Optional("state"): ensure_list(In(STATES)),
+        Optional("limit", default=50): All(integer, Range(min=1, max=LIST_LIMIT)),
+    }
 )
 _SEND = Schema(
     {
@@ -84,9 +100,12 @@ class OutboxMethods:
         ]
 
     async def _list(self, call: MethodCall) -> Mapping[str, Any]:
-        states = (call.params["state"],) if "state" in call.params else ()
-        rows = await self._outbox.rows(states, call.params["limit"])
-        return {"messages": [_shown(row) for row in rows], "counts": await self._outbox.counts()}
+        rows = await self._outbox.rows(tuple(call.params.get("state", ())), call.params["limit"])
+        waiting = [
+            {"channel": channel, "account": account, "count": count}
+            for channel, account, count in await self._outbox.waiting()
+        ]
+        return {"messages": [_shown(row) for row in rows], "counts": await self._outbox.counts(), "waiting": waiting}
 
     async def _get(self, call: MethodCall) -> Mapping[str, Any]:
         return _shown(await self._outbox.get(call.params["id"]))

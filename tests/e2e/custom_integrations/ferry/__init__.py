@@ -1,17 +1,30 @@
-"""A channel whose tokens are good when they say so."""
+"""A channel whose tokens are good when they say so; services take what somebody says, and tell what was sent."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hub.core.schema import Required, Schema, string
+from hub.core.services import ResponseMode, ServiceCall
 from hub.host import IntegrationHost
-from hub.messaging.contract import ChannelLimits, Delivery, DeliveryState, MediaKind, OutboundMessage, Receiver
+from hub.messaging.contract import (
+    Address,
+    ChannelLimits,
+    Delivery,
+    DeliveryState,
+    InboundMessage,
+    MediaKind,
+    OutboundMessage,
+    Receiver,
+)
 from hub.messaging.schema import access_policy
+
+LAND = Schema({Required("who"): string, Required("text"): string, Required("id"): string})
 
 
 class Ferry:
-    """One account."""
+    """One account; to `nobody` nothing can be sent, what is sent to `fog` may be lost, and `away` comes back later."""
 
     name = "ferry"
     limits = ChannelLimits(caption=100, media=frozenset({MediaKind.FILE}))
@@ -19,8 +32,10 @@ class Ferry:
     def __init__(self, config: Mapping[str, Any]) -> None:
         self.account: str = config["account"]
         self._token: str = config["token"].reveal()
+        self.sent: list[str] = []
 
     async def start(self, receive: Receiver) -> None:
+        self._receive = receive
         if self._token.startswith("good"):
             receive.connected(f"bot-{self._token}", "The ferry")
         else:
@@ -31,7 +46,19 @@ class Ferry:
     async def send(self, message: OutboundMessage) -> Delivery:
         if message.address.peer == "nobody":
             return Delivery(DeliveryState.PERMANENT, error="there is no such pier")
+        if message.address.peer == "fog":
+            return Delivery(DeliveryState.UNKNOWN, error="no answer came back")
+        if message.address.peer == "away":
+            return Delivery(DeliveryState.TRANSIENT, error="it is at the other pier", retry_after_s=600)
+        self.sent.append(message.text)
         return Delivery(DeliveryState.DELIVERED, platform_ids=(f"{len(message.text)}-{len(message.media)}",))
+
+    async def land(self, who: str, text: str, id: str) -> None:
+        """Take what somebody says."""
+        message = InboundMessage(
+            Address(self.name, who, self.account), id, f"ferry:user:{who}", text, sender_name="Per"
+        )
+        await self._receive(message)
 
     async def probe(self) -> dict[str, Any]:
         return {"ok": self._token.startswith("good"), "as": self._token[-1]}
@@ -39,5 +66,16 @@ class Ferry:
 
 async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> None:
     """Log all accounts in."""
-    for account in config:
-        await host.channels.add(Ferry(account), access_policy(account))
+    ferries = [Ferry(account) for account in config]
+
+    async def land(call: ServiceCall) -> Mapping[str, Any]:
+        await ferries[0].land(**call.data)
+        return {}
+
+    async def sent(call: ServiceCall) -> Mapping[str, Any]:
+        return {"texts": ferries[0].sent}
+
+    host.services.register("land", land, LAND, ResponseMode.OPTIONAL)
+    host.services.register("sent", sent, None, ResponseMode.OPTIONAL)
+    for account, ferry in zip(config, ferries, strict=True):
+        await host.channels.add(ferry, access_policy(account))

@@ -1,0 +1,140 @@
+"""What waits for the owner on the page of channels: strangers who ask to write, and messages that were not sent."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from tests.e2e.homes import make_home
+from tests.servers.hub_process import HubProcess
+from tests.web.plain_browser import PlainBrowser, plain_browser
+
+CONFIGURATION = """\
+hub: {name: Pier}
+ferry:
+  - token: good
+    allow_from: ["ferry:user:anna"]
+    group_policy: open
+"""
+CODE = re.compile(r"\b[A-Z2-9]{8}\b")
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubProcess]:
+    home = make_home(tmp_path_factory.mktemp("trouble") / "home", CONFIGURATION, own=("ferry",))
+    with HubProcess(home) as process:
+        yield process
+
+
+@pytest.fixture
+async def plain(hub: HubProcess) -> AsyncIterator[PlainBrowser]:
+    """A signed-in browser; nothing that waits is left behind."""
+    async with plain_browser(hub) as browser:
+        yield browser
+    for each in hub.rpc("outbox.list")["messages"]:
+        if each["state"] not in ("sent", "sending"):
+            hub.rpc("outbox.drop", {"id": each["id"]})
+    for each in hub.rpc("pairing.list")["requests"]:
+        hub.rpc("pairing.deny", {"channel": "ferry", "code": each["id"]})
+
+
+def call(hub: HubProcess, service: str, **data: Any) -> Any:
+    return hub.rpc("service.call", {"service": f"ferry.{service}", "data": data, "response": True})["response"]
+
+
+async def stranger(hub: HubProcess, who: str) -> str:
+    """Somebody unknown writes; return the code that they were shown."""
+    call(hub, "land", who=who, text="hello", id=f"{who}-1")
+    async with asyncio.timeout(10):
+        while True:
+            for text in call(hub, "sent")["texts"]:
+                if f"ferry:user:{who}" in text and (code := CODE.search(text)) is not None:
+                    return code[0]
+            await asyncio.sleep(0.02)
+
+
+async def waiting(plain: PlainBrowser, words: str) -> None:
+    """Open the overview once it shows who asks: that is told after the code was sent."""
+    async with asyncio.timeout(10):
+        while True:
+            await plain.goto("/overview")
+            if words in plain.text("#pairing"):
+                return
+            await asyncio.sleep(0.02)
+
+
+async def test_a_stranger_is_let_in_by_their_code_from_the_overview(plain: PlainBrowser, hub: HubProcess) -> None:
+    code = await stranger(hub, "per")
+    await waiting(plain, "ferry:user:per")
+    card, badge = plain.text("#pairing"), plain.text("#waiting-count")
+
+    plain.fill("The code that they give you", code.lower())
+    await plain.press("Approve: ferry:user:per")
+
+    assert "Calls themselves Per" in card
+    assert badge == "1 waiting for your answer"
+    assert "ferry:user:per may write to the assistant now." in plain.text("[role=status].good")
+    assert plain.text("#pairing") == ""
+    assert "hidden" in plain.page.select_one("#waiting-count").attrs  # type: ignore[union-attr]
+    assert "ferry:user:per Per is paired" in plain.text("#who-ferry-default")
+
+    await plain.press("Revoke: ferry:user:per")
+    assert "Nobody is paired." in plain.text("#who-ferry-default")
+
+
+async def test_a_wrong_code_is_refused_where_it_was_typed(plain: PlainBrowser, hub: HubProcess) -> None:
+    await stranger(hub, "ida")
+    await waiting(plain, "ferry:user:ida")
+    await plain.goto("/channels")
+
+    plain.fill("The code that they give you", "AAAAAAAA")
+    await plain.press("Approve: ferry:user:ida")
+
+    assert plain.status == 404
+    assert "no pairing request" in plain.text("#pairing [role=alert]")
+    assert [each["identity"] for each in hub.rpc("pairing.list")["requests"]] == ["ferry:user:ida"]
+
+
+async def test_a_stranger_is_refused_without_a_code(plain: PlainBrowser, hub: HubProcess) -> None:
+    await stranger(hub, "ole")
+    await waiting(plain, "ferry:user:ole")
+
+    await plain.press("Deny: ferry:user:ole")
+
+    assert "ferry:user:ole was refused" in plain.text("[role=status].good")
+    assert "ferry:user:ole Per was refused" in plain.text("#who-ferry-default")
+
+
+async def test_whom_the_configuration_lets_in_is_shown(plain: PlainBrowser) -> None:
+    await plain.goto("/channels")
+
+    who = plain.text("#who-ferry-default")
+    assert "people of this home, the list, and whoever is paired ferry:user:anna" in who
+    assert "Groups every group" in who
+
+
+async def test_what_was_not_sent_is_shown_with_its_reason_and_sent_again_or_dropped(
+    plain: PlainBrowser, hub: HubProcess
+) -> None:
+    for peer in ("nobody", "fog"):
+        hub.rpc("message.send", {"channel": "ferry", "to": peer, "message": f"Hello {peer}"})
+    hub.rpc("message.send", {"channel": "ferry", "to": "away", "message": "later", "timeoutMs": 0})
+
+    await plain.goto("/channels")
+    shown = plain.text("#undelivered")
+    await plain.press("Send again: Hello nobody")
+    async with asyncio.timeout(10):
+        while "2 attempts" in plain.text("#undelivered") or "Hello nobody" not in plain.text("#undelivered"):
+            await asyncio.sleep(0.02)
+            await plain.goto("/channels")
+    await plain.press("Drop: Hello nobody")
+
+    assert "could not be sent ferry:nobody" in shown
+    assert "Hello nobody 1 attempt · there is no such pier" in shown
+    assert "may not have arrived ferry:fog" in shown
+    assert "1 message waits to be sent" in plain.text("#channels")
+    assert [each["to"] for each in hub.rpc("outbox.list", {"state": ["dead", "unknown"]})["messages"]] == ["fog"]

@@ -1,0 +1,47 @@
+"""The card of those who ask to write to the assistant: who they are, a field for their code, and a way to refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hub.gateway.calls.contract import ADMIN, HttpCall
+from web.core.live import Frame
+from web.core.method_client import MethodClient
+from web.core.render import Renderer
+
+
+class PairingCard:
+    """The card, on the page of channels and on the overview; for administrators.
+
+    Args:
+        client: Where the requests are listed.
+    """
+
+    def __init__(self, renderer: Renderer, client: MethodClient) -> None:
+        self._renderer = renderer
+        self._client = client
+
+    async def data(self, call: HttpCall) -> list[dict[str, Any]] | None:
+        """Return who waits, oldest first; None to those who may not answer."""
+        if call.caller is None or not call.caller.authority.has(ADMIN):
+            return None
+        return self._shown((await self._client.ask(call, "pairing.list"))["requests"])
+
+    async def state(self, topic: str, language: str) -> Sequence[Frame]:
+        """Return the frame that shows the card."""
+        pairing = self._shown((await self._client.read("pairing.list"))["requests"])
+        html = self._renderer.fragment("pairing", language, pairing=pairing, refused=None)
+        return ({"t": "html", "id": "pairing", "html": html},)
+
+    def _shown(self, requests: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        return [
+            {
+                **each,
+                "since": self._renderer.when(each["createdAtMs"]),
+                "since_iso": self._renderer.iso(each["createdAtMs"]),
+                "until": self._renderer.when(each["expiresAtMs"]),
+                "until_iso": self._renderer.iso(each["expiresAtMs"]),
+            }
+            for each in requests
+        ]

@@ -1,0 +1,38 @@
+"""The number in the navigation: how many things wait for the owner's word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hub.gateway.calls.contract import ADMIN, HttpCall
+from web.core.live import Frame
+from web.core.method_client import MethodClient
+from web.core.render import Renderer
+
+
+class WaitingCount:
+    """Counts approvals and pairing requests, for administrators.
+
+    Args:
+        client: Where pairing requests are listed.
+        approvals: Returns how many approvals wait.
+    """
+
+    def __init__(self, renderer: Renderer, client: MethodClient, approvals: Callable[[], int]) -> None:
+        self._renderer = renderer
+        self._client = client
+        self._approvals = approvals
+
+    async def of(self, call: HttpCall) -> int | None:
+        """Return what a page shows; None to those who may not answer."""
+        if call.caller is None or not call.caller.authority.has(ADMIN):
+            return None
+        return await self._count()
+
+    async def state(self, topic: str, language: str) -> Sequence[Frame]:
+        """Return the frame that shows the number."""
+        html = self._renderer.fragment("waiting", language, waiting=await self._count())
+        return ({"t": "html", "id": "waiting-count", "html": html},)
+
+    async def _count(self) -> int:
+        return self._approvals() + len((await self._client.read("pairing.list"))["requests"])
