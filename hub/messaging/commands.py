@@ -23,7 +23,7 @@ class CommandCall(Struct, frozen=True):
     """One command as written.
 
     Attributes:
-        by_owner: Whether its sender is an owner; in a group, where owners have no rights, still.
+        by_owner: Whether its sender is an owner; in a room, where owners have no rights, still.
         more: Further commands of the same message, name and arguments.
     """
 
@@ -90,6 +90,7 @@ class ChatCommand(Struct, frozen=True):
         name: Without the slash.
         run: Does it and returns the answer.
         owner_only: Whether it takes an owner.
+        in_rooms: Whether an owner may use it in a room too, where owners have no rights.
         people_only: Whether it takes somebody of this home.
         aliases: Other names.
         arguments: What is written behind it, such as `[MODEL] [MESSAGE]`; made of the choices without it.
@@ -104,6 +105,7 @@ class ChatCommand(Struct, frozen=True):
     run: Callable[[CommandCall], Awaitable[str | CommandReply]]
     category: Category = Category.TOOLS
     owner_only: bool = False
+    in_rooms: bool = False
     people_only: bool = False
     where: CommandPlace = CommandPlace.ANYWHERE
     aliases: tuple[str, ...] = ()
@@ -242,7 +244,7 @@ class Commands:
 def _refusal(command: ChatCommand, call: CommandCall) -> str | None:
     """Return the sentence that says why this sender cannot use a command here, or None."""
     is_direct = call.message.address.chat_type is ChatType.DIRECT
-    if command.owner_only and not call.by_owner:
+    if command.owner_only and not (call.by_owner if command.in_rooms else call.context.authority.owner):
         return "refused"
     if command.people_only and not belongs_here(call.context.authority):
         return "people"

@@ -40,7 +40,8 @@ def read_message(
         setting = SETTINGS.get(name)
         if setting is None:
             return True
-        allowed = by_owner if setting.owner_only else belongs_here(authority)
+        owner = authority.owner if setting.inline else by_owner  # what is for one answer takes the rights of here
+        allowed = owner if setting.owner_only else belongs_here(authority)
         return allowed and (name != "model" or knows_model(value))
 
     command = parse_command(message.text)

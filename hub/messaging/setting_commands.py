@@ -74,6 +74,7 @@ class SettingCommands:
             run or set_,
             Category.OPTIONS,
             owner_only=setting.owner_only,
+            in_rooms=not setting.inline,
             people_only=not setting.owner_only,
             where=CommandPlace.GROUP if setting.name == "activation" else CommandPlace.ANYWHERE,
             aliases=setting.aliases,

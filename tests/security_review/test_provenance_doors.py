@@ -243,6 +243,7 @@ NOT_INTO_CONVERSATIONS = {
         *("pairing.approve", "pairing.deny", "pairing.revoke"),
         *("sessions.create", "sessions.patch", "sessions.reset", "sessions.trust", "sessions.delete"),
         *("sessions.abort", "chat.abort", "channels.add", "channels.login", "channels.remove"),
+        *("outbox.list", "outbox.get", "outbox.retry", "outbox.drop"),
     },
     "route": {
         *("POST /preferences", "POST /login", "POST /logout", "POST /api/login", "POST /api/logout"),
@@ -266,7 +267,7 @@ NOT_INTO_CONVERSATIONS = {
         *("script.toggle", "script.turn_off"),
     },
     "inbound": {
-        *("MessageEdited", "MessageDeleted", "ReactionChanged", "ButtonPressed", "PollAnswered"),
+        *("MessageDeleted", "ReactionChanged", "ButtonPressed", "PollAnswered"),
         *("MembershipChanged", "CommandUsed"),
     },
 }
@@ -284,6 +285,8 @@ ELSEWHERE = {
         "config.set": "the owner's files",
         "script.run": "variables, as event.fire",
         "state.set": "as event.fire",
+        "message.send": "words of the hub to people",
+        "send": "words of the hub to people",
         "memory.add": "test_memory_outside",
         "memory.write": "test_memory_outside",
         "memory.import": "test_memory_outside",
@@ -304,6 +307,7 @@ ELSEWHERE = {
         "edit": "test_laundering",
         "write": "test_laundering",
         "ls": "test_laundering",
+        "message": "words of the hub to people",
         "forget": "test_memory_outside",
         "get_state": "test_automations_taint",
         "memory_get": "test_memory_outside",
@@ -326,7 +330,10 @@ ELSEWHERE = {
         "tool.invoke": "below",
         "web.fetch": "test_automations_taint",
     },
-    "inbound": {"InboundEvent": "the base of events"},
+    "inbound": {
+        "InboundEvent": "the base of events",
+        "MessageEdited": "other words of a sender for a message that waits, under its rights",
+    },
 }
 
 

@@ -126,9 +126,11 @@ async def test_no_tool_that_changes_anything_or_carries_data_out_is_used_unasked
     tools = house.hub.tools.all()
     asked_for = [tool for tool in tools if not tool.annotations.read_only or tool.annotations.egress]
 
+    # What it says in the conversation itself is as free as the answer.
+    own = {"message": {"action": "send", "text": "see", "media": ["list.md"]}}
     assert asked_for
     for tool in asked_for:
-        assert needs_approval(tool, {"path": "list.md"}, tainted) is not None, tool.name
+        assert needs_approval(tool, own.get(tool.name, {"path": "list.md"}), tainted) is not None, tool.name
 
 
 def test_every_tool_of_ours_says_whether_it_can_carry_data_out() -> None:

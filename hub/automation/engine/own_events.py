@@ -16,6 +16,7 @@ OWN_PREFIXES = (
     "device_pair_",
     "hub_",
     "memory_",
+    "pairing_",
     "run_",
     "script_",
     "session_",

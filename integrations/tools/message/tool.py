@@ -21,7 +21,7 @@ from hub.tools.parameters import from_schema
 NAME = "message"
 GROUP = "message"
 TEXT_LIMIT = 20_000
-SENDS = Annotations(destructive=False, open_world=False, owner_only=False)
+SENDS = Annotations(destructive=False, open_world=False, owner_only=False, egress=True)
 
 _SHORT = All(string, Length(min=1, max=512))
 MESSAGE_SCHEMA = Schema(
@@ -67,6 +67,8 @@ def why_ask(arguments: Mapping[str, Any], authority: Authority) -> str | None:
         return f"it sends to another chat: {', '.join(elsewhere)}"
     if authority.tainted and arguments["action"] == "delete":
         return "it deletes a message, and words from outside are in this conversation"
+    if authority.tainted and arguments.get("media"):
+        return f"it sends {', '.join(arguments['media'])}, and words from outside are in this conversation"
     return None
 
 
