@@ -14,8 +14,12 @@ from tests.channels.signal_rig import SignalRig
 from tests.channels.slack_rig import SlackRig
 from tests.channels.telegram_rig import TelegramRig
 from tests.channels.webhook_chat_rig import WebhookRig
+from tests.channels.whatsapp_rig import WhatsAppRig
 
-RIGS: tuple[Callable[[], Rig], ...] = (TelegramRig, DiscordRig, SlackRig, SignalRig, WebhookRig, MatrixRig, IrcRig)
+RIGS: tuple[Callable[[], Rig], ...] = (
+    *(TelegramRig, DiscordRig, SlackRig, SignalRig, WhatsAppRig),
+    *(WebhookRig, MatrixRig, IrcRig),
+)
 
 
 def rigs_that(*needs: Can | Trouble) -> pytest.MarkDecorator:
