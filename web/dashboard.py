@@ -12,6 +12,7 @@ from hub.core.tasks import TaskOwner
 from hub.gateway.calls.contract import ADMIN, HttpCall, HttpHandler, Route
 from hub.gateway.calls.routes import RouteTable
 from hub.messaging.approval_messages import question
+from hub.messaging.outbox_sending import MESSAGE_ENDS
 from hub.messaging.pairing import EVENT_PAIRING_DECIDED, EVENT_PAIRING_REQUESTED
 from hub.tools.approval_rights import SCOPE
 from hub.tools.approvals import EVENT_APPROVAL_REQUESTED, EVENT_APPROVAL_RESOLVED
@@ -100,6 +101,7 @@ class Dashboard:
             *(hub.bus.listen(name, self._changed) for name in changes),
             hub.bus.listen(EVENT_APPROVAL_REQUESTED, self._asked),
             hub.bus.listen(EVENT_APPROVAL_RESOLVED, self._answered),
+            *(hub.bus.listen(name, self._sent) for name in (*MESSAGE_ENDS, EVENT_REPAIRS_CHANGED)),
             *(hub.bus.listen(name, self._paired) for name in (EVENT_PAIRING_REQUESTED, EVENT_PAIRING_DECIDED)),
         ]
 
@@ -183,6 +185,7 @@ class Dashboard:
             runner=hub.runner,
             inbox=hub.inbox,
             channels=hub.channels,
+            last_states=hub.outbox.last_states,
         )
         self._live.add_topic("session", chat.session_state)
         self._live.add_topic("sessions", chat.sessions_state)
@@ -241,6 +244,9 @@ class Dashboard:
     def _answered(self, event: Event) -> None:
         self._live.changed("approvals")
         self._live.changed("waiting")
+
+    def _sent(self, event: Event) -> None:
+        self._live.changed_all("sessions")
 
     def _paired(self, event: Event) -> None:
         self._live.changed("pairing")

@@ -38,13 +38,14 @@ def waiting(connection: SqlConnection) -> list[tuple[str, str, int]]:
 
 def last_states(connection: SqlConnection, session_keys: Sequence[str]) -> dict[str, str]:
     """Return the state of the message that was written last in each conversation that has one."""
-    return dict(
-        connection.execute(
-            "SELECT asked.value, outbox.state FROM json_each(?) AS asked JOIN outbox ON outbox.position ="
-            " (SELECT max(position) FROM outbox WHERE session_key = asked.value)",
-            (json.dumps(session_keys),),
-        ).fetchall()
+    if not session_keys:
+        return {}
+    rows = connection.execute(
+        f"WITH asked(session) AS (VALUES {', '.join('(?)' for _ in session_keys)}) SELECT session, state"  # noqa: S608  marks
+        " FROM asked JOIN outbox ON position = (SELECT max(position) FROM outbox WHERE session_key = session)",
+        tuple(session_keys),
     )
+    return dict(rows.fetchall())
 
 
 def listed(connection: SqlConnection, states: tuple[str, ...], limit: int) -> list[OutboxRow]:

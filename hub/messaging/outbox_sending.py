@@ -33,6 +33,7 @@ T = TypeVar("T")
 EVENT_MESSAGE_SENT = "message_sent"
 EVENT_MESSAGE_UNKNOWN = "message_unknown"
 EVENT_MESSAGE_DEAD = "message_dead"
+MESSAGE_ENDS = (EVENT_MESSAGE_SENT, EVENT_MESSAGE_UNKNOWN, EVENT_MESSAGE_DEAD)
 AGE_LIMIT_S = 72 * 3_600.0
 """What could not be sent for so long is not sent any more."""
 EXPIRED = "it waited for more than 72 hours"

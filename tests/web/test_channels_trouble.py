@@ -17,7 +17,7 @@ CONFIGURATION = """\
 hub: {name: Pier}
 ferry:
   - token: good
-    allow_from: ["ferry:user:anna"]
+    allow_from: ["ferry:user:anna", "ferry:user:fog"]
     group_policy: open
 """
 CODE = re.compile(r"\b[A-Z2-9]{8}\b")
@@ -113,7 +113,7 @@ async def test_whom_the_configuration_lets_in_is_shown(plain: PlainBrowser) -> N
     await plain.goto("/channels")
 
     who = plain.text("#who-ferry-default")
-    assert "people of this home, the list, and whoever is paired ferry:user:anna" in who
+    assert "people of this home, the list, and whoever is paired ferry:user:anna ferry:user:fog" in who
     assert "Groups every group" in who
 
 
@@ -138,3 +138,27 @@ async def test_what_was_not_sent_is_shown_with_its_reason_and_sent_again_or_drop
     assert "may not have arrived ferry:fog" in shown
     assert "1 message waits to be sent" in plain.text("#channels")
     assert [each["to"] for each in hub.rpc("outbox.list", {"state": ["dead", "unknown"]})["messages"]] == ["fog"]
+
+
+async def test_conversations_show_their_channel_and_what_became_of_the_last_message(
+    plain: PlainBrowser, hub: HubProcess
+) -> None:
+    for who in ("fog", "anna"):
+        call(hub, "land", who=who, text="hello", id=f"{who}-1")
+    hub.rpc("sessions.create", {"key": "agent:main:webchat:direct:here"})
+
+    ends = {"sent", "may not have arrived"}
+    async with asyncio.timeout(20):
+        while not ends < {each.rpartition(" · ")[2] for each in plain.texts("#sessions li")}:
+            await asyncio.sleep(0.05)
+            await plain.goto("/chat/sessions")
+    everywhere = plain.texts("#sessions li")
+    await plain.follow("ferry")
+
+    assert len(everywhere) == 3
+    assert sorted(each.partition(" · ferry:")[2] for each in plain.texts("#sessions li")) == [
+        "anna · sent",
+        "fog · may not have arrived",
+    ]
+    await plain.goto("/chat/sessions?channel=pigeon")
+    assert plain.text("#sessions") == "No conversation here yet."

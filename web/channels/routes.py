@@ -9,7 +9,7 @@ from hub.core.repairs import EVENT_REPAIRS_CHANGED
 from hub.gateway.calls.contract import ADMIN, Route
 from hub.gateway.pages import NavigationItem
 from hub.messaging.channels import EVENT_CHANNEL_ADDED, EVENT_CHANNEL_REMOVED, EVENT_CHANNEL_STATUS
-from hub.messaging.outbox_sending import EVENT_MESSAGE_DEAD, EVENT_MESSAGE_SENT, EVENT_MESSAGE_UNKNOWN
+from hub.messaging.outbox_sending import MESSAGE_ENDS
 from hub.messaging.pairing import EVENT_PAIRING_DECIDED
 from web.core.lazy_pages import LazyPages
 from web.core.live import LiveUpdates
@@ -22,7 +22,7 @@ ENTRY = NavigationItem("/channels", "Channels", "send", position=40)
 TOPIC = "channels"
 CHANGES = (
     *(EVENT_CHANNEL_ADDED, EVENT_CHANNEL_REMOVED, EVENT_CHANNEL_STATUS, EVENT_PAIRING_DECIDED),
-    *(EVENT_MESSAGE_SENT, EVENT_MESSAGE_UNKNOWN, EVENT_MESSAGE_DEAD, EVENT_REPAIRS_CHANGED),
+    *(*MESSAGE_ENDS, EVENT_REPAIRS_CHANGED),
 )
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from aiohttp import web
 
@@ -24,7 +24,7 @@ from web.chat.session_titles import session_title
 from web.core.form import read_fields
 from web.core.live import Frame
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
-from web.core.texts import SUGGESTIONS
+from web.core.texts import MESSAGE_STATES, SUGGESTIONS
 
 if TYPE_CHECKING:
     from hub.agent.agents import Agents
@@ -32,10 +32,14 @@ if TYPE_CHECKING:
     from hub.messaging.channels import ChannelRegistry
     from hub.messaging.inbox import Inbox
 
+LastStates = Callable[[Sequence[str]], Awaitable[Mapping[str, str]]]
+"""Returns the state of the last message that was to be sent in each conversation that has one."""
+
 TURN_LIMIT = 100
 """Turns shown at once; earlier ones are a link away."""
 
 SESSION_LIMIT = 200
+LIST = "/chat/sessions"
 TITLE_LIMIT = 120
 
 KEY = All(string, Match(re.compile(r"^[A-Za-z0-9_.:-]{1,128}$"), msg="expected a key of letters, digits and _.:-"))
@@ -51,6 +55,7 @@ class ChatPage:
     Args:
         inbox: Takes messages.
         channels: Knows the channel of the conversations shown here.
+        last_states: What became of the last message of each conversation in a chat app.
     """
 
     def __init__(
@@ -63,6 +68,7 @@ class ChatPage:
         runner: AgentRunner,
         inbox: Inbox,
         channels: ChannelRegistry,
+        last_states: LastStates,
     ) -> None:
         self._renderer = renderer
         self._live_chat = live_chat
@@ -71,6 +77,7 @@ class ChatPage:
         self._runner = runner
         self._inbox = inbox
         self._channels = channels
+        self._last_states = last_states
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /chat?session=KEY[&before=N]`: one conversation, the default agent's main one when none is named."""
@@ -87,8 +94,8 @@ class ChatPage:
         )
 
     async def list(self, call: HttpCall) -> web.StreamResponse:
-        """`GET /chat/sessions`: the conversations alone, for narrow screens."""
-        data = self._sessions_data() | {"session": None}
+        """`GET /chat/sessions[?channel=…]`: the conversations alone, all or those of a channel."""
+        data = await self._sessions_data(call.request.query.get("channel", "")) | {"session": None}
         return await self._renderer.respond(call, RenderedPage("sessions", "Conversations", data, "/chat"))
 
     async def send(self, call: HttpCall) -> web.StreamResponse:
@@ -158,8 +165,8 @@ class ChatPage:
         )
 
     async def sessions_state(self, topic: str, language: str) -> Sequence[Frame]:
-        """Return the frames that show the list of conversations."""
-        data = self._sessions_data() | {"session": None}
+        """Return the frame that shows the list of conversations: `sessions`, or `sessions:<channel>`."""
+        data = await self._sessions_data(topic.partition(":")[2]) | {"session": None}
         return ({"t": "html", "id": "sessions", "html": self._renderer.fragment("sessions", language, page=data)},)
 
     # -- what the templates read ---------------------------------------------------------------------------------------
@@ -177,7 +184,7 @@ class ChatPage:
         if await self._live_chat.prepare(turns[-TURN_LIMIT:]):
             turns = await self._live_chat.turns(key)
         run = self._live_chat.run_of(key)
-        return self._sessions_data() | {
+        return await self._sessions_data() | {
             "session": self._session(key),
             "turns": [self._shown(turn, key) for turn in turns[-TURN_LIMIT:]],
             "earlier_path": f"{_path(key)}&before={len(turns) - TURN_LIMIT}" if len(turns) > TURN_LIMIT else None,
@@ -206,12 +213,25 @@ class ChatPage:
         except NotFound:
             return None
 
-    def _sessions_data(self) -> dict[str, Any]:
+    async def _sessions_data(self, channel: str = "") -> dict[str, Any]:
         working = self._live_chat.working()
-        sessions = self._sessions.list()[:SESSION_LIMIT]
+        found = [(session, *_place(session)) for session in self._sessions.list()]
+        shown = [each for each in found if channel in ("", each[1])][:SESSION_LIMIT]
+        states = await self._last_states([session.key for session, *_ in shown])
+        channels = sorted({each[1] for each in found if each[1]})
         return {
             "default_agent": self._agents.default().id,
-            "sessions": [self._item(session, working) for session in sessions],
+            "channel": channel,
+            "channels": [
+                {"name": each, "home": self._channels.is_home(each), "path": f"{LIST}?{urlencode({'channel': each})}"}
+                for each in channels
+            ],
+            "sessions": [
+                self._item(session, working)
+                | {"channel": of, "peer": peer, "home": self._channels.is_home(of)}
+                | _sent(states.get(session.key))
+                for session, of, peer in shown
+            ],
         }
 
     def _item(self, session: Session, working: set[str]) -> dict[str, Any]:
@@ -239,6 +259,18 @@ class ChatPage:
             "main": _is_main(key),
             "agent_id": SessionKey.parse(key).agent,
         }
+
+
+def _place(session: Session) -> tuple[str, str]:
+    """Return the channel and the peer of a conversation: where its last message came from, else what its key says."""
+    if session.last_address is not None:
+        return str(session.last_address["channel"]), str(session.last_address["peer"])
+    key = SessionKey.parse(session.key)
+    return key.channel or "", key.id or ""
+
+
+def _sent(state: str | None) -> dict[str, Any]:
+    return {"state": state, "state_text": MESSAGE_STATES[state] if state is not None else ""}
 
 
 def _is_main(key: str) -> bool:

@@ -174,7 +174,7 @@ class LiveChat:
         self._runs[run_id] = run
         self._send_turn(key, run.turn)
         self._send_run_state(key)
-        self._live.changed("sessions")
+        self._live.changed_all("sessions")
         self._live.changed("overview")
 
     def _progress(self, event: Event) -> None:
@@ -219,11 +219,11 @@ class LiveChat:
         if run is not None and self._live.watched(_topic(key)):
             self._tasks.spawn(self._send_final(key, run), name="show a finished run")
         self._send_run_state(key)
-        self._live.changed("sessions")
+        self._live.changed_all("sessions")
         self._live.changed("overview")
 
     def _session_changed(self, event: Event) -> None:
-        self._live.changed("sessions")
+        self._live.changed_all("sessions")
         if event.data.get("what") in {"reset", "deleted"}:
             self._live.changed(_topic(event.data["key"]))
 
