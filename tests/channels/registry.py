@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.channels.discord_rig import DiscordRig
+from tests.channels.email_rig import EmailRig
 from tests.channels.irc_rig import IrcRig
 from tests.channels.kit import Can, Rig, Trouble
 from tests.channels.matrix_rig import MatrixRig
@@ -14,11 +15,16 @@ from tests.channels.signal_rig import SignalRig
 from tests.channels.slack_rig import SlackRig
 from tests.channels.telegram_rig import TelegramRig
 from tests.channels.webhook_chat_rig import WebhookRig
-from tests.channels.whatsapp_rig import WhatsAppRig
 
 RIGS: tuple[Callable[[], Rig], ...] = (
-    *(TelegramRig, DiscordRig, SlackRig, SignalRig, WhatsAppRig),
-    *(WebhookRig, MatrixRig, IrcRig),
+    EmailRig,
+    TelegramRig,
+    DiscordRig,
+    SlackRig,
+    SignalRig,
+    WebhookRig,
+    MatrixRig,
+    IrcRig,
 )
 
 

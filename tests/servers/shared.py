@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from functools import cache
 
+from tests.servers.mail_server import Dovecot
 from tests.servers.ngircd import Ngircd
 from tests.servers.synapse import Synapse
 
@@ -21,6 +22,12 @@ def synapse() -> Synapse:
 def ngircd() -> Ngircd:
     """An IRC server."""
     return _RUNNING.enter_context(Ngircd())
+
+
+@cache
+def dovecot() -> Dovecot:
+    """A mail server."""
+    return _RUNNING.enter_context(Dovecot())
 
 
 def stop() -> None:

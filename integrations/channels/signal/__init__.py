@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from hub.messaging.outbound_policy import outbound_policy
 from hub.messaging.schema import access_policy
 
 if TYPE_CHECKING:
@@ -20,4 +21,4 @@ async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> N
 
     for account in config:
         channel = SignalChannel(account["account"], account["url"], account["number"], host.clock)
-        await host.channels.add(channel, access_policy(account))
+        await host.channels.add(channel, access_policy(account), outbound=outbound_policy(account))

@@ -1,0 +1,25 @@
+"""E-mail: a mailbox that the assistant reads and answers from.
+
+Not here: who may write to it (`hub.messaging`); a sender counts only when the mailbox's own server vouches for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hub.messaging.outbound_policy import outbound_policy
+from hub.messaging.schema import access_policy
+
+if TYPE_CHECKING:
+    from hub.host import IntegrationHost
+
+
+async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> None:
+    """Log all mailboxes in."""
+    from integrations.channels.email.channel import Email
+    from integrations.channels.email.mailbox import MailboxAccount
+
+    for account in config:
+        channel = Email(MailboxAccount.from_config(account), host.storage(f"subjects-{account['account']}"), host.clock)
+        await host.channels.add(channel, access_policy(account), outbound=outbound_policy(account))

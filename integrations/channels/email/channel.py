@@ -1,0 +1,318 @@
+"""One mailbox as a channel."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from email import policy
+from email.message import EmailMessage
+from email.parser import BytesParser
+from pathlib import Path
+from typing import Any
+
+import aiosmtplib
+
+from hub.core.clock import Clock
+from hub.core.errors import Unavailable
+from hub.core.executors import Executor
+from hub.integration.json_storage import JsonStorage
+from hub.messaging.contract import (
+    Address,
+    ChannelLimits,
+    Delivery,
+    DeliveryState,
+    InboundMessage,
+    Media,
+    MediaKind,
+    OutboundMessage,
+    Receiver,
+)
+from hub.messaging.markup import Flavour, render
+from integrations.channels.email.mail_text import attachments_of, parts_of, text_of
+from integrations.channels.email.mailbox import BROKEN, Mailbox, MailboxAccount, MailLoginRefused
+from integrations.channels.email.sender import is_automatic, is_vouched_for, sender_of
+
+_log = logging.getLogger(__name__)
+
+IDLE_S = 240.0
+"""A push can get lost; so often the folder is looked at anyway."""
+SEND_LIMIT_S = 45.0
+RETRY_FIRST_S = 2.0
+RETRY_LIMIT_S = 300.0
+LOOK_BACK = timedelta(days=3)
+"""How far back mail is read again when the server numbers it anew; what was answered is known by its Message-ID."""
+THREADS_KEPT = 500
+ANSWERS_AN_HOUR = 20
+"""In one thread: two programs that answer each other end here."""
+SUBJECT_CHARS = 70
+
+
+class Email:
+    """Reads one mailbox and answers from it.
+
+    Args:
+        config: The account.
+        threads: Keeps the subject and the last mail of each thread.
+        clock: Time.
+    """
+
+    name = "email"
+    limits = ChannelLimits(
+        text=100_000, caption=100_000, media=frozenset(MediaKind), media_bytes=20_000_000, markup="markdown"
+    )
+
+    def __init__(self, config: MailboxAccount, threads: JsonStorage, clock: Clock) -> None:
+        self.account = config.account
+        self._config = config
+        self._clock = clock
+        self._storage = threads
+        self._threads: dict[str, dict[str, str]] = {}
+        self._answers: dict[str, deque[float]] = {}
+        self._thread_of_imap = Executor("email", 1)
+        self._mailbox: Mailbox | None = None
+        self._listening: asyncio.Task[None] | None = None
+        self._beginning: asyncio.Future[str | None] | None = None
+        self._receive: Receiver | None = None
+
+    async def start(self, receive: Receiver) -> None:
+        """Begin to read."""
+        self._receive = receive
+        self._threads = await self._storage.load({})
+        self._listening = asyncio.get_running_loop().create_task(self._listen(receive), name="read e-mail")
+
+    async def stop(self) -> None:
+        """Stop reading."""
+        if self._listening is not None:
+            self._listening.cancel()
+            if self._mailbox is not None:
+                self._mailbox.close()
+            await asyncio.wait({self._listening, *({self._beginning} if self._beginning is not None else ())})
+
+    async def send(self, message: OutboundMessage) -> Delivery:
+        """Send a mail; its Message-ID is the outbox's id, so that whoever gets it twice can tell."""
+        thread = message.address.thread
+        if thread is not None and not self._may_answer(thread):
+            return Delivery(DeliveryState.PERMANENT, error=f"over {ANSWERS_AN_HOUR} answers an hour in one thread")
+        mail = await asyncio.to_thread(self._mail, message)
+        client = self._smtp()
+        try:
+            async with asyncio.timeout(SEND_LIMIT_S):
+                try:
+                    await client.connect()
+                    await client.login(self._config.username, self._config.password.reveal())
+                except aiosmtplib.SMTPAuthenticationError as error:
+                    self._login_refused(f"{self._config.smtp_host} does not accept the password: {error.message}")
+                    return Delivery(DeliveryState.TRANSIENT, error=str(error), retry_after_s=RETRY_LIMIT_S)
+                except (aiosmtplib.SMTPException, OSError) as error:
+                    return Delivery(DeliveryState.TRANSIENT, error=f"{self._config.smtp_host}: {error}")
+                return await self._handed_over(client, mail)
+        except TimeoutError:
+            return Delivery(DeliveryState.UNKNOWN, error=f"no answer within {SEND_LIMIT_S:g} s")
+        finally:
+            client.close()
+
+    async def fetch(self, address: Address, media: Media) -> AsyncIterator[bytes]:
+        """Yield an attachment, read again from the mailbox."""
+        validity, uid, number = (int(each) for each in media.reference.split(":"))
+
+        def read() -> bytes:
+            mailbox = Mailbox(self._config)
+            try:
+                if mailbox.open()[0] != validity:
+                    return b""
+                return mailbox.read(uid)
+            finally:
+                mailbox.close()
+
+        try:
+            raw = await asyncio.to_thread(read)
+        except (MailLoginRefused, *BROKEN) as error:
+            raise Unavailable(f"the mailbox cannot be read: {error}") from error
+        part = next((each for at, each in enumerate(parts_of(_parsed(raw))) if at == number), None)
+        if part is None:
+            raise Unavailable("the mail is gone")
+        yield bytes(part.get_payload(decode=True) or b"")
+
+    async def probe(self) -> dict[str, Any]:
+        """Log in to send, which changes nothing."""
+        client = self._smtp()
+        try:
+            async with asyncio.timeout(SEND_LIMIT_S):
+                await client.connect()
+                await client.login(self._config.username, self._config.password.reveal())
+        except (aiosmtplib.SMTPException, OSError, TimeoutError) as error:
+            return {"ok": False, "error": f"{self._config.smtp_host}: {error}"}
+        finally:
+            client.close()
+        return {"ok": True, "address": self._config.address}
+
+    # --- reading ---
+
+    async def _listen(self, receive: Receiver) -> None:
+        failures = 0
+        while True:
+            mailbox = self._mailbox = Mailbox(self._config)
+            try:
+                await self._read(mailbox, receive)
+            except MailLoginRefused as error:
+                receive.disconnected(str(error), permanent=True)
+                return
+            except (TimeoutError, *BROKEN) as error:
+                receive.disconnected(f"{self._config.imap_host}: {error}")
+            except Unavailable as error:  # it could not be stored; it is offered again
+                receive.disconnected(error.message)
+            finally:
+                mailbox.close()
+            failures += 1
+            # Jitter spreads retries; it guards nothing.
+            wait = min(RETRY_LIMIT_S, RETRY_FIRST_S * 2.0 ** min(failures - 1, 10)) * (1 + 0.3 * random.random())  # noqa: S311
+            await self._clock.sleep(wait)
+
+    async def _read(self, mailbox: Mailbox, receive: Receiver) -> None:
+        run = self._thread_of_imap.run
+        validity, next_uid = await run(mailbox.open)
+        # A stop waits for it: what comes after the first login is new, whatever happens then.
+        self._beginning = asyncio.ensure_future(self._begin(receive, f"{validity}:{next_uid - 1}"))
+        known = await asyncio.shield(self._beginning)
+        if known is None:
+            last, uids = next_uid - 1, []
+        elif known.partition(":")[0] != str(validity):
+            last, uids = 0, await run(mailbox.since, (datetime.now(UTC) - LOOK_BACK).date())
+        else:
+            last = int(known.partition(":")[2])
+            uids = await run(mailbox.newer, last)
+        while True:
+            for uid in uids:
+                await self._take(receive, f"{validity}:{uid}", await run(mailbox.read, uid))
+                last = max(last, uid)
+                await receive.keep_cursor(f"{validity}:{last}")
+            receive.progress()
+            await run(mailbox.wait, IDLE_S)
+            uids = await run(mailbox.newer, last)
+
+    async def _begin(self, receive: Receiver, now: str) -> str | None:
+        """Return how far the mailbox was read; at the first login, keep that it is read from now on."""
+        receive.connected(self._config.address, self._config.address)
+        known = await receive.cursor()
+        if known is None:
+            await receive.keep_cursor(now)
+        return known
+
+    async def _take(self, receive: Receiver, reference: str, raw: bytes) -> None:
+        """Hand one mail to the hub; one that cannot be read must not block those behind it."""
+        try:
+            message = self._message(_parsed(raw), reference)
+        except Exception:  # strangers decide what is in a mail; whatever it breaks, the next one is read
+            _log.exception("the e-mail %s cannot be read", reference)
+            return
+        if message is not None:
+            await receive(message)
+            await self._storage.save(self._threads)
+
+    def _message(self, mail: EmailMessage, reference: str) -> InboundMessage | None:
+        sender = sender_of(mail)
+        if sender is None or sender == self._config.address.lower() or is_automatic(mail):
+            return None
+        vouched = is_vouched_for(mail, sender, self._config.authserv_id)
+        if not vouched:
+            _log.info("nobody vouches for the sender of the e-mail %s; it has no rights", reference)
+        message_id = str(mail.get("Message-ID", "")).strip() or reference
+        references = str(mail.get("References", "") or mail.get("In-Reply-To", "")).split()
+        subject = " ".join(str(mail.get("Subject", "")).split())
+        thread = references[0] if references else message_id
+        text = text_of(mail)
+        if vouched:
+            self._remember(thread, subject, message_id, references)
+        return InboundMessage(
+            Address(self.name, sender, self.account, thread=thread),
+            message_id,
+            f"email:address:{sender}" if vouched else "",
+            text if references or not subject else f"{subject}\n\n{text}".strip(),
+            media=attachments_of(mail, reference),
+            reply_to=references[-1] if references else None,
+        )
+
+    def _remember(self, thread: str, subject: str, message_id: str, references: list[str]) -> None:
+        self._threads.pop(thread, None)
+        kept = [*references[-20:], message_id]
+        self._threads[thread] = {"subject": subject, "references": " ".join(kept)}
+        while len(self._threads) > THREADS_KEPT:
+            del self._threads[next(iter(self._threads))]
+
+    # --- writing ---
+
+    def _smtp(self) -> aiosmtplib.SMTP:
+        config = self._config
+        return aiosmtplib.SMTP(
+            hostname=config.smtp_host,
+            port=config.smtp_port,
+            use_tls=config.smtp_security == "tls",
+            start_tls=config.smtp_security == "starttls",
+            timeout=SEND_LIMIT_S,
+        )
+
+    def _mail(self, message: OutboundMessage) -> EmailMessage:
+        thread: Mapping[str, str] = self._threads.get(message.address.thread or "", {})
+        subject = thread.get("subject") or message.text.strip().split("\n")[0][:SUBJECT_CHARS] or "Homarus"
+        mail = EmailMessage()
+        mail["From"] = self._config.address
+        mail["To"] = message.address.peer
+        mail["Subject"] = subject if not thread or subject.lower().startswith("re:") else f"Re: {subject}"
+        mail["Message-ID"] = f"<{message.id}@{self._config.address.rpartition('@')[2]}>"
+        mail["Date"] = datetime.fromtimestamp(self._clock.time(), UTC)
+        mail["Auto-Submitted"] = "auto-replied" if thread else "auto-generated"
+        if references := thread.get("references"):
+            mail["References"] = references
+            mail["In-Reply-To"] = message.reply_to or references.split()[-1]
+        mail.set_content(message.text)
+        mail.add_alternative(render(message.text, Flavour.HTML_MATRIX), subtype="html")
+        for media in message.media:
+            kind, _, subtype = media.mime_type.partition("/")
+            data = Path(media.path).read_bytes()
+            mail.add_attachment(data, maintype=kind, subtype=subtype, filename=media.name or Path(media.path).name)
+        return mail
+
+    async def _handed_over(self, client: aiosmtplib.SMTP, mail: EmailMessage) -> Delivery:
+        """Hand a mail to the server; a connection that breaks now leaves open whether the server took it."""
+        try:
+            await client.send_message(mail)
+        except aiosmtplib.SMTPRecipientsRefused as error:
+            return _refused(error.recipients[0])
+        except aiosmtplib.SMTPResponseException as error:
+            return _refused(error)
+        except (aiosmtplib.SMTPException, OSError) as error:
+            return Delivery(DeliveryState.UNKNOWN, error=f"{self._config.smtp_host} broke off: {error}")
+        with suppress(aiosmtplib.SMTPException, OSError):
+            await client.quit()
+        return Delivery(DeliveryState.DELIVERED, platform_ids=(str(mail["Message-ID"]),))
+
+    def _may_answer(self, thread: str) -> bool:
+        now = self._clock.time()
+        answers = self._answers.setdefault(thread, deque())
+        while answers and answers[0] < now - 3_600:
+            answers.popleft()
+        if len(self._answers) > THREADS_KEPT:
+            self._answers.pop(next(iter(self._answers)))
+        if len(answers) >= ANSWERS_AN_HOUR:
+            return False
+        answers.append(now)
+        return True
+
+    def _login_refused(self, error: str) -> None:
+        if self._receive is not None:
+            self._receive.disconnected(error, permanent=True)
+
+
+def _parsed(raw: bytes) -> EmailMessage:
+    return BytesParser(EmailMessage, policy=policy.default).parsebytes(raw)
+
+
+def _refused(error: aiosmtplib.SMTPResponseException) -> Delivery:
+    """Return what a server's refusal means: 4xx may be tried again (RFC 5321, 4.2.1)."""
+    state = DeliveryState.TRANSIENT if 400 <= error.code < 500 else DeliveryState.PERMANENT
+    return Delivery(state, error=f"{error.code} {error.message}")

@@ -1,0 +1,139 @@
+"""The mailbox, read over IMAP (RFC 9051). Everything here blocks; it is called in one thread of its own."""
+
+from __future__ import annotations
+
+import imaplib
+import re
+import socket
+import ssl
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import date
+from typing import Any
+
+from imap_tools import BaseMailBox, MailBox, MailBoxStartTls, MailBoxUnencrypted
+from imap_tools.errors import ImapToolsError, MailboxLoginError
+from msgspec import Struct
+
+from hub.core.secret import Secret
+
+CONNECT_LIMIT_S = 20.0
+POLL_S = 60.0
+"""Between two looks at a server that cannot say by itself that mail came."""
+MAIL_LIMIT_BYTES = 25_000_000
+BROKEN = (OSError, imaplib.IMAP4.error, ImapToolsError)
+"""What a connection that fails raises."""
+
+_SIZE = re.compile(rb"RFC822\.SIZE (\d+)")
+
+
+class MailboxAccount(Struct, frozen=True):
+    """What the configuration says about one mailbox."""
+
+    account: str
+    address: str
+    username: str
+    password: Secret
+    authserv_id: str
+    imap_host: str
+    imap_port: int
+    imap_security: str
+    smtp_host: str
+    smtp_port: int
+    smtp_security: str
+    folder: str
+
+    @classmethod
+    def from_config(cls, account: Mapping[str, Any]) -> MailboxAccount:
+        """Read a validated account."""
+        return cls(**{name: account[name] for name in cls.__struct_fields__})
+
+
+class MailLoginRefused(Exception):
+    """The server does not accept name and password."""
+
+
+class Mailbox:
+    """One connection to a mailbox."""
+
+    def __init__(self, account: MailboxAccount) -> None:
+        self._account = account
+        self._box: BaseMailBox | None = None
+        self._closing = threading.Event()
+
+    def open(self) -> tuple[int, int]:
+        """Log in and open the folder; return its UIDVALIDITY, and the UID that the next mail will have.
+
+        Raises:
+            MailLoginRefused: Name or password is wrong.
+            OSError, IMAP4.error, ImapToolsError: The server cannot be reached, or has no such folder.
+        """
+        account = self._account
+        box = self._box = _connected(account)
+        try:
+            box.login(account.username, account.password.reveal(), initial_folder=None)
+        except MailboxLoginError as error:
+            raise MailLoginRefused(f"{account.imap_host} does not accept {account.username}: {error}") from error
+        box.folder.set(account.folder, readonly=True)
+        status = box.folder.status(account.folder, ("UIDVALIDITY", "UIDNEXT"))
+        return status["UIDVALIDITY"], status["UIDNEXT"]
+
+    def newer(self, uid: int) -> list[int]:
+        """Return the UIDs above one, in order."""
+        self._opened().client.untagged_responses.pop("EXISTS", None)
+        # `n:*` names the last mail also when it is below n.
+        return [each for each in self._search(f"UID {uid + 1}:*") if each > uid]
+
+    def since(self, day: date) -> list[int]:
+        """Return the UIDs of the mails that came since a day."""
+        return self._search(f"SINCE {day:%d-%b-%Y}")
+
+    def read(self, uid: int) -> bytes:
+        """Return a mail without marking it as seen; of one too large, its head alone; empty when it is gone."""
+        client = self._opened().client
+        _, found = client.uid("FETCH", str(uid), "(RFC822.SIZE)")
+        size = _SIZE.search(found[0]) if isinstance(found[0], bytes) else None
+        if size is None:
+            return b""
+        what = "BODY.PEEK[]" if int(size[1]) <= MAIL_LIMIT_BYTES else "BODY.PEEK[HEADER]"
+        _, parts = client.uid("FETCH", str(uid), f"({what})")
+        return next((bytes(part[1]) for part in parts if isinstance(part, tuple)), b"")
+
+    def wait(self, seconds: float) -> None:
+        """Wait until the server says that something came, or the time is over."""
+        box = self._opened()
+        if "EXISTS" in box.client.untagged_responses:
+            return  # it was said while mail was read, and is not said again
+        if "IDLE" in box.client.capabilities:
+            box.idle.wait(timeout=seconds)
+            return
+        self._closing.wait(min(seconds, POLL_S))
+        box.client.noop()
+
+    def close(self) -> None:
+        """Cut the connection; may be called from any thread, and ends what waits in `wait`."""
+        self._closing.set()
+        box, self._box = self._box, None
+        if box is not None:
+            with suppress(OSError):
+                box.client.sock.shutdown(socket.SHUT_RDWR)
+            with suppress(*BROKEN):
+                box.client.shutdown()
+
+    def _search(self, criteria: str) -> list[int]:
+        return sorted(int(uid) for uid in self._opened().uids(criteria))
+
+    def _opened(self) -> BaseMailBox:
+        if self._box is None:
+            raise OSError("the connection was closed")
+        return self._box
+
+
+def _connected(account: MailboxAccount) -> BaseMailBox:
+    host, port = account.imap_host, account.imap_port
+    if account.imap_security == "none":
+        return MailBoxUnencrypted(host, port, timeout=CONNECT_LIMIT_S)
+    context = ssl.create_default_context()
+    kind = MailBox if account.imap_security == "tls" else MailBoxStartTls
+    return kind(host, port, timeout=CONNECT_LIMIT_S, ssl_context=context)

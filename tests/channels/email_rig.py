@@ -1,0 +1,156 @@
+"""E-mail for the test-kit: a real Dovecot, and a server that takes mail."""
+
+from __future__ import annotations
+
+from email.message import EmailMessage
+from email.utils import make_msgid
+from pathlib import Path
+
+from hub.core.clock import Clock
+from hub.core.ids import new_id
+from hub.core.secret import Secret
+from hub.integration.json_storage import JsonStorage
+from hub.messaging.contract import Address, Channel
+from integrations.channels.email.channel import Email
+from integrations.channels.email.mailbox import MailboxAccount
+from tests.channels.kit import ADA, Can, Trouble
+from tests.servers.mail_server import PASSWORD, SmtpServer
+from tests.servers.shared import dovecot
+
+SERVER = "mx.home.test"
+FAULTS = {
+    Trouble.RATE_LIMITED: "451 4.7.1 try later",
+    Trouble.SERVER_ERROR: "421 4.3.0 not now",
+    Trouble.ANSWER_LOST: "lost",
+    Trouble.FORBIDDEN: "550 5.1.1 no such person",
+}
+
+
+def mail(
+    text: str, who: str = ADA, *, results: str | None = "", media: bytes | None = None, **headers: str
+) -> EmailMessage:
+    """Return a mail as our server hands it out; `results` is what it found of the sender, passed when empty."""
+    message = EmailMessage()
+    domain = f"{who}.test"
+    if results is not None:
+        message["Authentication-Results"] = results or f"{SERVER}; dkim=pass header.d={domain}; dmarc=pass"
+    message["From"] = f"{who.title()} <{who}@{domain}>"
+    message["To"] = "home@home.test"
+    message["Message-ID"] = make_msgid(domain=domain)
+    for name, value in headers.items():
+        message[name.replace("_", "-")] = value
+    message.set_content(text)
+    if media is not None:
+        message.add_attachment(media, maintype="text", subtype="plain", filename="a.txt")
+    return message
+
+
+class EmailRig:
+    """A mailbox of its own for each account."""
+
+    name = "email"
+    can = frozenset({Can.MEDIA, Can.OFFERS_AGAIN})
+    troubles = frozenset(FAULTS)
+
+    def __init__(self) -> None:
+        self.smtp = SmtpServer()
+        self._mailboxes: dict[str, str] = {}
+        self._last = b""
+
+    async def start(self) -> None:
+        await self.smtp.start()
+
+    async def stop(self) -> None:
+        await self.smtp.stop()
+
+    def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
+        mailbox = self._mailboxes.setdefault(account, f"box-{new_id()}")
+        config = MailboxAccount(
+            account=account,
+            address=f"{mailbox}@home.test",
+            username=mailbox,
+            password=Secret(PASSWORD),
+            authserv_id=SERVER,
+            imap_host="127.0.0.1",
+            imap_port=dovecot().port,
+            imap_security="none",
+            smtp_host="127.0.0.1",
+            smtp_port=self.smtp.port,
+            smtp_security="none",
+            folder="INBOX",
+        )
+        return Email(config, JsonStorage(folder / f"email-{account}.json"), clock)
+
+    def identity(self, who: str) -> str:
+        return f"email:address:{who}@{who}.test"
+
+    def address(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> Address:
+        return Address("email", f"{who}@{who}.test", thread=thread)
+
+    async def says(
+        self,
+        text: str,
+        who: str = ADA,
+        *,
+        group: bool = False,
+        thread: str | None = None,
+        mention: bool = True,
+        media: bytes | None = None,
+    ) -> str:
+        return self.delivers(mail(text, who, media=media))
+
+    def delivers(self, message: EmailMessage) -> str:
+        """Put a mail into the mailbox; return its Message-ID."""
+        self._last = message.as_bytes()
+        dovecot().deliver(self._mailboxes["default"], self._last)
+        return str(message["Message-ID"])
+
+    def renumber(self) -> None:
+        """Number the mails anew."""
+        dovecot().renumber(self._mailboxes["default"])
+
+    async def says_in_disorder(self, *texts: str) -> None:
+        for text in reversed(texts):
+            await self.says(text)
+
+    async def says_again(self) -> None:
+        dovecot().deliver(self._mailboxes["default"], self._last)
+
+    def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
+        sent = [each for each in self.smtp.mails if each["To"] == f"{who}@{who}.test"]
+        bodies = [each.get_body(("plain",)) for each in sent]
+        return [str(body.get_content()).replace("\r\n", "\n").strip() for body in bodies if body is not None]
+
+    def uploads(self) -> list[bytes]:
+        parts = [part for each in self.smtp.mails for part in each.iter_attachments()]
+        return [bytes(part.get_payload(decode=True) or b"") for part in parts]
+
+    def attempts(self) -> int:
+        return self.smtp.attempts
+
+    def fetches(self) -> int:
+        return 0
+
+    def typing_seen(self) -> int:
+        return 0
+
+    def trouble(self, *troubles: Trouble) -> None:
+        self.smtp.faults += [FAULTS[each] for each in troubles]
+
+    def revokes(self, account: str = "default") -> None:
+        dovecot().revoke(self._mailboxes[account])
+
+    async def edits(self, id: str, text: str) -> None:
+        raise AssertionError("e-mail has none of it")
+
+    async def presses(self, label: str) -> None:
+        raise AssertionError("e-mail has none of it")
+
+    def reactions(self, id: str) -> list[str]:
+        raise AssertionError("e-mail has none of it")
+
+    def goes_deaf(self) -> None:
+        raise AssertionError("a push that is lost is made up by looking")
+
+    def garbles(self) -> None:
+        raise AssertionError("e-mail is no JSON")
