@@ -44,6 +44,12 @@ def declines(text: str) -> bool:
     return _cut_start(text, NO_REPLY)[1] or is_silent(text)
 
 
+def may_decline(text: str) -> bool:
+    """Whether an answer that begins like this may turn out to be one that is not to be delivered."""
+    rest = _trimmed_start(text)
+    return any(token.startswith(rest[: len(token)]) for token in (NO_REPLY, HEARTBEAT_OK))
+
+
 def without_token(text: str) -> str:
     """Return an answer without a `NO_REPLY` at its end."""
     return _cut_end(text, NO_REPLY)[0] if text.rstrip().endswith(NO_REPLY) else text

@@ -23,20 +23,19 @@ WATCHED_LIMIT = 1_000
 """Runs that are watched at once; of the oldest beyond that nothing is sent but the answer."""
 ARGUMENT_CHARS = 160
 THINKING_CHARS = 3_000
-DRAFT_EVERY_S = 1.0
 
 
 class _WatchedRun:
     """A run whose chat may want to see more than its answer."""
 
-    __slots__ = ("address", "drafted_at", "options", "session_key", "thought")
+    __slots__ = ("address", "draft_next_at", "options", "session_key", "thought")
 
     def __init__(self, session_key: str, address: Address, options: Mapping[str, Any]) -> None:
         self.session_key = session_key
         self.address = address
         self.options = options
         self.thought = ""
-        self.drafted_at = 0.0
+        self.draft_next_at = 0.0
 
 
 class AnswerExtras:
@@ -115,9 +114,9 @@ class AnswerExtras:
             return
         run.thought = (run.thought + event.data["text"])[-THINKING_CHARS:]
         channel, now = self._draws(run), self._parts.clock.monotonic()
-        if channel is None or now - run.drafted_at < DRAFT_EVERY_S or not self._may_send(run.address, run.session_key):
+        if channel is None or now < run.draft_next_at or not self._may_send(run.address, run.session_key):
             return
-        run.drafted_at = now
+        run.draft_next_at = now + channel.limits.draft_interval_s
         draft_id = f"{event.data['run_id']}-thinking"
         self._parts.tasks.spawn(channel.draft(run.address, draft_id, run.thought), name="show what a model thinks")
 

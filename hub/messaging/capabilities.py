@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
-from hub.messaging.contract import Address, Channel, Delivery, Media, OutboundMessage, OutboundPoll
+from hub.messaging.contract import Address, Channel, ChannelLimits, Delivery, Media, OutboundMessage, OutboundPoll
 
 
 @runtime_checkable
@@ -56,7 +56,9 @@ class CanType(Protocol):
 
 @runtime_checkable
 class CanDraft(Protocol):
-    """A channel that shows an answer while it is being written."""
+    """A channel that shows an answer while it is being written, in direct conversations."""
+
+    limits: ChannelLimits
 
     async def draft(self, address: Address, draft_id: str, text: str) -> None:
         """Show the text so far; the message itself follows through `send`."""

@@ -12,7 +12,8 @@ from hub.messaging.contract import TextUnit
 
 _FENCE = re.compile(r"^(?P<mark>`{3,}|~{3,})(?P<info>[^\n`]*)$", re.MULTILINE)
 _Fence = tuple[str, str] | None
-_BREAKS = ("\n\n", "\n", ". ", "。", "! ", "? ", "！", "？", " ")
+_PARAGRAPH, _LINE, _SENTENCE, _WORD = ("\n\n",), ("\n",), (". ", "。", "! ", "? ", "！", "？"), (" ",)
+_BREAKS = (*_PARAGRAPH, *_LINE, *_SENTENCE, *_WORD)
 _FENCE_ROOM = 40
 SMALLEST_LIMIT = 64
 
@@ -22,6 +23,14 @@ class ChunkMode(StrEnum):
 
     LENGTH = "length"
     NEWLINE = "newline"
+
+
+class BlockBreak(StrEnum):
+    """Where a block of a text that grows may end; each includes those before it."""
+
+    PARAGRAPH = "paragraph"
+    NEWLINE = "newline"
+    SENTENCE = "sentence"
 
 
 def chunk(text: str, limit: int, unit: TextUnit = TextUnit.CHARACTERS, mode: ChunkMode = ChunkMode.LENGTH) -> list[str]:
@@ -75,6 +84,47 @@ def paragraphs(text: str) -> list[str]:
     return ["\n".join(lines) for lines in found if lines]
 
 
+def block_end(text: str, start: int, least: int, most: int, break_at: BlockBreak) -> int | None:
+    """Return where the next block of a growing text ends, or None while there is no good place.
+
+    Below `most` characters it ends at a break that is wanted, outside of fenced code; at `most` it ends anyway.
+
+    Args:
+        text: All there is so far.
+        start: Where the block begins.
+        least: The fewest characters of a block.
+        most: The most.
+        break_at: The weakest break that is wanted.
+    """
+    there = len(text) - start
+    if there < least:
+        return None
+    groups = (_PARAGRAPH, _LINE, _SENTENCE, _WORD)
+    wanted = groups if there >= most else groups[: list(BlockBreak).index(break_at) + 1]
+    for group in wanted:
+        if (end := _last_break(text, start + least, start + min(there, most), group)) is not None:
+            return end
+    return start + _cut_at(text[start:], most, smallest=1) if there >= most else None
+
+
+def sentence_end(text: str, start: int, most: int) -> int | None:
+    """Return where the last whole sentence of a growing text ends, or None when nothing of it is whole.
+
+    Args:
+        text: All there is so far.
+        start: What is behind it counts.
+        most: The most characters.
+    """
+    end = _last_break(f"{text} ", start + 1, start + most, (*_PARAGRAPH, *_LINE, *_SENTENCE))
+    return None if end is None else min(end, len(text))
+
+
+def closed(text: str) -> str:
+    """Return a text whose code fence is closed, should one be open at its end."""
+    fence = open_fence(text)
+    return text if fence is None else f"{text.rstrip()}\n{fence[0]}"
+
+
 def length(text: str, unit: TextUnit) -> int:
     """Return how long a text is in the unit that a platform counts in."""
     match unit:
@@ -100,6 +150,23 @@ def _after(current: _Fence, match: re.Match[str]) -> _Fence:
         return mark[:10], info if len(info) <= _FENCE_ROOM // 2 else ""
     closes = mark[0] == current[0][0] and len(mark) >= len(current[0]) and not info
     return None if closes else current
+
+
+def _last_break(text: str, first: int, last: int, separators: tuple[str, ...]) -> int | None:
+    """Return the last end of a separator between two positions, outside of fenced code."""
+    fenced: list[tuple[int, int]] = []
+    current: _Fence = None
+    for match in _FENCE.finditer(text):
+        behind = _after(current, match)
+        if current is None:
+            fenced.append((match.start(), len(text) + 1))
+        elif behind is None:
+            fenced[-1] = (fenced[-1][0], match.end())
+        current = behind
+    pattern = "|".join(map(re.escape, separators))
+    ends = (match.end() for match in re.finditer(pattern, text[:last]))
+    found = (end for end in ends if end >= first and not any(begin < end < until for begin, until in fenced))
+    return max(found, default=None)
 
 
 def _fitting(text: str, limit: int, unit: TextUnit) -> int:

@@ -205,6 +205,7 @@ class ChannelLimits(Struct, frozen=True):
         buttons: The most buttons below a message.
         markup: The flavour of its text, such as `markdown` or `html`; None for plain text.
         idempotent: Whether a message sent twice with one id is shown once; an unknown delivery is then sent again.
+        draft_interval_s: The shortest time between two looks at an answer that is being written.
     """
 
     text: int = 4_000
@@ -215,6 +216,7 @@ class ChannelLimits(Struct, frozen=True):
     buttons: int = 0
     markup: str | None = None
     idempotent: bool = False
+    draft_interval_s: float = 1.0
 
 
 class ChannelState(StrEnum):

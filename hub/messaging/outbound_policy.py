@@ -11,6 +11,15 @@ from msgspec import Struct
 
 from hub.core.schema import All, In, Optional, Range, Schema, integer, number, string
 from hub.messaging.chunking import SMALLEST_LIMIT, ChunkMode
+from hub.messaging.streaming_policy import (
+    BLOCK_STREAMING_SCHEMA,
+    HUMAN_DELAY_SCHEMA,
+    BlockStreaming,
+    DraftStreaming,
+    HumanDelay,
+    block_streaming,
+    human_delay,
+)
 
 ATTEMPTS = 12
 
@@ -50,10 +59,14 @@ class OutboxSettings(Struct, frozen=True):
         response_prefix: Stands before every answer.
         language: Of the sentences that the hub itself adds.
         media_roots: Directories below which attachments may lie.
+        blocks: Whether answers are sent in blocks while they are written.
+        human_delay: The pause between those.
     """
 
     retry: DeliveryRetry = DeliveryRetry()
     response_prefix: str | None = None
+    blocks: BlockStreaming = BlockStreaming()
+    human_delay: HumanDelay = HumanDelay()
     language: str = "en"
     media_roots: tuple[Path, ...] = ()
 
@@ -63,6 +76,8 @@ class OutboxSettings(Struct, frozen=True):
         return cls(
             retry=DeliveryRetry(**messages["retry"]),
             response_prefix=messages.get("response_prefix"),
+            blocks=block_streaming(messages["block_streaming"]),
+            human_delay=human_delay(messages["human_delay"]),
             language=language,
         )
 
@@ -74,6 +89,8 @@ class OutboundPolicy(Struct, frozen=True):
     chunk_mode: ChunkMode = ChunkMode.LENGTH
     response_prefix: str | None = None
     reply_to_mode: ReplyToMode = ReplyToMode.FIRST
+    blocks: BlockStreaming | None = None
+    streaming: DraftStreaming = DraftStreaming.OFF
 
 
 RETRY_SCHEMA = Schema(
@@ -97,6 +114,12 @@ MESSAGE_SENDING_KEYS: Mapping[Any, Any] = {
         RETRY_SCHEMA
     ),
     Optional("response_prefix", description="Text before every answer; {model} and {agent} are filled in."): string,
+    Optional("block_streaming", default=dict, description="Answers are sent in blocks while they are written."): (
+        BLOCK_STREAMING_SCHEMA
+    ),
+    Optional(
+        "human_delay", default="off", description="The pause between blocks: off, natural (800 to 2500 ms), or from–to."
+    ): HUMAN_DELAY_SCHEMA,
 }
 """Keys of `messages:` about sending."""
 
@@ -111,6 +134,12 @@ OUTBOUND_KEYS: Mapping[Any, Any] = {
     Optional("reply_to_mode", default="first", description="Which messages of an answer in a group are replies."): In(
         [each.value for each in ReplyToMode]
     ),
+    Optional("block_streaming", description="Answers in blocks, instead of what messages says."): (
+        BLOCK_STREAMING_SCHEMA
+    ),
+    Optional(
+        "streaming", default="off", description="Show an answer while it is written: off, partial, or block by block."
+    ): In([each.value for each in DraftStreaming]),
 }
 """Keys that every channel's account schema takes in, so that sending reads the same everywhere."""
 
@@ -122,4 +151,6 @@ def outbound_policy(account: Mapping[str, Any]) -> OutboundPolicy:
         chunk_mode=ChunkMode(account.get("chunk_mode", "length")),
         response_prefix=account.get("response_prefix"),
         reply_to_mode=ReplyToMode(account.get("reply_to_mode", "first")),
+        blocks=block_streaming(account["block_streaming"]) if "block_streaming" in account else None,
+        streaming=DraftStreaming(account.get("streaming", "off")),
     )

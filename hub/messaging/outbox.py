@@ -167,7 +167,8 @@ class Outbox:
         source: RowSource = RowSource.REPLY,
     ) -> list[str]:
         """Write a message and begin to send it; returns the rows' ids once they are on disk."""
-        ids = await self._db.write(
+        return await self.write(
+            address,
             lambda connection: self.insert(
                 connection,
                 address,
@@ -176,10 +177,19 @@ class Outbox:
                 session_key=session_key,
                 run_id=run_id,
                 source=source,
-            )
+            ),
         )
-        self.notify(address)
+
+    async def write(self, address: Address, insert: Callable[[SqlConnection], list[str]]) -> list[str]:
+        """Write the rows of a chat in a transaction of their own and begin to send them; return their ids."""
+        ids = await self._db.write(insert)
+        if ids:
+            self.notify(address)
         return ids
+
+    def hold(self, run_id: str, until: asyncio.Task[Any]) -> None:
+        """Send nothing of a run before a task ended that shows its answer: that must not arrive behind it."""
+        self._sender.hold(run_id, until)
 
     def notify(self, address: Address) -> None:
         """Start sending queued messages of a chat."""

@@ -15,6 +15,8 @@ ChatKey = tuple[str, str, str]
 
 _OPEN = "state IN ('queued', 'sending')"
 _TROUBLE = "state IN ('unknown', 'dead')"
+_KEPT = "source != 'preview'"
+"""What matters to people: a preview that was not shown is followed by its answer."""
 
 
 def open_rows(connection: SqlConnection, chat: ChatKey, after: int, limit: int = 100) -> list[OutboxRow]:
@@ -79,7 +81,7 @@ def trouble(connection: SqlConnection) -> list[tuple[str, str, str, int, str | N
     """Return state, channel, account, count, and the latest peer and error of what was not surely sent."""
     grouped = connection.execute(
         "SELECT state, channel, account, count(*), max(position) FROM outbox"  # noqa: S608  a constant
-        f" WHERE {_TROUBLE} GROUP BY state, channel, account"
+        f" WHERE {_TROUBLE} AND {_KEPT} GROUP BY state, channel, account"
     ).fetchall()
     found = []
     for state, channel, account, count, latest in grouped:

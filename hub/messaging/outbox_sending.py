@@ -24,7 +24,7 @@ from hub.messaging.outbound_policy import OutboxSettings
 from hub.messaging.outbox_attempt import attempt, can_find, find
 from hub.messaging.outbox_repairs import OutboxRepairs
 from hub.messaging.outbox_rows import ChatKey
-from hub.messaging.outgoing import NewMessage, NewText, OutboxRow, Outgoing, is_repeatable
+from hub.messaging.outgoing import NewMessage, NewText, OutboxRow, Outgoing, Withdrawal, is_repeatable, keep_outgoing
 from hub.storage.database import Database
 
 _log = logging.getLogger(__name__)
@@ -75,6 +75,7 @@ class OutboxSender:
         self._workers: dict[ChatKey, asyncio.Task[None]] = {}
         self._again: set[ChatKey] = set()
         self._dropped: set[str] = set()
+        self._shown: dict[str, asyncio.Task[Any]] = {}
 
     async def close(self) -> None:
         """Stop sending; what waits stays in the database."""
@@ -101,6 +102,11 @@ class OutboxSender:
         """Do not send a row that was deleted."""
         if row.chat in self._workers:
             self._dropped.add(row.id)
+
+    def hold(self, run_id: str, until: asyncio.Task[Any]) -> None:
+        """Send nothing of a run before a task of bounded length has ended."""
+        self._shown[run_id] = until
+        until.add_done_callback(lambda _: self._shown.pop(run_id, None))
 
     async def _work(self, chat: ChatKey) -> None:
         """Send what waits in one chat, oldest first, until there is nothing."""
@@ -137,10 +143,17 @@ class OutboxSender:
             attached = self._channels.get(row.address.channel, row.address.account)
             if attached is None:
                 return False
-            if isinstance(row.outgoing, NewText) and row.outgoing.row_id:
+            if (shown := self._shown.get(row.run_id or "")) is not None:
+                await asyncio.wait([shown])
+            final = None
+            if isinstance(row.outgoing, NewText | Withdrawal) and row.outgoing.row_id:
                 if marks:
                     await asyncio.wait(marks)
-                row.outgoing = await self._resolved(row.outgoing)
+                final = row.outgoing
+                row.outgoing = await self._resolved(final)
+                if row.outgoing == Withdrawal():
+                    await self._sent(row, Delivery(DeliveryState.DELIVERED), None)
+                    return True
             safe = attached.channel.limits.idempotent or is_repeatable(row.outgoing)
             if row.state == "sending":
                 delivery = await self._cleared_up(row, attached, safe=safe)
@@ -153,6 +166,10 @@ class OutboxSender:
             if delivery.state is DeliveryState.DELIVERED:
                 await self._sent(row, delivery, marks if safe else None)
                 return True
+            if delivery.state is DeliveryState.PERMANENT and isinstance(row.outgoing, NewText) and final is not None:
+                row.outgoing = NewMessage(row.outgoing.text)
+                await self._write(partial(keep_outgoing, row=row))
+                continue
             if await self._failed(row, delivery, attached, wait_s):
                 return True
 
@@ -164,13 +181,15 @@ class OutboxSender:
         settings = self._settings()
         return await attempt(row, attached, settings.language, settings.media_roots)
 
-    async def _resolved(self, outgoing: NewText) -> Outgoing:
-        """Return a new text with the platform's id of the message that its row became, or as a message without one."""
+    async def _resolved(self, outgoing: NewText | Withdrawal) -> Outgoing:
+        """Return it with the platform's id of the message that its row became; without one, a text as a message."""
         try:
-            shown = await self._db.read(lambda connection: outbox_rows.get(connection, outgoing.row_id))
+            ids = (await self._db.read(lambda connection: outbox_rows.get(connection, outgoing.row_id))).platform_ids
         except NotFound:
-            return NewMessage(outgoing.text)
-        return NewText(outgoing.text, shown.platform_ids[0]) if shown.platform_ids else NewMessage(outgoing.text)
+            ids = ()
+        if isinstance(outgoing, Withdrawal):
+            return Withdrawal(*ids[:1])
+        return NewText(outgoing.text, ids[0]) if ids else NewMessage(outgoing.text)
 
     async def _cleared_up(self, row: OutboxRow, attached: Attached, *, safe: bool) -> Delivery:
         """Return what became of an attempt that nobody saw the end of; transient when another one is right."""

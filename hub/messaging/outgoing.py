@@ -51,10 +51,11 @@ class NewText(Struct, frozen=True, tag="edit", omit_defaults=True):
     row_id: str = ""
 
 
-class Withdrawal(Struct, frozen=True, tag="delete"):
-    """A sent message is taken back."""
+class Withdrawal(Struct, frozen=True, tag="delete", omit_defaults=True):
+    """A sent message is taken back, named as in `NewText`; nothing happens when it never reached the platform."""
 
-    platform_id: str
+    platform_id: str = ""
+    row_id: str = ""
 
 
 class NewReaction(Struct, frozen=True, tag="react", omit_defaults=True):
@@ -196,6 +197,14 @@ def insert_row(connection: SqlConnection, row: OutboxRow) -> None:
             row.updated_ms,
             row.context_id,
         ),
+    )
+
+
+def keep_outgoing(connection: SqlConnection, row: OutboxRow) -> None:
+    """Write what a row sends, when that is something else now."""
+    connection.execute(
+        "UPDATE outbox SET kind = ?, text = ?, reply_to = ?, payload = ? WHERE id = ?",
+        (*_columns_of(row.outgoing), row.id),
     )
 
 

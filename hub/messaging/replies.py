@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import PurePosixPath
 
 from msgspec import Struct
@@ -13,10 +13,11 @@ from hub.agent.workspace import Workspaces
 from hub.core.context import Context
 from hub.core.errors import HubError
 from hub.core.sql import SqlConnection
-from hub.messaging.capabilities import CanEdit
+from hub.messaging.capabilities import Capability
+from hub.messaging.chunking import closed
 from hub.messaging.contract import Address, ChatType, MediaKind, OutboundMedia
-from hub.messaging.outgoing import NewMessage, NewText, OutboxRow, RowSource, select_rows
-from hub.messaging.reply import ParsedReply, failed_tool, parse_reply, prefixed, rest_of, was_said
+from hub.messaging.outgoing import NewMessage, NewText, OutboxRow, RowSource, Withdrawal, select_rows
+from hub.messaging.reply import ParsedReply, digest, failed_tool, parse_reply, prefixed, rest_of, was_said
 from hub.messaging.seams import ReplyOutbox
 from hub.messaging.texts import say
 
@@ -80,28 +81,27 @@ class Replies:
         """Write the rows of an answer inside the caller's transaction; none for an answer that is not for people."""
         if result.status == RunStatus.ABORTED:
             return []
-        rows = [
-            row
-            for row in select_rows(connection, "run_id = ?", (result.run_id,), ROWS_LIMIT)
-            if row.chat == (target.address.channel, target.address.account, target.address.peer)
-        ]
+        rows = self._rows(connection, result.run_id, target)
         parsed = parse_reply(result.reply)
         text = self._text(result, parsed, rows)
-        if text is None:
-            return []
-        media, lines = self._media(parsed, target)
-        text = "\n".join(filter(None, [text, *lines]))
-        if text and not any(row.source is RowSource.BLOCK for row in rows):
-            text = self._prefixed(text, result, target)
-        text = "\n\n".join(filter(None, [text, target.footer]))
-        reply_to = parsed.reply_to or (target.message_id if parsed.reply_to_current else target.reply_to)
-        shown = next((row for row in rows if row.source is RowSource.PREVIEW), None)
-        content: list[NewMessage | NewText] = []
-        if shown is not None and text and self._can_edit(target.address):
+        media: tuple[OutboundMedia, ...] = ()
+        blocks = any(row.source is RowSource.BLOCK for row in rows)
+        if text is not None:
+            media, lines = self._media(parsed, target)
+            text = "\n".join(filter(None, [text, *lines]))
+            if text and not blocks:
+                text = self.prefixed(text, result.model, target)
+            text = "\n\n".join(filter(None, [text, target.footer]))
+        content: list[NewMessage | NewText | Withdrawal] = []
+        shown = _preview(rows)
+        if shown is not None and text:
             content.append(NewText(text, row_id=shown.id))
             text = ""
+        elif shown is not None and self._can_delete(target.address):
+            content.append(Withdrawal(row_id=shown.id))
         if text or media:
-            content.append(NewMessage(text, media=media, silent=parsed.silent, reply_to=reply_to))
+            replying = None if blocks else _reply_to(parsed, target)
+            content.append(NewMessage(text or "", media=media, silent=parsed.silent, reply_to=replying))
         return [
             id
             for each in content
@@ -115,12 +115,77 @@ class Replies:
             )
         ]
 
+    def insert_block(
+        self,
+        connection: SqlConnection,
+        so_far: ParsedReply,
+        target: ReplyTarget,
+        *,
+        run_id: str,
+        model: str | None,
+        own: Collection[str],
+        not_before_ms: int,
+    ) -> list[str]:
+        """Write what of the beginning of an answer was not sent yet, inside the caller's transaction.
+
+        Args:
+            so_far: That beginning, see `shown_so_far`.
+            model: Of the run.
+            own: Rows of the run since it began; when there are others, it was begun before a crash.
+            not_before_ms: When it is sent at the earliest.
+        """
+        said = so_far.text or ""
+        rows = self._rows(connection, run_id, target)
+        blocks = [row for row in rows if row.source is RowSource.BLOCK]
+        text = closed(rest_of(said, _covered(blocks))).strip()
+        earlier = _covered(row for row in blocks if row.id not in own)
+        if not text or any(length > len(said) for length, _ in earlier):
+            return []
+        message = NewMessage(
+            text if blocks else self.prefixed(text, model, target),
+            silent=so_far.silent,
+            reply_to=None if blocks else _reply_to(so_far, target),
+            covers=len(said),
+            digest=digest(said),
+        )
+        return self._outbox.insert(
+            connection,
+            target.address,
+            message,
+            caused_by=target.context.id,
+            session_key=target.session_key,
+            run_id=run_id,
+            source=RowSource.BLOCK,
+            not_before_ms=not_before_ms,
+        )
+
+    def insert_preview(
+        self, connection: SqlConnection, so_far: ParsedReply, target: ReplyTarget, run_id: str
+    ) -> list[str]:
+        """Write the message that shows an answer while it is written, once for each run; return its row's id."""
+        known = _preview(self._rows(connection, run_id, target))
+        if known is not None:
+            return [known.id]
+        return self._outbox.insert(
+            connection,
+            target.address,
+            NewMessage(so_far.text or "", silent=so_far.silent, reply_to=_reply_to(so_far, target)),
+            caused_by=target.context.id,
+            session_key=target.session_key,
+            run_id=run_id,
+            source=RowSource.PREVIEW,
+        )[:1]
+
+    def _rows(self, connection: SqlConnection, run_id: str, target: ReplyTarget) -> list[OutboxRow]:
+        """Return what a run sent to the chat that it answers."""
+        chat = (target.address.channel, target.address.account, target.address.peer)
+        return [row for row in select_rows(connection, "run_id = ?", (run_id,), ROWS_LIMIT) if row.chat == chat]
+
     def _text(self, result: RunResult, parsed: ParsedReply, rows: list[OutboxRow]) -> str | None:
         """Return what is left to say: an empty text for attachments alone, None for nothing at all."""
         language = self._language()
-        messages = [row.outgoing for row in rows if isinstance(row.outgoing, NewMessage)]
-        covered = [(each.covers, each.digest) for each in messages if each.digest]
-        left = parse_reply(rest_of(result.reply, covered)).text if covered else parsed.text
+        sent = [row for row in rows if row.source is not RowSource.PREVIEW]
+        left = rest_of(parsed.text or "", _covered(rows)).strip()
         if result.status != RunStatus.OK:
             error = (result.error or {}).get("message") or result.status
             return "\n\n".join(filter(None, [left, say("run.failed", language, error=error)]))
@@ -129,9 +194,9 @@ class Replies:
         tools = [row.outgoing for row in rows if row.source is RowSource.TOOL]
         if left and was_said(left, [each.text for each in tools if isinstance(each, NewMessage)]):
             left = ""
-        if not parsed.text and not parsed.media and not messages and (tool := failed_tool(result.messages)):
+        if not parsed.text and not parsed.media and not sent and (tool := failed_tool(result.messages)):
             return say("reply.tool_failed", language, tool=tool)
-        return left or ""
+        return left
 
     def _media(self, parsed: ParsedReply, target: ReplyTarget) -> tuple[tuple[OutboundMedia, ...], list[str]]:
         """Return the attachments of an answer, and a line for each that there is not."""
@@ -168,12 +233,27 @@ class Replies:
             kind, str(root.path / relative), mime_type, relative.name, voice=voice and kind is MediaKind.AUDIO
         )
 
-    def _prefixed(self, text: str, result: RunResult, target: ReplyTarget) -> str:
+    def prefixed(self, text: str, model: str | None, target: ReplyTarget) -> str:
+        """Return an answer with the configured prefix."""
         attached = self._outbox.channels.get(target.address.channel, target.address.account)
         own = attached.outbound.response_prefix if attached is not None else None
         prefix = self._outbox.settings.response_prefix if own is None else own
-        return prefixed(text, prefix, model=result.model, agent=target.agent_id)
+        return prefixed(text, prefix, model=model, agent=target.agent_id)
 
-    def _can_edit(self, address: Address) -> bool:
+    def _can_delete(self, address: Address) -> bool:
         attached = self._outbox.channels.get(address.channel, address.account)
-        return attached is not None and isinstance(attached.channel, CanEdit)
+        return attached is not None and Capability.DELETE in attached.capabilities
+
+
+def _reply_to(parsed: ParsedReply, target: ReplyTarget) -> str | None:
+    return parsed.reply_to or (target.message_id if parsed.reply_to_current else target.reply_to)
+
+
+def _covered(rows: Iterable[OutboxRow]) -> list[tuple[int, str]]:
+    """Return which beginnings of answers were sent as blocks."""
+    messages = (row.outgoing for row in rows if isinstance(row.outgoing, NewMessage))
+    return [(each.covers, each.digest) for each in messages if each.digest]
+
+
+def _preview(rows: Iterable[OutboxRow]) -> OutboxRow | None:
+    return next((row for row in rows if row.source is RowSource.PREVIEW), None)

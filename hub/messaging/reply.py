@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from hub.messaging.ack import declines, without_token
+from hub.messaging.ack import declines, may_decline, without_token
 from hub.messaging.chunking import open_fence
 from hub.models.contract import Message, Role
 
@@ -23,6 +24,9 @@ _MARKS = re.compile(
     r"[ \t]*(?::[ \t]*(?P<value>[^\[\]\n]{1,1000}?))?[ \t]*\]\][ \t]*\n?)",
     re.DOTALL | re.IGNORECASE,
 )
+
+_UNSETTLED = re.compile(r"(?:\[|\[\[[^\[\]\n]{0,1000}\]?|</?(?:[a-zA-Z][^<>\n]{0,60})?)\Z")
+"""The end of a text that may become a directive or a tag."""
 
 
 class ParsedReply(Struct, frozen=True):
@@ -81,6 +85,12 @@ def parse_reply(answer: str) -> ParsedReply:
     )
 
 
+def shown_so_far(answer: str) -> ParsedReply:
+    """Return what of an answer that is being written is delivered, whatever follows; its text only grows."""
+    parsed = parse_reply(_UNSETTLED.sub("", answer))
+    return replace(parsed, text="" if may_decline(parsed.text or "") else parsed.text)
+
+
 def was_said(text: str, sent: Iterable[str]) -> bool:
     """Whether a text was sent already: the same words, or as part of a longer message."""
     words = _words(text)
@@ -114,13 +124,16 @@ def rest_of(answer: str, covered: Iterable[tuple[int, str]]) -> str:
     """Return what of an answer was not sent yet; a fence that is open where it is cut is opened again.
 
     Args:
+        answer: As it is delivered.
         covered: Of each block that was sent: how many characters of its answer end with it, and their digest.
     """
     for length, known in sorted(covered, reverse=True):
         if length <= len(answer) and digest(answer[:length]) == known:
             fence = open_fence(answer[:length])
             rest = answer[length:]
-            return f"{fence[0]}{fence[1]}\n{rest.lstrip(chr(10))}" if fence and rest.strip(" \n`~") else rest
+            if fence is None or not rest.strip(" \n`~"):
+                return "" if fence is not None else rest
+            return f"{fence[0]}{fence[1]}\n{rest.lstrip(chr(10))}"
     return answer
 
 

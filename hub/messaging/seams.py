@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from hub.core.context import Context
 from hub.core.sql import SqlConnection
@@ -11,7 +12,7 @@ from hub.messaging.channels import ChannelRegistry
 from hub.messaging.contract import Address, ClientMessage, InboundEvent, Receipt
 from hub.messaging.decide import Accept
 from hub.messaging.outbound_policy import OutboxSettings
-from hub.messaging.outgoing import Outgoing, RowSource
+from hub.messaging.outgoing import OutboxRow, Outgoing, RowSource
 
 
 class MessageInbox(Protocol):
@@ -78,6 +79,18 @@ class ReplyOutbox(Protocol):
         self, address: Address, content: str | Outgoing, context: Context, *, session_key: str | None = None
     ) -> list[str]:
         """Write a message and begin to send it; return the ids of its parts once they are on disk."""
+        ...
+
+    async def write(self, address: Address, insert: Callable[[SqlConnection], list[str]]) -> list[str]:
+        """Write the rows of a chat in a transaction of their own and begin to send them; return their ids."""
+        ...
+
+    async def get(self, id: str) -> OutboxRow:
+        """Return a row."""
+        ...
+
+    def hold(self, run_id: str, until: asyncio.Task[Any]) -> None:
+        """Send nothing of a run before a task ended that shows its answer."""
         ...
 
     def notify(self, address: Address) -> None:

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from hub.agent.parts import RunDependencies
 from hub.agent.run_request import RunRequest, RunResult, SteeredMessage, Steering
-from hub.core.context import Context
 from hub.core.sql import SqlConnection
 from hub.messaging import inbox_rows
 from hub.messaging.answer_extras import AnswerExtras
@@ -18,6 +17,7 @@ from hub.messaging.media_store import MediaStore
 from hub.messaging.replies import Replies, ReplyTarget
 from hub.messaging.router import Router
 from hub.messaging.seams import ReplyOutbox
+from hub.messaging.streaming import AnswerStreams
 from hub.messaging.texts import say
 from hub.messaging.turn import turn_content
 from hub.messaging.waiting import Conversation, WaitingMessage, conversation_of
@@ -78,6 +78,7 @@ class TurnRequests:
         self._outbox = outbox
         self._media = media
         self._replies = Replies(outbox, media.workspaces, lambda: router.settings.language)
+        self._streams = AnswerStreams(parts, outbox, self._replies, router.may_reply)
         self._extras = AnswerExtras(parts, outbox, lambda: router.settings.language, router.may_reply)
 
     def of(self, turn: Turn, steering: Steering | None = None) -> RunRequest:
@@ -93,6 +94,8 @@ class TurnRequests:
         group = self._router.group_settings(newest.address)
         options = newest.options if isinstance(newest, ClientMessage) else {}
         self._extras.watch(turn.run_id, turn.session_key, turn.address, options)
+        target = ReplyTarget(turn.address, turn.agent_id, turn.session_key, content.context, newest.message_id)
+        self._streams.watch(turn.run_id, target)
 
         async def load() -> Message:
             return turn_content([await self._fetched(each, turn) for each in turn.messages], gap_ms).message
@@ -112,7 +115,7 @@ class TurnRequests:
             kind="message",
             sender_name=content.sender_name,
             channel=newest.address.channel,
-            on_final=self._end_of(turn, content.context),
+            on_final=self._end_of(turn, target),
             load=load if any(each.message.media for each in turn.messages) else None,
             quoted=content.quoted,
             steering=steering,
@@ -148,11 +151,9 @@ class TurnRequests:
             return each
         return replace(each, message=await self._media.fetched(each.message, turn.agent_id, turn.session_key))
 
-    def _end_of(self, turn: Turn, context: Context) -> Callable[[SqlConnection, RunResult], None]:
-        newest = turn.messages[-1].message
-        target = ReplyTarget(turn.address, turn.agent_id, turn.session_key, context, newest.message_id)
-
+    def _end_of(self, turn: Turn, target: ReplyTarget) -> Callable[[SqlConnection, RunResult], None]:
         def end(connection: SqlConnection, result: RunResult) -> None:
+            self._streams.end(turn.run_id)
             inbox_rows.close_run(connection, turn.run_id)
             if self._router.may_reply(turn.address, turn.session_key):
                 footer = self._extras.beside(connection, result, target)

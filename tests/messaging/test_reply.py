@@ -102,7 +102,8 @@ def test_what_was_streamed_is_not_sent_again_and_nothing_is_lost(answer: str, cu
 
     rest = rest_of(answer, [*known, (5, "of another answer")])
 
-    assert rest.endswith(answer[longest:].lstrip("\n"))
+    left = answer[longest:].lstrip("\n")
+    assert rest.endswith(left) or not left.strip(" \n`")
 
 
 def test_a_fence_that_was_open_at_the_cut_is_opened_again() -> None:
