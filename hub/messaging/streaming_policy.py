@@ -55,7 +55,9 @@ NATURAL_DELAY = HumanDelay(800, 2_500)
 def _ordered(least: str, most: str) -> Any:
     def check(value: dict[str, Any]) -> dict[str, Any]:
         if value[least] > value[most]:
-            raise Invalid(f"{least} is {value[least]}, more than {most}, which is {value[most]}; make it less")
+            raise Invalid(
+                f"{value[least]} is more than {most}, which is {value[most]}; lower it, or raise {most}", [least]
+            )
         return value
 
     return check

@@ -128,6 +128,9 @@ class DiscordRig:
     def typing_seen(self) -> int:
         return len(self.server.asked("/typing$"))
 
+    def drafts(self) -> list[str]:
+        raise AssertionError("it has no drafts")
+
     def trouble(self, *troubles: Trouble) -> None:
         for each in troubles:
             self.server.fail(POST, **FAULTS[each])

@@ -134,6 +134,9 @@ class EmailRig:
     def typing_seen(self) -> int:
         return 0
 
+    def drafts(self) -> list[str]:
+        raise AssertionError("it has no drafts")
+
     def trouble(self, *troubles: Trouble) -> None:
         self.smtp.faults += [FAULTS[each] for each in troubles]
 

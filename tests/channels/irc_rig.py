@@ -109,6 +109,9 @@ class IrcRig:
     def typing_seen(self) -> int:
         return 0
 
+    def drafts(self) -> list[str]:
+        raise AssertionError("it has no drafts")
+
     def trouble(self, *troubles: Trouble) -> None:
         proxy = self._proxies["default"]
         for each in troubles:

@@ -25,6 +25,7 @@ from hub.core.clock import Clock
 from hub.core.schema import Schema
 from hub.messaging.access import AccessPolicy
 from hub.messaging.contract import Address, Channel, ChannelState, Inbound, Receipt
+from hub.messaging.outbound_policy import OutboundPolicy
 from hub.messaging.schema import ACCESS_KEYS, access_policy
 from hub.security.people import People, Person
 from tests.messaging.post import Pigeons, Post
@@ -145,6 +146,10 @@ class Rig(Protocol):
         """Return how often the assistant was seen typing."""
         ...
 
+    def drafts(self) -> list[str]:
+        """Return the drafts that Ada was shown; only asked of a channel that has some."""
+        ...
+
     def trouble(self, *troubles: Trouble) -> None:
         """Let the next attempts to send go wrong, one after the other."""
         ...
@@ -236,10 +241,12 @@ class ChannelHub(Post):
         """Stop the channel, as when the hub goes."""
         await self.channels.remove(self.rig.name)
 
-    async def log_in(self) -> None:
-        """Start another channel on the same account."""
-        await self.channels.add(self.rig.channel(self._folder, self.clock), access_of(self.rig))
+    async def log_in(self, outbound: OutboundPolicy | None = None) -> Channel:
+        """Start another channel on the same account; return it."""
+        channel = self.rig.channel(self._folder, self.clock)
+        await self.channels.add(channel, access_of(self.rig), outbound=outbound)
         await self.until(lambda: self.state() is ChannelState.CONNECTED)
+        return channel
 
     async def log_in_again(self) -> None:
         """Replace the channel by another on the same account."""

@@ -202,6 +202,9 @@ class MatrixRig:
     def typing_seen(self) -> int:
         return self.proxy.count("PUT .*/typing/")
 
+    def drafts(self) -> list[str]:
+        raise AssertionError("it has no drafts")
+
     def trouble(self, *troubles: Trouble) -> None:
         for each in troubles:
             self.proxy.fails(SEND, **FAULTS[each])

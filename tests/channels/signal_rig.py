@@ -104,6 +104,9 @@ class SignalRig:
     def typing_seen(self) -> int:
         return len(self.server.asked("sendTyping"))
 
+    def drafts(self) -> list[str]:
+        raise AssertionError("it has no drafts")
+
     def trouble(self, *troubles: Trouble) -> None:
         for each in troubles:
             self.server.fail("send", **FAULTS[each])

@@ -125,6 +125,9 @@ class SlackRig:
     def typing_seen(self) -> int:
         return 0
 
+    def drafts(self) -> list[str]:
+        raise AssertionError("it has no drafts")
+
     def trouble(self, *troubles: Trouble) -> None:
         for each in troubles:
             self.server.fail("chat.postMessage", **FAULTS[each])

@@ -142,6 +142,9 @@ class TelegramRig:
     def typing_seen(self) -> int:
         return len(self.server.chats.actions)
 
+    def drafts(self) -> list[str]:
+        return [text for _, _, text in self.server.chats.drafts]
+
     def trouble(self, *troubles: Trouble) -> None:
         self.server.fail("sendMessage", *(FAULTS[each] for each in troubles))
 

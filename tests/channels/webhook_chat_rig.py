@@ -163,6 +163,9 @@ class WebhookRig:
     def typing_seen(self) -> int:
         return self._typing
 
+    def drafts(self) -> list[str]:
+        raise AssertionError("it has no drafts")
+
     def trouble(self, *troubles: Trouble) -> None:
         self._troubles += troubles
 

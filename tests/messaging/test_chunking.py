@@ -5,7 +5,7 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.messaging.chunking import SMALLEST_LIMIT, chunk
+from hub.messaging.chunking import SMALLEST_LIMIT, BlockBreak, block_end, chunk, closed, open_fence, sentence_end
 from hub.messaging.contract import TextUnit
 
 texts = st.text(alphabet=st.sampled_from("abc .\n。!~`中"), max_size=2_000)
@@ -68,3 +68,56 @@ def test_a_code_block_is_closed_and_opened_again() -> None:
 def test_a_limit_that_cannot_be_kept_is_refused() -> None:
     with pytest.raises(ValueError, match="64"):
         chunk("x", 10)
+
+
+PROSE = "First one. Second one.\nA line.\n\nA paragraph. "
+
+
+@pytest.mark.parametrize("break_at", BlockBreak)
+def test_a_block_ends_at_the_strongest_break(break_at: BlockBreak) -> None:
+    assert block_end(PROSE, 0, 5, 1_000, break_at) == PROSE.index("A paragraph")
+
+
+@pytest.mark.parametrize(
+    ("break_at", "end"), [(BlockBreak.PARAGRAPH, None), (BlockBreak.NEWLINE, 23), (BlockBreak.SENTENCE, 23)]
+)
+def test_below_its_full_length_a_block_ends_only_at_a_break_that_is_wanted(
+    break_at: BlockBreak, end: int | None
+) -> None:
+    assert block_end(PROSE[:28], 0, 5, 1_000, break_at) == end
+
+
+def test_a_block_grows_to_its_least_length_and_ends_at_its_most() -> None:
+    assert block_end(PROSE, 0, 500, 1_000, BlockBreak.SENTENCE) is None
+    assert block_end("word " * 100, 0, 20, 33, BlockBreak.PARAGRAPH) == 30
+    assert block_end("x" * 100, 10, 20, 33, BlockBreak.PARAGRAPH) == 43
+
+
+def test_a_block_does_not_end_in_code_before_it_is_full() -> None:
+    text = "Look here:\n\n```\na = 1. \n\nb = 2\n"
+
+    assert block_end(text, 0, 5, 1_000, BlockBreak.SENTENCE) == text.index("```")
+    assert block_end(text, 12, 5, 1_000, BlockBreak.SENTENCE) is None
+    assert block_end(f"{text}```\nDone", 12, 5, 1_000, BlockBreak.NEWLINE) == len(f"{text}```\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "end"), [("It is. And the", 7), ("It is.", 6), ("It is", None), ("是的。还", 3), ("Code:\n```\na. b", 6)]
+)
+def test_whole_sentences_end_where_the_last_one_does(text: str, end: int | None) -> None:
+    assert sentence_end(text, 0, 100) == end
+
+
+@given(text=texts, least=st.integers(1, 60), more=st.integers(0, 100), break_at=st.sampled_from(BlockBreak))
+def test_blocks_have_their_length_and_follow_each_other(text: str, least: int, more: int, break_at: BlockBreak) -> None:
+    start = 0
+    while (end := block_end(text, start, least, least + more, break_at)) is not None:
+        assert 0 < end - start <= least + more
+        start = end
+
+    assert len(text) - start < least + more
+
+
+@given(text=texts)
+def test_a_closed_text_has_no_open_fence(text: str) -> None:
+    assert open_fence(closed(text)) is None

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from hub.messaging.reply import ParsedReply, digest, failed_tool, parse_reply, prefixed, rest_of, was_said
+from hub.messaging.reply import ParsedReply, digest, failed_tool, parse_reply, prefixed, rest_of, shown_so_far, was_said
 from hub.models.contract import Message, Role, TextBlock
 
 PIECES = (
@@ -111,3 +111,27 @@ def test_a_fence_that_was_open_at_the_cut_is_opened_again() -> None:
     cut = answer.index("b = 2")
 
     assert rest_of(answer, [(cut, digest(answer[:cut]))]) == "```py\nb = 2\n```\nDone."
+
+
+@given(answer=st.text(alphabet=st.sampled_from("ab.\n `[]<>"), max_size=60), cut=st.integers(0, 60))
+def test_what_is_shown_of_an_answer_that_is_written_is_its_beginning(answer: str, cut: int) -> None:
+    whole = f"Well. {answer} [[silent]] <think>{answer}</think> [[reply_to:{cut}]] the end"
+
+    shown = shown_so_far(whole[: cut + len(whole) // 2]).text or ""
+
+    assert (parse_reply(whole).text or "").startswith(shown)
+
+
+@pytest.mark.parametrize(
+    "answer", ["", "N", "NO_REP", "**NO_", "NO_REPLY", "HEART", "<think>a plan", "<thi", "[[reply_to:1]]NO", "<b>NO_R"]
+)
+def test_nothing_is_shown_of_an_answer_that_may_be_silent(answer: str) -> None:
+    assert not shown_so_far(answer).text
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [("Not", "Not"), ("Yes [[si", "Yes"), ("Yes <think>no", "Yes"), ("Yes [", "Yes"), ("if a < b", "if a < b")],
+)
+def test_what_may_become_a_directive_is_not_shown_yet(answer: str, shown: str) -> None:
+    assert shown_so_far(answer).text == shown
