@@ -181,20 +181,21 @@ class Pairings:
         self._tasks.spawn(self._send_code(entry, address, code), name=f"pairing {entry.id}")
         return True
 
-    async def approve(self, channel: str, code: str, context: Context) -> PairingEntry:
+    async def approve(self, channel: str, code: str, context: Context, only: str | None = None) -> PairingEntry:
         """Let in whoever was shown a code; it is on disk when this returns, and they are told.
 
         Args:
             channel: Name of the channel.
             code: As they were shown it; case, spaces and hyphens do not matter.
             context: Carries the authority of who decides.
+            only: Id of the request that the code must be of; any without it.
 
         Raises:
             Forbidden: The caller may not pair.
             TooManyAttempts: There were too many wrong codes; it says when to try again.
             NotFound: No request that waits has this code.
         """
-        entry = await self._decide(channel, code, PairingState.APPROVED, context)
+        entry = await self._decide(channel, code, PairingState.APPROVED, context, only)
         address = Address(entry.channel, entry.peer, entry.account_name)
         try:
             await self._outbox.send(address, say("pairing.approved", self._language()), context)
@@ -234,7 +235,9 @@ class Pairings:
             self._tell_decided(entry, "revoked", context)
         return found
 
-    async def _decide(self, channel: str, named: str, state: PairingState, context: Context) -> PairingEntry:
+    async def _decide(
+        self, channel: str, named: str, state: PairingState, context: Context, only: str | None = None
+    ) -> PairingEntry:
         _check(context)
         code = "".join(symbol for symbol in named[:NAME_LENGTH].upper() if symbol.isalnum())
         by_id = state is PairingState.DENIED
@@ -244,6 +247,8 @@ class Pairings:
         def write(connection: SqlConnection) -> PairingEntry | None:
             waiting = "channel = ? AND state = 'pending' AND created_ms > ?"
             for entry in _select(connection, waiting, channel, since_ms):
+                if only not in (None, entry.id):
+                    continue
                 held = connection.execute("SELECT code_hash FROM pairings WHERE id = ?", (entry.id,)).fetchone()[0]
                 if hmac.compare_digest(held, _hash(entry.id, code)) or (by_id and named == entry.id):
                     return _settle(connection, entry, state, by)

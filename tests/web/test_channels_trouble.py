@@ -8,10 +8,12 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
+from aiohttp import ClientSession
 
 from tests.e2e.homes import make_home
 from tests.servers.hub_process import HubProcess
 from tests.web.plain_browser import PlainBrowser, plain_browser
+from tests.web.test_pages import signed_in
 
 CONFIGURATION = """\
 hub: {name: Pier}
@@ -89,14 +91,15 @@ async def test_a_stranger_is_let_in_by_their_code_from_the_overview(plain: Plain
 async def test_a_wrong_code_is_refused_where_it_was_typed(plain: PlainBrowser, hub: HubProcess) -> None:
     await stranger(hub, "ida")
     await waiting(plain, "ferry:user:ida")
+    code_of_another = await stranger(hub, "ulf")
     await plain.goto("/channels")
 
-    plain.fill("The code that they give you", "AAAAAAAA")
+    plain.fill("The code that they give you", code_of_another)
     await plain.press("Approve: ferry:user:ida")
 
     assert plain.status == 404
     assert "no pairing request" in plain.text("#pairing [role=alert]")
-    assert [each["identity"] for each in hub.rpc("pairing.list")["requests"]] == ["ferry:user:ida"]
+    assert [each["identity"] for each in hub.rpc("pairing.list")["requests"]] == ["ferry:user:ida", "ferry:user:ulf"]
 
 
 async def test_a_stranger_is_refused_without_a_code(plain: PlainBrowser, hub: HubProcess) -> None:
@@ -162,3 +165,40 @@ async def test_conversations_show_their_channel_and_what_became_of_the_last_mess
     ]
     await plain.goto("/chat/sessions?channel=pigeon")
     assert plain.text("#sessions") == "No conversation here yet."
+
+
+async def test_an_open_page_shows_at_once_who_asks_and_what_was_not_sent(plain: PlainBrowser, hub: HubProcess) -> None:
+    async with signed_in(hub) as session, session.ws_connect("/live") as socket:
+        await socket.send_json({"t": "watch", "topics": ["pairing", "waiting", "channels", "sessions:ferry"]})
+        wanted = {"pairing", "waiting-count", "channels", "undelivered", "sessions"}
+        while wanted:
+            wanted.discard((await socket.receive_json(timeout=10)).get("id"))
+
+        await stranger(hub, "eva")
+        hub.rpc("message.send", {"channel": "ferry", "to": "nobody", "message": "Is anybody there?"})
+
+        news = {"pairing": "ferry:user:eva", "waiting-count": ">1<", "undelivered": "Is anybody there?"}
+        async with asyncio.timeout(10):
+            while news:
+                frame = await socket.receive_json()
+                if frame.get("id") in news and news[frame["id"]] in frame["html"]:
+                    del news[frame["id"]]
+
+
+async def test_who_may_only_read_sees_no_stranger_and_no_number(plain: PlainBrowser, hub: HubProcess) -> None:
+    await stranger(hub, "tor")
+    await waiting(plain, "ferry:user:tor")
+    token = hub.rpc("token.create", {"name": "reader", "scopes": ["operator.read"]})["token"]
+
+    async with ClientSession(hub.url, headers={"Authorization": f"Bearer {token}"}) as reader:
+        page = await (await reader.get("/overview", headers={"Accept": "text/html"})).text()
+        data = await (await reader.get("/overview?format=json")).json()
+        pairing = await reader.post("/channels/pairing", data={"channel": "ferry", "id": "x", "answer": "deny"})
+        async with reader.ws_connect("/live") as socket:
+            await socket.send_json({"t": "watch", "topics": ["pairing", "waiting", "channels", "overview"]})
+            while (frame := await socket.receive_json(timeout=10)).get("t") != "html":
+                pass
+
+    assert ("ferry:user:tor" in page, "waiting-count" in page, data["pairing"]) == (False, False, None)
+    assert pairing.status == 403
+    assert frame["id"] == "overview"

@@ -84,11 +84,11 @@ class ChannelsPage:
     async def pair(self, call: HttpCall) -> web.StreamResponse:
         """`POST /channels/pairing`: let somebody in by the code they were shown, or refuse them."""
         fields = read_fields(call, PAIR)
-        named = fields["code"].strip() if fields["answer"] == "approve" else fields["id"]
+        params = {"channel": fields["channel"], "code": fields["id"]}
+        if fields["answer"] == "approve":
+            params |= {"code": fields["code"].strip(), "id": fields["id"]}
         try:
-            decided = await self._client.ask(
-                call, f"pairing.{fields['answer']}", {"channel": fields["channel"], "code": named}
-            )
+            decided = await self._client.ask(call, f"pairing.{fields['answer']}", params)
         except HubError as error:
             if wants_json(call.request):
                 raise

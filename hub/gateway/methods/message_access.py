@@ -25,7 +25,13 @@ _LIST = Schema(
         ): boolean,
     }
 )
-_APPROVE = Schema({Required("channel"): _TEXT, Required("code", description="As the stranger was shown it."): _TEXT})
+_APPROVE = Schema(
+    {
+        Required("channel"): _TEXT,
+        Required("code", description="As the stranger was shown it."): _TEXT,
+        Optional("id", description="Of the request that the code must be of."): _TEXT,
+    }
+)
 _DENY = Schema({Required("channel"): _TEXT, Required("code", description="The code, or the request's id."): _TEXT})
 _REVOKE = Schema({Required("channel"): _TEXT, Required("identity"): _TEXT})
 _EXPLAIN = Schema(
@@ -77,7 +83,8 @@ class MessageAccessMethods:
         return answer
 
     async def _approve(self, call: MethodCall) -> Mapping[str, Any]:
-        entry = await self._pairings.approve(call.params["channel"], call.params["code"], call.context)
+        params = call.params
+        entry = await self._pairings.approve(params["channel"], params["code"], call.context, params.get("id"))
         return entry.as_dict()
 
     async def _deny(self, call: MethodCall) -> Mapping[str, Any]:
