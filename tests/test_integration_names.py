@@ -19,6 +19,7 @@ OTHER_MEANINGS = frozenset(
         ("messaging/markup.py", "discord"),  # a flavour of text
         ("gateway/connection/connection.py", "webchat"),  # a client mode of the wire protocol
         ("messaging/markup.py", "irc"),  # a flavour of markup
+        ("messaging/markup.py", "whatsapp"),  # a flavour of markup
     }
 )
 

@@ -15,6 +15,7 @@ from tests.channels.signal_rig import SignalRig
 from tests.channels.slack_rig import SlackRig
 from tests.channels.telegram_rig import TelegramRig
 from tests.channels.webhook_chat_rig import WebhookRig
+from tests.channels.whatsapp_rig import WhatsAppRig
 
 RIGS: tuple[Callable[[], Rig], ...] = (
     EmailRig,
@@ -22,6 +23,7 @@ RIGS: tuple[Callable[[], Rig], ...] = (
     DiscordRig,
     SlackRig,
     SignalRig,
+    WhatsAppRig,
     WebhookRig,
     MatrixRig,
     IrcRig,

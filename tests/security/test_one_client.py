@@ -29,6 +29,8 @@ ALLOWED = {
     "integrations/channels/slack/web.py": "is handed the session of that channel",
     "integrations/channels/telegram/channel.py": "asks the Bot API of the configuration",
     "integrations/channels/webhook_chat/channel.py": "posts to the address of the configuration",
+    "integrations/channels/whatsapp/channel.py": "asks the Graph API of the configuration",
+    "integrations/channels/whatsapp/graph.py": "is handed the session of that channel",
     "integrations/memory/notes/index/embeddings/client.py": "asks the embedding provider of the configuration",
     "integrations/memory/chroma/server.py": "asks the Chroma server of the configuration",
     "integrations/models/openai_compatible/model.py": "asks the model server of the configuration",

@@ -1,0 +1,288 @@
+"""WhatsApp as a channel: one number of the Cloud API."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from msgspec import Struct
+
+from hub.core.clock import Clock
+from hub.core.errors import InvalidRequest, Unavailable
+from hub.core.secret import Secret
+from hub.core.tasks import TaskOwner
+from hub.messaging.contract import (
+    Address,
+    ButtonPressed,
+    ChannelLimits,
+    Delivery,
+    DeliveryState,
+    InboundMessage,
+    Media,
+    MediaKind,
+    OutboundMedia,
+    OutboundMessage,
+    Receiver,
+)
+from hub.messaging.markup import Flavour
+from integrations.channels.whatsapp.events import Json, inbound_of
+from integrations.channels.whatsapp.graph import REQUEST_LIMIT_S, TOKEN_REFUSED, GraphApi, GraphError, describe
+from integrations.channels.whatsapp.outgoing import (
+    ROWS,
+    TEXT_LENGTH,
+    choice_part,
+    media_part,
+    recipient,
+    text_body,
+    type_of,
+)
+from integrations.channels.whatsapp.sent import SentTexts
+
+_log = logging.getLogger(__name__)
+
+MEDIA_BYTES = 100_000_000
+CHATS_LIMIT = 1_000
+"""People whose last message is remembered, to show them typing."""
+TYPING_S = 20.0
+"""WhatsApp shows it for 25 seconds."""
+STATUS_WAIT_S = 20
+"""How long to listen for the status of a message when the answer to its request was lost."""
+BACKOFF_FIRST_S = 1.0
+BACKOFF_LIMIT_S = 300.0
+
+
+class WhatsAppAccount(Struct, frozen=True):
+    """One entry of the configuration."""
+
+    account: str
+    phone_number_id: str
+    token: Secret
+    api_root: str
+
+
+class WhatsAppChannel:
+    """One number.
+
+    Args:
+        sent: Remembers what was sent.
+        reached: Called with a person and why a message did not reach them, or None when one did.
+    """
+
+    name = "whatsapp"
+    limits = ChannelLimits(
+        text=TEXT_LENGTH,
+        media=frozenset(MediaKind),
+        media_bytes=MEDIA_BYTES,
+        buttons=ROWS,
+        markup=Flavour.WHATSAPP,
+    )
+
+    def __init__(
+        self, config: WhatsAppAccount, sent: SentTexts, clock: Clock, reached: Callable[[str, str | None], None]
+    ) -> None:
+        self.account = config.account
+        self.phone_number_id = config.phone_number_id
+        self._config = config
+        self._sent = sent
+        self._clock = clock
+        self._reached = reached
+        self._tasks = TaskOwner(f"whatsapp {config.account}")
+        self._open = False
+        self._last: dict[str, tuple[str, float]] = {}
+        self._unsure: dict[str, Delivery | None] = {}
+
+    async def start(self, receive: Receiver) -> None:
+        """Start; what is delivered is taken once the number is known to be there."""
+        self._receive = receive
+        session = aiohttp.ClientSession(
+            timeout=aiohttp.ClientTimeout(total=REQUEST_LIMIT_S), cookie_jar=aiohttp.DummyCookieJar()
+        )
+        self._graph = GraphApi(session, self._config.api_root, self._config.token)
+        self._tasks.spawn(self._connect(), name="connect")
+
+    async def stop(self) -> None:
+        """Take no more."""
+        self._open = False
+        await self._tasks.cancel_all()
+        await self._graph.session.close()
+
+    async def probe(self) -> dict[str, Any]:
+        """Ask Meta for the number."""
+        try:
+            me = await self._me()
+        except GraphError as error:
+            self._notice(error)
+            return {"ok": False, "error": error.message}
+        return {"ok": True, "account_id": self.phone_number_id, "name": me.get("display_phone_number")}
+
+    async def _connect(self) -> None:
+        await self._sent.load()
+        wait = BACKOFF_FIRST_S
+        while True:
+            try:
+                me = await self._me()
+            except GraphError as error:
+                permanent = error.state is DeliveryState.PERMANENT
+                self._receive.disconnected(_with_help(error), permanent=permanent)
+                if permanent:
+                    return
+            else:
+                self._receive.connected(self.phone_number_id, me.get("display_phone_number"))
+                self._open = True
+                return
+            # Jitter spreads reconnects; it guards nothing.
+            await self._clock.sleep(wait * (1 + 0.25 * random.random()))  # noqa: S311
+            wait = min(wait * 2, BACKOFF_LIMIT_S)
+
+    async def _me(self) -> dict[str, Any]:
+        return await self._graph.call("GET", self.phone_number_id, params={"fields": "display_phone_number"})
+
+    def _notice(self, error: GraphError) -> None:
+        if error.number == TOKEN_REFUSED:
+            self._receive.disconnected(_with_help(error), permanent=True)
+
+    # --- in ---
+
+    async def take(self, value: Json) -> None:
+        """Take what Meta delivered for the number.
+
+        Raises:
+            HubError: It is not stored; Meta must deliver it again.
+        """
+        if not self._open:
+            raise Unavailable("WhatsApp is not connected; deliver it again")
+        self._receive.progress()
+        for status in value.get("statuses") or ():
+            try:
+                self._take_status(status)
+            except (LookupError, TypeError, AttributeError) as error:
+                _log.warning("whatsapp: a status is not as expected and is left out: %r", error)
+        for message in value.get("messages") or ():
+            try:
+                inbound = inbound_of(message, value.get("contacts") or (), self.account, self._sent.get)
+            except (LookupError, TypeError, ValueError, AttributeError) as error:
+                _log.warning("whatsapp: a message is not as expected and is left out: %r", error)
+                continue
+            if inbound is None:
+                continue
+            try:
+                await self._receive(inbound)
+            except InvalidRequest as error:
+                _log.warning("whatsapp: a message cannot be taken: %s", error)
+                continue
+            if isinstance(inbound, InboundMessage | ButtonPressed):
+                self._remember(inbound.address.peer, message["id"], float("-inf"))
+
+    def _take_status(self, status: Json) -> None:
+        """Note what became of a message: that it was taken does not mean that it arrived."""
+        person = status.get("recipient_id") or status.get("recipient_user_id") or "?"
+        delivery = Delivery(DeliveryState.DELIVERED, (status["id"],))
+        if status["status"] == "failed":
+            error = "; ".join(describe(each) for each in status.get("errors") or ()) or "no reason given"
+            _log.warning("whatsapp: %s did not arrive: %s", status["id"], error)
+            self._reached(person, error)
+            delivery = Delivery(DeliveryState.PERMANENT, error=error)
+        elif status["status"] in ("delivered", "read"):
+            self._reached(person, None)
+        if (id := status.get("biz_opaque_callback_data")) in self._unsure:
+            self._unsure[id] = delivery
+
+    async def fetch(self, address: Address, media: Media) -> AsyncIterator[bytes]:
+        """Yield an attachment; see `CanFetch`."""
+        async for piece in self._graph.fetch(media.reference):
+            yield piece
+
+    # --- out ---
+
+    async def send(self, message: OutboundMessage) -> Delivery:
+        """Send a message; when the answer is lost, its status may still tell."""
+        self._unsure[message.id] = None
+        try:
+            delivery = await self._delivery(self._send(message))
+            waited = 0
+            while delivery.state is DeliveryState.UNKNOWN and waited < STATUS_WAIT_S:
+                delivery = self._unsure[message.id] or delivery
+                waited += 1
+                await self._clock.sleep(1.0)
+        finally:
+            del self._unsure[message.id]
+        for id in delivery.platform_ids:
+            await self._sent.sent(id, message.text)
+        return delivery
+
+    async def _send(self, message: OutboundMessage) -> str:
+        choices = [
+            (await self._sent.button_id(button.value), button.label) for row in message.buttons for button in row
+        ]
+        if message.media:  # the outbox makes a message of each, without a text
+            content = await self._uploaded(message.media[0])
+        elif choices:
+            content = choice_part(text_body(message.text), choices)
+        else:
+            content = {"type": "text", "text": {"body": text_body(message.text)}}
+        if message.reply_to and message.reply_to.startswith("wamid."):
+            content["context"] = {"message_id": message.reply_to}
+        return await self._post(**recipient(message.address), biz_opaque_callback_data=message.id, **content)
+
+    async def _uploaded(self, media: OutboundMedia) -> dict[str, Any]:
+        content = await asyncio.to_thread(Path(media.path).read_bytes)
+        kind, mime = type_of(media, len(content))
+        form = aiohttp.FormData({"messaging_product": "whatsapp", "type": mime})
+        form.add_field("file", content, filename=media.name or Path(media.path).name, content_type=mime)
+        try:
+            answer = await self._graph.call("POST", f"{self.phone_number_id}/media", data=form)
+        except GraphError as error:
+            if error.state is DeliveryState.UNKNOWN:  # a file that is uploaded twice is shown to nobody
+                error.state = DeliveryState.TRANSIENT
+            raise
+        return media_part(media, kind, mime, answer["id"])
+
+    async def react(self, address: Address, platform_id: str, emoji: str | None) -> Delivery:
+        """React to a message; None removes the reaction."""
+        reaction = {"message_id": platform_id, "emoji": emoji or ""}
+        return await self._delivery(self._post(**recipient(address), type="reaction", reaction=reaction))
+
+    async def typing(self, address: Address) -> None:
+        """Show that an answer is being written, below the last message, which becomes read."""
+        id, shown_at = self._last.get(address.peer, ("", 0.0))
+        now = self._clock.monotonic()
+        if not id or now - shown_at < TYPING_S:
+            return
+        self._remember(address.peer, id, now)
+        seen = {"messaging_product": "whatsapp", "status": "read", "message_id": id}
+        await self._graph.call(
+            "POST", f"{self.phone_number_id}/messages", json={**seen, "typing_indicator": {"type": "text"}}
+        )
+
+    def _remember(self, peer: str, id: str, shown_at: float) -> None:
+        self._last.pop(peer, None)
+        self._last[peer] = (id, shown_at)
+        if len(self._last) > CHATS_LIMIT:
+            del self._last[next(iter(self._last))]
+
+    async def _post(self, **content: Any) -> str:
+        """Return the id of what was sent."""
+        body = {"messaging_product": "whatsapp", "recipient_type": "individual", **content}
+        answer = await self._graph.call("POST", f"{self.phone_number_id}/messages", json=body)
+        return str(answer["messages"][0]["id"])
+
+    async def _delivery(self, request: Awaitable[str]) -> Delivery:
+        try:
+            id = await request
+        except GraphError as error:
+            self._notice(error)
+            return Delivery(error.state, error=error.message, retry_after_s=error.retry_after_s)
+        except OSError as error:
+            return Delivery(DeliveryState.PERMANENT, error=f"a file cannot be read: {error}")
+        except (LookupError, TypeError) as error:
+            return Delivery(DeliveryState.UNKNOWN, error=f"WhatsApp answered something else: {error!r}")
+        return Delivery(DeliveryState.DELIVERED, (id,))
+
+
+def _with_help(error: GraphError) -> str:
+    return f"{error.message}. See docs/channels/whatsapp.md."

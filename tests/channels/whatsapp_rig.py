@@ -1,0 +1,184 @@
+"""WhatsApp for the test-kit: our Graph API, which delivers to the webhook of the channels."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from hub.core.clock import Clock
+from hub.core.errors import HubError
+from hub.core.secret import Secret
+from hub.gateway.calls.contract import HttpCall
+from hub.integration.json_storage import JsonStorage
+from hub.messaging.contract import Address, Channel
+from integrations.channels.whatsapp.channel import WhatsAppAccount, WhatsAppChannel
+from integrations.channels.whatsapp.sent import SentTexts
+from integrations.channels.whatsapp.webhook import WhatsAppWebhook
+from tests.channels.kit import ADA, EVE, Can, Trouble
+from tests.servers.whatsapp_server import (
+    ADA as ADAS_ID,
+    APP_SECRET,
+    EVES_PHONE,
+    NUMBER_ID,
+    TOKEN,
+    VERIFY_TOKEN,
+    WhatsAppServer,
+)
+
+PEOPLE = {ADA: ADAS_ID, EVE: EVES_PHONE}
+NUMBERS = {"default": NUMBER_ID, "second": "106540352242923"}
+FAULTS: dict[Trouble, dict[str, Any]] = {
+    Trouble.RATE_LIMITED: {"status": 429, "code": 130429},
+    Trouble.SERVER_ERROR: {"status": 500, "code": 131000},
+    Trouble.ANSWER_LOST: {"done": True},
+    Trouble.FORBIDDEN: {"status": 400, "code": 131047},
+}
+
+
+class WebhookHost:
+    """An HTTP server in place of the gateway's, with the webhook of some channels."""
+
+    def __init__(self) -> None:
+        self.webhook: WhatsAppWebhook | None = None
+
+    async def start(self) -> str:
+        """Start it; return the webhook's address."""
+        application = web.Application()
+        application.router.add_route("*", "/whatsapp", self._handle)
+        self._runner = web.AppRunner(application, shutdown_timeout=0.1)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        return f"http://127.0.0.1:{self._runner.addresses[0][1]}/whatsapp"
+
+    async def stop(self) -> None:
+        await self._runner.cleanup()
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        assert self.webhook is not None
+        route = next(each for each in self.webhook.routes() if each.method == request.method)
+        try:
+            return await route.handler(HttpCall(request, None, {}, await request.read()))
+        except HubError as error:
+            return web.json_response({"error": {"message": error.message}}, status=error.http_status)
+
+
+class WhatsAppRig:
+    """Ada is known by her id, Eve by her phone number; there are no groups."""
+
+    name = "whatsapp"
+    can = frozenset({Can.MEDIA, Can.OFFERS_AGAIN, Can.MALFORMED})
+    troubles = frozenset(FAULTS)
+
+    def __init__(self) -> None:
+        self.server = WhatsAppServer()
+        self._host = WebhookHost()
+        self._channels: dict[str, WhatsAppChannel] = {}
+        self._last: dict[str, Any] = {}
+        self._running: set[asyncio.Task[Any]] = set()
+
+    async def start(self) -> None:
+        await self.server.__aenter__()
+        self.server.tokens = {number: f"{TOKEN}-{account}" for account, number in NUMBERS.items()}
+        self.server.hub = await self._host.start()
+
+    async def stop(self) -> None:
+        for task in self._running:
+            task.cancel()
+        await self.server.__aexit__()
+        await self._host.stop()
+
+    def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
+        config = WhatsAppAccount(account, NUMBERS[account], Secret(f"{TOKEN}-{account}"), self.server.root)
+        sent = SentTexts(JsonStorage(folder / f"whatsapp-{account}.json"))
+        self._channels[account] = channel = WhatsAppChannel(config, sent, clock, lambda person, error: None)
+        self._host.webhook = WhatsAppWebhook(clock)
+        for each in self._channels.values():
+            self._host.webhook.add(each, Secret(APP_SECRET), Secret(VERIFY_TOKEN))
+        return channel
+
+    def identity(self, who: str) -> str:
+        return f"whatsapp:user:{PEOPLE[who]}"
+
+    def address(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> Address:
+        return Address("whatsapp", PEOPLE[who])
+
+    async def says(
+        self,
+        text: str,
+        who: str = ADA,
+        *,
+        group: bool = False,
+        thread: str | None = None,
+        mention: bool = True,
+        media: bytes | None = None,
+    ) -> str:
+        kind, body = "text", {"body": text}
+        if media is not None:
+            self.server.files["1002"] = media
+            kind, body = "document", {"id": "1002", "mime_type": "text/plain", "filename": "a.txt", "caption": text}
+        self._last = {"kind": kind, "body": body, "who": PEOPLE[who], "id": self.server.wamid()}
+        return self.server.says(**self._last)
+
+    async def says_in_disorder(self, *texts: str) -> None:
+        for text in reversed(texts):
+            await self.says(text)
+
+    async def says_again(self) -> None:
+        self.server.says(**self._last)
+
+    async def edits(self, id: str, text: str) -> None:
+        raise AssertionError("the Cloud API does not tell of edits for sure")
+
+    async def presses(self, label: str) -> None:
+        message, reply = next(
+            (message, each["reply"])
+            for message in reversed(self.server.sent)
+            if message["type"] == "interactive"
+            for each in message["interactive"]["action"]["buttons"]
+            if each["reply"]["title"] == label
+        )
+        pressed = {"type": "button_reply", "button_reply": reply}
+        self.server.says("interactive", pressed, context={"id": message["id"]})
+
+    def shows(self, who: str = ADA, *, group: bool = False, thread: str | None = None) -> list[str]:
+        theirs = [each for each in self.server.sent if PEOPLE[who] in (each.get("to"), each.get("recipient"))]
+        return [text_of(each) for each in theirs if each["type"] in ("text", "interactive")]
+
+    def reactions(self, id: str) -> list[str]:
+        return [emoji] if (emoji := self.server.reactions.get(id)) else []
+
+    def uploads(self) -> list[bytes]:
+        return self.server.uploaded
+
+    def attempts(self) -> int:
+        return len(self.server.asked)
+
+    def fetches(self) -> int:
+        return len(self.server.fetched)
+
+    def typing_seen(self) -> int:
+        return len(self.server.typing)
+
+    def trouble(self, *troubles: Trouble) -> None:
+        for each in troubles:
+            self.server.fail(**FAULTS[each])
+
+    def goes_deaf(self) -> None:
+        raise AssertionError("there is no connection that could die")
+
+    def garbles(self) -> None:
+        self.server.post_raw(b'{"entry": [{"cha')
+
+    def revokes(self, account: str = "default") -> None:
+        self.server.tokens[NUMBERS[account]] = "another"
+        # Nobody asks Meta anything by itself; a person does.
+        self._running.add(asyncio.get_running_loop().create_task(self._channels[account].probe()))
+
+
+def text_of(message: dict[str, Any]) -> str:
+    """Return the text of a message that was sent."""
+    body = message[message["type"]]["body"]
+    return str(body if message["type"] == "text" else body["text"])
