@@ -74,29 +74,29 @@ class WhatsAppRig:
 
     def __init__(self) -> None:
         self.server = WhatsAppServer()
-        self._host = WebhookHost()
-        self._channels: dict[str, WhatsAppChannel] = {}
+        self.host = WebhookHost()
+        self.channels: dict[str, WhatsAppChannel] = {}
         self._last: dict[str, Any] = {}
         self._running: set[asyncio.Task[Any]] = set()
 
     async def start(self) -> None:
         await self.server.__aenter__()
         self.server.tokens = {number: f"{TOKEN}-{account}" for account, number in NUMBERS.items()}
-        self.server.hub = await self._host.start()
+        self.server.hub = await self.host.start()
 
     async def stop(self) -> None:
         for task in self._running:
             task.cancel()
         await self.server.__aexit__()
-        await self._host.stop()
+        await self.host.stop()
 
     def channel(self, folder: Path, clock: Clock, account: str = "default") -> Channel:
         config = WhatsAppAccount(account, NUMBERS[account], Secret(f"{TOKEN}-{account}"), self.server.root)
         sent = SentTexts(JsonStorage(folder / f"whatsapp-{account}.json"))
-        self._channels[account] = channel = WhatsAppChannel(config, sent, clock, lambda person, error: None)
-        self._host.webhook = WhatsAppWebhook(clock)
-        for each in self._channels.values():
-            self._host.webhook.add(each, Secret(APP_SECRET), Secret(VERIFY_TOKEN))
+        self.channels[account] = channel = WhatsAppChannel(config, sent, clock, lambda person, error: None)
+        self.host.webhook = WhatsAppWebhook(clock)
+        for each in self.channels.values():
+            self.host.webhook.add(each, Secret(APP_SECRET), Secret(VERIFY_TOKEN))
         return channel
 
     def identity(self, who: str) -> str:
@@ -162,6 +162,9 @@ class WhatsAppRig:
     def typing_seen(self) -> int:
         return len(self.server.typing)
 
+    def drafts(self) -> list[str]:
+        raise AssertionError("it has no drafts")
+
     def trouble(self, *troubles: Trouble) -> None:
         for each in troubles:
             self.server.fail(**FAULTS[each])
@@ -175,7 +178,7 @@ class WhatsAppRig:
     def revokes(self, account: str = "default") -> None:
         self.server.tokens[NUMBERS[account]] = "another"
         # Nobody asks Meta anything by itself; a person does.
-        self._running.add(asyncio.get_running_loop().create_task(self._channels[account].probe()))
+        self._running.add(asyncio.get_running_loop().create_task(self.channels[account].probe()))
 
 
 def text_of(message: dict[str, Any]) -> str:

@@ -78,6 +78,7 @@ class WhatsAppServer:
         await web.TCPSite(self._runner, "127.0.0.1", 0).start()
         self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
         self.root = f"{self.url}/v23.0"
+        self.file_root = self.url
         self._delivering = asyncio.create_task(self._deliver())
         return self
 
@@ -148,7 +149,7 @@ class WhatsAppServer:
             if refusal := self._unauthorized(request, None):
                 return refusal
             self.fetched.append(id)
-            return web.json_response({"url": f"{self.url}/file/{id}", "id": id})
+            return web.json_response({"url": f"{self.file_root}/file/{id}", "id": id})
         if refusal := self._unauthorized(request, id):
             return refusal
         return web.json_response({"display_phone_number": "+1 555 000 0000", "id": id})

@@ -16,7 +16,8 @@ from hub.core.errors import HubError
 from hub.core.secret import Secret
 from hub.messaging.contract import DeliveryState
 
-REQUEST_LIMIT_S = 50.0
+REQUEST_LIMIT_S = 35.0
+"""With the wait for a status it is less than what the outbox waits for a message."""
 PIECE_BYTES = 65_536
 TOKEN_REFUSED = 190
 PAUSES_S: Mapping[int, float | None] = {4: 60.0, 80007: 60.0, 130429: 10.0, 131048: 300.0, 131056: 6.0}

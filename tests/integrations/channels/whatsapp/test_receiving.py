@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
 
+from hub.core.errors import HubError
+from hub.core.secret import Secret
 from hub.messaging.contract import (
     Address,
     Button,
@@ -25,8 +28,9 @@ from hub.messaging.contract import (
 )
 from hub.security.webhook_signature import FORMS, sign
 from integrations.channels.whatsapp.channel import WhatsAppChannel
-from tests.channels.kit import Heard, until
-from tests.channels.whatsapp_rig import WhatsAppRig
+from integrations.channels.whatsapp.webhook import WhatsAppWebhook
+from tests.channels.kit import Heard, HurriedClock, until
+from tests.channels.whatsapp_rig import NUMBERS, WhatsAppRig
 from tests.servers.whatsapp_server import ADA, APP_SECRET, EVES_PHONE, NUMBER_ID, VERIFY_TOKEN, WhatsAppServer
 
 pytestmark = pytest.mark.usefixtures("channel")
@@ -68,6 +72,28 @@ async def test_what_the_app_did_not_sign_is_refused(server: WhatsAppServer, hear
     assert await posted(server, body, signature) == 401
     assert await posted(server, body + b" ", sign(APP_SECRET, body, FORMS["github"])) == 401
     assert heard.inbound == []
+
+
+async def test_another_app_speaks_for_its_own_numbers_alone(
+    platform: WhatsAppRig, server: WhatsAppServer, heard: Heard, tmp_path: Path, clock: HurriedClock
+) -> None:
+    other, others = platform.channel(tmp_path, clock, "second"), Heard()
+    await other.start(others)
+    await until(lambda: others.account_id is not None)
+    assert isinstance(other, WhatsAppChannel)
+    webhook = platform.host.webhook = WhatsAppWebhook(clock)
+    webhook.add(platform.channels["default"], Secret(APP_SECRET), Secret(VERIFY_TOKEN))
+    webhook.add(other, Secret("another-secret"), Secret("another-token"))
+    message = {**server.written_by(ADA), "id": "wamid.1", "type": "text", "text": {"body": "hi"}}
+
+    for number in (NUMBER_ID, NUMBERS["second"]):
+        value = {"metadata": {"phone_number_id": number}, "contacts": [], "messages": [message]}
+        body = json.dumps({"entry": [{"changes": [{"field": "messages", "value": value}]}]}).encode()
+        assert await posted(server, body, sign("another-secret", body, FORMS["github"])) == 200
+    await other.stop()
+
+    assert heard.inbound == []
+    assert [each.address.account for each in others.inbound] == ["second"]
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"null", b'{"entry": [{}]}', b'{"entry": [{"changes": [1]}]}'])
@@ -156,7 +182,12 @@ async def test_what_is_not_understood_is_left_out_and_the_rest_is_taken(server: 
 
 
 async def test_a_reply_quotes_what_was_sent_also_after_a_restart(
-    platform: WhatsAppRig, server: WhatsAppServer, channel: WhatsAppChannel, heard: Heard, tmp_path: Any, clock: Any
+    platform: WhatsAppRig,
+    server: WhatsAppServer,
+    channel: WhatsAppChannel,
+    heard: Heard,
+    tmp_path: Path,
+    clock: HurriedClock,
 ) -> None:
     delivery = await channel.send(OutboundMessage("1", WITH_ADA, "Tea?"))
     (id,) = delivery.platform_ids
@@ -190,4 +221,11 @@ async def test_a_file_is_fetched_by_its_id_with_the_token(server: WhatsAppServer
     pieces = [piece async for piece in channel.fetch(WITH_ADA, Media(MediaKind.IMAGE, "77"))]
 
     assert b"".join(pieces) == b"a picture"
-    assert NUMBER_ID in server.tokens
+
+
+async def test_the_token_is_shown_to_no_other_server(server: WhatsAppServer, channel: WhatsAppChannel) -> None:
+    server.files["77"] = b"a picture"
+    server.file_root = server.url.replace("127.0.0.1", "localhost")
+
+    with pytest.raises(HubError, match="not on its servers but on localhost"):
+        [piece async for piece in channel.fetch(WITH_ADA, Media(MediaKind.IMAGE, "77"))]
