@@ -117,8 +117,8 @@ class AnswerExtras:
         if channel is None or now < run.draft_next_at or not self._may_send(run.address, run.session_key):
             return
         run.draft_next_at = now + channel.limits.draft_interval_s
-        draft_id = f"{event.data['run_id']}-thinking"
-        self._parts.tasks.spawn(channel.draft(run.address, draft_id, run.thought), name="show what a model thinks")
+        thinking = channel.draft(run.address, event.data["run_id"], run.thought)
+        self._parts.tasks.spawn(thinking, name="show what a model thinks")
 
     def _finished(self, event: Event) -> None:
         self._watched.pop(event.data["run_id"], None)

@@ -206,6 +206,7 @@ class ChannelLimits(Struct, frozen=True):
         markup: The flavour of its text, such as `markdown` or `html`; None for plain text.
         idempotent: Whether a message sent twice with one id is shown once; an unknown delivery is then sent again.
         draft_interval_s: The shortest time between two looks at an answer that is being written.
+        edits: How often a message may be edited.
     """
 
     text: int = 4_000
@@ -217,6 +218,7 @@ class ChannelLimits(Struct, frozen=True):
     markup: str | None = None
     idempotent: bool = False
     draft_interval_s: float = 1.0
+    edits: int = 1_000
 
 
 class ChannelState(StrEnum):

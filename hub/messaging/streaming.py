@@ -30,6 +30,8 @@ _log = logging.getLogger(__name__)
 
 SHOW_LIMIT_S = 10.0
 """The longest time for one look at an answer; so long it may hold up the answer itself."""
+ROOM_FACTOR = 3.0
+"""Edits in a group are so much rarer: platforms count them among its messages."""
 BLOCK_CHECK_S = 0.25
 """How often it is looked whether a block is finished."""
 DRAFT_BLOCKS = BlockStreaming(min_chars=200, max_chars=800, break_at=BlockBreak.SENTENCE)
@@ -57,10 +59,14 @@ class _AnswerStream:
         next_ms: When the next block is sent at the earliest.
         shown: What a preview shows.
         row_id: The row of the message that is a preview.
+        edits: How often it was edited.
         ended: Whether its end is written: nothing may be shown any more.
     """
 
-    __slots__ = ("ended", "model", "next_ms", "own", "row_id", "run_id", "said", "said_at", "shown", "target", "task")
+    __slots__ = (
+        *("edits", "ended", "model", "next_ms", "own", "row_id", "run_id", "said", "said_at", "shown", "target"),
+        "task",
+    )
 
     def __init__(self, run_id: str, target: ReplyTarget) -> None:
         self.run_id = run_id
@@ -72,6 +78,7 @@ class _AnswerStream:
         self.next_ms = 0
         self.shown = ""
         self.row_id: str | None = None
+        self.edits = 0
         self.ended = False
         self.task: asyncio.Task[None] | None = None
 
@@ -226,16 +233,17 @@ class AnswerStreams:
 
     async def _preview(self, stream: _AnswerStream, attached: Attached) -> None:
         """Show an answer as it grows, until it was shown as it is now."""
-        pause_s = interval_s = attached.channel.limits.draft_interval_s
+        limits, address = attached.channel.limits, stream.target.address
+        often = address.chat_type is ChatType.DIRECT
+        pause_s = interval_s = limits.draft_interval_s * (1.0 if often else ROOM_FACTOR)
         while True:
             await self._parts.clock.sleep(pause_s)
             stream.said = stream.said[-1:]
             so_far = shown_so_far(stream.said[0].text)
             text = self._grown(so_far.text or "", attached, stream)
-            if not text or text == stream.shown or stream.ended:
+            if not text or text == stream.shown or stream.ended or stream.edits >= limits.edits - 1:
                 return
-            target = stream.target
-            if not self._may_send(target.address, target.session_key):
+            if not self._may_send(address, stream.target.session_key):
                 return
             try:
                 delivery = await self._show(stream, attached, replace(so_far, text=text))
@@ -280,6 +288,7 @@ class AnswerStreams:
         row = await self._outbox.get(stream.row_id)
         if not row.platform_ids or not isinstance(channel, CanEdit):
             return Delivery(DeliveryState.TRANSIENT)
+        stream.edits += 1
         return await self._held(stream, partial(channel.edit, address, row.platform_ids[0], text))
 
     async def _held(self, stream: _AnswerStream, show: Callable[[], Awaitable[Delivery | None]]) -> Delivery:

@@ -118,7 +118,7 @@ class Post:
             house.bus,
             clock or Clock(),
             house.tasks,
-            Repairs(house.bus),
+            self.repairs,
             settings=lambda: self.sending,
         )
         buttons = self.buttons = CommandButtons(Secret("key of buttons"), self.channels)

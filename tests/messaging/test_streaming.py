@@ -34,8 +34,12 @@ class Slates(Pigeons):
     seen: list[str] = field(default_factory=list)
     refused: DeliveryState | None = None
     edits_held: asyncio.Event | None = None
+    first: Delivery | None = None
 
     async def send(self, message: OutboundMessage) -> Delivery:
+        if self.first is not None:
+            delivery, self.first = self.first, None
+            return delivery
         delivery = await Pigeons.send(self, message)
         self._write(delivery.platform_ids[0], message.text)
         return delivery
@@ -289,6 +293,37 @@ async def test_an_answer_whose_preview_cannot_be_changed_is_a_message(
 
     assert post.pigeons.texts() == ["So", "So be it."]
     assert await post.rows("SELECT kind, state FROM outbox ORDER BY position") == [("message", "sent")] * 2
+
+
+async def test_a_preview_that_cannot_be_sent_is_nobodys_concern(start: Start, openai_server: OpenAIServer) -> None:
+    post = await start(PARTIAL)
+    slates(post).first = Delivery(DeliveryState.PERMANENT, error="not now")
+    openai_server.queue([{"text": "So"}, {"hold": "later"}, {"text": " be it."}])
+
+    await post.said("speak")
+    await post.until_counts(dead=1)
+    openai_server.release("later")
+    await post.until_counts(dead=1, sent=1)
+
+    assert slates(post).shown == {"1": "So be it."}
+    assert post.repairs.all() == []
+
+
+async def test_a_message_is_edited_no_more_often_than_its_platform_allows(
+    start: Start, openai_server: OpenAIServer
+) -> None:
+    post = await start(PARTIAL)
+    post.pigeons.limits = replace(post.pigeons.limits, edits=2)
+    openai_server.queue([{"text": "a"}, {"hold": "b"}, {"text": "b"}, {"hold": "c"}, {"text": "c"}, {"delay_s": 0.2}])
+
+    await post.said("spell")
+    await post.until(lambda: slates(post).seen == ["a"])
+    openai_server.release("b")
+    await post.until(lambda: slates(post).seen == ["a", "ab"])
+    openai_server.release("c")
+    await post.until_counts(sent=2)
+
+    assert slates(post).seen == ["a", "ab", "abc"]
 
 
 async def test_an_answer_waits_for_a_look_at_it_that_is_under_way(start: Start, openai_server: OpenAIServer) -> None:

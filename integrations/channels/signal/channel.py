@@ -61,6 +61,8 @@ class SignalChannel:
         caption=TEXT_BYTES,
         media=frozenset(MediaKind),
         media_bytes=MEDIA_BYTES,
+        draft_interval_s=4.0,
+        edits=10,
     )
 
     def __init__(
