@@ -124,8 +124,11 @@ def add(channel: str, account: str, given: tuple[str, ...], home: Path, as_json:
     if account != DEFAULT_ACCOUNT:
         values["account"] = account
     for field in kind["fields"]:
-        if field["required"] and field["name"] not in values:
-            values[field["name"]] = click.prompt(_question(field), hide_input=field["secret"])
+        if (field["required"] or field["secret"]) and field["name"] not in values:
+            left_out = None if field["required"] else ""
+            values[field["name"]] = click.prompt(
+                _question(field), hide_input=field["secret"], default=left_out, show_default=False
+            )
     _put(home, channel, values, as_json=as_json)
 
 
@@ -193,7 +196,9 @@ def _given(pairs: tuple[str, ...]) -> dict[str, str]:
 
 
 def _question(field: Mapping[str, Any]) -> str:
-    return f"{field['name']} ({field['description'].rstrip('.')})" if field["description"] else str(field["name"])
+    told = [field["description"].rstrip("."), "" if field["required"] else "optional"]
+    told = [each for each in told if each]
+    return f"{field['name']} ({'; '.join(told)})" if told else str(field["name"])
 
 
 def _show(ctx: click.Context, home: Path, channel: str | None, *, as_json: bool, probe: bool) -> None:

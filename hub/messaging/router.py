@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import replace
+
 from hub.agent.agents import Agents
 from hub.core.context import Context
 from hub.messaging.access import AccessPolicy, GroupSettings, authorize
@@ -86,6 +88,9 @@ class Router:
 
     def explain(self, message: InboundMessage, context: Context) -> dict[str, Any]:
         """Return how a message would be decided, and which rules say so, as plain data; it changes nothing."""
+        if (attached := self._channels.get(message.address.channel, message.address.account)) is not None:
+            known = replace(message.address, account_id=attached.status.account_id)
+            message = replace(message, address=known)
         address, facts = message.address, self._facts(message.address)
         verdict = authorize(message, context.authority, facts.policy, facts.people, facts.paired)
         found, also = agents_for(message, facts, verdict.group)

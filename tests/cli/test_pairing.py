@@ -57,6 +57,7 @@ def test_the_owner_lists_approves_and_revokes(ask: Terminal, hub: HubProcess) ->
     (waiting,) = ask("pairing", "list", "--json").json
     wrong = ask("pairing", "approve", "doorbell", "WRONG")
     approved = ask("pairing", "approve", "doorbell", code.lower())
+    explained = ask("route", "explain", "--channel", "doorbell", "--peer", "bob", "--json").json
     again = ask("pairing", "list", "doorbell", "--json").json
     everybody = ask("pairing", "list", "--all", "--json").json
     status, receipt = hub.post("/doorbell", {"id": "bob-2", "who": "bob", "text": "/whoami"})
@@ -67,6 +68,7 @@ def test_the_owner_lists_approves_and_revokes(ask: Terminal, hub: HubProcess) ->
     assert code not in f"{listed.out}{waiting}{everybody}"
     assert (waiting["identity"], waiting["state"]) == ("doorbell:user:bob", "pending")
     assert (wrong.code, "no pairing request" in wrong.err) == (1, True)
+    assert explained["access"]["allowed"] is True
     assert approved.out == "doorbell:user:bob may write to the assistant on doorbell now.\n"
     assert again == []
     assert [(each["state"], each["decidedBy"]) for each in everybody] == [("approved", "owner")]

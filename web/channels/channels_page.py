@@ -205,6 +205,6 @@ def _form(kind: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
             "shown": "" if field["secret"] else given.get(field["name"], ""),
         }
         for field in kind["fields"]
-        if field["required"]
+        if field["required"] or field["secret"]
     ]
     return {**kind, "fields": fields, "account": given.get("account", "")}

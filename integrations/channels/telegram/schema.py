@@ -33,15 +33,13 @@ _SENDER = re.compile(r"(?:telegram:user:)?([0-9]{1,20})")
 _CHAT = re.compile(r"telegram:chat:-[0-9]{1,20}")
 
 
-def _token(value: Any) -> Secret:
-    token: Secret = secret(value)
+def _token(token: Secret) -> Secret:
     if not _TOKEN.fullmatch(token.reveal()):
         raise Invalid("expected the token that @BotFather gave, such as 123456:ABC-DEF…")
     return token
 
 
-def _webhook_secret(value: Any) -> Secret:
-    given: Secret = secret(value)
+def _webhook_secret(given: Secret) -> Secret:
     if not _SECRET.fullmatch(given.reveal()):
         raise Invalid("expected 1 to 256 characters of A-Z, a-z, 0-9, _ and -")
     return given
@@ -77,7 +75,9 @@ ACCOUNT_SCHEMA = Schema(
         Optional("account", default="default", description="A name for this bot."): Match(
             r"^[A-Za-z0-9_-]{1,64}$", msg="expected a name of A-Z, a-z, 0-9, _ and - (at most 64)"
         ),
-        Required("token", description="The bot's token, from @BotFather; best given as !secret NAME."): _token,
+        Required("token", description="The bot's token, from @BotFather; best given as !secret NAME."): All(
+            secret, _token
+        ),
         Optional("api_root", default=API_ROOT, description="The Bot API server, when it is one of your own."): url,
         Optional("allow_from", default=list, description="Numbers of further people who may write."): (
             ensure_list(_sender)
@@ -90,7 +90,9 @@ ACCOUNT_SCHEMA = Schema(
             Required(
                 "url", description="The https address of this hub's /telegram/<account>, as Telegram reaches it."
             ): (url),
-            Required("secret", description="A secret that Telegram repeats in each delivery."): _webhook_secret,
+            Required("secret", description="A secret that Telegram repeats in each delivery."): All(
+                secret, _webhook_secret
+            ),
         },
     }
 )

@@ -49,6 +49,8 @@ _ENVELOPE = re.compile(r"\A\[\w{3} (\d{4}-\d\d-\d\d \d\d:\d\d)[^\]\n]*\]\s*")
 _NOTE = re.compile(r"\A\[\w{3} [^\]\n]*, (?:memory|reminder|system)\]\s*")
 _OUTSIDE = "<<<outside "
 """What the hub begins a quotation with that did not come from people of this home."""
+_QUOTED = re.compile(r"\A<<<outside (\S+) [^\n]*\n(.*)\n>>>outside \1\s*\Z", re.DOTALL)
+"""A whole message of somebody who is not of this home."""
 _REMINDER = re.compile(r"\A\[\w{3} [^\]\n]*, reminder\]\s*")
 
 
@@ -69,6 +71,8 @@ class OfflineProvider:
         """Answer one request."""
         said, results = last_turn(request.messages)
         text, now = unwrap(said)
+        if (quoted := _QUOTED.match(text)) is not None:
+            text = quoted[2]
         language = language_of(text)
         tools = {tool.name for tool in request.tools}
         step: Step
@@ -79,6 +83,8 @@ class OfflineProvider:
             language = intent.language if intent is not None else language
             turn = OfflineTurn(text, language, now or self._now(), tools, spoken_of(request.messages))
             step = decide(intent, results, turn)
+            if quoted is not None and isinstance(step, Call):
+                step = decide(None, results, turn)  # for others it answers what it knows, and does nothing
         if isinstance(step, Call) and len(results) >= STEPS_LIMIT:
             step = Say(reply("too_many_steps", language))
         if isinstance(step, Say) and (due := reminders(request.messages, language)):

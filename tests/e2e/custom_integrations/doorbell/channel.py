@@ -32,6 +32,7 @@ class Door:
 
     async def start(self, receive: Receiver) -> None:
         self._receive = receive
+        receive.connected("bell-1")
 
     async def stop(self) -> None:
         self._receive = None

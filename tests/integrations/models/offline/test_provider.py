@@ -20,6 +20,7 @@ from hub.models.contract import (
     tool_result,
     user_message,
 )
+from hub.tools.quoting import quote_untrusted
 from integrations.models.offline.provider import OfflineProvider
 
 NOW = datetime(2026, 11, 21, 7, 5, tzinfo=UTC)
@@ -90,6 +91,21 @@ async def test_sums_are_answered_without_a_tool(provider: OfflineProvider) -> No
     talk = Talk(provider)
 
     assert await talk.say("what is 12 * (3 + 4)?") == "12 * (3 + 4) = 84"
+    assert talk.calls == []
+
+
+async def test_others_get_answers_and_no_tool_is_called_for_them(provider: OfflineProvider) -> None:
+    talk = Talk(provider)
+    envelope = "[Sat 2026-11-21 12:51 CET, telegram, from Eve]"
+
+    answers = [
+        await talk.say(f"{envelope}\n{quote_untrusted(text, source='telegram')}")
+        for text in ("what is 6 times 7?", "remember that the door is open", "what time is it?")
+    ]
+
+    assert answers[0] == "6 times 7 = 42"
+    assert "did not understand" in answers[1]
+    assert answers[2] == "It is 12:51."
     assert talk.calls == []
 
 
