@@ -19,7 +19,7 @@ from hub.core.sql import SqlConnection
 from hub.messaging.answer_extras import WATCHED_LIMIT
 from hub.messaging.capabilities import CanDraft, CanEdit
 from hub.messaging.channels import Attached
-from hub.messaging.chunking import BlockBreak, block_end, chunk, closed, sentence_end
+from hub.messaging.chunking import SMALLEST_LIMIT, BlockBreak, block_end, chunk, closed, sentence_end
 from hub.messaging.contract import Address, ChatType, Delivery, DeliveryState
 from hub.messaging.replies import Replies, ReplyTarget
 from hub.messaging.reply import ParsedReply, shown_so_far
@@ -34,6 +34,8 @@ ROOM_FACTOR = 3.0
 """Edits in a group are so much rarer: platforms count them among its messages."""
 BLOCK_CHECK_S = 0.25
 """How often it is looked whether a block is finished."""
+FENCE_ROOM = 16
+"""Room in a preview for the end of a code fence."""
 DRAFT_BLOCKS = BlockStreaming(min_chars=200, max_chars=800, break_at=BlockBreak.SENTENCE)
 """The blocks in which a draft grows with `streaming: block`."""
 
@@ -267,9 +269,10 @@ class AnswerStreams:
             text = text[:end].strip()
         if not text:
             return ""
-        limits = attached.channel.limits
-        limit = min(limits.text, attached.outbound.text_limit or limits.text)
-        return closed(chunk(self._replies.prefixed(text, stream.model, stream.target), limit, limits.unit)[0])
+        limits, policy = attached.channel.limits, attached.outbound
+        limit = max(SMALLEST_LIMIT, min(limits.text, policy.text_limit or limits.text) - FENCE_ROOM)
+        text = self._replies.prefixed(text, stream.model, stream.target)
+        return closed(chunk(text, limit, limits.unit, policy.chunk_mode)[0])
 
     async def _show(self, stream: _AnswerStream, attached: Attached, so_far: ParsedReply) -> Delivery:
         """Show what was said so far: as a draft, as a new message, or as the new text of that."""
@@ -284,8 +287,11 @@ class AnswerStreams:
                 return self._replies.insert_preview(connection, so_far, stream.target, stream.run_id)
 
             stream.row_id = next(iter(await self._outbox.write(address, insert)), None)
-            return Delivery(DeliveryState.DELIVERED)
+            if stream.row_id is None:
+                return Delivery(DeliveryState.TRANSIENT)
         row = await self._outbox.get(stream.row_id)
+        if row.message().text == text:
+            return Delivery(DeliveryState.DELIVERED)
         if not row.platform_ids or not isinstance(channel, CanEdit):
             return Delivery(DeliveryState.TRANSIENT)
         stream.edits += 1
